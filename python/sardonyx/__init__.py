@@ -12,21 +12,33 @@ if TYPE_CHECKING:
     from sardonyx._core import VERSION as __version__
     from sardonyx._core import SardonyxError
     from sardonyx.api import DESIGNS, compare, designs, machines, sweep, synth
+    from sardonyx.notebook import plot, plots
+    from sardonyx.questions import ProgramSource
     from sardonyx.runs.results import Results
 
 __all__ = [
     "DESIGNS",
+    "ProgramSource",
     "Results",
     "SardonyxError",
     "__version__",
     "compare",
     "designs",
     "machines",
+    "plot",
+    "plots",
     "sweep",
     "synth",
 ]
 
-_HOMES = {"__version__": "_core", "SardonyxError": "_core", "Results": "runs.results"}
+_HOMES = {
+    "__version__": "_core",
+    "SardonyxError": "_core",
+    "ProgramSource": "questions",
+    "Results": "runs.results",
+    "plot": "notebook",
+    "plots": "notebook",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -25,11 +25,24 @@ def main() -> None:
     gc.set_threshold(LOOK_AFTER)
     # numpy's algebra, of which nothing here makes use, starts a thread per processor that spins.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if sys.argv[1:] == ["--version"] and _said_version():
+        return
     from sardonyx import cli
 
     if ours:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     cli.main()
+
+
+def _said_version() -> bool:
+    """Without the command line, whose import is most of the time; false if it cannot be written."""
+    from sardonyx._core import VERSION
+
+    try:
+        print(f"sardonyx {VERSION}", flush=True)
+    except OSError:  # the command line says what is wrong
+        return False
+    return True
 
 
 def _open_standard_streams() -> None:

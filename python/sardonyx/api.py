@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sardonyx import _core
+from sardonyx import _core, asked
+from sardonyx.asked import in_python
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import sweeps
 from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
@@ -32,13 +33,16 @@ from sardonyx.sweeps.run import Sweep, View, read_shard
 if TYPE_CHECKING:
     import pandas
 
+#: One name or path, or several.
+Names: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 #: ESD (HPCA'23) beside everything that it was compared with.
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
 
 
+@in_python
 def compare(
-    traces: Sequence[str | os.PathLike[str]],
-    designs: Sequence[str] = DESIGNS,
+    traces: Names,
+    designs: str | Iterable[str] = DESIGNS,
     machine: str | os.PathLike[str] = "esd",
     *,
     overrides: Mapping[str, Scalar] | None = None,
@@ -47,7 +51,7 @@ def compare(
     warmup_share: float = 0.0,
     copies: int = 1,
     distinct: bool = False,
-    program: ProgramSource | None = None,
+    program: ProgramSource | Mapping[str, int] | None = None,
     sensitivity: bool = False,
     draws: int = vary.DRAWS,
     folder: str | os.PathLike[str] | None = None,
@@ -57,31 +61,44 @@ def compare(
 ) -> Results:
     """Run every design on every trace.
 
-    ``traces`` are files, ``synth:NAME[:RECORDS[:SEED]]`` or the names of programs, which
-    ``program`` sizes; ``machine`` is a preset's name or a
-    TOML file's path; ``overrides`` sets its keys; ``limit`` ends each trace after so many records;
-    ``warmup`` requests (of programs: transactions), or ``warmup_share`` of the run, warm the
-    memory up and are left out of the statistics; ``copies`` cores run the trace at once,
-    each in its own address space, with contents of its own if ``distinct``; ``jobs`` run at once
-    (default: one a core).
+    ``traces`` are files, recordings by name (``redis``), ``synth:NAME[:RECORDS[:SEED]]`` or the
+    names of programs, which ``program`` sizes; one alone needs no list, nor does one of
+    ``designs``. ``machine`` is a preset's name or a TOML file's path; ``overrides`` sets its keys;
+    ``limit`` ends each trace after so many records; ``warmup`` requests (of programs:
+    transactions), or ``warmup_share`` of the run, warm the memory up and are left out of the
+    statistics; ``copies`` cores run the trace at once, each in its own address space, with
+    contents of its own if ``distinct``; ``jobs`` run at once (default: one a core).
 
     ``sensitivity`` also runs each assumed key at the ends of its range, and ``draws`` of all keys
     together: ``Results.sensitivity`` says which conclusions flip. Its runs are kept in ``folder``,
     where the same call finds them again; without one they are not kept. ``cache_sizes`` adds ESD's
     sweep over cache sizes and policies (Fig. 18) on traces, not on programs.
     """
-    settings = texts(overrides or {})
-    shared = Settings(os.fspath(machine), settings, warmup, copies, distinct, warmup_share)
-    names = [os.fspath(trace) for trace in traces]
-    sizes = program or ProgramSource()
-    planned = points(names, designs, limit, sizes, cache_sizes=cache_sizes)
+    shared = Settings(
+        asked.path("machine", machine),
+        texts(asked.table("overrides", overrides)),
+        asked.whole("warmup", warmup, 0),
+        asked.whole("copies", copies, 1, 1024),
+        bool(distinct),
+        asked.share("warmup_share", warmup_share),
+    )
+    planned = points(
+        asked.names("traces", traces),
+        asked.names("designs", designs),
+        asked.maybe_whole("limit", limit, 1),
+        asked.program(program),
+        cache_sizes=cache_sizes,
+    )
+    jobs = asked.maybe_whole("jobs", jobs, 1, 1024)
+    draws = asked.whole("draws", draws, 0, 10_000)
+    place = None if folder is None else asked.path("folder", folder)
     check(planned, shared)
     if not sensitivity:
         return run(planned, shared, jobs, watch)
     check_sensitivity(planned, draws)
     results = run(planned, shared, jobs, watch)
     with TemporaryDirectory(prefix="sardonyx.") as scratch:
-        kept = Path(scratch if folder is None else folder)
+        kept = Path(scratch if place is None else place)
         return varied(planned, shared, results, kept, workers=jobs, draws=draws)
 
 
@@ -141,6 +158,7 @@ def points(
     return planned
 
 
+@in_python
 def sweep(
     file: str | os.PathLike[str] | None = None,
     *,
@@ -160,15 +178,21 @@ def sweep(
     (``traces``, ``designs``, ``limit`` ..), and ``axes``, ``zip`` and ``set`` its tables. ``out``
     keeps what is done, so that the same call goes on where one was broken off. ``jobs`` workers
     run at once; ``shard`` (``"3/16"``) runs a share and gives the rows that are there then;
-    ``hq`` is the folder of a HyperQueue server. A point that failed has its ``error``.
+    ``hq`` is the folder of a HyperQueue server. A point that failed has its ``error``. A string
+    stands for a list of one.
     """
-    tables = {"axes": dict(axes or {}), "zip": [*zip], "set": dict(set or {})}
+    together = [asked.table("zip", each) for each in zip]
+    tables = {"axes": asked.table("axes", axes), "zip": together, "set": asked.table("set", set)}
+    for name in ("traces", "designs", "machines", "programs"):
+        if isinstance(settings.get(name), str | os.PathLike):
+            settings[name] = asked.names(name, settings[name])
+    jobs = asked.maybe_whole("jobs", jobs, 1, 1024)
     given: dict[str, Any] = {name: table for name, table in tables.items() if table}
     if settings:
         given["sweep"] = settings
     if (file is None) == (not given):
         raise _core.SardonyxError("sweep: give a file, or what it would hold, and not both")
-    folder = Folder(Path(out))
+    folder = Folder(Path(asked.path("out", out)))
     plan = reading.read(given if file is None else file, folder.before)
     folder.check(plan)
     plan.check()
@@ -201,6 +225,8 @@ def designs() -> list[dict[str, str]]:
 def synth(name: str, records: int | None = None, seed: int | None = None) -> str:
     """The name under which ``compare`` takes a generated trace of the locality ladder."""
     if seed is not None and records is None:
-        raise ValueError("a seed needs a number of records before it")
+        raise _core.SardonyxError("seed: needs a number of records too; give records=..")
+    asked.maybe_whole("records", records, 1)
+    asked.maybe_whole("seed", seed, 0)
     parts = [name, *(str(part) for part in (records, seed) if part is not None)]
     return "synth:" + ":".join(parts)

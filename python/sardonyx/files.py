@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sardonyx._core import SardonyxError
 
-class FileError(ValueError):
+
+class FileError(SardonyxError, ValueError):
     """A file does not hold what it should: where the fault is, and what to do about it."""
 
 

@@ -256,7 +256,8 @@ class ExhaustiveQuestion(Value):
 
 class Job(Value):
     """A design over a source, on ``copies`` cores of a machine with some of its keys set;
-    ``warmup`` requests, or transactions of each core, change state and count nowhere.
+    ``warmup`` requests, or transactions of each core, warm the machine up and are left out of
+    the statistics.
     """
 
     design: str

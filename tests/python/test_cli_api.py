@@ -77,7 +77,7 @@ def test_a_failing_job_cancels_the_others(core: FakeCore, trace: str) -> None:
 
 def test_synth_names() -> None:
     assert sardonyx.synth("rung-60", 1000, 7) == "synth:rung-60:1000:7"
-    with pytest.raises(ValueError, match="records"):
+    with pytest.raises(sardonyx.SardonyxError, match="records"):
         sardonyx.synth("rung-60", seed=7)
 
 

@@ -45,12 +45,14 @@ FORMS = {
     "check-host": ["coupling.csv"],
     "curve": ["--jobs 1", "--jobs 1 --machine optane"],
     "designs": [""],
+    "diff": ["r1 r2"],
     "machines": [""],
     "merge generate": ["cow images"],
     "merge run": ["v.raw", "--pid 1", "--pid 1 --snapshots 1"],
     "merge time": ["silo"],
     "merge validate": [""],
     "programs": [""],
+    "recordings": [""],
     "report": ["d"],
     "reproduce": [
         "esd redis.parquet",
@@ -157,6 +159,7 @@ SAMPLES: dict[str, str] = {
 #: Where answers go, and how many threads make them: no part of a question.
 PLACES = {"--json", "--out", "--html", "--plot", "--jobs", "--socket", "--output"}
 #: And what is asked when there is a first answer.
+PLACES |= {"diff --exit-code"}  # the status alone
 PLACES |= {"crash-test --designs", "compare --sensitivity", "reproduce --sensitivity"}
 # What they do comes after the answer that is looked at here; test_crash_causes.py has it.
 PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit", "crash-test --recovery-depth"}
@@ -204,6 +207,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     again = {"sardonyx": _core.VERSION, "replay": cut}
     (tmp_path / "r.json").write_text(json.dumps(again))
     (tmp_path / "s.toml").write_text('[sweep]\ntraces = ["synth:rung-60"]\ndesigns = ["esd"]\n')
+    for name, factor in (("r1", 1), ("r2", 2)):
+        metrics = {f"figure_{index}": index * factor for index in range(30)}
+        run = {"trace": "redis", "design": "esd", "metrics": metrics}
+        document = {"sardonyx": "1", "machine": {"name": "m"}, "runs": [run]}
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_text(json.dumps(document))
     (tmp_path / "coupling.csv").write_text(coupling())
     monkeypatch.chdir(tmp_path)
 
@@ -275,6 +284,7 @@ def test_an_option_changes_what_is_asked_or_is_refused(command: str) -> None:
             option = max(each.opts, key=len)
             if each.param_type_name != "option" or {*each.opts, *each.secondary_opts} & {
                 "--help",
+                "--help-all",
                 *form.split(),
             }:
                 continue

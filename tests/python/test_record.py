@@ -214,3 +214,17 @@ def test_windows_follow_forks_and_frames(tmp_path: Path) -> None:
     sardonyx("trace", "mix", "t.parquet", "w.parquet", "-o", "m.parquet", where=tmp_path)
     sardonyx("trace", "check", "m.parquet", where=tmp_path)
     assert provenance(tmp_path / "m.parquet")["program"] == "p+p"
+
+
+def test_children_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    record = ("trace", "record", "-o", "t.parquet", "--json", "t.json")
+    work = ("--", "sh", "-c", "ls /none; true; ls /none; true")
+    ended = sardonyx(*record, *work, where=tmp_path)
+    words = "2 child processes are not in this trace; --follow-fork records each"
+    assert words in " ".join(ended.stderr.split())
+    notes = json.loads((tmp_path / "t.json").read_text())["traces"][0]["notes"]
+    assert len([note for note in notes if words in note]) == 1
+    followed = sardonyx(*record, "--follow-fork", *work, where=tmp_path)
+    assert "child processes" not in followed.stderr
+    alone = sardonyx(*record, "--", "ls", where=tmp_path)
+    assert "child processes" not in alone.stderr

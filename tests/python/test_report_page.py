@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sardonyx import _core
+from sardonyx.draw.figure import CAUSE_COLOURS, LINE_COLOURS, design_colour
 from sardonyx.papers import esd
 from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     Figure,
     Missing,
     claims,
+    content,
     figures,
     page,
     write_report,
     write_trace_report,
 )
+from sardonyx.runs import origin
 from sardonyx.runs.results import Info, Trace
 from test_report_fixture import compared, invented_document
 
@@ -218,6 +224,81 @@ def test_bare_runs_still_make_a_report(tmp_path: Path) -> None:
     document = {"sardonyx": "1", "machine": {"name": "m"}, "runs": [run]}
     write_report(compared(document), tmp_path / "report.html")
     assert all(isinstance(f, Missing) for f in figures(compared(document)))
+
+
+def test_what_cannot_be_drawn_has_no_card(tmp_path: Path) -> None:
+    document = invented_document(2, sweeps=False)
+    write_report(compared(document), tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert 'id="efit-size"' not in text and 'id="amt-size"' not in text
+    listed = text[text.index('<section id="absent">') :]
+    assert "2 figures that these results cannot fill" in listed
+    write_report(compared(invented_document(2)), tmp_path / "report.html")
+    assert '<section id="absent">' not in (tmp_path / "report.html").read_text()
+
+
+def test_the_answer_is_first_and_the_baseline_in_units(tmp_path: Path) -> None:
+    document = invented_document(1, sweeps=False)
+    latency = {"baseline": 1000, "dedup-sha1": 2000, "dewrite": 800, "esd": 500}
+    for run in document["runs"]:
+        metrics = run["metrics"]
+        metrics["mean_write_latency_ns"] = latency[run["design"]]
+        metrics["p99_write_latency_ns"] = 4 * latency[run["design"]]
+    write_report(compared(document), tmp_path / "report.html")
+    text = unescape((tmp_path / "report.html").read_text())
+    answer = "esd writes fastest: 2.00× the baseline's speed, its read speed is "
+    assert answer in text and text.index(answer) < text.index('<section id="summary">')
+    rows = re.findall(r"<tr>.*?</tr>", text[text.index('<section id="summary">') :])
+    assert "baseline</th>" in rows[1] and "1.00 µs" in rows[1] and "4.00 µs" in rows[1]
+    assert "0.50× the baseline's" in next(row for row in rows if ">esd</th>" in row)
+    for run in document["runs"]:
+        if run["design"] != "baseline":
+            run["metrics"]["mean_write_latency_ns"] += 600
+    write_report(compared(document), tmp_path / "report.html")
+    slower = unescape((tmp_path / "report.html").read_text())
+    assert (
+        "No design writes faster than the baseline; esd comes nearest: its writes take 1.10×"
+        in (slower)
+    )
+
+
+def test_the_page_says_where_it_comes_from(tmp_path: Path) -> None:
+    known = {
+        "command": "sardonyx compare <redis>",
+        "date": "2026-01-02T03:04:05+00:00",
+        "commit": "a" * 40 + "-dirty",
+        "traces": [{"path": "/there/redis.parquet", "sha256": "b" * 64}],
+    }
+    document = invented_document(1, sweeps=False)
+    write_report(compared(document), tmp_path / "r.html", None, origin.read(known))
+    facts = (tmp_path / "r.html").read_text().split('<dl class="facts">')[1].split("</dl>")[0]
+    for said in ("compare &lt;redis&gt;", "2026-01-02T03:04:05", "a" * 12 + "-dirty", "b" * 16):
+        assert f"{said}" in facts
+    assert "SHA-256 of redis.parquet" in facts and "b" * 17 not in facts
+
+
+def test_a_small_result_makes_a_small_page(tmp_path: Path) -> None:
+    write_report(compared(invented_document(1, sweeps=False)), tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 1_500_000
+
+
+def test_the_small_plotly_is_of_the_version_that_is_installed() -> None:
+    from plotly.offline import get_plotlyjs_version
+
+    script = content.packed(page.PLOTLY)
+    assert f"plotly.js (basic - minified) v{get_plotlyjs_version()}\n" in script[:200]
+    digest = hashlib.sha256(script.encode()).hexdigest()
+    assert digest == "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"  # npm's
+
+
+def test_a_colour_is_one_design_in_every_report() -> None:
+    known = [str(each["name"]) for each in json.loads(_core.designs())]
+    colours = [design_colour(name, [name]) for name in known]
+    assert len(set(colours)) == len(known)
+    assert [design_colour(name, known) for name in known] == colours
+    others = [design_colour(name, ["a+b", "c+d"]) for name in ("a+b", "c+d")]
+    assert len({*others, *colours}) == len(known) + 2
+    assert not {*colours, *others} & {*LINE_COLOURS, *CAUSE_COLOURS.values()}
 
 
 # ---- the file

@@ -21,7 +21,7 @@ use crate::sources::{Source, durability};
 use crate::{bad, read};
 
 /// A design over a source, on `copies` cores of a machine with some of its keys set; `warmup` requests, or
-/// transactions of each core, change state and count nowhere.
+/// transactions of each core, warm the machine up and are left out of the statistics.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Job {

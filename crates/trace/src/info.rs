@@ -158,7 +158,7 @@ fn last_cache(provenance: &Provenance) -> Option<u64> {
 }
 
 /// What makes means of so many `writes` doubtful.
-fn warnings(writes: u64, in_bursts: u64, longest: u64) -> Vec<String> {
+fn warnings(writes: u64, in_bursts: u64, longest: u64, cache: Option<u64>) -> Vec<String> {
     let mut found = Vec::new();
     if writes < WRITES_LEAST {
         let number = if writes == 1 {
@@ -166,8 +166,15 @@ fn warnings(writes: u64, in_bursts: u64, longest: u64) -> Vec<String> {
         } else {
             &format!("{writes} writes are")
         };
+        let remedy = cache.map_or(String::new(), |bytes| {
+            format!(
+                "; caches of {} KiB kept the rest: record a longer run, or below a smaller last level, as in \
+                 --llc 1M:16",
+                bytes >> 10
+            )
+        });
         found.push(format!(
-            "{number} too few for a mean: with fewer than {WRITES_LEAST} it says little of the program"
+            "{number} too few for a mean: with fewer than {WRITES_LEAST} it says little of the program{remedy}"
         ));
     }
     let bursts = share(in_bursts, writes);
@@ -283,6 +290,7 @@ impl Survey {
             Op::Store,
         ]);
         let distinct = self.contents.len() as u64;
+        let cache = last_cache(provenance);
         let footprint = self.lines.len() as u64;
         let (in_bursts, longest) = self.bursts.finish();
         TraceInfo {
@@ -311,9 +319,9 @@ impl Survey {
             burst_writes: memory.then_some(in_bursts),
             burst_write_share: memory.then(|| share(in_bursts, writes)),
             longest_burst: memory.then_some(longest),
-            recorded_cache_bytes: last_cache(provenance),
+            recorded_cache_bytes: cache,
             checksums: None,
-            warnings: warnings(writes, if memory { in_bursts } else { 0 }, longest),
+            warnings: warnings(writes, if memory { in_bursts } else { 0 }, longest, cache),
         }
     }
 }

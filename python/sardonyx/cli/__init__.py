@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer._click.shell_completion import CompletionItem
 from typer.main import get_command, get_group
 
 from sardonyx import _core
@@ -29,35 +29,78 @@ from sardonyx.cli.common import (
     handle_signals,
     out,
 )
+from sardonyx.cli.help import CONTEXT, Group
 
-#: The commands in the order of the help, and the modules here that have them: the function of the
-#: name, called as its ``SETTINGS`` say, or the commands below it as ``app``.
+#: The commands in the order of the help, each with the module here that has it and its line there.
+#: The module has the function of the name, called as its ``SETTINGS`` say, or the commands below
+#: it as ``app``. The lines are those of the commands, which need not be imported for them.
 COMMANDS = {
-    "crash": "crash",
-    "crash-test": "crash_test",
-    "compare": "compare",
-    "reproduce": "reproduce",
-    "sweep": "sweep",
-    "curve": "curve",
-    "check-host": "check_host",
-    "report": "report",
-    "designs": "lists",
-    "programs": "lists",
-    "machines": "lists",
-    "show": "lists",
-    "trace": "trace",
-    "store": "store",
-    "merge": "merge",
+    "trace": (
+        "trace",
+        "Record programs; look at traces, check, convert, generate, cut and mix them.",
+    ),
+    "compare": (
+        "compare",
+        "Run designs on traces: a table, results.json, results.parquet and report.html.",
+    ),
+    "report": (
+        "report",
+        "Print the table of saved results again and write their report.html anew.",
+    ),
+    "diff": (
+        "diff",
+        "Compare two results: settings that differ, then figures, the largest change first.",
+    ),
+    "sweep": (
+        "sweep",
+        "Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.",
+    ),
+    "curve": (
+        "curve",
+        "Draw latency against bandwidth of a memory, beside what was measured of it.",
+    ),
+    "reproduce": (
+        "reproduce",
+        "Print every claim of a paper beside our figure, and draw its figures.",
+    ),
+    "crash": (
+        "crash",
+        "Cut the power at every position of a run, recover, and look at what is left.",
+    ),
+    "crash-test": (
+        "crash_test",
+        "Cut a recorded program at every fence, and run its own recovery on what could be left.",
+    ),
+    "merge": (
+        "merge",
+        "Merge equal pages of real page images, as the kernel does and as PageForge does.",
+    ),
+    "store": (
+        "store",
+        "Block stores that keep equal blocks once: a resistive CAM and its conventional rival.",
+    ),
+    "check-host": (
+        "check_host",
+        "Compare what controller, port and application measured; fail where they disagree.",
+    ),
+    "designs": ("lists", "List the designs, each with a line and its source."),
+    "programs": ("lists", "List the persistent programs that compare takes, each with a line."),
+    "recordings": ("lists", "List the recordings that come with the program."),
+    "machines": ("lists", "List the machines that come with the program, each with its source."),
+    "show": (
+        "lists",
+        "Print a machine's effective configuration as TOML: every key, with what is assumed.",
+    ),
 }
 #: What all of them share.
 SHARED: dict[str, Any] = {
     "pretty_exceptions_enable": False,
     "rich_markup_mode": "rich",
-    "context_settings": {"help_option_names": ["-h", "--help"]},
+    "context_settings": CONTEXT,
 }
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """The commands of the table, each made when it is asked for."""
 
     def __init__(self, **settings: Any) -> None:
@@ -69,9 +112,19 @@ class Commands(TyperGroup):
             self.commands[cmd_name] = _made(cmd_name)
         return self.commands.get(cmd_name)
 
+    def line(self, ctx: Any, name: str) -> str:
+        return COMMANDS[name][1]
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        return [
+            CompletionItem(name, help=line)
+            for name, (_, line) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ] or super().shell_complete(ctx, incomplete)
+
 
 def _made(name: str) -> Any:
-    module = import_module(f"sardonyx.cli.{COMMANDS[name]}")
+    module = import_module(f"sardonyx.cli.{COMMANDS[name][0]}")
     if hasattr(module, "app"):
         made: Any = get_group(module.app)
         made.name = name

@@ -46,7 +46,7 @@ def check_host(
     ] = 0.0,
     json_to: JsonTo = None,
 ) -> None:
-    """Hold what controller, port and application saw against each other; refuse what disagrees.
+    """Compare what controller, port and application measured; fail where they disagree.
 
     [bold]Example[/bold]: sardonyx check-host coupling.csv
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli.forms import spread
+from sardonyx.cli.help import CONTEXT, Command
 from sardonyx.files import FileError, is_special, write_text
 from sardonyx.sizes import parse_size, parse_time
 
@@ -34,6 +36,8 @@ LEFT_BY_SIGNAL = 128
 INTERRUPTED = LEFT_BY_SIGNAL + signal.SIGINT
 #: The largest number of records, and the largest seed, that an option takes.
 MOST = 2**63 - 1
+#: Bytes that have to be free before work begins: a report, its results, and as much again.
+ROOM = 8 << 20
 #: Characters of an error, about.
 LONGEST = 1000
 T = TypeVar("T")
@@ -121,7 +125,11 @@ def _errors_as_lines() -> Iterator[None]:
 
 def add_command(app: typer.Typer, command: Callable[..., Any], **settings: Any) -> None:
     """Offer the function as a command whose errors are one line, and whose options all count."""
-    app.command(**settings)(_errors_as_lines()(spread(command)))
+    kind: type[Command] = settings.pop("cls", Command)
+    marked = type(kind.__name__, (kind,), {"rare": getattr(command, "rare", frozenset())})
+    context = CONTEXT | settings.pop("context_settings", {})
+    register = app.command(cls=marked, context_settings=context, **settings)
+    register(_errors_as_lines()(spread(command)))
 
 
 def path_given(text: str) -> Path:
@@ -135,6 +143,17 @@ def path_given(text: str) -> Path:
 PATH: dict[str, Any] = {"parser": path_given, "metavar": "PATH"}
 
 
+def check_space(place: Path, least: int = ROOM) -> None:
+    """An error unless so many bytes are free where ``place`` is or will be."""
+    there = next(each for each in (place, *place.absolute().parents) if each.exists())
+    free = shutil.disk_usage(there).free
+    if free < least:
+        raise SardonyxError(
+            f"{place}: {free / 2**20:.1f} MiB are free there, and {least / 2**20:.0f} MiB are "
+            "needed; make room, or name another place"
+        )
+
+
 @contextmanager
 def output_directory(path: Path) -> Iterator[None]:
     """Make the directory and prove that a file can be written there; an error leaves no new one."""
@@ -142,6 +161,7 @@ def output_directory(path: Path) -> Iterator[None]:
         raise SardonyxError(f"--out {path}: is a file; name a directory")
     if not all(place.is_dir() for place in path.parents if place.exists()):
         raise SardonyxError(f"--out {path}: is below a file; name another directory")
+    check_space(path)
     made = [place for place in (path, *path.parents) if not place.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,7 @@ import typer
 
 from sardonyx import api
 from sardonyx._core import SardonyxError
+from sardonyx.cli import complete
 from sardonyx.cli.common import (
     MOST,
     PATH,
@@ -24,6 +25,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
     Draws,
     JsonTo,
@@ -45,6 +47,7 @@ from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs, origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, parse_settings, parse_warmup
+from sardonyx.runs.recordings import path_of
 from sardonyx.runs.sources import PROGRAM, beyond, program_names
 from sardonyx.sizes import size_text
 
@@ -56,11 +59,19 @@ class Compare(Options):
     traces: Annotated[
         list[str],
         typer.Argument(
-            help="Trace files, programs (`sardonyx programs`), or synth:NAME[:RECORDS[:SEED]]."
+            help="Trace files, recordings (`sardonyx recordings`), programs (`sardonyx programs`), "
+            "or synth:NAME[:RECORDS[:SEED]].",
+            autocompletion=complete.workloads,
         ),
     ]
     designs: Annotated[
-        str, typer.Option("--designs", "-d", help="Designs, separated by commas.")
+        str,
+        typer.Option(
+            "--designs",
+            "-d",
+            help="Designs, separated by commas.",
+            autocompletion=complete.designs,
+        ),
     ] = ",".join(api.DESIGNS)
     machine: Machine = "esd"
     settings: Set = None
@@ -114,18 +125,28 @@ class Compare(Options):
     json_to: JsonTo = None
 
 
+@rare(
+    "distinct",
+    "transactions",
+    "transaction_size",
+    "footprint",
+    "seed",
+    "draws",
+    "cache_sizes",
+    "workers",
+)
 def compare(asked: Compare) -> Work:
     """Run designs on traces: a table, results.json, results.parquet and report.html.
 
     [bold]Examples[/bold]
 
-    sardonyx compare traces/*.parquet
+    sardonyx compare redis
 
-    sardonyx compare traces/redis.parquet --designs baseline,esd --set esd.efit_bytes=65536
+    sardonyx compare redis --designs baseline,esd --set esd.efit_bytes=65536
 
     sardonyx compare synth:rung-60 --limit 100000 --json -
 
-    sardonyx compare traces/redis.parquet --cores 8 --distinct --warmup 50%
+    sardonyx compare redis --cores 8 --distinct --warmup 50%
 
     sardonyx compare btree queue --machine sca --designs no-encryption,fca,sca --cores 4
 
@@ -154,7 +175,7 @@ def compare(asked: Compare) -> Work:
     if asked.sensitivity:
         api.check_sensitivity(points, draws)
     jobs.check(points, shared)
-    check_json_target(asked.json_to, asked.traces)
+    check_json_target(asked.json_to, map(path_of, asked.traces))
     for line in beyond(point.source for point in points):
         note(line)
     target = asked.directory or fresh(points[0].trace)

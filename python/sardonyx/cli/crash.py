@@ -18,10 +18,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperCommand
 
 from sardonyx import _core, questions
-from sardonyx.cli import crash_replay
+from sardonyx.cli import complete, crash_replay
 from sardonyx.cli.common import (
     CHECK_FAILED,
     MOST,
@@ -36,6 +35,7 @@ from sardonyx.cli.common import (
 from sardonyx.cli.crash_attacks import not_promised, show_attacks
 from sardonyx.cli.crash_orders import show_proofs, tell
 from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.help import Command, rare
 from sardonyx.cli.options import JsonTo, Machine, Set
 from sardonyx.cli.progress import Watcher
 from sardonyx.questions import ProgramSource
@@ -73,7 +73,7 @@ VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercise
 RECORDING = ".parquet"
 
 
-class NoRecordings(TyperCommand):
+class NoRecordings(Command):
     """Says what a recording is for, whatever options stand beside it."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -100,11 +100,17 @@ class Crash(Options):
         typer.Argument(
             metavar="PROGRAM..",
             help="Programs (see sardonyx programs), or all of them: all.",
+            autocompletion=complete.programs,
         ),
     ] = None
     designs: Annotated[
         str,
-        typer.Option("--designs", "-d", help="Designs, or MAPPING+POLICY, separated by commas."),
+        typer.Option(
+            "--designs",
+            "-d",
+            help="Designs, or MAPPING+POLICY, separated by commas.",
+            autocompletion=complete.designs,
+        ),
     ] = DESIGNS
     platform: Annotated[
         str,
@@ -237,6 +243,24 @@ class Crash(Options):
     json_to: JsonTo = None
 
 
+@rare(
+    "tear",
+    "guided",
+    "cuts",
+    "most_states",
+    "order",
+    "out",
+    "sharing",
+    "transactions",
+    "transaction_size",
+    "footprint",
+    "stages",
+    "no_log",
+    "seed",
+    "recovery_cuts",
+    "full",
+    "jobs",
+)
 def crash(asked: Crash) -> Work:
     """Cut the power at every position of a run, recover, and look at what is left.
 

@@ -36,6 +36,7 @@ from sardonyx.cli.common import (
 from sardonyx.cli.crash_inside import check_depth, given, inside, replays
 from sardonyx.cli.crash_lint import show_lint
 from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.help import rare
 from sardonyx.cli.options import JsonTo, Machine
 from sardonyx.cli.progress import watched
 from sardonyx.files import write_text
@@ -211,6 +212,26 @@ class CrashTest(Options):
     json_to: JsonTo = None
 
 
+@rare(
+    "ok",
+    "all",
+    "tear",
+    "start",
+    "creation",
+    "recovery_depth",
+    "assume_persisted",
+    "baseline",
+    "write_baseline",
+    "memory_limit",
+    "sarif",
+    "junit",
+    "no_source",
+    "seed",
+    "jobs",
+    "machine",
+    "keep",
+    "time_limit",
+)
 def crash_test(asked: CrashTest) -> Work:
     """Cut a recorded program at every fence, and run its own recovery on what could be left.
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli import curve_threads
+from sardonyx.cli import complete, curve_threads
 from sardonyx.cli.common import (
     MOST,
     check_json_target,
@@ -60,7 +60,13 @@ def curve(
     ctx: typer.Context,
     machine: Machine = "cxl",
     designs: Annotated[
-        str, typer.Option("--designs", "-d", help="Designs, separated by commas.")
+        str,
+        typer.Option(
+            "--designs",
+            "-d",
+            help="Designs, separated by commas.",
+            autocompletion=complete.designs,
+        ),
     ] = "no-encryption",
     reads: Annotated[
         str | None,

@@ -12,13 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import check_target, for_people, write_json
+from sardonyx.cli.common import check_space, check_target, for_people, write_json
 from sardonyx.files import is_special
 
 
 def writable(target: Path, json_to: str | None, sources: Iterable[str] = ()) -> None:
     """An error unless a trace can be put there later, in the place of nothing else named."""
     check_target(target, sources)
+    check_space(target.parent)
     if json_to is not None and os.path.realpath(json_to) == os.path.realpath(target):
         raise _core.SardonyxError(f"--json {json_to}: and {target} are one file; name another")
     if is_special(target):

@@ -11,9 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core, api
+from sardonyx.cli import complete
 from sardonyx.cli.common import check_json_target, out, write_json
 from sardonyx.cli.options import JsonTo, Set
 from sardonyx.runs.jobs import parse_settings
+from sardonyx.runs.recordings import recordings as found
 
 
 def designs(json_to: JsonTo = None) -> None:
@@ -31,8 +33,20 @@ def machines(json_to: JsonTo = None) -> None:
     _list(api.machines(), ("name", "source"), json_to)
 
 
+def recordings(json_to: JsonTo = None) -> None:
+    """List the recordings that come with the program."""
+    rows = [{"name": name, "path": str(path)} for name, path in found().items()]
+    _list(rows, ("name", "path"), json_to)
+
+
 def show(
-    name: Annotated[str, typer.Argument(help="A machine's name, or the path of its TOML file.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A machine's name, or the path of its TOML file.",
+            autocompletion=complete.machines,
+        ),
+    ],
     settings: Set = None,
     json_to: JsonTo = None,
 ) -> None:

@@ -18,7 +18,6 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperGroup
 
 from sardonyx import _core
 from sardonyx.cli.common import (
@@ -34,6 +33,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.merge_time import in_time
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.places import check_replaced
@@ -51,7 +51,7 @@ MIB = 1 << 20
 ZEROS = ("held", "no-holes", "none")
 
 
-class _MachinesFirst(TyperGroup):
+class _MachinesFirst(Group):
     """What is no command's name is a machine: ``merge IMAGE..`` is ``merge run IMAGE..``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -62,6 +62,7 @@ class _MachinesFirst(TyperGroup):
 
 app = typer.Typer(
     cls=_MachinesFirst,
+    context_settings=CONTEXT,
     help="Merge equal pages of real page images, as the kernel does and as PageForge does.",
     rich_markup_mode="rich",
 )

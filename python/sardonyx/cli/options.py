@@ -7,15 +7,28 @@ from typing import Annotated
 import typer
 
 from sardonyx._core import SardonyxError
+from sardonyx.cli import complete
 from sardonyx.cli.common import MOST
 from sardonyx.sweeps.sensitivity import DRAWS
 
 Machine = Annotated[
-    str, typer.Option("--machine", "-m", help="A machine's name, or the path of its TOML file.")
+    str,
+    typer.Option(
+        "--machine",
+        "-m",
+        help="A machine's name, or the path of its TOML file.",
+        autocompletion=complete.machines,
+    ),
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", "-s", metavar="KEY=VALUE", help="Set a key of the machine; repeatable."),
+    typer.Option(
+        "--set",
+        "-s",
+        metavar="KEY=VALUE",
+        help="Set a key of the machine; repeatable.",
+        autocompletion=complete.keys,
+    ),
 ]
 Limit = Annotated[
     int | None,

@@ -33,6 +33,7 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.facts import facts_of, writable
 from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.help import rare
 from sardonyx.cli.options import JsonTo
 from sardonyx.questions import RecordRequest
 
@@ -149,6 +150,20 @@ class Record(Options):
     json_to: JsonTo = None
 
 
+@rare(
+    "l1",
+    "l2",
+    "non_inclusive",
+    "cores",
+    "reuse",
+    "clearing",
+    "kernel_instructions",
+    "memory",
+    "skip_instructions",
+    "limit_instructions",
+    "acks_fd",
+    "qemu",
+)
 def record(asked: Record) -> Work:
     """Run a program and write down what it asks of memory, with the bytes.
 

@@ -61,7 +61,7 @@ def _again(directory: Path) -> None:
     target = directory if directory.is_dir() else directory.parent
     path = target / "report.html"
     beside = BesidePaper.load(target)
-    write_report(comparison, path, beside)
+    write_report(comparison, path, beside, origin.load(target))
     if not beside.claims:
         out.print(compare_table(comparison, out.width))
     print_beside(out, beside)
@@ -112,7 +112,7 @@ def save(
         if beside is not None:
             kept.write(scratch / BESIDE_PAPER, lambda: beside.save(scratch))
         page = scratch / PAGE
-        kept.write(page, lambda: write_report(comparison, page, beside))
+        kept.write(page, lambda: write_report(comparison, page, beside, origin.read(known)))
     if beside is None:  # an earlier reproduction's is not this one's
         (directory / BESIDE_PAPER).unlink(missing_ok=True)
     kept.tell()

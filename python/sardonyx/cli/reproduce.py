@@ -23,6 +23,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
     Draws,
     JsonTo,
@@ -102,6 +103,7 @@ class Reproduce(Options):
     json_to: JsonTo = None
 
 
+@rare("settings", "limit", "warmup", "copies", "seed", "draws", "workers")
 def reproduce(asked: Reproduce) -> Work:
     """Print every claim of a paper beside our figure, and draw its figures.
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from sardonyx import _core
-from sardonyx.cli import record
+from sardonyx.cli import complete, record
 from sardonyx.cli.bars import trace_bars
 from sardonyx.cli.common import (
     CHECK_FAILED,
@@ -31,6 +31,7 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.facts import facts_of, writable
 from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.cli.tables import worth_warnings
@@ -38,10 +39,13 @@ from sardonyx.files import is_special
 from sardonyx.questions import Conversion
 from sardonyx.report import write_trace_report
 from sardonyx.runs import sources
+from sardonyx.runs.recordings import path_of
 from sardonyx.runs.results import Info, Trace
 from sardonyx.runs.sources import check_file, unknown
 
 app = typer.Typer(
+    cls=Group,
+    context_settings=CONTEXT,
     help="Record programs; look at traces, check, convert, generate, cut and mix them.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -69,12 +73,26 @@ FILLS = ("zero", "random", "unique")
 #: Formats that count cycles, and the one whose addresses are positions in a device.
 CLOCKED = ("nvmain", "dramsim3", "gem5-packets")
 LEVELLED = "ramulator-read-write"
-Source = Annotated[str, typer.Argument(help="A trace file.")]
+Source = Annotated[
+    str,
+    typer.Argument(
+        help="A trace file or a recording.", autocompletion=complete.traces, callback=path_of
+    ),
+]
 Target = Annotated[Path, typer.Argument(help="The file to write.", **PATH)]
 
 
+def _paths(texts: list[str]) -> list[str]:
+    return [path_of(text) for text in texts]
+
+
 def info(
-    trace: Annotated[str, typer.Argument(help="A trace file, or synth:NAME.")],
+    trace: Annotated[
+        str,
+        typer.Argument(
+            help="A trace file, a recording, or synth:NAME.", autocompletion=complete.traces
+        ),
+    ],
     limit: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="End after so many records.")
     ] = None,
@@ -86,15 +104,15 @@ def info(
 ) -> None:
     """Count what is in a trace: records, duplicates, contents, collisions, locality.
 
-    [bold]Example[/bold]: sardonyx trace info redis.parquet --plot redis.html
+    [bold]Example[/bold]: sardonyx trace info redis --plot redis.html
     """
-    check_json_target(json_to, [trace])
+    check_json_target(json_to, [path_of(trace)])
     (name, source), *_ = sources.named([trace], limit).items()
     sources.check(source)
     for line in sources.beyond([source]):
         note(line)
     if plot is not None:
-        writable(plot, json_to, [trace])
+        writable(plot, json_to, [path_of(trace)])
     count = partial(_core.trace_info, source.model_dump_json())
     facts = json.loads(watched(err, trace, count))
     people = for_people(json_to)
@@ -109,7 +127,12 @@ def info(
 
 
 def check(
-    traces: Annotated[list[str], typer.Argument(help="Trace files.")],
+    traces: Annotated[
+        list[str],
+        typer.Argument(
+            help="Trace files or recordings.", autocompletion=complete.traces, callback=_paths
+        ),
+    ],
     max_problems: Annotated[
         int, typer.Option(min=1, max=MOST, help="Problems shown of each trace.")
     ] = 20,
@@ -328,7 +351,14 @@ def cut(
 
 
 def mix(
-    traces: Annotated[list[str], typer.Argument(help="Trace files, two or more.")],
+    traces: Annotated[
+        list[str],
+        typer.Argument(
+            help="Trace files or recordings, two or more.",
+            autocompletion=complete.traces,
+            callback=_paths,
+        ),
+    ],
     target: Annotated[Path, typer.Option("--output", "-o", help="The file to write.", **PATH)],
     json_to: JsonTo = None,
 ) -> None:

@@ -17,38 +17,57 @@ if TYPE_CHECKING:
 
 Cell = str | float | None
 
-#: One colour a design, from the palette of Okabe and Ito, which colour-blind readers tell apart.
+#: One colour a design, in every report. The paper's four are of the palette of Okabe and Ito, which
+#: colour-blind readers tell apart; a variant of a design is a shade of it.
 DESIGN_COLOURS = {
     "baseline": "#8a8f98",
     "dedup-sha1": "#d55e00",
+    "dedup-sha1-sound": "#f2a35e",
     "dewrite": "#1f78c8",
+    "dewrite-sound": "#7ab8ea",
     "esd": "#009e73",
+    "esd-as-published": "#6fcfae",
+    "esd-sound": "#00694d",
+    "zero-lines": "#c9a227",
+    "no-encryption": "#4d5560",
+    "ideal": "#b9bec6",
+    "fca": "#cc79a7",
+    "sca": "#7a5195",
+    "no-atomicity": "#b84a62",
+    "co-located": "#e69f00",
+    "co-located-cc": "#a05a2c",
+    "hw-log": "#56b4e9",
+    "alc": "#8f9b3a",
+    "easy-pm": "#2f4b9b",
 }
-_MORE_COLOURS = ("#cc79a7", "#e69f00", "#56b4e9", "#b3a100", "#7a5195", "#a05a2c")
+#: Of designs that the table has not, such as compositions.
+_MORE_COLOURS = ("#d9a5c7", "#5f9ea0", "#b5651d", "#6b8e23", "#9370db", "#c71585", "#708090")
 
-LINE_COLOURS = ("#009e73", "#1f78c8", "#d55e00", "#cc79a7", "#e69f00", "#8a8f98", "#56b4e9")
+#: Of what is no design: lines over an axis, and causes. No design has one of these.
+LINE_COLOURS = ("#0f8f8a", "#3467d6", "#c8452f", "#b04fb5", "#d98e04", "#777d86", "#45a3d9")
 
 CAUSE_COLOURS = {
-    "fingerprint": "#d55e00",
-    "lookup": "#e69f00",
-    "compare": "#56b4e9",
-    "data": "#009e73",
-    "mapping": "#1f78c8",
-    "counter": "#7a5195",
-    "encryption": "#cc79a7",
-    "ingress": "#8a8f98",
+    "fingerprint": "#c8452f",
+    "lookup": "#d98e04",
+    "compare": "#45a3d9",
+    "data": "#0f8f8a",
+    "mapping": "#3467d6",
+    "counter": "#6d4aa8",
+    "encryption": "#b04fb5",
+    "ingress": "#777d86",
     "hazard": "#5b616b",
-    "reclaim": "#b3a100",
+    "reclaim": "#a8a11c",
+    "log": "#7c4a21",
     "integrity": "#3b3f8f",
-    "link": "#a05a2c",
+    "link": "#94602e",
 }
 
 
 def design_colour(design: str, designs: Sequence[str]) -> str:
-    """The design's colour; designs outside the paper take further ones in their order."""
+    """The design's colour; those that the table has not take further ones by their names."""
     if design in DESIGN_COLOURS:
         return DESIGN_COLOURS[design]
-    others = [d for d in designs if d not in DESIGN_COLOURS]
+    others = sorted(d for d in designs if d not in DESIGN_COLOURS)
     return _MORE_COLOURS[others.index(design) % len(_MORE_COLOURS)]
 
 

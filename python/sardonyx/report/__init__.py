@@ -35,6 +35,7 @@ from sardonyx.runs.accesses import Accesses, agreements
 from sardonyx.runs.accesses import Point as AccessPoint
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.curves import Curves, Point, agreement
+from sardonyx.runs.origin import Origin
 from sardonyx.runs.results import Trace
 from sardonyx.sweeps.table import Swept
 
@@ -56,12 +57,16 @@ def figures(comparison: Comparison) -> list[Figure | Missing]:
 
 
 def write_report(
-    comparison: Comparison, path: str | os.PathLike[str], beside: BesidePaper | None = None
+    comparison: Comparison,
+    path: str | os.PathLike[str],
+    beside: BesidePaper | None = None,
+    origin: Origin | None = None,
 ) -> None:
     """Write the report to ``path``, complete or not at all.
 
     ``beside`` adds what a reproduction has: the paper's figures beside ours, its tables as
-    measured, and for the header a sentence on what stands in for its programs.
+    measured, and for the header a sentence on what stands in for its programs. ``origin`` is the
+    command, date, commit and traces that the page names.
     """
     beside = beside or BesidePaper()
     groups = [
@@ -76,7 +81,7 @@ def write_report(
         swings = [sensitivity.tornado(found)]
         inner = sensitivity.tables(found)
         groups.append(Group("sensitivity", "Sensitivity to assumed keys", swings, inner))
-    write_text(path, page.render(comparison, groups, beside))
+    write_text(path, page.render(comparison, groups, beside, origin or Origin()))
 
 
 def write_trace_report(

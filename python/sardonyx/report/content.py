@@ -7,6 +7,7 @@ in its head keeps it from ever fetching anything.
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -165,6 +166,11 @@ def written(template: str, **context: Any) -> str:
 def resource(name: str) -> Markup:
     """A file beside the templates, as it is."""
     return Markup(files("sardonyx.report").joinpath(name).read_text(encoding="utf-8"))
+
+
+def packed(name: str) -> str:
+    """A gzipped file beside the templates, unpacked."""
+    return gzip.decompress(files("sardonyx.report").joinpath(name).read_bytes()).decode()
 
 
 @cache

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from markupsafe import Markup
 from pydantic import JsonValue
 
-from sardonyx.draw.figure import Cell, Figure, design_colour
+from sardonyx.draw.figure import Cell, Figure, Missing, design_colour
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.reproduction import Cell as PaperCell
@@ -41,23 +42,32 @@ from sardonyx.runs.measures import (
     Measure,
     Two,
     assumed_by,
+    divide,
+    geometric_mean,
     mean,
     plain,
+    ratio_of,
     written,
 )
 from sardonyx.runs.merging import algorithms
+from sardonyx.runs.origin import Origin
 from sardonyx.runs.programs import ACCESSES, BYTES, runtime_ratio, traffic_ratio
-from sardonyx.runs.results import Machine, Results, Trace
+from sardonyx.runs.results import Machine, Results, Run, Trace
 from sardonyx.runs.sensitivity import MEAN
 from sardonyx.runs.worth import warnings
 
+#: Plotly's build with bars and lines alone, a quarter of the whole: npm's plotly.js-basic-dist-min,
+#: of the version that the Python package has, gzipped.
+PLOTLY = "plotly-basic.min.js.gz"
 #: What programs stand beside.
 PLAIN = "no-encryption"
 #: Designs that have no summary of writes and energy.
 OF_THEIR_OWN = {*stores.designs(), *algorithms()}
 
 
-def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper) -> str:
+def render(
+    comparison: Comparison, groups: Sequence[Group], beside: BesidePaper, origin: Origin
+) -> str:
     """The whole page."""
     results = comparison.results
     return _page(
@@ -69,6 +79,7 @@ def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper)
             ("designs", ", ".join(results.designs)),
             *workload_summary(results.traces),
             ("Sardonyx", results.version),
+            *_provenance(origin),
         ],
         [
             *([] if set(results.designs) <= OF_THEIR_OWN else _summaries(comparison)),
@@ -77,9 +88,46 @@ def render(comparison: Comparison, groups: Sequence[Group], beside: BesidePaper)
             _assumptions(results),
             _parameters(results),
         ],
-        [*beside.verdict, beside.note, *_warned(results.traces)],
+        [*beside.verdict, *_answer(comparison), beside.note, *_warned(results.traces)],
         results.machine,
     )
+
+
+def _provenance(origin: Origin) -> list[tuple[str, str]]:
+    """Command, date, commit, and the trace files' SHA-256, so far as the results say them."""
+    facts = [(name, origin.said[name]) for name in ("command", "date") if name in origin.said]
+    if commit := origin.said.get("commit"):
+        facts.append(("commit", commit.removesuffix("-dirty")[:12] + commit[40:]))
+    for path, digest in origin.hashes.items():
+        facts.append((f"SHA-256 of {path.rsplit('/', 1)[-1]}", digest[:16]))
+    return facts
+
+
+def _answer(comparison: Comparison) -> list[str]:
+    """What the results say, in a sentence: who writes fastest and what that costs its reads."""
+    shown = ("write_speedup", "read_speedup", "energy_ratio")
+    means = {
+        design: [comparison.mean(MEASURES[key], design) for key in shown]
+        for design in comparison.beside_baseline
+    }
+    known = {design: each for design, each in means.items() if each[0] is not None}
+    if not known:
+        return []
+    fastest = max(known, key=lambda design: known[design][0] or 0.0)
+    write, read, energy = known[fastest]
+    over = f"over {len(comparison.workloads)} workloads" if len(comparison.workloads) > 1 else ""
+    if (write or 0.0) <= 1:
+        first = f"No design writes faster than the baseline {over}".rstrip()
+        first += f"; {fastest} comes nearest: its writes take {written(divide(1, write), 'x')}"
+    else:
+        first = f"{fastest} writes fastest {over}".rstrip()
+        first += f": {written(write, 'x')} the baseline's speed"
+    rest = [
+        f"its {what} {written(value, 'x')} of the baseline's"
+        for what, value in (("read speed is", read), ("energy is", energy))
+        if value is not None
+    ]
+    return [", ".join([first, *rest]) + "."]
 
 
 def render_traces(traces: Sequence[Trace], groups: Sequence[Group], version: str) -> str:
@@ -151,6 +199,7 @@ def _page(
     notes: Sequence[str] = (),
     machine: Machine | None = None,
 ) -> str:
+    groups, absent = _drawn(groups)
     plots = {
         figure.key: {"views": [{"data": v.data, "layout": v.layout} for v in figure.views]}
         for group in groups
@@ -166,6 +215,7 @@ def _page(
         facts=list(facts),
         notes=[note for note in notes if note],
         groups=groups,
+        absent=absent,
         values={a.parameter: f" = {a.value}" for a in known if a.value is not None},
         figure_table=_figures_of,
         plots=Markup(_embedded(plots)),
@@ -174,11 +224,19 @@ def _page(
     )
 
 
+def _drawn(groups: Sequence[Group]) -> tuple[list[Group], list[Missing]]:
+    """What there is to draw, and the figures without data: no card is empty."""
+    absent = [f for group in groups for f in group.figures if isinstance(f, Missing)]
+    kept = [
+        replace(group, figures=[f for f in group.figures if isinstance(f, Figure)])
+        for group in groups
+    ]
+    return [group for group in kept if group.figures or group.inner], absent
+
+
 @cache
 def _plotly() -> Markup:
-    from plotly.offline import get_plotlyjs
-
-    script: str = get_plotlyjs()
+    script = content.packed(PLOTLY)
     return Markup(script.replace("</script", "<\\/script"))
 
 
@@ -254,8 +312,8 @@ def _summary_of_programs(comparison: Comparison) -> list[Group]:
 def _summary(comparison: Comparison) -> Group:
     designs = comparison.beside_baseline
     if not designs:
-        text = "A summary needs a `baseline` run and at least one other design."
-        return Group("summary", "Summary", inner=[Text(text, "missing")])
+        text = "Add `baseline` and another design to --designs for ratios."
+        return Group("summary", "Summary", inner=[_absolute(comparison), Text(text, "reading")])
     measures = list(MEASURES.values())
     heads = [_heading(m) for m in measures]
     means = {d: [comparison.mean(m, d) for m in measures] for d in designs}
@@ -278,6 +336,7 @@ def _summary(comparison: Comparison) -> Group:
                         written(v, m.unit),
                         "best" if len(designs) > 1 and v is not None and v == top else "",
                         rests=rests[d, m.key],
+                        small=_p99_ratio(comparison, m, d),
                     )
                     for v, m, top in zip(means[d], measures, best, strict=True)
                 ),
@@ -285,10 +344,12 @@ def _summary(comparison: Comparison) -> Group:
         )
         for d in designs
     ]
+    rows.insert(0, _baseline(comparison, measures))
     count = len(comparison.workloads)
     legend = (
-        f"Over {count} {'workload' if count == 1 else 'workloads'}, each beside the baseline on "
-        "the same trace. "
+        f"Over {count} {'workload' if count == 1 else 'workloads'}. "
+        "The baseline's row is absolute: writes to its medium, mean latencies, IPC, p99, energy. "
+        "Below it each design stands beside the baseline on the same trace. "
         "Speed-ups, IPC, energy and p99 are geometric means, shares arithmetic ones; IPC and "
         "energy are ratios to the baseline. Best in bold. "
     ) + (
@@ -321,6 +382,40 @@ def _summary(comparison: Comparison) -> Group:
             Folded("Every trace", [each], open=True),
         ],
     )
+
+
+def _baseline(comparison: Comparison, measures: Sequence[Measure]) -> Row:
+    """The baseline's own figures, over workloads their geometric mean."""
+    runs = comparison.runs(BASELINE)
+    return Row([_design(BASELINE, comparison, head=True), *(_own(runs, m) for m in measures)])
+
+
+def _own(runs: Sequence[Run], measure: Measure) -> Td:
+    value = geometric_mean(run.metric(measure.base) for run in runs) if measure.base else None
+    if measure.base_unit or value is None:
+        return Td(written(value, measure.base_unit))
+    return Td(f"{value:.3g}")
+
+
+def _absolute(comparison: Comparison) -> Grid:
+    """Each design's own figures, where there is no baseline to compare with."""
+    measures = [m for m in MEASURES.values() if m.base]
+    rows = [
+        Row([_design(d, comparison, head=True), *(_own(comparison.runs(d), m) for m in measures)])
+        for d in comparison.designs
+    ]
+    titles = {"write_speedup": "Mean write", "read_speedup": "Mean read"}
+    heads = [Th("design"), *(Th(titles.get(m.key, m.title)) for m in measures)]
+    return Grid(heads, rows, kind="summary", tall=False)
+
+
+def _p99_ratio(comparison: Comparison, measure: Measure, design: str) -> str:
+    """Beside the one absolute figure of a design's row: what it is of the baseline's."""
+    if measure.key != "p99_write":
+        return ""
+    ratios = comparison.each(ratio_of(measure.base), design).values()
+    value = geometric_mean(ratios)
+    return "" if value is None else f"{written(value, 'x')} the baseline's"
 
 
 def _design(name: str, comparison: Comparison, head: bool = False) -> Td:

@@ -271,7 +271,7 @@ def _by_cause(
             cause,
             groups,
             column,
-            CAUSE_COLOURS.get(cause, "#a05a2c"),
+            CAUSE_COLOURS.get(cause, "#777d86"),
             f"%{{x}}<br>{label(cause)}: %{{y:.1%}} of write latency",
         )
         for cause, column in zip(causes, zip(*shares, strict=True), strict=True)

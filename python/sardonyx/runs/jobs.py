@@ -28,8 +28,8 @@ Setting: TypeAlias = tuple[str, str]
 class Settings:
     """What all jobs of a comparison share.
 
-    ``warmup`` requests, or transactions of each core, change state and count nowhere, and so does
-    ``warmup_share`` of the run.
+    ``warmup`` requests, or transactions of each core, and ``warmup_share`` of the run warm the
+    machine up and are left out of the statistics.
     """
 
     machine: str = "esd"

@@ -227,12 +227,14 @@ def written(value: float | None, unit: str) -> str:
 
 
 def _scaled(value: float, sizes: Sequence[tuple[float, str]]) -> str:
-    size, name = next((each for each in sizes if abs(value) >= each[0]), sizes[-1])
+    rounded = abs(float(f"{value:.3g}"))  # 999.9 ns is 1.00 µs
+    size, name = next((each for each in sizes if rounded >= each[0]), sizes[-1])
     return f"{_three_figures(value / size)} {name}"
 
 
 def _three_figures(value: float) -> str:
-    return f"{value:#.3g}".rstrip(".") if abs(value) < 1000 else f"{value:,.0f}"
+    small = abs(float(f"{value:.3g}")) < 1000
+    return f"{value:#.3g}".rstrip(".") if small else f"{value:,.0f}"
 
 
 def plain(value: float) -> str:

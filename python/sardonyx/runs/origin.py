@@ -9,7 +9,8 @@ import hashlib
 import json
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import resources
 from pathlib import Path
@@ -45,14 +46,45 @@ def save(document: dict[str, Any], directory: Path) -> None:
     write_text(directory / NAME, json.dumps(document, indent=1) + "\n")
 
 
-def date_of(directory: Path) -> str | None:
-    """When the results there were made, if they say so."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What results say of themselves; empty where they do not, for they are results all the same.
+
+    ``hashes`` are the SHA-256 of trace files by path.
+    """
+
+    said: Mapping[str, str] = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
+
+
+def load(directory: Path) -> Origin:
+    """The origin beside results; what of it is missing or damaged is left out."""
     try:
         document = json.loads((directory / NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return None
-    date = document.get("date") if isinstance(document, dict) else None
-    return date if isinstance(date, str) else None
+        return Origin()
+    return read(document)
+
+
+def read(document: object) -> Origin:
+    """The parts of an origin that are of the form of :func:`origin`."""
+    if not isinstance(document, dict):
+        return Origin()
+    names = ("command", "date", "sardonyx", "commit")
+    said = {name: document[name] for name in names if isinstance(document.get(name), str)}
+    traces = document.get("traces")
+    listed = [each for each in traces if isinstance(each, dict)] if isinstance(traces, list) else []
+    hashes = {
+        each["path"]: each["sha256"]
+        for each in listed
+        if isinstance(each.get("path"), str) and isinstance(each.get("sha256"), str)
+    }
+    return Origin(said, hashes)
+
+
+def date_of(directory: Path) -> str | None:
+    """When the results there were made, if they say so."""
+    return load(directory).said.get("date")
 
 
 def _sha256(path: str) -> str:

@@ -281,7 +281,7 @@ class Machine:
     assumed: tuple[Assumption, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Results:
     """Everything that a comparison yielded."""
 
@@ -291,6 +291,18 @@ class Results:
     runs: tuple[Run, ...] = field(kw_only=True)
     #: What hangs on assumed keys, if that was asked.
     sensitivity: Sensitivity | None = field(default=None, kw_only=True)
+
+    def __repr__(self) -> str:
+        traces = ", ".join(dict.fromkeys(run.trace for run in self.runs))
+        designs = ", ".join(dict.fromkeys(run.design for run in self.runs))
+        number = f"{len(self.runs)} {'run' if len(self.runs) == 1 else 'runs'}"
+        return f"<Results on {self.machine.name}: {number}; traces {traces}; designs {designs}>"
+
+    def _repr_html_(self) -> str:
+        """The table of designs beside the baseline, for notebooks."""
+        from sardonyx.runs.in_html import table
+
+        return table(self)
 
     @property
     def designs(self) -> list[str]:

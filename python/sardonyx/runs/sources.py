@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sardonyx import _core
 from sardonyx.questions import ProgramSource, Source, SynthSource, TraceSource
+from sardonyx.runs.recordings import path_of, recordings
 
 #: A program of the sizes that nobody has asked for otherwise.
 PROGRAM = ProgramSource()
@@ -64,9 +65,9 @@ def named(
 
 
 def parse(text: str, limit: int | None = None) -> TraceSource | SynthSource:
-    """A file, or ``synth:NAME[:RECORDS[:SEED]]`` with a name that is known."""
+    """A file, a recording by name, or ``synth:NAME[:RECORDS[:SEED]]`` with a known name."""
     if not text.startswith(SYNTH):
-        return TraceSource(path=text, limit=limit)
+        return TraceSource(path=path_of(text), limit=limit)
     name, *numbers = text.removeprefix(SYNTH).split(":")
     known = [str(rung["name"]) for rung in json.loads(_core.ladder())]
     if name not in known:
@@ -83,7 +84,8 @@ def parse(text: str, limit: int | None = None) -> TraceSource | SynthSource:
 def check(source: Source) -> None:
     """An error unless the source can be opened and read."""
     if isinstance(source, TraceSource):
-        check_file(source.path, f", a program, or {SYNTH}NAME to generate one")
+        recorded = f", a recording ({', '.join(recordings())})" if recordings() else ""
+        check_file(source.path, f"{recorded}, a program, or {SYNTH}NAME to generate one")
     if not isinstance(source, ProgramSource):
         source = source.model_copy(update={"limit": 1})
     _core.trace_info(source.model_dump_json(), None)

@@ -79,6 +79,8 @@ extern "C" fn before_fork() {
 }
 
 extern "C" fn after_fork_in_parent() {
+    // SAFETY: the lock is held since before the fork.
+    unsafe { state() }.count_child();
     unlock();
 }
 

@@ -113,6 +113,8 @@ pub struct State {
     regions: Regions,
     tell_frames: bool,
     cleared_pages: u64,
+    /// Children that are not recorded.
+    left_out: u64,
     copied_pages: u64,
     /// Whether registers are as of the instruction, and not of the last load or store.
     registers_are_stored: bool,
@@ -147,6 +149,7 @@ impl State {
             regions: Regions::default(),
             tell_frames: std::env::var_os(TELL_FRAMES).is_some(),
             cleared_pages: 0,
+            left_out: 0,
             copied_pages: 0,
             registers_are_stored,
         })
@@ -212,10 +215,18 @@ impl State {
         self.buffers.clear();
         self.late.clear();
         (self.cleared_pages, self.copied_pages) = (0, 0);
+        self.left_out = 0;
         let follow = self.options.follow_fork && self.out.on();
         let process = std::process::id();
         let ring = follow.then(|| self.child_ring(process)).flatten();
         self.out.restart(ring);
+    }
+
+    /// The program has started a process of its own.
+    pub fn count_child(&mut self) {
+        if !self.options.follow_fork {
+            self.left_out += 1;
+        }
     }
 
     fn child_ring(&self, process: u32) -> Option<Ring> {
@@ -861,6 +872,13 @@ impl State {
             let note = format!(
                 "{} dirty lines could not be read when they were evicted",
                 self.out.unreadable
+            );
+            self.out.tell(&Event::Note(note.into_bytes()));
+        }
+        if self.left_out > 0 {
+            let note = format!(
+                "{} child processes are not in this trace; --follow-fork records each in a file of its own",
+                self.left_out
             );
             self.out.tell(&Event::Note(note.into_bytes()));
         }

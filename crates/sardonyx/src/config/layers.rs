@@ -243,14 +243,14 @@ pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Resu
         Allowed::Word(words) => match raw {
             Raw::Text(text) | Raw::Bare(text) => {
                 let known = words.iter().find(|word| *word == text);
-                Value::Word(known.ok_or_else(|| format!("\"{text}\" is none of its words"))?)
+                Value::Word(known.ok_or_else(|| format!("\"{text}\" is not one of its values"))?)
             }
             _ => return Err(not("a string")),
         },
         Allowed::Text { known, .. } => match raw {
-            Raw::Text(text) | Raw::Bare(text) => {
-                Value::Word(known(text).ok_or_else(|| format!("\"{text}\" is none of its words"))?)
-            }
+            Raw::Text(text) | Raw::Bare(text) => Value::Word(
+                known(text).ok_or_else(|| format!("\"{text}\" is not one of its values"))?,
+            ),
             _ => return Err(not("a string")),
         },
         Allowed::Int { min, max } => {

@@ -688,7 +688,7 @@ impl History {
     }
 }
 
-/// The journal of a run of `sources`, one a core, on a machine that is as disobliging as its instructions
+/// The journal of a run of `sources`, one a core, on a machine that is as adversarial as its instructions
 /// allow: over `image`, under the fresh `controller`.
 pub(super) fn adverse<'s>(
     machine: &Machine,

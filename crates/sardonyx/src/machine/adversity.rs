@@ -1,4 +1,4 @@
-//! A machine that is as disobliging as its instructions allow, for the crash explorer: small caches; any
+//! A machine that is as adversarial as its instructions allow, for the crash explorer: small caches; any
 //! line may be evicted at any time, dirty and counter-atomic ones above all; instructions take irregular
 //! times; and memory that nobody has written holds noise. How much of each a seed draws.
 

@@ -371,7 +371,7 @@ impl Port {
         }
     }
 
-    /// `core` has done an operation: a disobliging machine may evict a line now. Whether memory was asked
+    /// `core` has done an operation: an adversarial machine may evict a line now. Whether memory was asked
     /// to write one.
     #[inline]
     pub fn operation_done(&mut self, core: usize, at: Time) -> bool {

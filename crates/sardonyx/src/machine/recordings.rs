@@ -11,7 +11,7 @@ use crate::trace::{Level, Source};
 /// What to run besides the machine, the design and the traces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Requests that change state and count nowhere.
+    /// Requests that warm the machine up and are left out of the statistics.
     pub warmup: u64,
     /// Copies of the trace have contents of their own.
     pub distinct: bool,

@@ -124,7 +124,7 @@ impl<'s> System<'s> {
         Ok(system)
     }
 
-    /// The same run on a machine that is as disobliging as its instructions allow.
+    /// The same run on a machine that is as adversarial as its instructions allow.
     #[must_use]
     pub fn under(mut self, adversity: Adversity) -> System<'s> {
         self.port.adversity = Some(adversity);

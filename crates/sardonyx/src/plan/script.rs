@@ -1,4 +1,4 @@
-//! What a disobliging machine does of its own accord in a run of the crash explorer, written down: which line it
+//! What an adversarial machine does of its own accord in a run of the crash explorer, written down: which line it
 //! evicts after which operation, which write it holds back for how long, before which operation a core pauses.
 //! A run under what another run has written down is that run again; a line less, and it is the same run but
 //! for that. So a schedule can be changed a little, and made shorter.

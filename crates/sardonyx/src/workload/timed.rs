@@ -109,7 +109,7 @@ pub fn prefilled(
 }
 
 /// A machine of `design` with `spec` on each of `cores` cores; the first `warmup` transactions of each
-/// core count nowhere.
+/// core are left out of the statistics.
 ///
 /// # Errors
 /// What is wrong with `spec` or `design`.

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from sardonyx.cli.common import add_command
+from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.store import check, compare, estimate, serve
 
 COMMANDS: tuple[Callable[..., Any], ...] = (
@@ -21,6 +22,8 @@ COMMANDS: tuple[Callable[..., Any], ...] = (
 )
 
 app = typer.Typer(
+    cls=Group,
+    context_settings=CONTEXT,
     help="Block stores that keep equal blocks once: a resistive CAM and its conventional rival.",
     no_args_is_help=True,
     rich_markup_mode="rich",

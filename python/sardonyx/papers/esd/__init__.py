@@ -13,9 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.resources import files
 from operator import add, mul, sub
-from pathlib import Path
 from typing import Literal
 
 from sardonyx import _core
@@ -28,6 +26,7 @@ from sardonyx.runs import sweeps
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import One, Two
+from sardonyx.runs.recordings import PLACES, recordings
 from sardonyx.runs.results import Run, Scalar
 from sardonyx.runs.sources import named
 from sardonyx.runs.sweeps import AMT_BYTES, EFIT_BYTES, KB, MB
@@ -63,13 +62,10 @@ Kind = Literal["recording", "ladder"]
 
 def shipped() -> list[str]:
     """The recordings that come with the package; a checkout has them in ``traces``."""
-    package = Path(str(files("sardonyx")))
-    for place in (package / "traces", package.parents[1] / "traces"):
-        if found := sorted(str(path) for path in place.glob("*.parquet")):
-            return found
+    if found := recordings():
+        return [str(path) for path in found.values()]
     raise _core.SardonyxError(
-        f"{package / 'traces'}: the package's recordings are not there; install it again, or name "
-        "traces"
+        f"{PLACES[0]}: the package's recordings are not there; install it again, or name traces"
     )
 
 
@@ -587,8 +583,8 @@ class Esd:
 
     def plan(self, asked: Asked) -> Plan:
         window = asked.limit or (QUICK_WINDOW if asked.quick else WINDOW)
-        recordings = named(asked.traces or shipped(), window)
-        whole: dict[str, Source] = recordings | {
+        recorded = named(asked.traces or shipped(), window)
+        whole: dict[str, Source] = recorded | {
             rung["name"]: SynthSource(name=rung["name"], seed=asked.seed, limit=window)
             for rung in json.loads(_core.ladder())
         }
@@ -596,7 +592,7 @@ class Esd:
             name: source.model_copy(update={"middle": True}) for name, source in whole.items()
         }
         kinds: dict[str, Kind] = {
-            name: "recording" if name in recordings else "ladder" for name in whole
+            name: "recording" if name in recorded else "ladder" for name in whole
         }
         copies = asked.copies or CORES
         warmup = asked.warmup or WARMUP

@@ -57,7 +57,7 @@ class SimulateOptions(Designed):
 
     @property
     def warmed(self) -> tuple[int, float]:
-        """Requests, and the share of the run, that count nowhere."""
+        """Requests, and the share of the run, that are left out of the statistics."""
         return parse_warmup(str(self.warmup))
 
 

@@ -16,7 +16,7 @@ use super::bonsai::tree;
 use super::macs::{CACHE, VERIFY, word};
 use super::osiris::{STOP_LOSS, is_due, restore};
 use super::tree::{ARITY, Tree, put};
-use super::versions::{FORMAT, Versions};
+use super::versions::{MINOR_BITS, Versions};
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::line::{Line, Place, ZERO_LINE};
@@ -32,7 +32,7 @@ const LINES: u64 = (1 << 28) / 64 / ENTRIES;
 /// The region.
 const REGION: &str = "shadow";
 
-const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &FORMAT, &ACCEPTS, &STOP_LOSS];
+const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &STOP_LOSS];
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {

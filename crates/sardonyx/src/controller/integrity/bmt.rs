@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Where, mac_of_version, word};
 use super::tree::{ARITY, Tree, kept, put};
-use super::versions::{Bump, FORMAT, Versions};
+use super::versions::{Bump, MINOR_BITS, Versions};
 use crate::controller::metadata_cache::{MetadataCache, SETS};
 use crate::figures::Figures;
 use crate::line::{Line, Place, ZERO_LINE};
@@ -48,7 +48,7 @@ keys! {
 }
 
 /// The keys of all Bonsai trees.
-pub const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &FORMAT, &ACCEPTS];
+pub const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS];
 
 /// The mechanisms of all Bonsai trees.
 pub const TRIES: &[Mechanism] = &[Mechanism::Verified, Mechanism::VerifiedNode];
@@ -162,9 +162,7 @@ pub struct Trees {
 impl Trees {
     /// Reserves room for all of it, and knows nothing yet.
     pub fn reserve(settings: &Settings, layout: &mut Layout) -> Trees {
-        let per_line = settings.get(&FORMAT).per_line().max(PER_LINE);
-        let macs = Where::reserve_by(per_line, layout);
-        let versions = Versions::reserve(settings, macs.count, layout);
+        let (macs, versions) = Versions::reserve(settings, layout);
         let tree = Tree::reserve(versions.region.clone(), layout);
         Trees {
             through: vec![Step::PAST; tree.levels.len()],

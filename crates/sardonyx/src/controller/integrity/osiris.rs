@@ -11,7 +11,7 @@ use super::bmt::{ACCEPTS, Bonsai, Policy, Trees};
 use super::bonsai::tree;
 use super::macs::{CACHE, PER_LINE, VERIFY};
 use super::tree::Nodes;
-use super::versions::{FORMAT, Versions};
+use super::versions::{MINOR_BITS, Versions};
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::line::{Line, ZERO_LINE};
@@ -25,7 +25,7 @@ keys! {
         in Between("2", "16", "half of it and four times as much");
 }
 
-const OWN_KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &FORMAT, &ACCEPTS, &STOP_LOSS];
+const OWN_KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &STOP_LOSS];
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {

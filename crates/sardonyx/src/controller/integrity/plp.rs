@@ -9,7 +9,7 @@
 use super::bmt::{ACCEPTS, Bonsai, Order, Policy, Trees};
 use super::bonsai::tree;
 use super::macs::{CACHE, VERIFY};
-use super::versions::FORMAT;
+use super::versions::MINOR_BITS;
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::plan::Plan;
@@ -35,7 +35,7 @@ keys! {
         in Between("sequential", "pipelined", "what the paper compares with, and its first step");
 }
 
-const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &FORMAT, &ACCEPTS, &UPDATES];
+const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &UPDATES];
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {

@@ -39,10 +39,10 @@ pub struct Root {
 impl Root {
     /// Knows nothing yet.
     pub fn of(layout: &Layout) -> Root {
-        let versions = Versions::of(layout);
+        let (macs, versions) = Versions::of(layout);
         let tree = Tree::of(versions.region.clone(), layout);
         Root {
-            macs: Where::of_by(versions.per_line().max(PER_LINE), layout),
+            macs,
             newest: BTreeMap::new(),
             levels: vec![Nodes::new(); tree.levels.len() - 1],
             register: ZERO_LINE,

@@ -7,7 +7,7 @@
 use super::bmt::{ACCEPTS, Bonsai, Policy, Trees};
 use super::bonsai::tree;
 use super::macs::{CACHE, VERIFY};
-use super::versions::FORMAT;
+use super::versions::MINOR_BITS;
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::plan::Plan;
@@ -17,10 +17,11 @@ keys! {
     LEVELS: u64 = int("integrity.triad.levels", (0, 20), 2),
         Source("Triad-NVM (ISCA 2019), from memory: persists one, two or three levels; two is between"),
         "Levels of nodes, from the lowest up, that triad writes with each line"
-        in Between("1", "3", "the fewest and the most of the paper's");
+        in Between("1", "3", "the fewest and the most of the paper's")
+        under |by| by.short.then_some(1);
 }
 
-const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &FORMAT, &ACCEPTS, &LEVELS];
+const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &LEVELS];
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {

@@ -4,40 +4,37 @@
 //! They are the integrity's own, beside the counters of an encryption: policies here count globally, in a cache of
 //! their own or not at all, and tables and logs must be as fresh as data. Papers have one counter for both, so the
 //! traffic of theirs is that of a scheme over `identity+no-encryption`.
-//! Left out: bits of a minor number other than 7.
+//! Left out: minor numbers of more bits, or of several lengths.
 
+use super::macs::Where;
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::{Layout, Region};
-use crate::settings::{Settings, keys, words};
-
-/// How versions lie in a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A major number of 64 lines and a minor one of each.
-    Split,
-    /// Eight bytes of each of eight lines.
-    Whole,
-}
-
-words!(Format { "split" => Split, "whole" => Whole });
+use crate::settings::{Settings, keys};
 
 keys! {
-    FORMAT: Format = word("integrity.versions", "split"),
-        Assumed("split counters of 64 lines, as most work on Bonsai trees takes"),
-        "How the versions of lines lie that a tree stands over: 64 to a line, or eight"
-        in Between("whole", "split", "the tree is a level higher, or no minor number overflows");
+    MINOR_BITS: u64 = int("integrity.minor_bits", (0, 7), 7),
+        Source("split counters, Yan et al. (ISCA 2006), from memory"),
+        "Bits of the minor versions, 64 to a line under one major; 0: eight versions of eight bytes, and no minor ones"
+        in Between("0", "7", "the tree is a level higher and nothing overflows, or minor numbers do")
+        under |by| by.stride.map(|stride| if stride > 2 { 2 } else { 0 });
 }
 
-/// The regions of versions, by format.
-const NAMES: [(Format, &str); 2] = [
-    (Format::Split, "split-versions"),
-    (Format::Whole, "versions"),
+/// The regions of versions, by the bits of a minor number.
+const NAMES: [&str; 8] = [
+    "versions",
+    "versions-1",
+    "versions-2",
+    "versions-3",
+    "versions-4",
+    "versions-5",
+    "versions-6",
+    "versions-7",
 ];
 
-/// Bits of a minor number.
-const MINOR_BITS: u64 = 7;
-/// The greatest.
-pub const MOST_MINOR: u64 = (1 << MINOR_BITS) - 1;
+/// Bits that a minor number has room for.
+const ROOM: u64 = 7;
+/// What they hold.
+pub const MOST_MINOR: u64 = (1 << ROOM) - 1;
 /// The first bit after the major number.
 const FIRST_BIT: u64 = 64;
 
@@ -55,45 +52,46 @@ pub enum Bump {
 pub struct Versions {
     /// Their lines.
     pub region: Region,
-    format: Format,
+    minor_bits: u64,
 }
 
-impl Format {
-    /// Versions of a line.
-    pub fn per_line(self) -> u64 {
-        match self {
-            Format::Split => 64,
-            Format::Whole => 8,
-        }
+/// Versions of a line whose minor numbers have so many bits.
+fn per_line(minor_bits: u64) -> u64 {
+    match minor_bits {
+        0 => 8,
+        _ => 64,
     }
 }
 
 impl Versions {
-    /// Reserves room for versions of `count` lines.
-    pub fn reserve(settings: &Settings, count: u64, layout: &mut Layout) -> Versions {
-        let format = settings.get(&FORMAT);
-        let name = NAMES.iter().find(|(known, _)| *known == format);
-        let name = name.expect("each has one").1;
-        let region = layout.reserve_sparse(name, count.div_ceil(format.per_line()));
-        Versions { region, format }
+    /// Reserves room for MACs of all lines that `layout` has so far, and for their versions.
+    pub fn reserve(settings: &Settings, layout: &mut Layout) -> (Where, Versions) {
+        let minor_bits = settings.get(&MINOR_BITS);
+        let macs = Where::reserve_by(per_line(minor_bits), layout);
+        let lines = macs.count.div_ceil(per_line(minor_bits));
+        let region = layout.reserve_sparse(NAMES[minor_bits as usize], lines);
+        (macs, Versions { region, minor_bits })
     }
 
     /// The same in a layout in which they are reserved.
-    pub fn of(layout: &Layout) -> Versions {
-        let known = NAMES.iter().find_map(|(format, name)| {
+    pub fn of(layout: &Layout) -> (Where, Versions) {
+        let known = NAMES.iter().zip(0..).find_map(|(name, minor_bits)| {
             let region = layout.region(name)?.clone();
-            Some(Versions {
-                region,
-                format: *format,
-            })
+            Some(Versions { region, minor_bits })
         });
-        known.expect("they have been reserved")
+        let versions = known.expect("they have been reserved");
+        (Where::of_by(versions.per_line(), layout), versions)
     }
 
     /// Versions of a line.
     #[inline]
     pub fn per_line(&self) -> u64 {
-        self.format.per_line()
+        per_line(self.minor_bits)
+    }
+
+    /// The greatest minor number.
+    fn most(&self) -> u64 {
+        (1 << self.minor_bits) - 1
     }
 
     /// The line of the version of the protected line with that number, and which of its versions it is.
@@ -104,37 +102,37 @@ impl Versions {
 
     /// Version `slot` of `line`; 0 is that of a line that was never written.
     pub fn get(&self, line: &Line, slot: u64) -> u64 {
-        match self.format {
-            Format::Whole => super::macs::word(line, slot as usize),
-            Format::Split => match minor(line, slot) {
+        match self.minor_bits {
+            0 => super::macs::word(line, slot as usize),
+            _ => match minor(line, slot) {
                 0 => 0,
-                minor => super::macs::word(line, 0) << MINOR_BITS | minor,
+                minor => super::macs::word(line, 0) << ROOM | minor,
             },
         }
     }
 
     /// How far version `slot` of `line` is from the last multiple of `stride`, which a minor number's overflow is.
     pub fn since(&self, line: &Line, slot: u64, stride: u64) -> u64 {
-        match self.format {
-            Format::Whole => self.get(line, slot) % stride,
-            Format::Split => minor(line, slot) % stride,
+        match self.minor_bits {
+            0 => self.get(line, slot) % stride,
+            _ => minor(line, slot) % stride,
         }
     }
 
     /// Counts one more write of `slot`. A line that has been written has a minor number of 1 at least.
     pub fn bump(&self, line: &mut Line, slot: u64) -> Bump {
         let of_word = |line: &Line, word| super::macs::word(line, word) + 1;
-        match self.format {
-            Format::Whole => {
+        match self.minor_bits {
+            0 => {
                 let next = of_word(line, slot as usize);
                 super::tree::put(line, slot, next);
                 Bump::Counted
             }
-            Format::Split if minor(line, slot) < MOST_MINOR => {
+            _ if minor(line, slot) < self.most() => {
                 set_minor(line, slot, minor(line, slot) + 1);
                 Bump::Counted
             }
-            Format::Split => {
+            _ => {
                 let major = of_word(line, 0);
                 super::tree::put(line, 0, major);
                 for slot in 0..self.per_line() {
@@ -147,8 +145,8 @@ impl Versions {
 
     /// Whether so many further writes of a line may overflow.
     pub fn may_overflow(&self, line: &Line, writes: u64) -> bool {
-        self.format == Format::Split
-            && (0..self.per_line()).any(|slot| minor(line, slot) + writes > MOST_MINOR)
+        self.minor_bits > 0
+            && (0..self.per_line()).any(|slot| minor(line, slot) + writes > self.most())
     }
 
     /// `line`, in which version `slot` is `steps` writes later; none if it would overflow meanwhile.
@@ -161,9 +159,9 @@ impl Versions {
 
     /// The newer versions of two lines, each by itself.
     pub fn newest(&self, one: &Line, other: &Line) -> Line {
-        let major = |line: &Line| match self.format {
-            Format::Split => super::macs::word(line, 0),
-            Format::Whole => 0,
+        let major = |line: &Line| match self.minor_bits {
+            _ => super::macs::word(line, 0),
+            0 => 0,
         };
         if major(one) != major(other) {
             return if major(one) > major(other) {
@@ -176,9 +174,9 @@ impl Versions {
         for slot in 0..self.per_line() {
             let found = self.get(other, slot);
             if found > self.get(one, slot) {
-                match self.format {
-                    Format::Whole => super::tree::put(&mut newest, slot, found),
-                    Format::Split => set_minor(&mut newest, slot, found & MOST_MINOR),
+                match self.minor_bits {
+                    0 => super::tree::put(&mut newest, slot, found),
+                    _ => set_minor(&mut newest, slot, found & MOST_MINOR),
                 }
             }
         }
@@ -188,7 +186,7 @@ impl Versions {
 
 /// The bytes that minor number `slot` has bits in, as a number, and its lowest bit there.
 fn minor_bits(slot: u64) -> (usize, u64) {
-    let bit = FIRST_BIT + slot * MINOR_BITS;
+    let bit = FIRST_BIT + slot * ROOM;
     let byte = ((bit / 8) as usize).min(LINE_BYTES - 2);
     (byte, bit - byte as u64 * 8)
 }
@@ -215,11 +213,11 @@ mod tests {
     /// line another one, but where the minor number overflows, which gives all of them newer ones.
     #[test]
     fn a_version_is_never_had_twice() {
-        for format in [Format::Split, Format::Whole] {
+        for bits in [7, 2, 1, 0] {
             let mut layout = Layout::new(64);
             let mut settings = Settings::default();
-            settings.set(&FORMAT, format);
-            let versions = Versions::reserve(&settings, 64, &mut layout);
+            settings.set(&MINOR_BITS, bits);
+            let (_, versions) = Versions::reserve(&settings, &mut layout);
             let per_line = versions.per_line();
             let (mut line, mut random, mut overflows) = (ZERO_LINE, 1u64, 0);
             let mut seen = vec![0; per_line as usize];
@@ -236,13 +234,13 @@ mod tests {
                     let now = versions.get(&line, other);
                     let changes =
                         other == slot || bump == Bump::Overflowed && seen[other as usize] > 0;
-                    assert_eq!(now > seen[other as usize], changes, "{format:?} {other}");
+                    assert_eq!(now > seen[other as usize], changes, "{bits} {other}");
                     seen[other as usize] = now;
                 }
                 assert_eq!(versions.newest(&line, &before), line);
                 assert_eq!(versions.newest(&before, &line), line);
             }
-            assert_eq!(overflows > 0, format == Format::Split);
+            assert_eq!(overflows > 0, bits > 0);
         }
     }
 }

@@ -60,7 +60,7 @@ pub struct Options {
     pub keep: bool,
     /// A journal is kept, so that the power may be cut.
     pub journal: bool,
-    /// Requests that change state and count nowhere.
+    /// Requests that warm the machine up and are left out of the statistics.
     pub warmup: u64,
 }
 

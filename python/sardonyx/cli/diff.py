@@ -1,0 +1,189 @@
+"""``sardonyx diff``: what differs between two results, what changed most first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx._core import SardonyxError
+from sardonyx.cli.common import (
+    CHECK_FAILED,
+    PATH,
+    check_json_target,
+    for_people,
+    write_json,
+)
+from sardonyx.cli.options import JsonTo
+from sardonyx.runs import origin
+from sardonyx.runs.differences import Changed, Differences, Moved, Side, differences, side_of
+from sardonyx.runs.measures import plain, written
+from sardonyx.runs.metrics import FIGURES
+from sardonyx.runs.results import Results
+from sardonyx.sweeps.table import is_swept, load
+
+#: The units of figures as ``written`` has them.
+UNITS = {"ns": "ns", "nJ": "nj", "ratio": "%"}
+WHERE = typer.Argument(
+    help="A directory that compare, reproduce or sweep wrote, or a results.json.", **PATH
+)
+
+
+def diff(
+    before: Annotated[Path, WHERE],
+    after: Annotated[Path, WHERE],
+    most: Annotated[
+        int, typer.Option("--most", min=1, max=1_000_000, help="Figures shown; all are in --json.")
+    ] = 20,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Status 1 if any figure differs, for scripts.")
+    ] = False,
+    json_to: JsonTo = None,
+) -> None:
+    """Compare two results: settings that differ, then figures, the largest change first.
+
+    The ratio is AFTER over BEFORE. Runs that only one of them has are named and not compared.
+
+    [bold]Examples[/bold]
+
+    sardonyx diff results/before results/after
+
+    sardonyx diff results/mine results/latest --exit-code --json -
+    """
+    check_json_target(json_to, [str(before), str(after)])
+    sides = [_side(place) for place in (before, after)]
+    if sides[0].heads != sides[1].heads:
+        kinds = [", ".join(side.heads) for side in sides]
+        raise SardonyxError(
+            f"{before} tells its runs apart by {kinds[0]}, {after} by {kinds[1]}; name two results "
+            "of one kind, and two sweeps of the same axes"
+        )
+    found = differences(*sides)
+    people = for_people(json_to)
+    _show(people, found, most)
+    write_json(json_to, {"before": str(before), "after": str(after)} | found.to_document())
+    if exit_code and (found.moved or found.only_before or found.only_after):
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _side(place: Path) -> Side:
+    """The results at a place, of whatever kind."""
+    if place.is_dir() and not (place / "results.json").exists() and is_swept(place):
+        return _swept(place)
+    return side_of(
+        Results.load(place), str(place), origin.load(place if place.is_dir() else place.parent)
+    )
+
+
+def _swept(place: Path) -> Side:
+    swept = load(place)
+    if not swept.rows:
+        raise SardonyxError(f"{place}: holds no finished point yet; run the sweep first")
+    heads = tuple(dict.fromkeys((swept.subject, *swept.axes)))
+    settings: dict[str, object] = {"Sardonyx": ", ".join(swept.versions)}
+    first = swept.rows[0]
+    settings |= {name: first.get(name) for name in swept.settings if name not in heads}
+    figures = {
+        tuple(str(row.get(name)) for name in heads): {
+            name: float(value)
+            for name, value in row.items()
+            if name not in swept.settings
+            and isinstance(value, int | float)
+            and not isinstance(value, bool)
+        }
+        for row in swept.rows
+    }
+    return Side(str(place), settings, figures, heads)
+
+
+def _show(people: Console, found: Differences, most: int) -> None:
+    people.print(Text(_answer(found), style="bold"), soft_wrap=True)
+    if found.settings:
+        people.print(_settings(found.settings))
+    if found.flipped:
+        table = _table("conclusion that flips", *filter(None, found.heads), "before", "after")
+        for each in found.flipped:
+            ratios = (written(value, "x") for value in (each.before, each.after))
+            table.add_row(each.measure, *map(Text, each.subject), *ratios)
+        people.print(Group(Text(), table))
+    if found.moved:
+        people.print(Group(Text(), _moved(found, most)))
+        if len(found.moved) > most:
+            people.print(Text(f"{len(found.moved) - most:,} more; --most shows them.", style="dim"))
+    for where, subjects in (("before", found.only_before), ("after", found.only_after)):
+        if subjects:
+            names = ", ".join(" ".join(filter(None, each)) for each in subjects[:6])
+            more = f" and {len(subjects) - 6} more" if len(subjects) > 6 else ""
+            people.print(Text(f"only {where}: {names}{more}"), soft_wrap=True)
+
+
+def _answer(found: Differences) -> str:
+    """The difference in a sentence."""
+    if not found.subjects:
+        return "No run is in both results; nothing was compared."
+    runs = f"{found.subjects} {'run' if found.subjects == 1 else 'runs'}"
+    settings = len(found.settings)
+    beside = f"{settings} {'setting differs' if settings == 1 else 'settings differ'}"
+    if not found.moved:
+        return f"No figure differs in {runs} ({found.compared:,} figures); {beside}."
+    first = found.moved[0]
+    moved = len({each.subject for each in found.moved})
+    return (
+        f"{len(found.moved):,} of {found.compared:,} figures differ, in {moved} of {runs}; "
+        f"{beside}. "
+        f"The largest change: {first.figure} of {' '.join(filter(None, first.subject))}, "
+        f"{_value(first.figure, first.before)} to {_value(first.figure, first.after)}"
+        f" ({_ratio(first)})."
+    )
+
+
+def _settings(settings: Sequence[Changed]) -> Group:
+    table = _table("setting that differs", "before", "after")
+    for each in settings:
+        table.add_row(each.setting, *(_said(value) for value in (each.before, each.after)))
+    return Group(Text(), table)
+
+
+def _moved(found: Differences, most: int) -> Table:
+    # A column that is empty in every row is none.
+    shown = [i for i, _ in enumerate(found.heads) if any(each.subject[i] for each in found.moved)]
+    table = _table("figure", *(found.heads[i] for i in shown))
+    for heading in ("before", "after", "ratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("")
+    marks = {True: Text("better", "green"), False: Text("worse", "red"), None: Text()}
+    for each in found.moved[:most]:
+        values = (_value(each.figure, value) for value in (each.before, each.after))
+        subject = (Text(each.subject[i]) for i in shown)
+        table.add_row(each.figure, *subject, *values, _ratio(each), marks[each.better])
+    return table
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    return table
+
+
+def _ratio(moved: Moved) -> str:
+    return "from 0" if moved.ratio is None else f"{moved.ratio:.4g}×"
+
+
+def _value(figure: str, value: float) -> str:
+    known = FIGURES.get(figure)
+    unit = UNITS.get(known.unit, "") if known else ""
+    return written(value, unit) if unit else plain(value)
+
+
+def _said(value: object) -> Text:
+    if value is None:
+        return Text("–")
+    if isinstance(value, float):
+        return Text(plain(value))
+    return Text(str(value).lower() if isinstance(value, bool) else str(value))

@@ -1,0 +1,27 @@
+"""The recordings that come with the program, by name: ``redis`` is ``traces/redis.parquet``.
+
+An installed package has them inside it, a checkout beside its sources. A file of that name in the
+current directory comes first.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+SUFFIX = ".parquet"
+#: Where they are: in the installed package, and in a checkout.
+PLACES = (Path(__file__).parents[1] / "traces", Path(__file__).parents[3] / "traces")
+
+
+@cache
+def recordings() -> dict[str, Path]:
+    """The path of each recording by its name, in the order of names."""
+    folder = next((place for place in PLACES if place.is_dir()), None)
+    return {} if folder is None else {path.stem: path for path in sorted(folder.glob(f"*{SUFFIX}"))}
+
+
+def path_of(text: str) -> str:
+    """The path of the recording that ``text`` names; ``text`` itself if it names a file or none."""
+    found = recordings().get(text)
+    return text if found is None or Path(text).exists() else str(found)

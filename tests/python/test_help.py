@@ -1,0 +1,177 @@
+"""Help fits a screen, says all with --help-all, and costs no import of what is not asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sardonyx import cli
+from sardonyx.cli.help import first_line
+from test_cli import Program, bad_input, sardonyx
+from test_cli_fixture import FakeCore, core, trace
+from test_options import commands
+
+__all__ = ["core", "sardonyx", "trace"]
+
+#: Lines of a terminal of which a help text is one screen, at a hundred columns.
+SCREEN = 42
+
+
+def said(*arguments: str, **environment: str) -> str:
+    program = [sys.executable, "-m", "sardonyx", *arguments]
+    ended = subprocess.run(
+        program, capture_output=True, text=True, env=os.environ | {"COLUMNS": "100"} | environment
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def helped(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["sardonyx", *command.split(), option])
+        patch.setenv("COLUMNS", "100")
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+    assert end.value.code == 0
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("command", ["", "trace", "store", *commands()])
+def test_help_is_one_screen(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = helped(command, "--help", capsys)
+    assert 5 < len(lines) <= SCREEN
+    assert not [line for line in lines if "<=" in line or "<bool>" in line or len(line) > 100]
+
+
+@pytest.mark.native
+def test_all_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, command in commands().items():
+        whole, short = (
+            "\n".join(helped(name, option, capsys)) for option in ("--help-all", "--help")
+        )
+        options = [each for each in command.params if each.param_type_name == "option"]
+        assert all(max(each.opts, key=len) in whole for each in options if not each.hidden), name
+        assert command.rare <= {each.name for each in command.params}, name
+        rare = [each for each in options if each.name in command.rare]
+        shown = set(re.findall(r"^  (?:-\w, )?(?:--\w+, )?(--[a-z0-9-]+)", short, re.M))
+        assert not [each for each in rare if max(each.opts, key=len) in shown], name
+        assert (f"--help-all lists {len(rare)} more" in short) == bool(rare), name
+
+
+def test_the_list_of_commands_says_what_each_says_of_itself() -> None:
+    for name, (_, line) in cli.COMMANDS.items():
+        assert first_line(cli._made(name).help) == line, name
+
+
+def test_version_and_help_import_no_command() -> None:
+    loaded = """
+import sys
+from sardonyx.__main__ import main
+sys.argv = ["sardonyx", {!r}]
+try:
+    main()
+except SystemExit:
+    pass
+print(*sys.modules)
+"""
+    for option, slow in {
+        "--version": {"typer", "rich", "pydantic", "sardonyx.cli"},
+        "--help": {"pydantic", "pandas", "plotly", "sardonyx.cli.compare", "sardonyx.cli.crash"},
+    }.items():
+        run = [sys.executable, "-c", loaded.format(option)]
+        words = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
+        assert "sardonyx._core" in words
+        assert not slow & set(words), option
+
+
+# ---- completion
+
+
+def completed(line: str) -> list[str]:
+    """What bash would offer at the end of the line."""
+    return said(
+        _SARDONYX_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(line.count(" "))
+    ).split()
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("sardonyx comp", ["compare"]),
+        ("sardonyx compare red", ["redis"]),
+        ("sardonyx compare btr", ["btree"]),
+        ("sardonyx trace cut sto", ["stockfish"]),
+        (
+            "sardonyx compare redis --designs baseline,dew",
+            ["baseline,dewrite", "baseline,dewrite-sound"],
+        ),
+        ("sardonyx compare redis --machine easy", ["easy-pm"]),
+        ("sardonyx show cx", ["cxl"]),
+        ("sardonyx crash --designs no-atom", ["no-atomicity"]),
+        ("sardonyx compare redis --set esd.efit_b", ["esd.efit_bytes="]),
+        ("sardonyx compare redis --sensi", ["--sensitivity"]),
+    ],
+)
+def test_the_shell_completes(line: str, words: list[str]) -> None:
+    assert completed(line) == words
+
+
+@pytest.mark.native
+def test_zsh_has_the_same_words() -> None:
+    offered = said(_SARDONYX_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="sardonyx compare red")
+    assert "redis" in offered
+
+
+# ---- before work begins
+
+
+def test_room_is_checked_before_work(
+    sardonyx: Program, core: FakeCore, trace: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=3 << 20))
+    ended = sardonyx("compare", trace, "--out", "there")
+    bad_input(ended, "there: 3.0 MiB are free there, and 8 MiB are needed")
+    assert core.calls == [] and not (tmp_path / "there").exists()
+
+
+# ---- recordings by name
+
+
+@pytest.mark.native
+def test_a_recording_is_named_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = "compare redis --designs baseline --limit 500 --json - --out out"
+    results: dict[str, Any] = json.loads(said(*line.split()))
+    assert [trace["name"] for trace in results["traces"]] == ["redis"]
+    origin = json.loads((tmp_path / "out" / "origin.json").read_text())
+    assert origin["traces"][0]["path"].endswith("redis.parquet")
+    listed = json.loads(said("recordings", "--json", "-"))
+    assert "redis" in [each["name"] for each in listed]
+    few = json.loads(said("trace", "info", "redis", "--limit", "9", "--json", "-"))
+    assert few["records"] == 9
+    assert few["warnings"][0].endswith(
+        "caches of 16384 KiB kept the rest: record a longer run, or below a smaller last level, as "
+        "in --llc 1M:16"
+    )
+
+
+@pytest.mark.native
+def test_a_file_of_the_name_comes_before_a_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sardonyx.runs.recordings import path_of
+
+    monkeypatch.chdir(tmp_path)
+    assert path_of("redis").endswith("redis.parquet")
+    (tmp_path / "redis").write_text("no trace")
+    assert path_of("redis") == "redis"

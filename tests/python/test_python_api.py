@@ -1,0 +1,123 @@
+"""What Python callers meet: errors in Python's words, strings for lists, tables and figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sardonyx
+from sardonyx.runs.results import Results
+from test_cli_fixture import FakeCore, core, trace
+from test_report_fixture import invented_document
+
+__all__ = ["core", "trace"]
+#: What no parameter takes.
+WRONG: Any = [5]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"traces": 5}, "traces = 5: give a string, or a list of strings"),
+        ({"traces": [5]}, "traces = [5]: give a string"),
+        ({"traces": b"redis"}, "traces = b'redis': give a string"),
+        ({"traces": []}, "no trace given"),
+        ({"designs": None}, "designs = None: give a string"),
+        ({"designs": "edd"}, 'designs: there is no design "edd"; did you mean "esd"?'),
+        ({"designs": []}, "designs: none given"),
+        ({"limit": 1.5}, "limit = 1.5: give a whole number, 1 or more"),
+        ({"limit": 0}, "limit = 0: give a whole number, 1 or more"),
+        ({"limit": True}, "limit = True: give a whole number"),
+        ({"warmup": -1}, "warmup = -1: give a whole number, 0 or more"),
+        ({"warmup_share": 2.0}, "warmup_share = 2.0: give a number of 0 to below 1"),
+        ({"copies": 0}, "copies = 0: give a whole number, 1 to 1,024"),
+        ({"jobs": 0}, "jobs = 0: give a whole number, 1 to 1,024"),
+        ({"machine": None}, "machine = None: give a string or a path"),
+        ({"overrides": ["a"]}, "overrides = ['a']: give a mapping"),
+        ({"overrides": {1: 2}}, "overrides = {1: 2}: give a mapping"),
+        ({"program": {"transaction": 1}}, "program: there is no 'transaction'; known: "),
+        ({"program": {"transactions": -1}}, "program.transactions = -1: give a whole number"),
+        ({"program": 5}, "program = 5: give a mapping"),
+        ({"sensitivity": True, "draws": "x"}, "draws = 'x': give a whole number"),
+        ({"sensitivity": True, "folder": 5}, "folder = 5: give a string or a path"),
+    ],
+)
+def test_errors_speak_python(core: FakeCore, trace: str, wrong: dict[str, Any], said: str) -> None:
+    asked = {"traces": [trace], "designs": ["baseline", "esd"]} | wrong
+    with pytest.raises(sardonyx.SardonyxError, match=re.escape(said)) as error:
+        sardonyx.compare(**asked)
+    assert "--" not in str(error.value)
+    assert core.calls == []
+
+
+@pytest.mark.native
+def test_errors_from_below_name_parameters() -> None:
+    overrides: tuple[Any, ...] = ({"esd.efit_bytes": [1]}, {"no.key": 1})
+    for wrong in overrides:
+        with pytest.raises(sardonyx.SardonyxError, match=r"^overrides "):
+            sardonyx.compare("redis", overrides=wrong, limit=10)
+
+
+def test_a_string_stands_for_a_list_of_one(core: FakeCore, trace: str) -> None:
+    results = sardonyx.compare(trace, designs="esd")
+    assert [run.design for run in results.runs] == ["esd"]
+    assert len(sardonyx.compare(Path(trace), ("esd", "baseline")).runs) == 2
+
+
+def test_sizes_of_programs_are_a_mapping_too(core: FakeCore) -> None:
+    sardonyx.compare("btree", "esd", "sca", program={"transactions": 7})
+    assert core.calls[0]["source"]["transactions"] == 7
+    assert core.calls[0]["source"]["footprint"] == sardonyx.ProgramSource().footprint
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sardonyx.Results.load("nowhere"),
+        lambda: sardonyx.synth("rung-60", seed=1),
+        lambda: sardonyx.sweep(out="x", axes=WRONG),
+        lambda: sardonyx.sweep(out=WRONG, traces="redis", designs="esd"),
+        lambda: sardonyx.plot(results(), "write-speed"),
+    ],
+)
+def test_every_error_is_one_class(call: Callable[[], object]) -> None:
+    with pytest.raises(sardonyx.SardonyxError):
+        call()
+
+
+def results() -> Results:
+    return Results.from_document(invented_document(2, sweeps=False))
+
+
+def test_results_are_short_in_a_shell_and_a_table_in_a_notebook() -> None:
+    shown = repr(results())
+    assert len(shown) < 300 and "8 runs" in shown and "invented-a" in shown and "esd" in shown
+    html = results()._repr_html_()
+    assert html.count("<tr>") == 1 + 8
+    assert "Write speed-up" in html and "absolute" in html
+    document = invented_document(1, sweeps=False)
+    document["runs"] = [run for run in document["runs"] if run["design"] == "esd"]
+    for run in document["runs"]:
+        run["trace"] = "<b>"
+    document["traces"][0]["name"] = "<b>"
+    alone = Results.from_document(document)._repr_html_()
+    assert "<b>" not in alone and "&lt;b&gt;" in alone and "no baseline" in alone
+
+
+def test_figures_are_drawn_by_name() -> None:
+    names = sardonyx.plots(results())
+    assert "write-speedup" in names
+    for name in names:
+        assert sardonyx.plot(results(), name).data, name
+    with pytest.raises(sardonyx.SardonyxError, match="did you mean 'write-speedup'"):
+        sardonyx.plot(results(), "write-speed")
+    with pytest.raises(sardonyx.SardonyxError, match="cannot be drawn of these results; "):
+        sardonyx.plot(results(), "efit-size")
+
+
+def test_all_that_is_offered_is_there() -> None:
+    for name in sardonyx.__all__:
+        assert getattr(sardonyx, name) is not None
