@@ -54,7 +54,14 @@ FORMS = {
     "programs": [""],
     "recordings": [""],
     "report": ["d"],
-    "reproduce": ["esd redis.parquet", "sca", "easy-pm --machine sca", "recam", "pageforge"],
+    "reproduce": [
+        "esd redis.parquet",
+        "sca",
+        "easy-pm --machine sca",
+        "recam",
+        "pageforge",
+        "integrity",
+    ],
     "show": ["esd"],
     "store check": ["d"],
     "store compare": [

@@ -25,6 +25,7 @@ mod engine_rules;
 mod guarded;
 mod hardware_log;
 mod integrity;
+mod integrity_more;
 mod link;
 mod merge_algorithm;
 mod merge_kernel;
