@@ -199,6 +199,29 @@ faults! {
     /// Over a Bonsai tree, reserve power makes no MAC of what it dumps.
     DumpForgetsMac = "dump-forgets-mac",
 
+    /// A line's MAC in a counter tree does not depend on its place.
+    SgxMacWithoutPlace = "sgx-mac-without-place",
+    /// A line's MAC in a counter tree does not depend on its version.
+    SgxMacWithoutVersion = "sgx-mac-without-version",
+    /// A version stays what it was when its line is written again.
+    SgxVersionStays = "sgx-version-stays",
+    /// Nodes of versions are not verified when they come into the cache.
+    SgxVersionsUnverified = "sgx-versions-unverified",
+    /// Nodes of counters above them are not.
+    SgxCountersUnverified = "sgx-counters-unverified",
+    /// The last counter of each node is not in the sum above.
+    SgxSumSkipsLast = "sgx-sum-skips-last",
+    /// A recovery does not compare the sums with the register.
+    SgxSumsUnchecked = "sgx-sums-unchecked",
+    /// The version is not in one group with its line.
+    SgxVersionNotGrouped = "sgx-version-not-grouped",
+    /// The register follows one version late.
+    SgxRegisterOneBehind = "sgx-register-one-behind",
+    /// A recovery leaves the counters in the medium as they are.
+    SgxNodesKept = "sgx-nodes-kept",
+    /// Reserve power does not count the versions of what it dumps.
+    SgxDumpForgotten = "sgx-dump-forgotten",
+
     // Pads.
     /// One pad for all.
     PadConstant = "pad-constant",

@@ -19,6 +19,7 @@ pub mod steps;
 pub mod storey;
 pub mod untimed;
 
+use std::cell::RefCell;
 use std::ops::{Deref, DerefMut, Range};
 
 use smallvec::SmallVec;
@@ -160,6 +161,8 @@ pub struct Plan {
     pub(crate) guard: Option<Box<dyn Guard>>,
     /// Lines that it has refused.
     pub(crate) refused: Vec<Place>,
+    /// Lines that were looked at on behalf of integrity, if somebody counts what its recovery does.
+    pub(crate) looked: Option<RefCell<Vec<Place>>>,
 }
 
 impl Plan {
@@ -178,6 +181,7 @@ impl Plan {
             purpose: Purpose::of(Cause::Data),
             guard: None,
             refused: Vec::new(),
+            looked: None,
         }
     }
 
@@ -270,6 +274,7 @@ impl Plan {
     /// What a recovery finds at `place` in a medium at rest; it takes no time.
     #[inline]
     pub fn scan(&mut self, place: Place) -> Option<Line> {
+        self.look(place);
         let line = self.contents.newest(place);
         if self.guard.is_none() {
             return line; // a recovery reads millions of lines
@@ -328,7 +333,18 @@ impl Plan {
 
     /// The newest bytes at `place` and nothing done in hardware: for what is known on chip.
     pub fn peek(&self, place: Place) -> Option<Line> {
+        self.look(place);
         self.contents.newest(place)
+    }
+
+    /// Counts that the line at `place` is looked at, if that is counted.
+    #[inline]
+    fn look(&self, place: Place) {
+        if let Some(looked) = &self.looked
+            && self.purpose.what == Cause::Integrity
+        {
+            looked.borrow_mut().push(place);
+        }
     }
 
     /// Fetches the line at `place` into the host's caches; no effect on results.

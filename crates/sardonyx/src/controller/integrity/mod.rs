@@ -6,6 +6,8 @@ mod macs;
 mod root;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_sgx;
 mod tree;
 mod versions;
 
@@ -14,4 +16,4 @@ use super::layers::{Integrity, files};
 /// The integrity of a stack that names none.
 pub const DEFAULT: &str = none::NAME;
 
-files! { Integrity: none mac merkle bonsai supermem osiris triad anubis plp }
+files! { Integrity: none mac merkle bonsai supermem osiris triad anubis plp sgx }
