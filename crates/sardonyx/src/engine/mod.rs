@@ -474,8 +474,12 @@ impl Engine {
     pub fn assert_at_rest(&self) {
         let unfinished = self.plan.steps.unfinished().take(20);
         let graph = unfinished.map(|(step, r)| {
-            let (action, state) = (r.action, r.state);
-            format!("{step:?} {action:?} {state:?} waits for {}", r.pending)
+            let (action, state, waiters) = (r.action, r.state, self.plan.steps.waiters(step));
+            let (place, group) = (r.place, r.group);
+            format!(
+                "{step:?} {action:?} {state:?}, line {place:#x}, group {group}, waits for {}; {waiters:?} wait for it",
+                r.pending
+            )
         });
         let graph: Vec<String> = graph.collect();
         let pending = "work is pending and nothing will happen";

@@ -321,6 +321,17 @@ impl Steps {
             .filter(|(_, record)| record.state != State::Finished)
     }
 
+    /// The steps that wait for `step`, for the same message.
+    pub fn waiters(&self, step: Step) -> Vec<Step> {
+        let (mut waiters, mut link) = (Vec::new(), self.get(step).waiters);
+        while link != 0 {
+            let (waiter, slot) = (Step(link >> 2), (link & 3) as usize);
+            waiters.push(waiter);
+            link = self.get(waiter).next[slot];
+        }
+        waiters
+    }
+
     /// Steps from number `from` on, if they are not before the base.
     pub fn since(&self, from: u64) -> impl Iterator<Item = (Step, &Record)> {
         let steps = (from.max(self.base)..self.next).map(Step);

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Where, mac_of_version, word};
@@ -147,8 +147,8 @@ pub struct Trees {
     verify: Verify,
     accepts: Accepts,
     pending: Vec<Pending>,
-    /// Their places.
-    under_way: FxHashSet<Place>,
+    /// Their places, and when their bytes exist.
+    under_way: FxHashMap<Place, Step>,
     /// Of the group that is being settled: lines of versions (level 0) and of nodes.
     open: BTreeMap<(usize, u64), Open>,
     /// The same of MACs.
@@ -174,7 +174,7 @@ impl Trees {
             verify: settings.get(&VERIFY),
             accepts: settings.get(&ACCEPTS),
             pending: Vec::new(),
-            under_way: FxHashSet::default(),
+            under_way: FxHashMap::default(),
             open: BTreeMap::new(),
             open_macs: BTreeMap::new(),
             recovered: Step::PAST,
@@ -277,14 +277,18 @@ impl Trees {
         let Some(place) = self.macs.place(number).filter(|_| old != 0) else {
             return;
         };
-        let read = plan.read(place, Step::PAST);
+        // What this request has written is known; to read it would be to wait for it, and it may wait for this.
+        let written = self.under_way.get(&place).copied();
+        let read = match written {
+            Some(known) => At::new(plan.peek(place), known),
+            None => plan.read(place, Step::PAST),
+        };
         let sideband = plan.peek_sideband(place);
         let kept = word(
             &self.open_macs(number / PER_LINE, plan).line,
             (number % PER_LINE) as usize,
         );
-        let is_new = self.under_way.contains(&place);
-        if !is_new && !Trees::is_right(place, old, kept, read.value.as_ref(), sideband) {
+        if written.is_none() && !Trees::is_right(place, old, kept, read.value.as_ref(), sideband) {
             plan.refuse(place);
             return;
         }
@@ -672,7 +676,7 @@ impl<P: Policy> Guard for Bonsai<P> {
         let Some(number) = trees.macs.number(place) else {
             return got;
         };
-        if trees.under_way.contains(&place) {
+        if trees.under_way.contains_key(&place) {
             return got; // the request at hand has written it, and it has not left the chip
         }
         let plan = &mut plan.because(Cause::Integrity);
@@ -714,7 +718,7 @@ impl<P: Policy> Guard for Bonsai<P> {
         plan: &mut Plan,
     ) -> Step {
         if self.trees.macs.number(place).is_some() {
-            self.trees.under_way.insert(place);
+            self.trees.under_way.insert(place, line.at);
             self.trees.pending.push(Pending {
                 place,
                 line: At::new(*line.value, line.at),
