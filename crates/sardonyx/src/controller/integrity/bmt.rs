@@ -676,6 +676,12 @@ impl<P: Policy> Guard for Bonsai<P> {
             return got; // the request at hand has written it, and it has not left the chip
         }
         let plan = &mut plan.because(Cause::Integrity);
+        // A read may wait for a write of the same request, which cannot go before its versions and MACs have: these
+        // must not wait for what the read waits for.
+        let after = match trees.pending.is_empty() {
+            true => after,
+            false => Step::PAST,
+        };
         let (index, slot) = trees.versions.of_number(number);
         let line = trees.fetch(0, index, after, plan);
         let cached = trees

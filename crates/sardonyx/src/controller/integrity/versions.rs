@@ -160,8 +160,8 @@ impl Versions {
     /// The newer versions of two lines, each by itself.
     pub fn newest(&self, one: &Line, other: &Line) -> Line {
         let major = |line: &Line| match self.minor_bits {
-            _ => super::macs::word(line, 0),
             0 => 0,
+            _ => super::macs::word(line, 0),
         };
         if major(one) != major(other) {
             return if major(one) > major(other) {
