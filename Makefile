@@ -13,7 +13,7 @@ PYTHON_CODE := python tests/python tools
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build run test test-rust test-planted test-checked test-python golden figures lint fmt bench c-library browser qemu store-tools corpus clean
+.PHONY: build wheel run docs test test-rust test-planted test-checked test-python golden figures lint fmt bench c-library browser qemu store-tools corpus clean
 
 build: $(BUILT)
 
@@ -31,10 +31,18 @@ $(BUILT): $(INSTALLED) pyproject.toml tools/build_native.py $(RUST)
 	@$(BIN)/python -m compileall -q python
 	@touch $@
 
+# What others install: dist/*.whl, for every Python from 3.11, and dist/*.tar.gz, from which it can be built.
+wheel: $(INSTALLED)
+	$(BIN)/python -m hatchling build -d dist
+
 run: build
 	$(BIN)/sardonyx compare traces/*.parquet --out results
 
-test: lint test-rust test-planted test-python
+# The docs as a site, in target/docs; a link that leads nowhere is an error.
+docs: $(INSTALLED)
+	$(BIN)/sphinx-build -q -W --keep-going -d target/doctrees docs target/docs
+
+test: lint docs test-rust test-planted test-python
 
 test-rust: qemu
 	cargo test $(CARGO_FLAGS) --no-fail-fast
@@ -123,4 +131,4 @@ corpus: build
 
 clean:
 	cargo clean
-	rm -rf $(VENV) results python/sardonyx/*.so .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) results dist python/sardonyx/*.so .mypy_cache .ruff_cache .pytest_cache

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,17 @@ CARGO = (
 )  # fmt: skip
 
 
+def platform_of(libraries: Iterable[str | Path]) -> str:
+    """The wheel's platform: any Linux whose C library has what these libraries ask of it."""
+    asked = {
+        int(minor)
+        for library in libraries
+        for minor in re.findall(rb"GLIBC_2\.(\d+)", Path(library).read_bytes())
+    }
+    plain = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return plain.replace("linux_", f"manylinux_2_{max(asked)}_") if asked else plain
+
+
 class NativeHook(BuildHookInterface[Any]):
     """Adds the libraries to a wheel, or puts them beside the sources of an editable install."""
 
@@ -41,11 +54,13 @@ class NativeHook(BuildHookInterface[Any]):
         cargo = subprocess.run(CARGO, cwd=self.root, stdout=subprocess.PIPE, text=True, check=False)
         if cargo.returncode:
             raise SystemExit(f"cargo ended with status {cargo.returncode}")
+        libraries = []
         for message in map(json.loads, cargo.stdout.splitlines()):
             name = LIBRARIES.get(message.get("target", {}).get("name"))
             if message["reason"] != "compiler-artifact" or name is None:
                 continue
             library = next(file for file in message["filenames"] if file.endswith(".so"))
+            libraries.append(library)
             if version == "editable":
                 place = Path(self.root, "python", "sardonyx", name)
                 # Replaced, not written over: a program that runs may have it mapped.
@@ -54,9 +69,8 @@ class NativeHook(BuildHookInterface[Any]):
             else:
                 build_data["force_include"][library] = f"sardonyx/{name}"
         self._say_commit(version, build_data)
-        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
-        build_data["tag"] = f"cp311-abi3-{platform}"
+        build_data["tag"] = f"cp311-abi3-{platform_of(libraries)}"
 
     def _say_commit(self, version: str, build_data: dict[str, Any]) -> None:
         """Put the checkout's commit, if this is one, into the package, for results to name."""

@@ -134,6 +134,7 @@ SAMPLES: dict[str, str] = {
     "--written": "1M",
     "--written-bit": "3",
     "compare --designs": "baseline,esd",
+    "compare --sample": "10x20+10",
     "crash --replay": "r.json",
     "compare --machine": "sca",
     "curve --measured": "none",

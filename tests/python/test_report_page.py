@@ -250,7 +250,7 @@ def test_the_answer_is_first_and_the_baseline_in_units(tmp_path: Path) -> None:
     assert answer in text and text.index(answer) < text.index('<section id="summary">')
     rows = re.findall(r"<tr>.*?</tr>", text[text.index('<section id="summary">') :])
     assert "baseline</th>" in rows[1] and "1.00 µs" in rows[1] and "4.00 µs" in rows[1]
-    assert "0.50× the baseline's" in next(row for row in rows if ">esd</th>" in row)
+    assert "<small>0.50×</small>" in next(row for row in rows if ">esd</th>" in row)
     for run in document["runs"]:
         if run["design"] != "baseline":
             run["metrics"]["mean_write_latency_ns"] += 600
@@ -271,10 +271,28 @@ def test_the_page_says_where_it_comes_from(tmp_path: Path) -> None:
     }
     document = invented_document(1, sweeps=False)
     write_report(compared(document), tmp_path / "r.html", None, origin.read(known))
-    facts = (tmp_path / "r.html").read_text().split('<dl class="facts">')[1].split("</dl>")[0]
-    for said in ("compare &lt;redis&gt;", "2026-01-02T03:04:05", "a" * 12 + "-dirty", "b" * 16):
-        assert f"{said}" in facts
-    assert "SHA-256 of redis.parquet" in facts and "b" * 17 not in facts
+    text = (tmp_path / "r.html").read_text()
+    section = text[text.index('<section id="origin">') :]
+    for said in ("compare &lt;redis&gt;", "2026-01-02T03:04:05", "a" * 40 + "-dirty", "b" * 64):
+        assert said in section
+    assert "SHA-256 of /there/redis.parquet" in section
+    assert "2026-01-02" in text[: text.index('<section id="summary">')]
+    write_report(compared(document), tmp_path / "r.html")
+    assert '<section id="origin">' not in (tmp_path / "r.html").read_text()
+
+
+def test_what_is_worse_than_the_baseline_is_not_the_best(tmp_path: Path) -> None:
+    document = invented_document(1, sweeps=False)
+    latency = {"baseline": 100, "dedup-sha1": 200, "dewrite": 150, "esd": 120}
+    for run in document["runs"]:
+        run["metrics"]["mean_read_latency_ns"] = latency[run["design"]]
+        run["metrics"]["mean_write_latency_ns"] = 1000 - latency[run["design"]]
+    write_report(compared(document), tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    summary = text[text.index('<section id="summary">') :]
+    best = [re.sub("<[^>]*>", "", cell) for cell in re.findall(r'class="best".*?</td>', summary)]
+    shown = " ".join(best)
+    assert "0.83×" not in shown and "1.12×" in shown, best
 
 
 def test_a_small_result_makes_a_small_page(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ mod rooms;
 mod sca_timelines;
 mod sim_programs;
 mod sim_run;
+mod sim_sample;
 mod trace_info;
 mod workload_programs;
 mod workload_recovery;

@@ -79,7 +79,7 @@ def render(
             ("designs", ", ".join(results.designs)),
             *workload_summary(results.traces),
             ("Sardonyx", results.version),
-            *_provenance(origin),
+            *((name, origin.said[name][:10]) for name in ("date",) if name in origin.said),
         ],
         [
             *([] if set(results.designs) <= OF_THEIR_OWN else _summaries(comparison)),
@@ -87,20 +87,22 @@ def render(
             *_variants(results),
             _assumptions(results),
             _parameters(results),
+            *_provenance(origin),
         ],
         [*beside.verdict, *_answer(comparison), beside.note, *_warned(results.traces)],
         results.machine,
     )
 
 
-def _provenance(origin: Origin) -> list[tuple[str, str]]:
+def _provenance(origin: Origin) -> list[Group]:
     """Command, date, commit, and the trace files' SHA-256, so far as the results say them."""
-    facts = [(name, origin.said[name]) for name in ("command", "date") if name in origin.said]
-    if commit := origin.said.get("commit"):
-        facts.append(("commit", commit.removesuffix("-dirty")[:12] + commit[40:]))
-    for path, digest in origin.hashes.items():
-        facts.append((f"SHA-256 of {path.rsplit('/', 1)[-1]}", digest[:16]))
-    return facts
+    names = ("command", "date", "commit")
+    facts = [(name, origin.said[name]) for name in names if name in origin.said]
+    facts += [(f"SHA-256 of {path}", digest) for path, digest in origin.hashes.items()]
+    if not facts:
+        return []
+    rows = [Row([words(name), Td(said, "name", as_="code")]) for name, said in facts]
+    return [Group("origin", "Where this comes from", inner=[Grid(heads_of_words("", ""), rows)])]
 
 
 def _answer(comparison: Comparison) -> list[str]:
@@ -123,7 +125,7 @@ def _answer(comparison: Comparison) -> list[str]:
         first = f"{fastest} writes fastest {over}".rstrip()
         first += f": {written(write, 'x')} the baseline's speed"
     rest = [
-        f"its {what} {written(value, 'x')} of the baseline's"
+        f"its {what} {written(value, 'x')} the baseline's"
         for what, value in (("read speed is", read), ("energy is", energy))
         if value is not None
     ]
@@ -349,7 +351,7 @@ def _summary(comparison: Comparison) -> Group:
     legend = (
         f"Over {count} {'workload' if count == 1 else 'workloads'}. "
         "The baseline's row is absolute: writes to its medium, mean latencies, IPC, p99, energy. "
-        "Below it each design stands beside the baseline on the same trace. "
+        "Below it each design stands beside the baseline on the same trace, p99 in its unit too. "
         "Speed-ups, IPC, energy and p99 are geometric means, shares arithmetic ones; IPC and "
         "energy are ratios to the baseline. Best in bold. "
     ) + (
@@ -415,7 +417,7 @@ def _p99_ratio(comparison: Comparison, measure: Measure, design: str) -> str:
         return ""
     ratios = comparison.each(ratio_of(measure.base), design).values()
     value = geometric_mean(ratios)
-    return "" if value is None else f"{written(value, 'x')} the baseline's"
+    return "" if value is None else written(value, "x")
 
 
 def _design(name: str, comparison: Comparison, head: bool = False) -> Td:
@@ -437,7 +439,10 @@ def _best(values: Sequence[float | None], measure: Measure) -> float | None:
     known = [value for value in values if value is not None]
     if not known:
         return None
-    return max(known) if measure.higher_is_better else min(known)
+    best = max(known) if measure.higher_is_better else min(known)
+    # A ratio that is worse than the baseline's is nobody's best.
+    worse = best < 1 if measure.higher_is_better else best > 1
+    return None if measure.unit == "x" and worse else best
 
 
 # ---- claims, assumptions, parameters

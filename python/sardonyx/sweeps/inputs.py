@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sardonyx import _core
+from sardonyx.runs.recordings import recordings
 
 #: Folders in which a worker looks for traces, as a search path.
 SEARCH = "SARDONYX_TRACES"
@@ -114,7 +115,7 @@ class Inputs:
 
 
 def locate(name: str, places: Iterable[Path], before: tuple[str, int] | None, remedy: str) -> Input:
-    """The input of this name: the first that is below one of the places.
+    """The input of this name: the first that is below one of the places, else a recording's.
 
     If there is none of this name, it is looked for by content: that of the name, or that which
     it had when the sweep began. ``before`` is its SHA-256 and its bytes then, if the sweep has
@@ -127,8 +128,8 @@ def locate(name: str, places: Iterable[Path], before: tuple[str, int] | None, re
     if wanted is None:
         if not name:
             raise _core.SardonyxError(f"an input's name is empty; {remedy}")
-        for place in places:
-            path = place / name
+        named = recordings().get(name)
+        for path in (*(place / name for place in places), *filter(None, [named])):
             if not path.exists():
                 continue
             found = Input(name, path, content(path), size(path), signature(path))

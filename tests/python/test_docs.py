@@ -1,0 +1,47 @@
+"""What the build of the site does not see: links from elsewhere, versions, and drawn figures."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTSIDE = ["README.md", "CONTRIBUTING.md", "traces/README.md"]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_links_lead_somewhere(name: str) -> None:
+    page = ROOT / name
+    for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in link:
+            assert (page.parent / link).exists(), f"{name}: {link}"
+
+
+def test_the_first_picture_of_the_readme_is_the_report() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert re.findall(r"!\[[^]]*\]\(([^)]+)\)", text)[0] == "docs/report.png"
+    assert len(text.split()) < 1000
+
+
+def test_the_index_has_every_page() -> None:
+    listed = (ROOT / "docs/index.md").read_text().split()
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert pages <= set(listed)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_drawn_figures_are_well_formed_and_have_words_for_who_cannot_see_them() -> None:
+    pictures = sorted((ROOT / "docs/pictures").glob("*.svg"))
+    assert pictures
+    shown = "".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+    for picture in pictures:
+        assert ET.parse(picture).getroot().get("aria-label"), picture
+        assert f"pictures/{picture.name}" in shown

@@ -1,0 +1,32 @@
+"""What an installed package is: its platform, what is in it, and what its metadata say."""
+
+from __future__ import annotations
+
+import sysconfig
+import tomllib
+from pathlib import Path
+
+import build_native
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_platform_is_the_newest_c_library_that_is_asked_for(tmp_path: Path) -> None:
+    machine = sysconfig.get_platform().removeprefix("linux-")
+    old, new = tmp_path / "old.so", tmp_path / "new.so"
+    old.write_bytes(b"\0GLIBC_2.9\0GLIBC_2.17\0")
+    new.write_bytes(b"\0GLIBC_2.34\0GLIBC_2.4\0")
+    assert build_native.platform_of([old]) == f"manylinux_2_17_{machine}"
+    assert build_native.platform_of([old, new]) == f"manylinux_2_34_{machine}"
+    old.write_bytes(b"\0musl\0")
+    assert build_native.platform_of([old]) == f"linux_{machine}"
+
+
+def test_a_wheel_has_recordings_and_docs_and_says_what_it_is() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {"traces": "sardonyx/traces", "docs": "sardonyx/docs"}
+    assert {"readme", "authors", "keywords", "classifiers"} <= settings["project"].keys()
+    left_out = settings["tool"]["hatch"]["build"]["targets"]["sdist"]["exclude"]
+    needed = {"crates", "python", "traces", "docs", "tools", "Cargo.toml", "Cargo.lock"}
+    assert not needed & set(left_out)
