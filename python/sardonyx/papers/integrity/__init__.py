@@ -187,15 +187,15 @@ class Standing:
 
     def _task(self, point: Point) -> Task[str]:
         question = point.job(self.settings).model_dump_json()
-
-        def call(progress: Any) -> str:
-            try:
-                return _core.simulate(question, progress)
-            except BaseException as error:
-                self.refused[point.trace, point.design] = why_not(error)
-                return ""
-
+        call = partial(self._simulate, question, (point.trace, point.design))
         return Task(f"{point.trace} {point.design}", call)
+
+    def _simulate(self, question: str, key: tuple[str, str], progress: Any) -> str:
+        try:
+            return _core.simulate(question, progress)
+        except BaseException as error:
+            self.refused[key] = why_not(error)
+            return ""
 
 
 # ---- attacks
