@@ -187,15 +187,15 @@ class Standing:
 
     def _task(self, point: Point) -> Task[str]:
         question = point.job(self.settings).model_dump_json()
-
-        def call(progress: Any) -> str:
-            try:
-                return _core.simulate(question, progress)
-            except BaseException as error:
-                self.refused[point.trace, point.design] = why_not(error)
-                return ""
-
+        call = partial(self._simulate, question, (point.trace, point.design))
         return Task(f"{point.trace} {point.design}", call)
+
+    def _simulate(self, question: str, key: tuple[str, str], progress: Any) -> str:
+        try:
+            return _core.simulate(question, progress)
+        except BaseException as error:
+            self.refused[key] = why_not(error)
+            return ""
 
 
 # ---- attacks
@@ -544,22 +544,22 @@ def _beside(world: World, one: Published) -> ClaimRow:
     return row if row.ours is None else replace(row, note=f"{judged(row)}: {row.note}")
 
 
-#: Ours is the paper's within this share of it.
+#: Ours is the paper's within this share of it; of a ratio, of what it differs from 1 by.
 NEAR = 0.25
 
 
 def judged(row: ClaimRow) -> str:
     """Whether a published figure holds, and if it does not, what of ours comes nearest to it."""
     ours, paper = row.ours or 0.0, row.claim.value
+    neutral = 1.0 if row.unit == "x" else 0.0
     if row.claim.stat == "min_exceeds":
         holds = ours > paper
     elif row.claim.metric.startswith("recovery") and row.claim.stat == "max":
         holds = ours <= paper
     else:
-        holds = abs(ours - paper) <= NEAR * abs(paper)
+        holds = abs(ours - paper) <= NEAR * abs(paper - neutral)
     if holds:
         return "holds"
-    neutral = 1.0 if row.unit == "x" else 0.0
     same = row.unit != "" and (ours - neutral) * (paper - neutral) > 0
     way = "the same way, " if same else ""
     nearest = min(row.readings, key=lambda name: abs(row.readings[name] - paper), default="")
@@ -638,9 +638,10 @@ def verdict(world: World, rows: Sequence[ClaimRow]) -> tuple[str, ...]:
         quick = min(fresh, key=lambda name: world.recovered[stack(PLAIN, name)].seconds())
         if quick != name:
             seconds = world.recovered[stack(PLAIN, quick)].seconds()
-            sentences.append(
-                f"The one that recovers fastest is {quick}, in {written_seconds(seconds)}."
-            )
+            words = f"in {written_seconds(seconds)}" if seconds else "with nothing to do"
+            sentences.append(f"The one that recovers fastest is {quick}, {words}.")
+    if fallen := sorted({design for _, design in world.refused}):
+        sentences.append(f"Do not stand: {', '.join(fallen)}.")
     missing = sorted({row.claim.design for row in rows if row.reason.startswith("not built")})
     beside_them = [row for row in rows if row.ours is not None]
     held = sum(row.note.startswith("holds") for row in beside_them)
