@@ -121,6 +121,19 @@ def integrity_room(design: str, machine: str, overrides: list[tuple[str, str]]) 
     beside ``data_bytes``.
     """
 
+def integrity_recovery(
+    design: str,
+    machine: str,
+    overrides: list[tuple[str, str]],
+    lines: int,
+    written: int,
+    since: int,
+) -> str:
+    """What a recovery of integrity does after a cut: ``reads``, ``hashes``, ``writes``,
+    ``time_ns``, ``dirty``, ``refused``. Of ``lines`` lines ``written`` were written and all
+    written back, then ``since`` lines among them.
+    """
+
 def crash(question_json: str, progress: Progress | None) -> str:
     """What the power cuts of a ``runs.crashes.CrashQuestion`` show: counts, ``fails`` and
     ``violations``. Progress counts cuts.

@@ -254,6 +254,13 @@ class ExhaustiveQuestion(Value):
     order: tuple[int, ...] | None = None
 
 
+class Sample(Value):
+    windows: int
+    requests: int
+    ramp: int
+    seed: int = 0
+
+
 class Job(Value):
     """A design over a source, on ``copies`` cores of a machine with some of its keys set;
     ``warmup`` requests, or transactions of each core, warm the machine up and are left out of
@@ -269,6 +276,7 @@ class Job(Value):
     warmup: int = 0
     #: The warm-up is this share of the run, beside ``warmup`` requests or transactions.
     warmup_share: float = 0.0
+    sample: Sample | None = None
 
 
 class RecordRequest(Value):

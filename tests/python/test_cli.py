@@ -99,6 +99,7 @@ def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace:
             "overrides": [["esd.efit_bytes", "65536"]],
             "warmup": 3,
             "warmup_share": 0.0,
+            "sample": None,
             "copies": 2,
             "distinct": True,
             "machine": "sca",

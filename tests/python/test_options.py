@@ -54,7 +54,14 @@ FORMS = {
     "programs": [""],
     "recordings": [""],
     "report": ["d"],
-    "reproduce": ["esd redis.parquet", "sca", "easy-pm --machine sca", "recam", "pageforge"],
+    "reproduce": [
+        "esd redis.parquet",
+        "sca",
+        "easy-pm --machine sca",
+        "recam",
+        "pageforge",
+        "integrity",
+    ],
     "show": ["esd"],
     "store check": ["d"],
     "store compare": [
@@ -127,6 +134,7 @@ SAMPLES: dict[str, str] = {
     "--written": "1M",
     "--written-bit": "3",
     "compare --designs": "baseline,esd",
+    "compare --sample": "10x20+10",
     "crash --replay": "r.json",
     "compare --machine": "sca",
     "curve --measured": "none",

@@ -3,12 +3,15 @@
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, Stack};
-use sardonyx::crash::Attack;
+use sardonyx::crash::{Attack, Filled, restart};
 use sardonyx::line::LINE_BYTES;
 use sardonyx::medium::layout::Layout;
 use serde_json::{Value, json};
 
 use crate::bad;
+
+/// Lines of a medium whose recovery is tried, at most: what a host has room for.
+const MOST_LINES: u64 = 1 << 24;
 
 /// Every scheme: `name`; `line`, what a power cut finds of it; of each attack whether it `refuses` that.
 #[pyfunction]
@@ -56,8 +59,50 @@ pub fn integrity_room(
     Ok(json!({
         "data_bytes": layout.data_lines() * line,
         "regions": regions,
-        "register_bytes": register.map_or(0, |register| register.lines * line),
+    "register_bytes": (stack.integrity.registers)(&machine.settings),
         "cache_bytes": caches.sum::<u64>(),
+    })
+    .to_string())
+}
+
+/// What the recovery of the integrity of `design` does after a cut, counted in the recovery itself: `reads` and
+/// `writes` of lines, `hashes`, and `time_ns` by the engine on `machine`. The medium has `lines` lines of data;
+/// `written` of them were written and all was written back, and then `since` lines drawn among them; `dirty` lines
+/// of what integrity keeps had not been written back.
+#[pyfunction]
+pub fn integrity_recovery(
+    py: Python<'_>,
+    design: &str,
+    machine: &str,
+    overrides: Vec<(String, String)>,
+    lines: u64,
+    written: u64,
+    since: u64,
+) -> PyResult<String> {
+    let machine = Machine::load(machine, &overrides).map_err(bad)?;
+    if written > lines || lines > MOST_LINES {
+        return Err(bad(format!(
+            "{written} of {lines} lines: a recovery is tried on up to {MOST_LINES} lines, of which all can be written"
+        )));
+    }
+    let filled = Filled {
+        lines,
+        written,
+        since,
+    };
+    let found = py
+        .detach(|| restart(&machine, design, filled))
+        .map_err(bad)?;
+    Ok(json!({
+        "lines": lines,
+        "written": written,
+        "since": since,
+        "reads": found.reads,
+        "hashes": found.hashes,
+        "writes": found.writes,
+        "time_ns": found.time.ns(),
+        "dirty": found.dirty,
+        "refused": found.refused,
     })
     .to_string())
 }

@@ -60,7 +60,7 @@ mod _core {
     #[pymodule_export]
     use super::estimate::{store_estimate, store_plan};
     #[pymodule_export]
-    use super::integrity::{integrities, integrity_room};
+    use super::integrity::{integrities, integrity_recovery, integrity_room};
     #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]

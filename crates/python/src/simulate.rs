@@ -1,13 +1,14 @@
 //! Runs for Python: one design over one source, and which designs there are. Answers in JSON.
 //! The interpreter's lock is released while a run goes on; a cancelled one ends with an error.
 use std::collections::HashSet;
+use std::ops::Range;
 
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
 use sardonyx::figures::Figure;
-use sardonyx::machine::outcome;
 use sardonyx::machine::recordings::{self, Options};
+use sardonyx::machine::{self, LEAST_WINDOWS, Sampling, outcome};
 use sardonyx::merge::timed::figures as timed_merging;
 use sardonyx::stats::Cause;
 use sardonyx::trace::Level;
@@ -39,6 +40,20 @@ pub struct Job {
     copies: u32,
     #[serde(default)]
     distinct: bool,
+    /// Windows of the run are timed, and the rest changes state without a clock.
+    sample: Option<Sample>,
+}
+
+/// Which part of a run of recordings is timed: so many `windows`, of so many `requests` that count and as many as
+/// `ramp` before them, each somewhere in its part of the run as drawn from `seed`.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    windows: u64,
+    requests: u64,
+    ramp: u64,
+    #[serde(default)]
+    seed: u64,
 }
 
 fn one() -> u32 {
@@ -46,6 +61,50 @@ fn one() -> u32 {
 }
 
 impl Job {
+    /// The sample that is asked for, with the requests that count: of all copies, behind the warm-up.
+    fn sampling(&self) -> PyResult<Option<(Sampling, Range<u64>)>> {
+        let Some(asked) = self.sample else {
+            return Ok(None);
+        };
+        let refused = |what: &str, remedy: &str| Err(bad(format!("--sample: {what}; {remedy}")));
+        if asked.windows < LEAST_WINDOWS || asked.requests == 0 {
+            let least = format!("takes {LEAST_WINDOWS} windows or more, of a request or more");
+            return refused(&least, "for example --sample 50x10000");
+        }
+        let recorded = "leave it out, or record below the caches (--level memory)";
+        if let Source::Program(program) = &self.source {
+            let what = format!(
+                "{} is a program, and cores and caches need a clock",
+                program.name
+            );
+            return refused(&what, recorded);
+        }
+        let source = self.source.open()?;
+        if source.provenance().level == Level::Cpu {
+            let what = format!(
+                "{} was taken at the core, and cores and caches need a clock",
+                source.name()
+            );
+            return refused(&what, recorded);
+        }
+        let name = source.name().to_owned();
+        let requests = source.requests().map_err(bad)? * u64::from(self.copies);
+        let counted = self.warmup + self.share_of(requests)..requests;
+        let sampling = Sampling {
+            windows: asked.windows,
+            requests: asked.requests,
+            ramp: asked.ramp,
+            seed: asked.seed,
+        };
+        match sampling.starts(&counted) {
+            Ok(_) => Ok(Some((sampling, counted))),
+            Err(what) => refused(
+                &format!("{name}: {what}"),
+                "fewer or smaller windows, or the whole trace",
+            ),
+        }
+    }
+
     fn share_of(&self, all: u64) -> u64 {
         (all as f64 * self.warmup_share) as u64
     }
@@ -76,6 +135,8 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
     py.detach(|| {
         let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
         let Job { design, warmup, .. } = &job;
+        let sampling = job.sampling()?;
+        let mut sampled = None;
         let outcome = match &job.source {
             Source::Program(program) => {
                 let total = program.transactions * u64::from(job.copies);
@@ -92,13 +153,28 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                 let copies = copies.collect::<PyResult<Vec<_>>>()?;
                 let total = copies.iter().map(|copy| copy.total()).sum();
                 let mut tell = |done| tell(done, total);
-                let warmup = warmup + job.share_of_requests()?;
                 let distinct = job.distinct;
-                let options = Options { warmup, distinct };
-                recordings::run(&machine, design, copies, options, &mut tell).map_err(bad)?
+                match sampling {
+                    None => {
+                        let warmup = warmup + job.share_of_requests()?;
+                        let options = Options { warmup, distinct };
+                        recordings::run(&machine, design, copies, options, &mut tell)
+                            .map_err(bad)?
+                    }
+                    Some((sampling, counted)) => {
+                        let warmup = counted.start;
+                        let options = Options { warmup, distinct };
+                        let what = (&sampling, counted.end);
+                        let sample =
+                            recordings::sample(&machine, design, copies, options, what, &mut tell);
+                        let sample = sample.map_err(bad)?;
+                        sampled = Some(told_sample(&sampling, &sample));
+                        sample.outcome
+                    }
+                }
             }
         };
-        Ok(json!({
+        let mut told = json!({
             "design": design,
             "machine": machine.name,
             "copies": job.copies,
@@ -107,8 +183,25 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             "write_latency_cdf": outcome.write_latency_cdf,
             "read_latency_cdf": outcome.read_latency_cdf,
             "assumed": outcome::assumed(&machine, design, &outcome),
-        })
-        .to_string())
+        });
+        if let Some(sampled) = sampled {
+            told["sample"] = sampled;
+        }
+        Ok(told.to_string())
+    })
+}
+
+fn told_sample(sampling: &Sampling, sample: &machine::Sample) -> Value {
+    let half_widths = sample.half_widths.iter();
+    let half_widths = half_widths.map(|(figure, half)| (figure.name.to_owned(), json!(half)));
+    json!({
+        "windows": sampling.windows,
+        "requests": sampling.requests,
+        "ramp": sampling.ramp,
+        "seed": sampling.seed,
+        "timed": sample.timed,
+        "of": sample.requests,
+        "half_widths": Value::Object(half_widths.collect()),
     })
 }
 
@@ -148,7 +241,7 @@ pub fn causes() -> String {
     Value::Object(causes.into_iter().collect()).to_string()
 }
 
-/// An error unless the job's machine can be had and its program fits.
+/// An error unless the job's machine can be had, its program fits and its sample can be taken.
 #[pyfunction]
 pub fn check_job(job_json: &str) -> PyResult<()> {
     let job: Job = read(job_json)?;
@@ -157,7 +250,7 @@ pub fn check_job(job_json: &str) -> PyResult<()> {
         let spec = program.spec(durability(&job.design, program.software_log)?);
         timed::check(&machine, &spec, job.copies as usize).map_err(bad)?;
     }
-    Ok(())
+    job.sampling().map(|_| ())
 }
 
 /// Every design: `name`, `source` and `line`.

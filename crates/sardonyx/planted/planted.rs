@@ -123,6 +123,105 @@ faults! {
     /// A recovery leaves the nodes in the medium as they are.
     RebuildKeepsNodes = "rebuild-keeps-nodes",
 
+    // Bonsai trees.
+    /// The MAC under a version does not depend on the place.
+    VersionedWithoutPlace = "versioned-without-place",
+    /// The MAC does not depend on the version.
+    VersionNotInMac = "version-not-in-mac",
+    /// Of the version, one bit goes into the MAC.
+    VersionParityInMac = "version-parity-in-mac",
+    /// The MAC under a version is of the first half of the line.
+    VersionedHalfLine = "versioned-half-line",
+    /// The MAC under a version is not of what lies beside the line.
+    VersionedWithoutBeside = "versioned-without-beside",
+    /// The MAC under a version has one byte.
+    VersionedOneByte = "versioned-one-byte",
+    /// A version is not counted on after its first write.
+    VersionCountedOnce = "version-counted-once",
+    /// Lines of versions are not verified when they come into the cache.
+    VersionsUnverified = "versions-unverified",
+    /// Over a Bonsai tree, lines of tables, counters and logs are not verified.
+    VersionedTablesUnverified = "versioned-tables-unverified",
+    /// Over a Bonsai tree, lines of data are not verified, others are.
+    VersionedDataUnverified = "versioned-data-unverified",
+    /// Of lines that are written as one, the first one's path alone is computed.
+    PathOfFirstAlone = "path-of-first-alone",
+    /// Where paths are merged, all but one are dropped above the lowest level.
+    CoalescedDropsPath = "coalesced-drops-path",
+    /// Over a Bonsai tree, the MAC is not in one group with its line.
+    VersionedMacNotGrouped = "versioned-mac-not-grouped",
+    /// The version is not in one group with its line.
+    VersionNotGrouped = "version-not-grouped",
+    /// The nodes of a strict tree are not in one group with the line.
+    NodesNotGrouped = "nodes-not-grouped",
+    /// A line of versions carries some whose lines are not accepted.
+    SiblingsRideAlong = "siblings-ride-along",
+    /// Versions and nodes that leave the cache do not wait for the lines that they are about.
+    EvictedEarly = "evicted-early",
+    /// A recovery of versions does not compare with the register.
+    VersionsUncompared = "versions-uncompared",
+    /// A recovery leaves the nodes above versions as they are.
+    RewriteForgotten = "rewrite-forgotten",
+    /// A recovery writes the lowest of the levels that it makes anew alone.
+    RewriteLowestAlone = "rewrite-lowest-alone",
+    /// A recovery tries one version too few.
+    TrialOneShort = "trial-one-short",
+    /// Where a minor number overflows, the other lines keep their MACs.
+    OverflowForgetsOthers = "overflow-forgets-others",
+    /// Versions that a recovery has found are not written.
+    FoundNotWritten = "found-not-written",
+    /// The stop-loss looks at the first version of a line alone.
+    StopLossOfFirst = "stop-loss-of-first",
+    /// A recovery finds versions of lines alone whose versions memory has some of.
+    RestoresKnownAlone = "restores-known-alone",
+    /// One level fewer persists than a recovery begins at.
+    LevelTooFew = "level-too-few",
+    /// The table of what the cache has alone names no nodes.
+    NodesNotNamed = "nodes-not-named",
+    /// An entry is written over before what it names is written back.
+    NamedOverEarly = "named-over-early",
+    /// The table of what the cache has alone is not written.
+    NamesForgotten = "names-forgotten",
+    /// An entry of that table is not in one group with the line.
+    NamesNotGrouped = "names-not-grouped",
+    /// Nodes that the table names are left as they are.
+    NamedNotRemade = "named-not-remade",
+    /// Nodes that the table names are made anew from the top down.
+    RemadeFromTop = "remade-from-top",
+    /// The register follows versions when their lines are accepted, not when the MACs are.
+    RootWaitsForVersions = "root-waits-for-versions",
+    /// The register of a Bonsai tree is one acceptance behind.
+    RootKeepsLast = "root-keeps-last",
+    /// Reserve power writes no nodes of what it dumps.
+    DumpForgetsNodes = "dump-forgets-nodes",
+    /// What a run has written of versions and nodes goes over what reserve power has made.
+    DumpNotPutBack = "dump-not-put-back",
+    /// Over a Bonsai tree, reserve power makes no MAC of what it dumps.
+    DumpForgetsMac = "dump-forgets-mac",
+
+    /// A line's MAC in a counter tree does not depend on its place.
+    SgxMacWithoutPlace = "sgx-mac-without-place",
+    /// A line's MAC in a counter tree does not depend on its version.
+    SgxMacWithoutVersion = "sgx-mac-without-version",
+    /// A version stays what it was when its line is written again.
+    SgxVersionStays = "sgx-version-stays",
+    /// Nodes of versions are not verified when they come into the cache.
+    SgxVersionsUnverified = "sgx-versions-unverified",
+    /// Nodes of counters above them are not.
+    SgxCountersUnverified = "sgx-counters-unverified",
+    /// The last counter of each node is not in the sum above.
+    SgxSumSkipsLast = "sgx-sum-skips-last",
+    /// A recovery does not compare the sums with the register.
+    SgxSumsUnchecked = "sgx-sums-unchecked",
+    /// The version is not in one group with its line.
+    SgxVersionNotGrouped = "sgx-version-not-grouped",
+    /// The register follows one version late.
+    SgxRegisterOneBehind = "sgx-register-one-behind",
+    /// A recovery leaves the counters in the medium as they are.
+    SgxNodesKept = "sgx-nodes-kept",
+    /// Reserve power does not count the versions of what it dumps.
+    SgxDumpForgotten = "sgx-dump-forgotten",
+
     // Pads.
     /// One pad for all.
     PadConstant = "pad-constant",

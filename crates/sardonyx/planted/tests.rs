@@ -61,6 +61,8 @@ const MACS: &[Tried] = &[on("sca@mac", "btree")];
 const MACS_BESIDE: &[Tried] = &[on("co-located@mac", "btree")];
 const TREE: &[Tried] = &[on("sca@merkle", "btree")];
 const TREE_OVER_LOG: &[Tried] = &[on("hw-log/identity+sca@merkle", "btree")];
+const COUNTERS: &[Tried] = &[on("sca@sgx-sound", "btree")];
+const COUNTERS_OVER_LOG: &[Tried] = &[on("hw-log/identity+sca@sgx-sound", "btree")];
 const ZEROS: &[Tried] = &[on("zero-lines", "duplicates")];
 /// Nothing else waits for a line here: counters that are written back wait for theirs.
 const ZEROS_ALONE: &[Tried] = &[on("zero-lines+co-located", "duplicates")];
@@ -228,6 +230,8 @@ fn without_a_fault_all_of_it_holds() {
         MACS_BESIDE,
         TREE,
         TREE_OVER_LOG,
+        COUNTERS,
+        COUNTERS_OVER_LOG,
     ];
     for tried in all.into_iter().flatten() {
         let _turn = turn();
@@ -287,6 +291,29 @@ fn integrity() {
             (&[MacOldBeside], MACS_BESIDE, REFUSED),
             (&register, TREE, REFUSED),
             (&dumped, TREE_OVER_LOG, REFUSED),
+        ],
+    );
+}
+
+/// In a tree of counters, its versions, its sums and its register: each is caught with the first seed.
+#[test]
+fn counter_tree() {
+    let undetected = [
+        SgxMacWithoutPlace,
+        SgxMacWithoutVersion,
+        SgxVersionStays,
+        SgxVersionsUnverified,
+        SgxCountersUnverified,
+        SgxSumSkipsLast,
+        SgxSumsUnchecked,
+    ];
+    let refused = [SgxVersionNotGrouped, SgxRegisterOneBehind, SgxNodesKept];
+    all_caught_by(
+        1..=1,
+        &[
+            (&undetected, COUNTERS, UNDETECTED),
+            (&refused, COUNTERS, REFUSED),
+            (&[SgxDumpForgotten], COUNTERS_OVER_LOG, REFUSED),
         ],
     );
 }

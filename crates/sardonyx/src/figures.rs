@@ -151,6 +151,18 @@ impl Figures {
         self.0.push((figure, value.into()));
     }
 
+    /// Puts it in place of what is there, or as one more.
+    pub fn set(&mut self, figure: &'static Figure, value: impl Into<Amount>) {
+        match self
+            .0
+            .iter_mut()
+            .find(|(known, _)| known.name == figure.name)
+        {
+            Some((_, known)) => *known = value.into(),
+            None => self.put(figure, value),
+        }
+    }
+
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Figure, Amount)> {
         self.0.iter().copied()

@@ -109,6 +109,14 @@ impl Latencies {
         cdf
     }
 
+    /// All of `other` as well.
+    pub fn add(&mut self, other: &Latencies) {
+        let added = self.histogram.add(&other.histogram);
+        added.expect("all have the same bounds");
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
     /// Forgets all (the end of a warm-up).
     pub fn reset(&mut self) {
         self.histogram.reset();

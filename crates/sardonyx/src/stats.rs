@@ -120,6 +120,40 @@ impl Ledger {
             .filter(|(_, latency)| *latency > Time::ZERO)
     }
 
+    /// All of `other` as well.
+    pub fn add(&mut self, other: &Ledger) {
+        let own = self.accounts.iter_mut().flatten();
+        for (own, other) in own.zip(other.accounts.iter().flatten()) {
+            *own = sum([&*own, other].into_iter());
+        }
+    }
+
+    /// Time is that of `later`: of requests that were under way meanwhile.
+    pub fn answered(&mut self, later: &Ledger) {
+        let own = self.accounts.iter_mut().flatten();
+        for (own, later) in own.zip(later.accounts.iter().flatten()) {
+            own.read_latency = later.read_latency;
+            own.write_latency = later.write_latency;
+            own.wait = later.wait;
+        }
+    }
+
+    /// A part of everything, each amount rounded down.
+    pub fn divided(mut self, by: u64) -> Ledger {
+        for own in self.accounts.iter_mut().flatten() {
+            *own = Account {
+                read_latency: Time::from_ps(own.read_latency.ps() / by),
+                write_latency: Time::from_ps(own.write_latency.ps() / by),
+                wait: Time::from_ps(own.wait.ps() / by),
+                energy: Energy::from_fj(own.energy.fj() / by),
+                medium_reads: own.medium_reads / by,
+                medium_writes: own.medium_writes / by,
+                unit_uses: own.unit_uses / by,
+            };
+        }
+        self
+    }
+
     /// Everything.
     pub fn grand_total(&self) -> Account {
         sum(self.accounts.iter().flatten())

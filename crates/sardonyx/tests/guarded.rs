@@ -147,6 +147,7 @@ macro_rules! tagged {
             },
             build: |_, layout| build($flip, layout),
             promises: Refuses::NOTHING,
+            registers: |_| 0,
             power_fail: None,
         }
     };

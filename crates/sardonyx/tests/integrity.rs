@@ -38,14 +38,45 @@ fn attacked(design: &str, platform: Platform, (looks, each): (u64, u64)) -> Atta
 
 #[test]
 fn honest_recoveries_are_believed_at_every_cut() {
-    for design in [
+    believed(&[
         "sca@mac",
         "sca@merkle",
         "identity+no-encryption@merkle",
         "fca@merkle",
         "co-located@merkle",
         "esd-sound+fca@merkle",
-    ] {
+    ]);
+}
+
+#[test]
+fn honest_recoveries_are_believed_at_every_cut_of_bonsai_trees() {
+    believed(&[
+        "sca@bonsai",
+        "esd-sound+fca@bonsai",
+        "identity+no-encryption@bonsai-lazy-sound",
+        "sca@bonsai-lazy-sound",
+        "sca@supermem",
+        "fca@supermem",
+    ]);
+}
+
+#[test]
+fn honest_recoveries_are_believed_at_every_cut_where_versions_are_found_again() {
+    believed(&[
+        "sca@osiris",
+        "esd-sound+fca@osiris",
+        "sca@anubis",
+        "fca@anubis",
+    ]);
+}
+
+#[test]
+fn honest_recoveries_are_believed_at_every_cut_of_persisted_levels_and_merged_paths() {
+    believed(&["sca@triad", "esd-sound+fca@triad", "sca@plp", "fca@plp"]);
+}
+
+fn believed(designs: &[&str]) {
+    for design in designs.iter().copied() {
         let options = Options {
             recovery_cuts: 16,
             ..Options::default()
@@ -74,6 +105,18 @@ fn the_attacker_is_noticed_where_a_scheme_promises_it_and_not_where_none_does() 
         ("esd-sound+fca", ALL),
         ("co-located@merkle", NONE),
         ("hw-log/identity+sca@merkle", NONE),
+        ("sca@bonsai", NONE),
+        ("sca@bonsai-lazy-sound", NONE),
+        ("esd-sound+fca@bonsai", NONE),
+        ("hw-log/identity+sca@bonsai", NONE),
+        ("sca@supermem", NONE),
+        ("sca@osiris", NONE),
+        ("hw-log/identity+sca@osiris", NONE),
+        ("sca@triad", NONE),
+        ("sca@anubis", NONE),
+        ("esd-sound+fca@anubis", NONE),
+        ("hw-log/identity+sca@anubis", NONE),
+        ("sca@plp", NONE),
     ] {
         let found = attacked(design, Platform::Adr, (40, 10));
         let stack = Stack::named(design).unwrap();
@@ -187,12 +230,50 @@ fn what_reserve_power_dumps_is_believed() {
         ("hw-log/identity+sca@merkle", Platform::Adr),
         ("esd-sound+fca@mac", Platform::Eadr),
         ("sca@merkle", Platform::Eadr),
+        ("sca@bonsai", Platform::Eadr),
+        ("esd-sound+fca@bonsai-lazy-sound", Platform::Eadr),
+        ("sca@anubis", Platform::Eadr),
+        ("sca@osiris", Platform::Eadr),
     ] {
         let found = attacked(design, platform, (60, 0));
         assert_eq!(
             (found.cuts, found.honest_refused),
             (60, 0),
             "{design}, {platform:?}"
+        );
+    }
+}
+
+/// A lazy tree as it is published, on a machine that says otherwise nothing but `after_cut`.
+fn lazy(after_cut: &str) -> Attacked {
+    let machine = Machine::load("sca", &[("integrity.bonsai.after_cut", after_cut)]);
+    let spec = ProgramSpec {
+        name: "btree".into(),
+        item_bytes: 64,
+        footprint: 8192,
+        transactions: 16,
+        seed: 3,
+        durability: DurabilityKind::SoftwareUndo { mutant: None },
+        sharing: Sharing::Apart,
+    };
+    let history = History::record(&machine.expect("a machine"), "sca@bonsai-lazy", &[spec], 5);
+    let asked = Attacks {
+        looks: 20,
+        each: 4,
+        one: None,
+    };
+    attack(&history.expect("a run"), &Options::default(), asked)
+}
+
+#[test]
+fn a_lazy_tree_refuses_honest_recoveries_whatever_it_does_after_a_cut() {
+    for after_cut in ["compare", "rehash"] {
+        let found = lazy(after_cut);
+        assert!(
+            found.honest_refused > 10,
+            "{after_cut}: {} of {}",
+            found.honest_refused,
+            found.cuts
         );
     }
 }

@@ -31,6 +31,7 @@ from sardonyx.cli.options import (
     JsonTo,
     Limit,
     Machine,
+    Sample,
     Sensitivity,
     Set,
     Warmup,
@@ -42,11 +43,11 @@ from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import save
 from sardonyx.cli.sensitivity import sensitivity_table
 from sardonyx.cli.sweep import View
-from sardonyx.cli.tables import compare_table
+from sardonyx.cli.tables import compare_table, sample_table
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs, origin
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Settings, parse_settings, parse_warmup
+from sardonyx.runs.jobs import Point, Settings, parse_sample, parse_settings, parse_warmup
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.sources import PROGRAM, beyond, program_names
 from sardonyx.sizes import size_text
@@ -77,6 +78,7 @@ class Compare(Options):
     settings: Set = None
     limit: Limit = None
     warmup: Warmup = None
+    sample: Sample = None
     copies: Annotated[
         int,
         typer.Option(
@@ -100,7 +102,7 @@ class Compare(Options):
         str, typer.Option(metavar="BYTES", help="Size of each program's structure, as in 100M.")
     ] = size_text(PROGRAM.footprint)
     seed: Annotated[
-        int, typer.Option(min=0, max=MOST, help="Seed of the programs' keys and choices.")
+        int, typer.Option(min=0, max=MOST, help="Seed of programs' keys and choices, and of where windows lie.")
     ] = 0
     sensitivity: Sensitivity = False
     draws: Draws = None
@@ -127,6 +129,7 @@ class Compare(Options):
 
 @rare(
     "distinct",
+    "sample",
     "transactions",
     "transaction_size",
     "footprint",
@@ -151,6 +154,8 @@ def compare(asked: Compare) -> Work:
     sardonyx compare btree queue --machine sca --designs no-encryption,fca,sca --cores 4
 
     sardonyx compare traces/*.parquet --sensitivity --out results/all
+
+    sardonyx compare long.parquet --sample 50x10000
     """
     if asked.gone:
         raise SardonyxError(
@@ -163,7 +168,8 @@ def compare(asked: Compare) -> Work:
     programs = program_names(asked.traces)
     runs_traces = len(programs) < len(asked.traces)
     distinct = runs_traces and asked.copies > 1 and asked.distinct
-    shared = Settings(asked.machine, overrides, count, asked.copies, distinct, share)
+    sample = parse_sample(asked.sample, asked.seed) if runs_traces and asked.sample else None
+    shared = Settings(asked.machine, overrides, count, asked.copies, distinct, share, sample)
     chosen = [name.strip() for name in asked.designs.split(",") if name.strip()]
     points = api.points(
         asked.traces,
@@ -181,11 +187,11 @@ def compare(asked: Compare) -> Work:
     target = asked.directory or fresh(points[0].trace)
     check_replaced(target)
     # The seed of programs is that of the draws too.
-    seed = asked.seed if programs or asked.sensitivity else 0
+    seed = asked.seed if programs or asked.sensitivity or asked.sample else 0
     varied = Varied(draws, seed, kept_runs(asked.directory)) if asked.sensitivity else None
     out = Out(target, asked.json_to, point_to_it=asked.directory is None)
     run = partial(_compare, points, shared, asked.workers, varied, out)
-    forms = {"limit": "without a trace", "distinct": "without a trace in several --copies"}
+    forms = {"limit": "without a trace", "sample": "without a trace", "distinct": "without a trace in several --copies"}
     return Work(run, "without a program", forms)
 
 
@@ -250,6 +256,8 @@ def _compare(
         if out.point_to_it:
             point_latest(out.directory)
     people.print(table)
+    if shared.sample:
+        people.print(sample_table(results, people.width))
     if results.sensitivity:
         people.print(sensitivity_table(results.sensitivity, people.width))
     write_json(out.json_to, comparison.results.to_document())

@@ -43,6 +43,15 @@ Warmup = Annotated[
         "out of the statistics.",
     ),
 ]
+Sample = Annotated[
+    str | None,
+    typer.Option(
+        "--sample",
+        metavar="WINDOWSxREQUESTS",
+        help="Time only so many windows of each trace, as in 50x10000, and tell how sure the "
+        "figures are.",
+    ),
+]
 Workers = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, max=1024, help="Runs at once; default: one a core."),

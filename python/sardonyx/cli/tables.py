@@ -66,6 +66,48 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     return Group(*parts, *worth_tables(results))
 
 
+#: The figures whose intervals a sample shows: the name, the heading and the unit.
+SAMPLED = (
+    ("mean_write_latency_ns", "write", "ns"),
+    ("mean_read_latency_ns", "read", "ns"),
+    ("ipc", "IPC", ""),
+    ("energy_nj", "energy", "nj"),
+    ("medium_writes", "medium's writes", "number"),
+)
+
+
+def sample_table(results: Results, width: int = 100) -> RenderableType:
+    """How sure the figures of sampled runs are: each with half of its 95 % interval."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("trace", overflow="fold")
+    table.add_column("design", overflow="fold")
+    figures = SAMPLED if width >= WIDE else SAMPLED[:3]
+    for _, heading, _ in figures:
+        table.add_column(heading, justify="right")
+    sampled = [run for run in results.runs if run.sample is not None]
+    for run in sampled:
+        cells = []
+        for name, _, unit in figures:
+            value, half = run.metric(name), (run.sample and run.sample.half_widths.get(name))
+            if value is None or half is None:
+                cells.append(written(value, unit))
+            else:
+                share = f" ±{100 * half / abs(value):.1f} %" if value else ""
+                cells.append(written(value, unit) + share)
+        table.add_row(run.trace, run.design, *cells)
+    parts = {f"{run.sample.timed / run.sample.of:.1%}" for run in sampled if run.sample}
+    one = sampled[0].sample
+    assert one is not None, "only sampled runs are shown"
+    note = (
+        f"{one.windows} windows of {one.requests:,} requests, after {one.ramp:,} each that do not "
+        f"count; {' or '.join(sorted(parts))} of the requests were timed. Figures are of a window, "
+        "the mean over all, with half of its 95 % interval (Student's t); percentiles are those of "
+        "all windows' requests, without an interval. A ratio of two designs is surer than either, "
+        "as all have the same windows."
+    )
+    return Group(Text(), table, Text(note, style="dim"))
+
+
 def worth_tables(results: Results) -> list[RenderableType]:
     """What a reader must know of the traces before she believes a mean, and warnings."""
     traces = worth(results.traces)

@@ -7,18 +7,22 @@ A job is everything that determines its result, as one JSON document that the na
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, TypeAlias
 
 from sardonyx import _core
-from sardonyx.questions import Job, ProgramSource, Source
+from sardonyx.questions import Job, ProgramSource, Sample, Source
 from sardonyx.runs import scheduler, sources
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.runs.sources import unknown
+
+#: As in 50x10000+2000.
+_SAMPLE = re.compile(r"(\d{1,12})x(\d{1,12})(?:\+(\d{1,12}))?", re.ASCII)
 
 #: A key of the machine and its value, as the command line takes them.
 Setting: TypeAlias = tuple[str, str]
@@ -38,6 +42,8 @@ class Settings:
     copies: int = 1
     distinct: bool = False
     warmup_share: float = 0.0
+    #: The part of each trace that is timed; all of it without.
+    sample: Sample | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ class Point:
             warmup_share=shared.warmup_share,
             copies=self.copies or shared.copies,
             distinct=shared.distinct,
+            sample=shared.sample,
         )
 
 
@@ -107,6 +114,21 @@ def parse_warmup(text: str) -> tuple[int, float]:
     )
 
 
+def parse_sample(text: str, seed: int = 0) -> Sample:
+    """Windows of a trace: ``50x10000`` are 50 of 10,000 requests each, ``50x10000+2000`` has 2,000
+    more before each that are timed and do not count (else a tenth, and 1,000 at least).
+    """
+    numbers = _SAMPLE.fullmatch(text.strip())
+    if numbers is None:
+        raise _core.SardonyxError(
+            f"--sample {text}: is not WINDOWSxREQUESTS or WINDOWSxREQUESTS+RAMP; for example "
+            "--sample 50x10000"
+        )
+    windows, requests = int(numbers[1]), int(numbers[2])
+    ramp = max(1000, requests // 10) if numbers[3] is None else int(numbers[3])
+    return Sample(windows=windows, requests=requests, ramp=ramp, seed=seed)
+
+
 def check_designs(names: Sequence[str]) -> list[str]:
     """The designs without repetition; an error names the nearest of an unknown one."""
     known = [str(design["name"]) for design in json.loads(_core.designs())]
@@ -121,14 +143,16 @@ def check_designs(names: Sequence[str]) -> list[str]:
 
 
 def check(points: Sequence[Point], shared: Settings) -> None:
-    """An error unless every machine can be had, every source be read, and every program fits."""
+    """An error unless every machine can be had, every source be read, every program fits, and
+    every sample can be taken.
+    """
     jobs = [point.job(shared) for point in points]
     for overrides in dict.fromkeys(job.overrides for job in jobs):
         _core.machine(shared.machine, list(overrides))
     for source in dict.fromkeys(job.source for job in jobs):
         sources.check(source)
     for job in jobs:
-        if isinstance(job.source, ProgramSource):
+        if isinstance(job.source, ProgramSource) or job.sample is not None:
             _core.check_job(job.model_dump_json())
 
 

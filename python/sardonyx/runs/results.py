@@ -238,9 +238,27 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """Which part of a run was timed: ``windows`` of ``requests`` each, after ``ramp`` that do not
+    count. ``timed`` requests of all ``of``; the rest changed state without a clock.
+
+    The run's figures are then those of a window, the mean over all; with ``half_widths`` to either
+    side 95 of 100 such intervals hold the whole run's.
+    """
+
+    windows: int
+    requests: int
+    ramp: int
+    seed: int
+    timed: int
+    of: int
+    half_widths: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One trace under one design. ``variant`` holds what differs from the machine; empty for the
-    plain run.
+    plain run. ``sample`` says what was timed, if that was not all of it.
     """
 
     trace: str
@@ -253,6 +271,7 @@ class Run:
     write_latency_cdf: Distribution = ()
     read_latency_cdf: Distribution = ()
     assumed: tuple[str, ...] = ()
+    sample: Sample | None = None
 
     def metric(self, name: str) -> float | None:
         """The metric, or ``None`` where the run has none of that name."""
@@ -366,6 +385,9 @@ class Results:
         document: dict[str, Any] = _ADAPTER.dump_python(self, by_alias=True)
         if self.sensitivity is None:
             del document["sensitivity"]
+        for run in document["runs"]:
+            if run["sample"] is None:
+                del run["sample"]
         return document
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Encryption, Top};
 use crate::figures::Figure;
-use crate::line::{Line, Logical, Place};
+use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
@@ -243,6 +243,13 @@ impl Refuses {
         replay: false,
         rollback: false,
     };
+    /// He can do none of it.
+    pub const ALL: Refuses = Refuses {
+        tamper: true,
+        splice: true,
+        replay: true,
+        rollback: true,
+    };
 }
 
 /// What the controller does by its reserve power to what lies in the medium: nothing of it takes time that
@@ -275,8 +282,28 @@ pub struct Integrity {
     pub build: fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>,
     /// What it refuses, in a run and after a cut.
     pub promises: Refuses,
+    /// Bytes of the registers on chip that a power cut keeps, beside caches.
+    pub registers: fn(&Settings) -> u64,
     /// What its registers and its reserve power keep, in a layout in which it has been built; nothing if none.
     pub power_fail: Option<MakePowerFail>,
+}
+
+impl Integrity {
+    /// Bytes that it takes of a medium with so many lines of data and of other layers' tables, by region; what lies
+    /// in registers is left out.
+    pub fn in_memory(&self, settings: &Settings, lines: u64) -> Vec<(&'static str, u64)> {
+        let mut layout = Layout::new(lines);
+        (self.build)(settings, &mut layout);
+        let kept = self.power_fail.map(|make| make(&layout));
+        let on_chip = kept.as_ref().and_then(|kept| kept.on_chip());
+        let regions = layout
+            .regions()
+            .iter()
+            .filter(|region| Some(*region) != on_chip);
+        regions
+            .map(|region| (region.name, region.lines * LINE_BYTES as u64))
+            .collect()
+    }
 }
 
 /// Where the lines of a mapping lie in a layout in which it has been built.

@@ -247,6 +247,26 @@ impl MetadataCache {
         self.dirty[cached.slot] &= !words;
     }
 
+    /// When all updates of the line at `place` may leave the chip, if it is cached.
+    pub fn ripe_at(&self, place: Place) -> Step {
+        let slot = self.find(self.set(place), place);
+        slot.map_or(Step::PAST, |slot| self.times[slot].ripe)
+    }
+
+    /// Where in the cache a line just looked up is.
+    pub fn slot(&self, cached: Lookup) -> usize {
+        cached.slot
+    }
+
+    /// The line at `place` is now `line`, which is on its way to the medium by itself; if it is cached.
+    pub fn renew(&mut self, place: Place, line: &Line, ripe: Step) {
+        if let Some(slot) = self.find(self.set(place), place) {
+            self.lines[slot].0 = *line;
+            self.dirty[slot] = 0;
+            self.times[slot].ripe = ripe;
+        }
+    }
+
     /// The line at `place` if it is cached, and nothing done in hardware.
     pub fn peek(&self, place: Place) -> Option<&Line> {
         let slot = self.find(self.set(place), place)?;

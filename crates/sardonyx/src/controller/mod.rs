@@ -26,6 +26,7 @@ use crate::line::{Line, Logical, Place};
 use crate::plan::guard::Guard;
 pub use crate::plan::storey::{Storey, Unfinished};
 use crate::plan::{At, Plan, Step, Stored, Timer};
+use crate::stats::Cause;
 use crate::units::Time;
 
 /// A write of one line.
@@ -134,6 +135,9 @@ impl Controller {
         plan.guard = self.guard.take();
         let answer = ask(&mut self.top, plan);
         self.guard = plan.guard.take();
+        if let Some(guard) = &mut self.guard {
+            guard.finish(plan);
+        }
         answer
     }
 
@@ -197,10 +201,15 @@ impl Controller {
             }
             layer.recover(plan);
         }
-        if let Some(guard) = &mut self.guard {
-            guard.recover(plan);
-        }
+        self.recover_integrity(plan);
         self.guarded(plan, |top, plan| up(&mut **top, plan));
+    }
+
+    /// The first part of that: what stands before the medium learns what it has to know.
+    pub fn recover_integrity(&mut self, plan: &mut Plan) {
+        if let Some(guard) = &mut self.guard {
+            guard.recover(&mut plan.because(Cause::Integrity));
+        }
     }
 
     /// Puts back what a power cut has left half done, after [`Controller::recover`] and what reserve power

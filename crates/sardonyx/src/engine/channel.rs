@@ -121,12 +121,13 @@ impl Channel {
         }
     }
 
-    /// Whether there are `count` free slots.
+    /// Whether there are `count` free slots. A group that is larger than its queue is let in when that is empty:
+    /// what does not fit waits where it comes from, as a part of it.
     #[inline]
     pub fn has_slots(&self, slots: Slots, count: usize) -> bool {
-        let free = self.capacity[slots as usize] - self.used[slots as usize];
+        let (used, capacity) = (self.used[slots as usize], self.capacity[slots as usize]);
         let closed = slots != Slots::Read && self.draining && !self.queues.refill_in_drain;
-        free >= count && !closed
+        (used + count <= capacity || used == 0) && !closed
     }
 
     /// Takes `count` slots if there are as many.

@@ -436,6 +436,13 @@ impl Engine {
         }
     }
 
+    /// The input goes on after all.
+    pub fn resume_input(&mut self) {
+        for channel in &mut self.channels {
+            channel.input_ended = false;
+        }
+    }
+
     /// Runs until no work is left.
     ///
     /// # Panics

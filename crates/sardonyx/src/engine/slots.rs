@@ -214,6 +214,7 @@ impl Engine {
     /// What a member of a group can be merged with whatever becomes of the others.
     fn mergeable_alone(&self, member: Step) -> Option<Step> {
         match self.params.medium.group_merging {
+            GroupMerging::All if self.plan.steps.get(member).merges => self.mergeable(member),
             GroupMerging::All => None,
             GroupMerging::Member => self.mergeable(member),
         }

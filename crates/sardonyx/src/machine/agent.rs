@@ -27,6 +27,24 @@ pub trait Agent: Send {
 
     /// What it has done so far, as far as answers tell.
     fn figures(&self) -> CoreFigures;
+
+    /// The agent as one that can do without a clock for a while, if it can.
+    fn passing(&mut self) -> Option<&mut dyn Passing> {
+        None
+    }
+}
+
+/// An agent that can go over what comes next without a clock, while nothing is under way.
+pub trait Passing {
+    /// Goes over its next accesses, `most` of them at most: memory changes as if they had been, and no time
+    /// passes. How many there were.
+    ///
+    /// # Errors
+    /// Its trace is broken further on, or does not fit in memory.
+    fn pass(&mut self, port: &mut Port, most: u64) -> Result<u64, RunError>;
+
+    /// Goes on in time, from `now` on.
+    fn resume(&mut self, now: Time);
 }
 
 /// When an agent can go on.

@@ -8,7 +8,7 @@ use super::{CoreFigures, Counts};
 use crate::config::Machine;
 use crate::controller::designs::Stack;
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
-use crate::figures::{Amount, Figure, Figures};
+use crate::figures::{Amount, Figure, Figures, Quantity};
 use crate::latency::Latencies;
 use crate::stats::{Cause, Direction, Ledger};
 use crate::units::Time;
@@ -206,7 +206,7 @@ fn figures(sim: &Finished) -> Figures {
     if of_layers.of(&DUPLICATE_WRITES) == Amount::Absent {
         of_layers.put(&DUPLICATE_WRITES, 0.0); // nothing was deduplicated
     }
-    let duplicates = of_layers.of(&DUPLICATE_WRITES).number().unwrap_or(0.0);
+    let duplicates = of_layers.of(&DUPLICATE_WRITES);
     out.put(&traffic::REQUESTS, reads + writes);
     out.put(&traffic::READS, reads);
     out.put(&traffic::WRITES, writes);
@@ -214,17 +214,12 @@ fn figures(sim: &Finished) -> Figures {
     out.put(&traffic::MEDIUM_WRITES, total.medium_writes);
     let data = ledger.total(Cause::Data);
     out.put(&traffic::DATA_WRITES, data.medium_writes);
-    out.put(
-        &traffic::WRITE_REDUCTION,
-        Amount::share(duplicates, writes as f64),
-    );
-    let kept = Amount::share(total.medium_writes as f64, writes as f64);
-    out.put(
-        &traffic::MEDIUM_WRITE_REDUCTION,
-        kept.number().map(|kept| 1.0 - kept),
-    );
-    latencies(&mut out, &latency::FIGURES[..6], &port.writes);
-    latencies(&mut out, &latency::FIGURES[6..], &port.reads);
+    let [saved, spared] = reductions(duplicates, total.medium_writes.into(), writes);
+    out.put(&traffic::WRITE_REDUCTION, saved);
+    out.put(&traffic::MEDIUM_WRITE_REDUCTION, spared);
+    for (figure, value) in latencies([&port.writes, &port.reads]) {
+        out.put(figure, value);
+    }
     out.put(&time::SIMULATED, simulated);
     out.put(&time::INSTRUCTIONS, sim.instructions());
     out.put(&time::IPC, ipc(sim));
@@ -322,12 +317,82 @@ fn executed(sim: &Finished, out: &mut Figures) {
     out.put(&programs::MEMORY_WAIT, mean(sum(|c| c.memory_wait.ps())));
 }
 
-/// The mean, the percentiles and the greatest of `all`, as `figures` in the order of their declaration.
-fn latencies(out: &mut Figures, figures: &[&'static Figure], all: &Latencies) {
-    out.put(figures[0], all.mean_ns());
-    let points = [all.p50(), all.p95(), all.p99(), all.p999(), all.max()];
-    for (figure, point) in figures[1..].iter().zip(points) {
-        out.put(figure, point);
+/// The shares of `writes` that stored no line, and by which the medium's are fewer.
+fn reductions(duplicates: Amount, medium_writes: Amount, writes: u64) -> [Amount; 2] {
+    let share = |part: Amount| Amount::share(part.number().unwrap_or(0.0), writes as f64);
+    let kept = share(medium_writes).number();
+    [share(duplicates), kept.map(|kept| 1.0 - kept).into()]
+}
+
+/// The mean, the percentiles and the greatest of writes, then of reads.
+fn latencies(kinds: [&Latencies; 2]) -> impl Iterator<Item = (&'static Figure, Amount)> {
+    let values = kinds.into_iter().flat_map(|all| {
+        let points = [all.p50(), all.p95(), all.p99(), all.p999(), all.max()];
+        [Amount::from(all.mean_ns())]
+            .into_iter()
+            .chain(points.map(Amount::from))
+    });
+    latency::FIGURES.iter().copied().zip(values)
+}
+
+/// Whether a figure is of all of a run and no mean of parts: what a line, or a page, has come to.
+pub(super) fn is_of_a_whole_run(figure: &Figure) -> bool {
+    let whole = [
+        &medium::MAX_LINE_WRITES,
+        &medium::LIFETIME_NONE,
+        &traffic::FOOTPRINT_PAGES,
+    ];
+    whole.iter().any(|known| known.name == figure.name)
+}
+
+/// What a figure's values of several parts of a run are to be weighed by, for the mean to be the whole's.
+pub(super) fn weight(figure: &Figure) -> Option<&'static Figure> {
+    let by_writes = [&traffic::WRITE_REDUCTION, &traffic::MEDIUM_WRITE_REDUCTION];
+    let is_of = |of: &[&Figure]| of.iter().any(|known| known.name == figure.name);
+    match figure.unit {
+        Quantity::PerSecond | Quantity::GigabytesPerSecond => Some(&time::SIMULATED),
+        _ if is_of(&[&time::IPC]) => Some(&time::SIMULATED),
+        _ if is_of(&by_writes) || is_of(&latency::FIGURES[..6]) => Some(&traffic::WRITES),
+        _ if is_of(&latency::FIGURES[6..]) => Some(&traffic::READS),
+        _ => None,
+    }
+}
+
+/// Whether a figure is a percentile or the greatest of latencies, and so of all windows' requests together.
+pub(super) fn is_pooled(figure: &Figure) -> bool {
+    let means = [latency::MEAN_WRITE.name, latency::MEAN_READ.name];
+    let mut all = latency::FIGURES.iter();
+    all.any(|known| known.name == figure.name) && !means.contains(&figure.name)
+}
+
+/// The percentiles and the greatest of all windows' requests.
+pub(super) fn pooled(figures: &mut Figures, reads: &Latencies, writes: &Latencies) {
+    let all = latencies([writes, reads]);
+    for (figure, value) in all.filter(|(figure, _)| is_pooled(figure)) {
+        figures.set(figure, value);
+    }
+}
+
+/// Points of a distribution, as an outcome has them.
+pub(super) fn cdf(all: &Latencies) -> Vec<(f64, f64)> {
+    all.cdf(CDF_POINTS)
+}
+
+/// An outcome that was taken while requests were under way, with what these have brought since.
+pub(super) fn complete(outcome: &mut Outcome, port: &Port) {
+    outcome.ledger.answered(port.memory.ledger());
+    let figures = &mut outcome.figures;
+    let (reads, writes) = (port.reads.count(), port.writes.count());
+    let [duplicates, medium_writes] =
+        [&DUPLICATE_WRITES, &traffic::MEDIUM_WRITES].map(|figure| figures.of(figure));
+    let [saved, spared] = reductions(duplicates, medium_writes, writes);
+    figures.set(&traffic::REQUESTS, reads + writes);
+    figures.set(&traffic::READS, reads);
+    figures.set(&traffic::WRITES, writes);
+    figures.set(&traffic::WRITE_REDUCTION, saved);
+    figures.set(&traffic::MEDIUM_WRITE_REDUCTION, spared);
+    for (figure, value) in latencies([&port.writes, &port.reads]) {
+        figures.set(figure, value);
     }
 }
 

@@ -145,6 +145,17 @@ impl Port {
         self.memory.write(request, now, write);
     }
 
+    /// Reads a line past the caches at no time and no cost: state changes, and nobody is told.
+    pub fn pass_read(&mut self, line: Logical) {
+        let class = self.class(line);
+        self.memory.pass_read(line, class);
+    }
+
+    /// Writes a line past the caches likewise.
+    pub fn pass_write(&mut self, line: Logical, data: &Line) {
+        self.memory.write_at_once(line, data);
+    }
+
     /// Whether a store of agent `core` to `line` is a fault.
     #[inline]
     pub fn is_protected(&self, core: usize, line: Virtual) -> bool {

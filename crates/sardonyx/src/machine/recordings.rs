@@ -1,7 +1,8 @@
 //! Recorded traces as runs, by the level at which they were taken.
 
 use super::{
-    Agent, Copies, Outcome, Player, RunError, Stream, System, TraceCore, TraceOps, Warmup,
+    Agent, Copies, Outcome, Player, RunError, Sample, Sampling, Stream, System, TraceCore,
+    TraceOps, TraceUse, Warmup,
 };
 use crate::config::Machine;
 use crate::medium::params::{COPIES_SKEW, FRAMES};
@@ -69,4 +70,30 @@ pub fn run(
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, RunError> {
     system(machine, design, sources, options)?.run(progress)
+}
+
+/// Runs windows of the same, and the rest without a clock: see [`System::sample`]. `requests` are those of all
+/// sources together.
+///
+/// # Errors
+/// As [`system`] and [`System::sample`]; or a trace was taken at the core.
+pub fn sample(
+    machine: &Machine,
+    design: &str,
+    sources: Vec<Source>,
+    options: Options,
+    (sampling, requests): (&Sampling, u64),
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Sample, RunError> {
+    let at_the_core = |source: &&Source| source.provenance().level == Level::Cpu;
+    if let Some(source) = sources.iter().find(at_the_core) {
+        return Err(RunError::Use(TraceUse {
+            trace: source.name().to_owned(),
+            problem: "was taken at the core, whose caches have no way to go on without a clock yet"
+                .to_owned(),
+            remedy: "leave --sample out, or record below the caches (--level memory)",
+        }));
+    }
+    let warmup = options.warmup;
+    system(machine, design, sources, options)?.sample(sampling, warmup..requests, progress)
 }

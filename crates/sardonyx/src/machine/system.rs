@@ -1,7 +1,7 @@
 //! One run: agents over caches, a controller and the engine, on one clock. What they do happens in the order
 //! of time; an agent runs ahead of the others only up to the next thing that anybody else, or memory, does.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::outcome::{self, Finished};
 use super::port::Port;
@@ -30,15 +30,28 @@ pub enum Warmup {
 
 /// A run under way.
 pub struct System<'s> {
-    machine: Machine,
-    port: Port,
-    agents: Vec<Box<dyn Agent + 's>>,
+    pub(super) machine: Machine,
+    pub(super) port: Port,
+    pub(super) agents: Vec<Box<dyn Agent + 's>>,
     /// When each agent can go on.
-    turns: Vec<Option<Turn>>,
+    pub(super) turns: Vec<Option<Turn>>,
     answers: Vec<(usize, Answer)>,
-    warmup: Warmup,
+    pub(super) warmup: Warmup,
     /// What had happened when counting began.
-    before: Option<Before>,
+    pub(super) before: Option<Before>,
+    /// Where counting ends and where nobody goes on, in requests, if that is before the sources' end.
+    pub(super) until: Option<Until>,
+    /// The figures when counting ended, then.
+    pub(super) counted: Option<Outcome>,
+}
+
+/// Where a run stops before its sources end, in requests admitted.
+#[derive(Clone, Copy)]
+pub(super) struct Until {
+    /// Counting ends.
+    pub counted: u64,
+    /// Nobody asks for anything more.
+    pub played: u64,
 }
 
 /// What had happened when counting began.
@@ -80,6 +93,8 @@ impl<'s> System<'s> {
             answers: Vec::new(),
             warmup,
             before: None,
+            until: None,
+            counted: None,
         };
         if let Warmup::Requests(0) | Warmup::Transactions(0) = warmup {
             system.port.counted = true;
@@ -184,13 +199,17 @@ impl<'s> System<'s> {
             });
         };
         progress(done);
+        Ok(self.outcome(before, started.elapsed()))
+    }
+
+    fn outcome(&self, before: &Before, took: Duration) -> Outcome {
         let finished = Finished {
             machine: &self.machine,
             port: &self.port,
             figures: self.agents.iter().map(|agent| agent.figures()).collect(),
             before,
         };
-        Ok(outcome::of(&finished, started.elapsed()))
+        outcome::of(&finished, took)
     }
 
     /// The same, but where something that a layer hands out is used up the run ends there, and the journal says so.
@@ -227,7 +246,7 @@ impl<'s> System<'s> {
         Ok((self.port.memory.take().expect("one listens"), choices))
     }
 
-    fn play(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<(), RunError> {
+    pub(super) fn play(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<(), RunError> {
         let mut turns = 0u64;
         loop {
             if let Some(why) = self.port.memory.failure() {
@@ -253,7 +272,9 @@ impl<'s> System<'s> {
                 }
                 continue;
             }
-            match self.next_agent() {
+            let over = self.is_over();
+            let next = if over { None } else { self.next_agent() };
+            match next {
                 Some(next) if event > next.time => {
                     self.count_after_requests(next.time);
                     self.agents[next.agent].run(&mut self.port, next.limit)?;
@@ -268,17 +289,26 @@ impl<'s> System<'s> {
                 next if event != Time::NEVER => {
                     self.advance_until(next.map_or(Time::NEVER, |next| next.time));
                 }
-                _ if self.port.memory.empty_queues(self.finished()) => {}
+                _ if self.port.memory.empty_queues(over || self.finished()) => {}
                 _ => break,
             }
         }
         self.port.memory.assert_at_rest();
-        assert!(self.finished(), "an agent waits for nothing");
+        assert!(
+            self.is_over() || self.finished(),
+            "an agent waits for nothing"
+        );
         Ok(())
     }
 
     fn finished(&self) -> bool {
         self.agents.iter().all(|agent| agent.finished())
+    }
+
+    /// Nobody is to ask for anything more.
+    fn is_over(&self) -> bool {
+        self.until
+            .is_some_and(|until| self.port.admitted >= until.played)
     }
 
     /// The agent that goes first.
@@ -330,6 +360,13 @@ impl<'s> System<'s> {
             && self.port.admitted >= requests
         {
             self.begin_counting(now);
+        }
+        if let (Some(until), Some(before)) = (self.until, &self.before)
+            && self.counted.is_none()
+            && self.port.admitted >= until.counted
+        {
+            self.counted = Some(self.outcome(before, Duration::ZERO));
+            self.port.counted = false;
         }
     }
 

@@ -214,6 +214,12 @@ impl Memory {
         self.engine.force_drain()
     }
 
+    /// Requests come again after the end of the input.
+    pub fn resume(&mut self) {
+        self.ended = false;
+        self.engine.resume_input();
+    }
+
     /// Why it cannot go on, `None` while it can.
     pub fn failure(&self) -> Option<Exhausted> {
         self.engine.failure()
@@ -315,6 +321,13 @@ impl Memory {
         let controller = &mut self.controller;
         let read = |plan: &mut Plan| controller.read(line, Class::Data, Step::PAST, plan).value;
         self.engine.at_once(read)
+    }
+
+    /// Has the controller read `line`, for what that does to its state, at no time and no cost.
+    pub fn pass_read(&mut self, line: Logical, class: Class) {
+        let controller = &mut self.controller;
+        self.engine
+            .at_once(|plan| controller.read(line, class, Step::PAST, plan));
     }
 
     /// Everything is in the medium, and nothing has been counted.

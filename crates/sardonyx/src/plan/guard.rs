@@ -30,4 +30,7 @@ pub trait Guard: Storey {
         stored: Stored,
         plan: &mut Plan,
     ) -> Step;
+
+    /// The layers have handled a request, whose writes are all known and in their groups.
+    fn finish(&mut self, _plan: &mut Plan) {}
 }

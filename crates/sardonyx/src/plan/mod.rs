@@ -19,6 +19,7 @@ pub mod steps;
 pub mod storey;
 pub mod untimed;
 
+use std::cell::RefCell;
 use std::ops::{Deref, DerefMut, Range};
 
 use smallvec::SmallVec;
@@ -160,6 +161,8 @@ pub struct Plan {
     pub(crate) guard: Option<Box<dyn Guard>>,
     /// Lines that it has refused.
     pub(crate) refused: Vec<Place>,
+    /// Lines that were looked at on behalf of integrity, if somebody counts what its recovery does.
+    pub(crate) looked: Option<RefCell<Vec<Place>>>,
 }
 
 impl Plan {
@@ -178,6 +181,7 @@ impl Plan {
             purpose: Purpose::of(Cause::Data),
             guard: None,
             refused: Vec::new(),
+            looked: None,
         }
     }
 
@@ -270,6 +274,7 @@ impl Plan {
     /// What a recovery finds at `place` in a medium at rest; it takes no time.
     #[inline]
     pub fn scan(&mut self, place: Place) -> Option<Line> {
+        self.look(place);
         let line = self.contents.newest(place);
         if self.guard.is_none() {
             return line; // a recovery reads millions of lines
@@ -328,7 +333,18 @@ impl Plan {
 
     /// The newest bytes at `place` and nothing done in hardware: for what is known on chip.
     pub fn peek(&self, place: Place) -> Option<Line> {
+        self.look(place);
         self.contents.newest(place)
+    }
+
+    /// Counts that the line at `place` is looked at, if that is counted.
+    #[inline]
+    fn look(&self, place: Place) {
+        if let Some(looked) = &self.looked
+            && self.purpose.what == Cause::Integrity
+        {
+            looked.borrow_mut().push(place);
+        }
     }
 
     /// Fetches the line at `place` into the host's caches; no effect on results.
@@ -583,6 +599,22 @@ impl Plan {
             self.steps.get_mut(*member).group = index as u32 + 1;
         }
         self.groups[index] = members;
+    }
+
+    /// The group that a write is in, by a number that no other group has meanwhile; 0 if it is in none.
+    pub fn group_of(&self, stored: Stored) -> u32 {
+        match self.steps.at_once || stored.accepted == Step::PAST {
+            true => 0,
+            false => self.steps.get(stored.accepted).group,
+        }
+    }
+
+    /// `stored` is merged with the queued write of its line, if there is one when its group is accepted, whatever
+    /// becomes of the others of the group.
+    pub fn merges(&mut self, stored: Stored) {
+        if !self.steps.at_once {
+            self.steps.get_mut(stored.accepted).merges = true;
+        }
     }
 
     /// For observers: the controller is asked to write `data` to `line`.

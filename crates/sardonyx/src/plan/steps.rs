@@ -82,6 +82,8 @@ pub(crate) struct Record {
     pub counter: bool,
     /// A further use of a unit for the same line.
     pub again: bool,
+    /// A write that is merged with the queued one of its line whatever becomes of its group's others.
+    pub merges: bool,
     pub purpose: Purpose,
     /// When the step was ready and when it began, in picoseconds.
     pub ready: u64,

@@ -4,12 +4,29 @@
 //! Nothing ever finishes here, so whatever is written lies over the image until it is settled into
 //! it or forgotten.
 
+use std::cell::RefCell;
+
 use super::Plan;
 use super::journal::{Journal, MediumWrite};
 use super::steps::Action;
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Place};
 use crate::medium::image::Image;
+use crate::medium::params::Unit;
+use crate::stats::Cause;
+
+/// What was done on behalf of integrity.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// Lines of the medium that were looked at, some of them more than once: by a recovery outright, then by reads.
+    pub looked: Vec<Place>,
+    /// How many of them outright.
+    pub outright: usize,
+    /// Keyed hashes for which the unit was used.
+    pub hashes: u64,
+    /// Lines that were written.
+    pub written: Vec<(Place, Line)>,
+}
 
 /// An image and what has been written over it.
 pub struct Untimed {
@@ -93,6 +110,35 @@ impl Untimed {
             let payload = self.plan.contents.overlay.payload(record.link as u32);
             MediumWrite::new(step.0, Place(record.place), payload)
         })
+    }
+
+    /// Counts from now on what is done on behalf of integrity.
+    pub fn count(&mut self) {
+        self.plan.looked = Some(RefCell::default());
+    }
+
+    /// What has been done on behalf of integrity since it is counted, from the write numbered `from` on.
+    pub fn counted(&self, from: u64) -> Counted {
+        let looked = self.plan.looked.as_ref();
+        let looked = looked.map_or(Vec::new(), |looked| looked.borrow().clone());
+        let mut counted = Counted {
+            outright: looked.len(),
+            looked,
+            ..Counted::default()
+        };
+        let steps = self.plan.steps.since(from);
+        for (_, record) in steps.filter(|(_, one)| one.purpose.what == Cause::Integrity) {
+            match record.action {
+                Action::Read => counted.looked.push(Place(record.place)),
+                Action::Accept => {
+                    let payload = self.plan.contents.overlay.payload(record.link as u32);
+                    counted.written.push((Place(record.place), payload.line));
+                }
+                Action::Unit(unit) if unit == Unit::Mac as u8 => counted.hashes += 1,
+                _ => {}
+            }
+        }
+        counted
     }
 
     /// Forgets what lies over the image, as a power cut would that nothing survives.

@@ -45,6 +45,7 @@ pub static FILE: File<Integrity> = File {
             splice: true,
             ..Refuses::NOTHING
         },
+        registers: |_| 0,
         power_fail: Some(|layout| Box::new(Where::of(layout))),
     }],
     designs: &[],

@@ -17,6 +17,9 @@ pub const PER_LINE: u64 = 8;
 /// Public, as the encryption's key is: a simulator keeps no secrets, and its attacker does not look.
 const KEY: [u8; 16] = *b"sardonyx: a MAC!";
 
+/// Another, so that no MAC under a version is one without.
+const VERSION_KEY: &[u8; 16] = b"sardonyx: newest";
+
 /// When what has been read may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verify {
@@ -51,11 +54,24 @@ pub fn mac(place: Place, line: &Line, sideband: Option<[u8; 8]>) -> u64 {
     hasher.finish().max(1)
 }
 
+/// The same under the line's version, which counts its writes.
+pub fn mac_of_version(place: Place, version: u64, line: &Line, sideband: Option<[u8; 8]>) -> u64 {
+    let mut hasher = SipHasher24::new_with_key(VERSION_KEY);
+    hasher.write(&place.0.to_le_bytes());
+    hasher.write(&version.to_le_bytes());
+    hasher.write(line);
+    hasher.write(&[u8::from(sideband.is_some())]);
+    hasher.write(&sideband.unwrap_or_default());
+    hasher.finish().max(1)
+}
+
 /// Where the MACs lie.
 #[derive(Clone, Debug)]
 pub struct Where {
     /// Each region that is protected, with the number of its first MAC.
     regions: Vec<(Region, u64)>,
+    /// Lines that are protected, with those left out so that regions begin where they should.
+    pub count: u64,
     /// The lines of MACs.
     pub region: Region,
 }
@@ -63,26 +79,57 @@ pub struct Where {
 impl Where {
     /// Reserves room for a MAC of each line that `layout` has so far.
     pub fn reserve(layout: &mut Layout) -> Where {
-        let (regions, count) = protected(layout, layout.regions());
-        let region = layout.reserve_sparse(REGION, count.div_ceil(PER_LINE));
-        Where { regions, region }
+        Where::reserve_by(PER_LINE, layout)
     }
 
-    /// The same in a layout in which it is reserved.
+    /// The same, the first line of each region having a number that `by` divides, itself a multiple of
+    /// [`PER_LINE`].
+    pub fn reserve_by(by: u64, layout: &mut Layout) -> Where {
+        let (regions, count) = protected(layout, layout.regions(), by);
+        let region = layout.reserve_sparse(REGION, count.div_ceil(PER_LINE));
+        Where {
+            regions,
+            count,
+            region,
+        }
+    }
+
+    /// As [`Where::reserve`] in a layout in which it is reserved.
     pub fn of(layout: &Layout) -> Where {
+        Where::of_by(PER_LINE, layout)
+    }
+
+    /// As [`Where::reserve_by`] in a layout in which it is reserved.
+    pub fn of_by(by: u64, layout: &Layout) -> Where {
         let all = layout.regions();
         let own = all.iter().position(|region| region.name == REGION);
         let own = own.expect("it has been reserved");
+        let (regions, count) = protected(layout, &all[..own], by);
         Where {
-            regions: protected(layout, &all[..own]).0,
+            regions,
+            count,
             region: all[own].clone(),
         }
     }
 
+    /// The number of the line at `place` among those protected; none of MACs and nodes.
+    #[inline]
+    pub fn number(&self, place: Place) -> Option<u64> {
+        let (region, first) = self.regions.iter().find(|(r, _)| r.contains(place))?;
+        Some(first + place.0 - region.first.0)
+    }
+
+    /// The line with that number, if there is one.
+    pub fn place(&self, number: u64) -> Option<Place> {
+        let has =
+            |(region, first): &&(Region, u64)| (*first..first + region.lines).contains(&number);
+        let (region, first) = self.regions.iter().find(has)?;
+        Some(Place(region.first.0 + number - first))
+    }
+
     /// The line that has the MAC of the line at `place`, and which of its words that is; none of MACs and nodes.
     pub fn of_line(&self, place: Place) -> Option<(Place, usize)> {
-        let (region, first) = self.regions.iter().find(|(r, _)| r.contains(place))?;
-        let number = first + place.0 - region.first.0;
+        let number = self.number(place)?;
         let word = (number % PER_LINE) as usize;
         Some((self.region.line(number / PER_LINE), word))
     }
@@ -90,7 +137,7 @@ impl Where {
 
 /// Data and `regions`, each with the number of its first MAC, and how many there are. Each begins a line of MACs:
 /// of two lines that are written as one, such as one of data and its counter's, each has a line of MACs of its own.
-fn protected(layout: &Layout, regions: &[Region]) -> (Vec<(Region, u64)>, u64) {
+fn protected(layout: &Layout, regions: &[Region], by: u64) -> (Vec<(Region, u64)>, u64) {
     let data = Region {
         name: "data",
         first: Place(0),
@@ -100,7 +147,7 @@ fn protected(layout: &Layout, regions: &[Region]) -> (Vec<(Region, u64)>, u64) {
     let all = std::iter::once(&data).chain(regions);
     let numbered = all.map(|region| {
         let first = count;
-        count += region.lines.next_multiple_of(PER_LINE);
+        count += region.lines.next_multiple_of(by);
         (region.clone(), first)
     });
     (numbered.collect(), count)

@@ -43,12 +43,8 @@ pub static FILE: File<Integrity> = File {
                 register: ZERO_LINE,
             }))
         },
-        promises: Refuses {
-            tamper: true,
-            splice: true,
-            replay: true,
-            rollback: true,
-        },
+        promises: Refuses::ALL,
+        registers: |_| super::tree::REGISTER_BYTES,
         power_fail: Some(|layout| Box::new(Root::of(layout))),
     }],
     designs: &[],

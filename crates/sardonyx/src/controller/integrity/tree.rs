@@ -12,6 +12,8 @@ use crate::medium::layout::{Layout, Region};
 
 /// Hashes of a node.
 pub const ARITY: u64 = 8;
+/// Bytes of the register.
+pub const REGISTER_BYTES: u64 = crate::line::LINE_BYTES as u64;
 /// Where reserve power dumps the register.
 pub const REGISTER: &str = "integrity-root";
 /// Another key than that of MACs, so that no line of nodes is a MAC's.
@@ -74,9 +76,18 @@ impl Tree {
     /// All nodes that hold something, by level from the lowest up, and the register, made anew from the lines of
     /// MACs that hold something.
     pub fn rebuild(&self, leaves: impl Iterator<Item = (u64, Line)>) -> (Vec<Nodes>, Line) {
+        self.rebuild_from(0, leaves)
+    }
+
+    /// The same above `level`, from its lines that hold something.
+    pub fn rebuild_from(
+        &self,
+        level: usize,
+        lines: impl Iterator<Item = (u64, Line)>,
+    ) -> (Vec<Nodes>, Line) {
         let mut levels: Vec<Nodes> = Vec::new();
-        let mut below: Nodes = leaves.collect();
-        for level in 0..self.levels.len() {
+        let mut below: Nodes = lines.collect();
+        for level in level..self.levels.len() {
             let mut above = Nodes::new();
             for (index, line) in &below {
                 let node = above.entry(index / ARITY).or_insert(ZERO_LINE);

@@ -5,7 +5,8 @@
 
 use super::window::{Mshrs, Window};
 use crate::machine::{
-    Access, Agent, Answer, CoreFigures, LOOK_AHEAD, Port, RunError, Stream, Turn,
+    Access, Agent, Answer, CoreFigures, LOOK_AHEAD, OutOfMemory, Passing, Port, RunError, Stream,
+    Turn,
 };
 use crate::medium::params::CoreParams;
 use crate::stats::Direction;
@@ -89,6 +90,8 @@ pub struct TraceCore {
     fetched: u64,
     /// When the last write was taken.
     written: u64,
+    /// The head has gone by without a clock.
+    passed: bool,
 }
 
 impl TraceCore {
@@ -111,6 +114,7 @@ impl TraceCore {
             fetch_lag: 0,
             fetched: 0,
             written: 0,
+            passed: false,
         };
         core.advance();
         core
@@ -249,6 +253,13 @@ impl TraceCore {
     fn time(&self, ticks: u64) -> Time {
         self.window.time(ticks)
     }
+
+    fn out_of(&self, why: OutOfMemory) -> RunError {
+        RunError::Memory {
+            trace: self.stream.name().to_owned(),
+            why,
+        }
+    }
 }
 
 /// Accesses that are announced to the controller before they come, for the host's caches' sake.
@@ -278,10 +289,7 @@ impl Agent for TraceCore {
             port.touch_memory_ahead(self.core, ahead.line);
         }
         let place = port.translate(self.core, taken.access.line);
-        let line = place.map_err(|why| RunError::Memory {
-            trace: self.stream.name().to_owned(),
-            why,
-        })?;
+        let line = place.map_err(|why| self.out_of(why))?;
         match taken.read {
             Some(id) => port.read_past_caches(self.core, id.0, line, arrival),
             None => port.write_past_caches(self.core, line, &taken.access.data, arrival),
@@ -305,6 +313,42 @@ impl Agent for TraceCore {
             retired: self.retire_time(),
             skipped: self.stream.skipped(),
             executed: None,
+        }
+    }
+
+    fn passing(&mut self) -> Option<&mut dyn Passing> {
+        Some(self)
+    }
+}
+
+/// Without a clock an access goes straight to memory too, and its instructions take no time.
+impl Passing for TraceCore {
+    fn pass(&mut self, port: &mut Port, most: u64) -> Result<u64, RunError> {
+        let mut passed = 0;
+        while passed < most
+            && let Some(access) = self.stream.next_access()?
+        {
+            if let Some(ahead) = self.stream.peek(HINT_AHEAD) {
+                port.touch_memory_ahead(self.core, ahead.line);
+            }
+            let place = port.translate(self.core, access.line);
+            let line = place.map_err(|why| self.out_of(why))?;
+            match access.kind {
+                Direction::Read => port.pass_read(line),
+                Direction::Write => port.pass_write(line, &access.data),
+            }
+            passed += 1;
+        }
+        self.passed |= passed > 0;
+        Ok(passed)
+    }
+
+    fn resume(&mut self, now: Time) {
+        if std::mem::take(&mut self.passed) {
+            let ticks = now.ps() * self.window.width;
+            let lag = ticks.saturating_sub(self.at * self.window.slot);
+            self.fetch_lag = self.fetch_lag.max(lag);
+            self.advance();
         }
     }
 }

@@ -1,0 +1,171 @@
+//! A table in memory that names what the cache holds and memory has not: a recovery looks at those lines alone. Source:
+//! Abu Zubair and Awad, "Anubis: Ultra-Low Overhead and Recovery Time for Secure Non-Volatile Memories", ISCA 2019;
+//! from memory: AGIT-Plus, for a tree that can be made anew from below: a line is named when it becomes dirty. Versions
+//! are written at every Nth count, as in `osiris`.
+//! An entry is eight bytes, one for each line of the cache, and is in the group that makes the line dirty; one that
+//! names another line does not go before that line has been written back. The table needs no MAC: who changes it
+//! makes the root another than the register's.
+//! Left out: AGIT-Read, which names each line that comes into the cache; ASIT, for counter trees of SGX; a table that is written in the order of the cache's sets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use smallvec::SmallVec;
+
+use super::bmt::{ACCEPTS, Bonsai, Kept, Policy, Trees};
+use super::bonsai::tree;
+use super::macs::{CACHE, VERIFY, word};
+use super::osiris::{STOP_LOSS, is_due, restore};
+use super::tree::{ARITY, Tree, put};
+use super::versions::{MINOR_BITS, Versions};
+use crate::controller::layers::{File, Integrity};
+use crate::controller::metadata_cache::SETS;
+use crate::line::{Line, Place, ZERO_LINE};
+use crate::medium::layout::{Layout, Region};
+use crate::plan::guard::Guard;
+use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::settings::{AnyKey, Settings};
+
+/// Entries of a line of the table.
+const ENTRIES: u64 = 8;
+/// Lines of the table: for the largest cache that can be asked for, as a layout does not hang on what is on chip.
+const LINES: u64 = (1 << 28) / 64 / ENTRIES;
+/// The region.
+const REGION: &str = "shadow";
+
+const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &STOP_LOSS];
+
+/// What this file has.
+pub static FILE: File<Integrity> = File {
+    layers: &[tree(
+        "anubis",
+        KEYS,
+        "a line is atomic with its MAC; a table names the versions and nodes that the cache has alone",
+        build,
+    )],
+    designs: &[],
+};
+
+fn build(settings: &Settings, layout: &mut Layout) -> Option<Box<dyn Guard>> {
+    let trees = Trees::reserve(settings, layout);
+    let policy = Shadow {
+        table: layout.reserve_sparse(REGION, LINES),
+        stride: settings.get(&STOP_LOSS),
+        changed: Vec::new(),
+        noted: BTreeMap::new(),
+    };
+    Some(Box::new(Bonsai { trees, policy }))
+}
+
+struct Shadow {
+    table: Region,
+    stride: u64,
+    /// Lines that the group at hand has changed and the cache keeps.
+    changed: Vec<Place>,
+    /// What it writes to lines of the table.
+    noted: BTreeMap<u64, Note>,
+}
+
+struct Note {
+    line: Line,
+    words: u8,
+    gate: Step,
+}
+
+impl Shadow {
+    /// The lines that the table names.
+    fn named(&self, plan: &Plan) -> BTreeSet<Place> {
+        let lines = plan.written(&self.table).into_iter();
+        let lines = lines.map(|at| plan.peek(at).unwrap_or(ZERO_LINE));
+        let entries = lines.flat_map(|line| (0..ENTRIES as usize).map(move |at| word(&line, at)));
+        let named = entries.filter(|entry| *entry != 0);
+        named.map(|entry| Place(entry - 1)).collect()
+    }
+
+    /// Node `index` of `level` as the lines below it say, written if memory has another.
+    fn remake(trees: &mut Trees, level: usize, index: u64, plan: &mut Plan) {
+        let (below, own) = (trees.tree.levels[level - 1].clone(), trees.tree.levels[level].line(index));
+        let mut node = ZERO_LINE;
+        for child in (index * ARITY)..(index * ARITY + ARITY).min(below.lines) {
+            let line = plan.peek(below.line(child)).unwrap_or(ZERO_LINE);
+            put(&mut node, child % ARITY, Tree::hash(level - 1, child, &line));
+        }
+        if plan.peek(own).unwrap_or(ZERO_LINE) != node {
+            trees.write(own, &node, plan);
+        }
+    }
+}
+
+impl Policy for Shadow {
+    fn through(&self, _level: usize) -> bool {
+        false
+    }
+
+    fn through_versions(&self, versions: &Versions, line: &Line, counted: &[u64]) -> bool {
+        is_due(versions, line, counted, self.stride)
+    }
+
+    /// An entry that is on its way already is waited for; one that names another line goes when that line's
+    /// write-back has been accepted. That would never be for a line of the group at hand: two of a group that have
+    /// one slot do not both stay.
+    fn dirtied(&mut self, slot: usize, place: Place, plan: &mut Plan) -> Kept {
+        let (at, entry) = (slot as u64 / ENTRIES, slot as u64 % ENTRIES);
+        let place_of_line = self.table.line(at);
+        let now = || plan.peek(place_of_line).unwrap_or(ZERO_LINE);
+        let line = self.noted.get(&at).map_or_else(now, |note| note.line);
+        let named = word(&line, entry as usize);
+        if self.changed.iter().any(|own| own.0 + 1 == named) && named != place.0 + 1 {
+            return Kept::Through;
+        }
+        self.changed.push(place);
+        if named == place.0 + 1 {
+            return Kept::After(plan.under_way(place_of_line).accepted);
+        }
+        let gate = match named {
+            0 => Step::PAST,
+            named => plan.under_way(Place(named - 1)).accepted,
+        };
+        let note = self.noted.entry(at).or_insert(Note {
+            line,
+            words: 0,
+            gate,
+        });
+        put(&mut note.line, entry, place.0 + 1);
+        note.words |= 1 << entry;
+        note.gate = plan.both(note.gate, gate);
+        Kept::After(Step::PAST)
+    }
+
+    fn noted(&mut self, plan: &mut Plan) -> SmallVec<[Stored; 4]> {
+        self.changed.clear();
+        let notes = std::mem::take(&mut self.noted).into_iter();
+        let written = notes.map(|(at, note)| {
+            let line = At::past(&note.line);
+            let at = self.table.line(at);
+            plan.write_words(at, line, note.words, None, note.gate, Queue::Data)
+        });
+        written.collect()
+    }
+
+    /// Finds the versions that the table names again, makes the nodes that it names anew, from the lowest up, and
+    /// compares the highest level with the register.
+    fn recover(&mut self, trees: &mut Trees, plan: &mut Plan) {
+        let named = self.named(plan);
+        for level in 0..trees.tree.levels.len() {
+            let region = trees.tree.levels[level].clone();
+            for place in named.iter().filter(|place| region.contains(**place)) {
+                let index = place.0 - region.first.0;
+                match level {
+                    0 => drop(restore(trees, index, self.stride, plan)),
+                    _ => Shadow::remake(trees, level, index, plan),
+                }
+            }
+        }
+        let top = trees.tree.levels.len() - 1;
+        let mut register = ZERO_LINE;
+        for index in 0..trees.tree.levels[top].lines {
+            let line = plan.peek(trees.tree.levels[top].line(index)).unwrap_or(ZERO_LINE);
+            put(&mut register, index, Tree::hash(top, index, &line));
+        }
+        trees.compare(register, plan);
+    }
+}

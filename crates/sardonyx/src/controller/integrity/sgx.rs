@@ -1,0 +1,480 @@
+//! A tree of counters, as in SGX: a version of each line counts its writes, eight versions and a MAC are a node, and
+//! above them are nodes of eight counters and a MAC each, up to a register on chip. A line's MAC is under its version,
+//! a node's under the counter above it. Source: Gueron, "A memory encryption engine suitable for general purpose
+//! processors", 2016, from memory; and Huang and Hua, "A write-friendly and fast-recovery scheme for security metadata
+//! in non-volatile memories" and "Root crash consistency of SGX-style integrity trees" (HPCA 2021 and 2023), from
+//! memory of their abstracts and not checked.
+//! * `sgx` is as published, for a memory that forgets: nodes are written back when they leave their cache, and a cut
+//!   loses those that are there. A recovery takes what the medium has, so the first line whose version was lost is
+//!   refused, honest as it is.
+//! * `sgx-sound` writes the node of versions in one group with the line and its MAC. A counter above is the sum of those
+//!   in the node below it, so that a recovery makes all nodes anew from the versions, and the sums in the register show
+//!   whether these are the newest: an older one is less, and nobody makes a greater one without the key.
+//! Left out: that SGX counts write-backs of a node in the counter above it; here that is the sum in both, which also
+//! says how often something below it was written. Versions of 56 bits do not overflow.
+
+use siphasher::sip::SipHasher24;
+use std::collections::BTreeMap;
+use std::hash::Hasher;
+
+use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
+use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Where, mac_of_version, word};
+use super::tree::{ARITY, REGISTER_BYTES, Tree};
+use crate::controller::layers::{About, File, Integrity, Limit, PowerFail, Reached, Refuses};
+use crate::controller::metadata_cache::{Lookup, MetadataCache};
+use crate::figures::Figures;
+use crate::line::{Line, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
+use crate::medium::image::Image;
+use crate::medium::layout::{Layout, Region};
+use crate::medium::params::Unit;
+use crate::plan::guard::Guard;
+use crate::plan::storey::Storey;
+use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::settings::Settings;
+use crate::stats::Cause;
+
+/// The region of versions, which is the tree's lowest level.
+const VERSIONS: &str = "versions";
+/// Bytes of a counter in a node.
+const COUNTER_BYTES: usize = 7;
+/// Where a node's MAC begins.
+const MAC_AT: usize = ARITY as usize * COUNTER_BYTES;
+/// The key of MACs of nodes, as public as all others.
+const NODE_KEY: &[u8; 16] = b"sardonyx: counte";
+
+const LIMITS: &[Limit] = &[Limit {
+    name: "versions of a counter tree",
+    bits: 56,
+    begins: None,
+    pads: false,
+    reached: Reached::Never("it takes 2^56 writes of a line"),
+}];
+
+/// What this file has.
+pub static FILE: File<Integrity> = File {
+    layers: &[
+        Integrity {
+            about: About {
+                name: "sgx",
+                keys: KEYS,
+                units: UNITS,
+                figures: &[super::mac::FIGURES],
+                cut: "loses the versions and counters that are in the cache, and honest lines are refused",
+                tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
+                limits: LIMITS,
+            },
+            build: |settings, layout| Some(Box::new(Sgx::new(false, settings, layout))),
+            promises: Refuses::ALL,
+            registers: |_| REGISTER_BYTES,
+            power_fail: Some(|layout| Box::new(Sums::of(layout))),
+        },
+        Integrity {
+            about: About {
+                name: "sgx-sound",
+                keys: KEYS,
+                units: UNITS,
+                figures: &[super::mac::FIGURES],
+                cut: "each line's version is atomic with it; counters are made anew as sums, which the register has",
+                tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
+                limits: LIMITS,
+            },
+            build: |settings, layout| Some(Box::new(Sgx::new(true, settings, layout))),
+            promises: Refuses::ALL,
+            registers: |_| REGISTER_BYTES,
+            power_fail: Some(|layout| Box::new(Sums::of(layout))),
+        },
+    ],
+    designs: &[],
+};
+
+/// Counter `number` of a node.
+fn counter(node: &Line, number: u64) -> u64 {
+    let mut bytes = [0; 8];
+    let from = number as usize * COUNTER_BYTES;
+    bytes[..COUNTER_BYTES].copy_from_slice(&node[from..][..COUNTER_BYTES]);
+    u64::from_le_bytes(bytes)
+}
+
+/// What the counter above a node is.
+fn sum(node: &Line) -> u64 {
+    (0..ARITY).map(|number| counter(node, number)).sum()
+}
+
+/// The MAC of a node under the counter above it; 0 of one that has counted nothing.
+fn mac_of_node(level: usize, index: u64, node: &Line, above: u64) -> u64 {
+    if above == 0 && node[..MAC_AT].iter().all(|byte| *byte == 0) {
+        return 0;
+    }
+    let mut hasher = SipHasher24::new_with_key(NODE_KEY);
+    hasher.write(&(level as u64).to_le_bytes());
+    hasher.write(&index.to_le_bytes());
+    hasher.write(&above.to_le_bytes());
+    hasher.write(&node[..MAC_AT]);
+    hasher.finish().max(1)
+}
+
+/// `node` with counter `number` at `value`, and the MAC that follows.
+fn counted(level: usize, index: u64, node: &Line, number: u64, value: u64) -> Line {
+    let mut node = *node;
+    let from = number as usize * COUNTER_BYTES;
+    node[from..][..COUNTER_BYTES].copy_from_slice(&value.to_le_bytes()[..COUNTER_BYTES]);
+    let mac = mac_of_node(level, index, &node, sum(&node));
+    node[MAC_AT..].copy_from_slice(&mac.to_le_bytes());
+    node
+}
+
+/// Whether a node is what the counter above it says.
+fn is_right(level: usize, index: u64, node: &Line, above: u64) -> bool {
+    sum(node) == above && word(node, 7) == mac_of_node(level, index, node, above)
+}
+
+/// Counter `number` of the register, which has no MAC.
+fn kept(register: &Line, number: u64) -> u64 {
+    word(register, (number % ARITY) as usize)
+}
+
+struct Sgx {
+    at: Where,
+    tree: Tree,
+    /// Of lines of MACs, which never differ from the medium's, and of nodes.
+    cache: MetadataCache,
+    verify: Verify,
+    /// Whether versions are written with their lines, and nodes made anew.
+    sound: bool,
+    /// Sums of the highest level's nodes, as of what has been handled.
+    register: Line,
+}
+
+impl Sgx {
+    fn new(sound: bool, settings: &Settings, layout: &mut Layout) -> Sgx {
+        let at = Where::reserve(layout);
+        let versions = layout.reserve_sparse(VERSIONS, at.region.lines);
+        Sgx {
+            tree: Tree::reserve(versions, layout),
+            at,
+            cache: MetadataCache::new(&CACHE, Unit::Metadata, Queue::Data, settings),
+            verify: settings.get(&VERIFY),
+            sound,
+            register: ZERO_LINE,
+        }
+    }
+
+    /// The node `index` of `level`, in the cache and verified: under the counter above it if it was not there.
+    fn fetch(&mut self, level: usize, index: u64, after: Step, plan: &mut Plan) -> Lookup {
+        let place = self.tree.levels[level].line(index);
+        if self.cache.peek(place).is_some() {
+            return self.cache.get(place, after, plan);
+        }
+        let above = match self.tree.is_top(level) {
+            true => At::past(kept(&self.register, index)),
+            false => {
+                let above = self.fetch(level + 1, index / ARITY, after, plan);
+                let counter = counter(self.cache.line(above), index % ARITY);
+                At::new(counter, above.at)
+            }
+        };
+        let mut cached = self.cache.get(place, after, plan);
+        let both = plan.both(cached.at, above.at);
+        cached.at = plan.unit(Unit::Mac, both);
+        plan.exercise(Mechanism::VerifiedNode);
+        if !is_right(level, index, self.cache.line(cached), above.value) {
+            plan.refuse(place);
+        }
+        cached
+    }
+
+    /// Counter `number` of the node `index` of `level`, just looked up, is now `value`: gives the node.
+    fn count(
+        &mut self,
+        (level, index): (usize, u64),
+        cached: Lookup,
+        (number, value): (u64, At<u64>),
+        plan: &mut Plan,
+    ) -> At<Line> {
+        let node = counted(level, index, self.cache.line(cached), number, value.value);
+        let both = plan.both(cached.at, value.at);
+        let at = plan.unit(Unit::Mac, both);
+        self.cache.set_bytes(cached, 0, &node, at, plan);
+        At::new(node, at)
+    }
+
+    /// The node `index` of versions has become `node`, and all above it follow.
+    fn follow(&mut self, index: u64, node: At<Line>, plan: &mut Plan) {
+        let (mut index, mut node) = (index, node);
+        for level in 0..self.tree.levels.len() {
+            let number = index % ARITY;
+            let value = At::new(sum(&node.value), node.at);
+            if self.tree.is_top(level) {
+                super::tree::put(&mut self.register, number, value.value);
+                return;
+            }
+            index /= ARITY;
+            let above = self.fetch(level + 1, index, Step::PAST, plan);
+            node = self.count((level + 1, index), above, (number, value), plan);
+        }
+    }
+
+    fn index(&self, at: Place) -> u64 {
+        at.0 - self.at.region.first.0
+    }
+}
+
+impl Storey for Sgx {
+    fn flush(&mut self, plan: &mut Plan) {
+        let plan = &mut plan.because(Cause::Integrity);
+        self.cache.flush(plan);
+        let register = self.register;
+        plan.write(self.tree.register.line(0), At::past(&register), Step::PAST);
+    }
+
+    /// As published, believes the register; else makes all nodes anew from the versions, and compares with it.
+    fn recover(&mut self, plan: &mut Plan) {
+        let at = self.tree.register.line(0);
+        self.register = plan.peek(at).unwrap_or(ZERO_LINE);
+        if !self.sound {
+            return;
+        }
+        let versions = self.tree.levels[0].clone();
+        let mut below = BTreeMap::new();
+        for place in plan.written(&versions) {
+            let (index, node) = (
+                place.0 - versions.first.0,
+                plan.peek(place).unwrap_or(ZERO_LINE),
+            );
+            if !is_right(0, index, &node, sum(&node)) {
+                plan.refuse(place);
+            }
+            below.insert(index, node);
+        }
+        for level in 1..=self.tree.levels.len() {
+            let mut above: BTreeMap<u64, Line> = BTreeMap::new();
+            let is_register = level == self.tree.levels.len();
+            for (index, node) in &below {
+                let parent = above.entry(index / ARITY).or_insert(ZERO_LINE);
+                match is_register {
+                    true => super::tree::put(parent, index % ARITY, sum(node)),
+                    false => {
+                        let (above, number) = (index / ARITY, index % ARITY);
+                        *parent = counted(level, above, parent, number, sum(node));
+                    }
+                }
+            }
+            if is_register {
+                let sums = above.remove(&0).unwrap_or(ZERO_LINE);
+                if sums != self.register {
+                    plan.refuse(at);
+                }
+                self.register = sums;
+                return;
+            }
+            let region = self.tree.levels[level].clone();
+            for place in plan.written(&region) {
+                let right = above.get(&(place.0 - region.first.0));
+                if right.is_none() && plan.peek(place) != Some(ZERO_LINE) {
+                    plan.write(place, At::past(&ZERO_LINE), Step::PAST);
+                }
+            }
+            for (index, node) in &above {
+                let place = region.line(*index);
+                if plan.peek(place) != Some(*node) {
+                    plan.write(place, At::past(node), Step::PAST);
+                }
+            }
+            below = above;
+        }
+    }
+
+    fn forget_figures(&mut self) {
+        self.cache.forget_figures();
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        out.put(&INTEGRITY_CACHE_HIT_RATE, self.cache.hit_rate());
+    }
+}
+
+impl Guard for Sgx {
+    fn read(
+        &mut self,
+        place: Place,
+        got: At<Option<Line>>,
+        after: Step,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        let plan = &mut plan.because(Cause::Integrity);
+        let Some((at, number)) = self.at.of_line(place) else {
+            return got;
+        };
+        let node = self.fetch(0, self.index(at), after, plan);
+        let version = counter(self.cache.line(node), number as u64);
+        let macs = self.cache.get(at, after, plan);
+        let kept = word(self.cache.line(macs), number);
+        let known = plan.both(node.at, macs.at);
+        let both = plan.both(got.at, known);
+        let checked = plan.unit(Unit::Mac, both);
+        plan.exercise(Mechanism::Verified);
+        let right = match &got.value {
+            None => 0,
+            Some(line) => mac_of_version(place, version, line, plan.peek_sideband(place)),
+        };
+        let usable = match self.verify {
+            Verify::Wait => checked,
+            Verify::Speculate => got.at,
+        };
+        // A line that was never written has version 0: its bytes cannot be taken away again.
+        if right != kept || (version == 0) != got.value.is_none() {
+            plan.refuse(place);
+            return At::new(None, usable);
+        }
+        At::new(got.value, usable)
+    }
+
+    fn write(
+        &mut self,
+        place: Place,
+        line: At<&Line>,
+        sideband: Option<[u8; 8]>,
+        stored: Stored,
+        plan: &mut Plan,
+    ) -> Step {
+        let plan = &mut plan.because(Cause::Integrity);
+        let Some((at, number)) = self.at.of_line(place) else {
+            return stored.done;
+        };
+        let sideband = sideband.or_else(|| plan.peek_sideband(place));
+        let index = self.index(at);
+        let cached = self.fetch(0, index, Step::PAST, plan);
+        let version = counter(self.cache.line(cached), number as u64) + 1;
+        let next = (number as u64, At::past(version));
+        let node = self.count((0, index), cached, next, plan);
+        let mut done = stored.done;
+        if self.sound {
+            let place = self.tree.levels[0].line(index);
+            let after = At::new(&node.value, node.at);
+            let kept = plan.write_words(place, after, 0xff, None, Step::PAST, Queue::Data);
+            self.cache.clean(cached, 0xff);
+            plan.group(&[stored, kept]);
+            done = plan.both(done, kept.done);
+        }
+        let macs = self.cache.get(at, Step::PAST, plan);
+        let known = plan.both(line.at, cached.at);
+        let computed = plan.unit(Unit::Mac, known);
+        let right = mac_of_version(place, version, line.value, sideband).to_le_bytes();
+        self.cache
+            .set_bytes(macs, number * 8, &right, stored.accepted, plan);
+        let lines = At::new(self.cache.line(macs), plan.both(computed, macs.at));
+        let kept = plan.write_words(at, lines, 1 << number, None, Step::PAST, Queue::Data);
+        self.cache.clean(macs, 1 << number);
+        plan.group(&[stored, kept]);
+        done = plan.both(done, kept.done);
+        self.follow(index, node, plan);
+        done
+    }
+}
+
+/// The register, as it follows the versions that come into the persistence domain. Where reserve power dumps lines
+/// past the guard its logic counts their versions on, and makes their MACs and nodes; from the first dump on versions
+/// and MACs are what this logic has made, not what the run has written.
+struct Sums {
+    at: Where,
+    tree: Tree,
+    /// Nodes of versions.
+    newest: BTreeMap<u64, Line>,
+    register: Line,
+    /// Reserve power has dumped lines past the guard.
+    dumps: bool,
+}
+
+impl Sums {
+    fn of(layout: &Layout) -> Sums {
+        let versions = layout.region(VERSIONS).expect("it has been reserved");
+        Sums {
+            at: Where::of(layout),
+            tree: Tree::of(versions.clone(), layout),
+            newest: BTreeMap::new(),
+            register: ZERO_LINE,
+            dumps: false,
+        }
+    }
+
+    fn versions(&self) -> &Region {
+        &self.tree.levels[0]
+    }
+
+    fn node(&self, index: u64) -> Line {
+        self.newest.get(&index).copied().unwrap_or(ZERO_LINE)
+    }
+
+    /// The node `index` of versions is now `node`.
+    fn count(&mut self, index: u64, node: Line) {
+        let before = self.newest.insert(index, node).unwrap_or(ZERO_LINE);
+        let top = (1..self.tree.levels.len()).fold(index, |index, _| index / ARITY);
+        let counted = kept(&self.register, top).wrapping_add(sum(&node));
+        let counted = counted.wrapping_sub(sum(&before));
+        super::tree::put(&mut self.register, top % ARITY, counted);
+    }
+
+    /// The MAC of the line with that number, under the version that this logic knows.
+    fn write_mac(&self, number: u64, image: &mut Image) {
+        let place = self.at.place(number);
+        let held = place.and_then(|place| Some((place, image.read(place)?)));
+        let version = counter(&self.node(number / PER_LINE), number % PER_LINE);
+        if let Some((place, line)) = held.filter(|_| version > 0) {
+            let right = mac_of_version(place, version, &line, image.sideband(place));
+            let mut macs = ZERO_LINE;
+            super::tree::put(&mut macs, number % PER_LINE, right);
+            let at = self.at.region.line(number / PER_LINE);
+            image.write(at, &macs, 1 << (number % PER_LINE), None);
+        }
+    }
+}
+
+impl PowerFail for Sums {
+    fn begin(&mut self, image: &mut Image) {
+        (self.newest, self.register) = (BTreeMap::new(), ZERO_LINE);
+        let versions = self.versions().clone();
+        for place in image.written_in(&versions) {
+            let node = image.read(place).unwrap_or(ZERO_LINE);
+            self.count(place.0 - versions.first.0, node);
+        }
+    }
+
+    fn accepted(&mut self, place: Place, image: &mut Image) {
+        let index = |region: &Region| place.0 - region.first.0;
+        if self.versions().contains(place) {
+            let index = index(self.versions());
+            if self.dumps {
+                image.write(place, &self.node(index), 0xff, None);
+                return;
+            }
+            self.count(index, image.read(place).unwrap_or(ZERO_LINE));
+            image.write(self.tree.register.line(0), &self.register, 0xff, None);
+        } else if self.dumps && self.at.region.contains(place) {
+            let first = index(&self.at.region) * PER_LINE;
+            (first..first + PER_LINE).for_each(|number| self.write_mac(number, image));
+        }
+    }
+
+    fn dumped(&mut self, place: Place, image: &mut Image) {
+        self.dumps = true;
+        let Some(number) = self.at.number(place) else {
+            return;
+        };
+        let (index, slot) = (number / PER_LINE, number % PER_LINE);
+        let node = self.node(index);
+        let node = counted(0, index, &node, slot, counter(&node, slot) + 1);
+        self.count(index, node);
+        image.write(self.versions().line(index), &node, 0xff, None);
+        self.write_mac(number, image);
+        image.write(self.tree.register.line(0), &self.register, 0xff, None);
+    }
+
+    fn on_chip(&self) -> Option<&Region> {
+        Some(&self.tree.register)
+    }
+
+    fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
+        self.at.of_line(place)
+    }
+}

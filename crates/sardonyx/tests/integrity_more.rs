@@ -1,0 +1,219 @@
+//! Integrity beyond its attacker: the counter tree, what a recovery does, and a campaign over all schemes.
+
+use std::collections::BTreeMap;
+
+use sardonyx::config::Machine;
+use sardonyx::controller::designs::{self, Stack};
+use sardonyx::crash::{
+    Attack, Attacked, Attacks, Filled, History, Options, Platform, When, attack, explore, restart,
+};
+use sardonyx::units::Time;
+use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+
+fn history(program: &str, design: &str, cores: u64, seed: u64) -> History {
+    let hardware = Stack::named(design).unwrap().keeps_log();
+    let spec = |core| ProgramSpec {
+        name: program.into(),
+        item_bytes: 64,
+        footprint: 8192,
+        transactions: 16,
+        seed: seed + core,
+        durability: match hardware {
+            true => DurabilityKind::Hardware,
+            false => DurabilityKind::SoftwareUndo { mutant: None },
+        },
+        sharing: Sharing::Apart,
+    };
+    let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
+    let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
+    History::record(&machine, design, &specs, seed + 2)
+        .unwrap_or_else(|error| panic!("{design}: {error}"))
+}
+
+fn attacked(design: &str, platform: Platform, (looks, each): (u64, u64)) -> Attacked {
+    let options = Options {
+        platform,
+        ..Options::default()
+    };
+    let asked = Attacks {
+        looks,
+        each,
+        one: None,
+    };
+    attack(&history("btree", design, 1, 3), &options, asked)
+}
+
+#[test]
+fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
+    for design in [
+        "sca@sgx-sound",
+        "identity+no-encryption@sgx-sound",
+        "esd-sound+fca@sgx-sound",
+        "co-located@sgx-sound",
+    ] {
+        let options = Options {
+            recovery_cuts: 16,
+            ..Options::default()
+        };
+        let history = history("btree", design, 2, 3);
+        let found = explore(&history, &options, &|_| true).expect("nobody cancels");
+        assert!(found.covered.cuts > 1000, "{design}: {:?}", found.covered);
+        assert!(
+            found.covered.later_lives > 0,
+            "{design}: {:?}",
+            found.covered
+        );
+        assert!(found.tally.kinds.is_empty(), "{design}: {:?}", found.tally);
+    }
+    for (design, platform) in [
+        ("hw-log/identity+sca@sgx-sound", Platform::Adr),
+        ("sca@sgx-sound", Platform::Eadr),
+        ("esd-sound+fca@sgx-sound", Platform::Eadr),
+    ] {
+        let found = attacked(design, platform, (60, 0));
+        assert_eq!(
+            (found.cuts, found.honest_refused),
+            (60, 0),
+            "{design}, {platform:?}"
+        );
+    }
+}
+
+#[test]
+fn the_attacker_of_a_sound_counter_tree_is_noticed() {
+    for (design, platform) in [
+        ("sca@sgx-sound", Platform::Adr),
+        ("esd-sound+fca@sgx-sound", Platform::Adr),
+        ("hw-log/identity+sca@sgx-sound", Platform::Adr),
+        ("sca@sgx-sound", Platform::Eadr),
+    ] {
+        let found = attacked(design, platform, (40, 10));
+        assert_eq!((found.cuts, found.honest_refused), (40, 0), "{design}");
+        for when in When::ALL {
+            for kind in Attack::ALL {
+                let came = found.of(when, kind);
+                assert!(came.tried > 100, "{design}, {when:?} {kind:?}: {came:?}");
+                assert_eq!(came.undetected, 0, "{design}, {when:?} {kind:?}: {came:?}");
+            }
+        }
+        let versions = found.of(When::Off, Attack::Tamper).regions.get("versions");
+        assert!(versions.is_some_and(|count| *count > 10), "{versions:?}");
+    }
+}
+
+#[test]
+fn a_recovery_is_counted_by_what_it_looks_at_and_timed_by_the_engine() {
+    let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
+    let of = |design, written, since| {
+        let lines = 4096;
+        let filled = Filled {
+            lines,
+            written,
+            since,
+        };
+        restart(&machine, design, filled).expect("a design")
+    };
+    let idle = of("identity+no-encryption@mac", 4096, 100);
+    assert_eq!((idle.reads, idle.hashes, idle.writes), (0, 0, 0));
+    assert_eq!(idle.time, Time::ZERO);
+    // 512 lines of MACs, of which each is one of the lowest nodes' hashes: 64 of those and 8 above.
+    let whole = of("identity+no-encryption@merkle", 4096, 0);
+    assert_eq!((whole.reads, whole.hashes, whole.writes), (584, 584, 0));
+    assert_eq!(of("identity+no-encryption@merkle", 2048, 0).reads, 292);
+    let cut = of("identity+no-encryption@merkle", 4096, 1000);
+    assert_eq!(cut.reads, 584);
+    assert_eq!(cut.writes, cut.dirty, "what was lost is made anew");
+    assert!(cut.writes > 30 && cut.time > whole.time, "{cut:?}");
+    let counters = of("sca@merkle", 4096, 1000);
+    assert!(counters.reads > 584 && !counters.refused, "{counters:?}");
+}
+
+#[test]
+fn a_counter_tree_as_published_refuses_what_is_honest() {
+    for (design, refuses) in [("sca@sgx", true), ("sca@sgx-sound", false)] {
+        let found = attacked(design, Platform::Adr, (60, 0));
+        assert_eq!(found.cuts, 60);
+        assert_eq!(found.honest_refused > 30, refuses, "{design}: {found:?}");
+    }
+}
+
+/// Schemes that lose honest lines at a cut, as published, or notice less than they say.
+const UNSOUND: &[&str] = &["sgx", "bonsai-lazy"];
+
+/// What a campaign has tried of one scheme, and what it has found.
+#[derive(Default)]
+struct Campaign {
+    cuts: u64,
+    violations: u64,
+    attacks: u64,
+    unkept: u64,
+    honest_refused: u64,
+}
+
+/// Cuts and attacks over all schemes below several designs and programs, further seeds for as long as it is given:
+/// `CAMPAIGN_SECONDS=3600 cargo test --release --test all integrity_more::a_campaign -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes as long as it is given"]
+fn a_campaign_finds_no_promise_broken() {
+    let seconds =
+        std::env::var("CAMPAIGN_SECONDS").map_or(60, |text| text.parse().expect("a number"));
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+    let schemes = designs::integrities().filter(|scheme| scheme.power_fail.is_some());
+    let schemes: Vec<_> = schemes.collect();
+    let bases = [
+        "sca",
+        "identity+no-encryption",
+        "esd-sound+fca",
+        "co-located",
+        "hw-log/identity+sca",
+    ];
+    let programs = ["btree", "queue", "hash", "rbtree", "array-swap"];
+    let mut found: BTreeMap<&str, Campaign> = BTreeMap::new();
+    let mut seed = 100;
+    while std::time::Instant::now() < until {
+        for scheme in &schemes {
+            let name = scheme.about.name;
+            let design = format!("{}@{name}", bases[seed as usize % bases.len()]);
+            let cores = 1 + seed % 2;
+            let program = programs[(seed / 2) as usize % programs.len()];
+            let history = history(program, &design, cores, seed * 10);
+            let explored =
+                explore(&history, &Options::default(), &|_| true).expect("nobody cancels");
+            let asked = Attacks {
+                looks: 100,
+                each: 40,
+                one: None,
+            };
+            let attacked = attack(&history, &Options::default(), asked);
+            let of = found.entry(name).or_default();
+            of.cuts += explored.covered.cuts + attacked.cuts;
+            of.violations += explored.tally.kinds.len() as u64;
+            of.honest_refused += attacked.honest_refused;
+            of.unkept += attacked.unkept(scheme.promises);
+            for when in When::ALL {
+                of.attacks += Attack::ALL
+                    .map(|kind| attacked.of(when, kind).tried)
+                    .iter()
+                    .sum::<u64>();
+            }
+        }
+        seed += 1;
+    }
+    let (mut cuts, mut attacks) = (0, 0);
+    for (name, of) in &found {
+        println!(
+            "{name}: {} cuts, {} kinds of violations, {} attacks, {} unkept, {} honest refused",
+            of.cuts, of.violations, of.attacks, of.unkept, of.honest_refused
+        );
+        (cuts, attacks) = (cuts + of.cuts, attacks + of.attacks);
+    }
+    println!(
+        "{cuts} cuts and {attacks} attacks over {} schemes, {} seeds",
+        found.len(),
+        seed - 100
+    );
+    for (name, of) in &found {
+        let broken = of.violations + of.unkept + of.honest_refused;
+        assert_eq!(broken > 0, UNSOUND.contains(name), "{name}");
+    }
+}

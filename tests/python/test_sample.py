@@ -1,0 +1,64 @@
+"""``compare --sample``: windows in time, intervals beside the figures, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from sardonyx.runs.results import Results
+from test_cli import Program, bad_input, sardonyx
+
+__all__ = ["sardonyx"]
+pytestmark = pytest.mark.native
+TRACE = "synth:rung-60:60000"
+
+
+def compared(sardonyx: Program, tmp_path: Path, *words: str) -> Results:
+    done = sardonyx("compare", TRACE, "--designs", "baseline,esd", "--out", "out", *words)
+    assert done.status == 0, done.err
+    return Results.load(tmp_path / "out")
+
+
+def test_a_sample_is_beside_the_whole_run(sardonyx: Program, tmp_path: Path) -> None:
+    sampled = compared(sardonyx, tmp_path, "--sample", "20x1000+500", "--warmup", "10%")
+    whole = compared(sardonyx, tmp_path, "--warmup", "10%")
+    for run, other in zip(sampled.runs, whole.runs, strict=True):
+        sample = run.sample
+        assert sample is not None and other.sample is None
+        assert (sample.windows, sample.requests, sample.ramp) == (20, 1000, 500)
+        assert (sample.timed, sample.of) == (20 * 1756, 60_000)
+        assert run.metric("requests") == 1000
+        for name in ("mean_write_latency_ns", "mean_read_latency_ns", "ipc"):
+            value, true = run.metric(name), other.metric(name)
+            assert value and true
+            assert abs(value - true) < 3 * sample.half_widths[name], name
+        assert "max_line_writes" not in run.metrics
+    again = compared(sardonyx, tmp_path, "--sample", "20x1000+500", "--warmup", "10%")
+    assert [run.metric("ipc") for run in again.runs] == [run.metric("ipc") for run in sampled.runs]
+    document = json.loads((tmp_path / "out/results.json").read_text())
+    assert "sample" in document["runs"][0]
+
+
+def test_the_table_says_how_sure_it_is(sardonyx: Program) -> None:
+    done = sardonyx("compare", TRACE, "--designs", "esd", "--sample", "20x1000", "--out", "out")
+    assert "20 windows of 1,000 requests" in " ".join(done.out.split())
+    assert "±" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((TRACE, "--sample", "20"), "WINDOWSxREQUESTS"),
+        ((TRACE, "--sample", "5x1000"), "10 windows or more"),
+        ((TRACE, "--sample", "20x0"), "10 windows or more"),
+        ((TRACE, "--sample", "100x1000"), "are more than its 60000"),
+        ((TRACE, "--sample", "20x1000", "--warmup", "99%"), "are more than its 600"),
+        (("btree", "--sample", "20x1000"), "--sample"),
+        ((TRACE, "btree", "--sample", "20x1000"), "is a program"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused(
+    sardonyx: Program, words: tuple[str, ...], said: str
+) -> None:
+    bad_input(sardonyx("compare", *words, "--designs", "esd"), said)
