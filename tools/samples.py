@@ -70,9 +70,7 @@ def main() -> None:
         quick, missed = 0.0, []
         for seed in range(chosen.seeds):
             sample = parse_sample(chosen.sample, seed)
-            settings = Settings(
-                chosen.machine, warmup=count, warmup_share=share, sample=sample
-            )
+            settings = Settings(chosen.machine, warmup=count, warmup_share=share, sample=sample)
             run, took, half_widths = answer(point, settings)
             quick += took / chosen.seeds
             for name in FIGURES:

@@ -28,5 +28,6 @@ def test_a_wheel_has_recordings_and_docs_and_says_what_it_is() -> None:
     assert wheel["force-include"] == {"traces": "sardonyx/traces", "docs": "sardonyx/docs"}
     assert {"readme", "authors", "keywords", "classifiers"} <= settings["project"].keys()
     left_out = settings["tool"]["hatch"]["build"]["targets"]["sdist"]["exclude"]
+    assert all(each.startswith("/") for each in left_out)  # else folders of crates go too
     needed = {"crates", "python", "traces", "docs", "tools", "Cargo.toml", "Cargo.lock"}
-    assert not needed & set(left_out)
+    assert not needed & {each[1:] for each in left_out}

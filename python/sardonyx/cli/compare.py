@@ -102,7 +102,10 @@ class Compare(Options):
         str, typer.Option(metavar="BYTES", help="Size of each program's structure, as in 100M.")
     ] = size_text(PROGRAM.footprint)
     seed: Annotated[
-        int, typer.Option(min=0, max=MOST, help="Seed of programs' keys and choices, and of where windows lie.")
+        int,
+        typer.Option(
+            min=0, max=MOST, help="Seed of programs' keys and choices, and of where windows lie."
+        ),
     ] = 0
     sensitivity: Sensitivity = False
     draws: Draws = None
@@ -191,7 +194,11 @@ def compare(asked: Compare) -> Work:
     varied = Varied(draws, seed, kept_runs(asked.directory)) if asked.sensitivity else None
     out = Out(target, asked.json_to, point_to_it=asked.directory is None)
     run = partial(_compare, points, shared, asked.workers, varied, out)
-    forms = {"limit": "without a trace", "sample": "without a trace", "distinct": "without a trace in several --copies"}
+    forms = {
+        "limit": "without a trace",
+        "sample": "without a trace",
+        "distinct": "without a trace in several --copies",
+    }
     return Work(run, "without a program", forms)
 
 

@@ -88,7 +88,10 @@ def sample_table(results: Results, width: int = 100) -> RenderableType:
     for run in sampled:
         cells = []
         for name, _, unit in figures:
-            value, half = run.metric(name), (run.sample and run.sample.half_widths.get(name))
+            value, half = (
+                run.metric(name),
+                (run.sample.half_widths.get(name) if run.sample else None),
+            )
             if value is None or half is None:
                 cells.append(written(value, unit))
             else:
