@@ -83,11 +83,18 @@ impl Shadow {
 
     /// Node `index` of `level` as the lines below it say, written if memory has another.
     fn remake(trees: &mut Trees, level: usize, index: u64, plan: &mut Plan) {
-        let (below, own) = (trees.tree.levels[level - 1].clone(), trees.tree.levels[level].line(index));
+        let (below, own) = (
+            trees.tree.levels[level - 1].clone(),
+            trees.tree.levels[level].line(index),
+        );
         let mut node = ZERO_LINE;
         for child in (index * ARITY)..(index * ARITY + ARITY).min(below.lines) {
             let line = plan.peek(below.line(child)).unwrap_or(ZERO_LINE);
-            put(&mut node, child % ARITY, Tree::hash(level - 1, child, &line));
+            put(
+                &mut node,
+                child % ARITY,
+                Tree::hash(level - 1, child, &line),
+            );
         }
         if plan.peek(own).unwrap_or(ZERO_LINE) != node {
             trees.write(own, &node, plan);
@@ -163,7 +170,9 @@ impl Policy for Shadow {
         let top = trees.tree.levels.len() - 1;
         let mut register = ZERO_LINE;
         for index in 0..trees.tree.levels[top].lines {
-            let line = plan.peek(trees.tree.levels[top].line(index)).unwrap_or(ZERO_LINE);
+            let line = plan
+                .peek(trees.tree.levels[top].line(index))
+                .unwrap_or(ZERO_LINE);
             put(&mut register, index, Tree::hash(top, index, &line));
         }
         trees.compare(register, plan);

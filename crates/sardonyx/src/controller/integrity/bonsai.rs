@@ -36,7 +36,14 @@ keys! {
         in Between("compare", "rehash", "it refuses honest recoveries, or believes old memory");
 }
 
-const LAZY: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &super::bmt::ACCEPTS, &AFTER_CUT];
+const LAZY: &[&dyn AnyKey] = &[
+    &VERIFY,
+    &CACHE,
+    &SETS,
+    &MINOR_BITS,
+    &super::bmt::ACCEPTS,
+    &AFTER_CUT,
+];
 
 /// A layer of this kind.
 pub(super) const fn tree(
@@ -69,7 +76,12 @@ pub static FILE: File<Integrity> = File {
             "bonsai",
             SHARED,
             "a line is atomic with its MAC, its version and all nodes above it; the root is a register",
-            |settings, layout| Some(Box::new(Bonsai { trees: Trees::reserve(settings, layout), policy: Strict })),
+            |settings, layout| {
+                Some(Box::new(Bonsai {
+                    trees: Trees::reserve(settings, layout),
+                    policy: Strict,
+                }))
+            },
         ),
         tree(
             "bonsai-lazy",
@@ -77,7 +89,9 @@ pub static FILE: File<Integrity> = File {
             "versions and nodes that the cache has not evicted are lost; the root is a register",
             |settings, layout| {
                 let trees = Trees::reserve(settings, layout);
-                let policy = Lazy { after_cut: settings.get(&AFTER_CUT) };
+                let policy = Lazy {
+                    after_cut: settings.get(&AFTER_CUT),
+                };
                 Some(Box::new(Bonsai { trees, policy }))
             },
         ),
@@ -85,7 +99,12 @@ pub static FILE: File<Integrity> = File {
             "bonsai-lazy-sound",
             SHARED,
             "a line is atomic with its MAC and its version; nodes are made anew, and the root is a register",
-            |settings, layout| Some(Box::new(Bonsai { trees: Trees::reserve(settings, layout), policy: Rebuilt })),
+            |settings, layout| {
+                Some(Box::new(Bonsai {
+                    trees: Trees::reserve(settings, layout),
+                    policy: Rebuilt,
+                }))
+            },
         ),
     ],
     designs: &[],

@@ -10,6 +10,7 @@
 //! * `sgx-sound` writes the node of versions in one group with the line and its MAC. A counter above is the sum of those
 //!   in the node below it, so that a recovery makes all nodes anew from the versions, and the sums in the register show
 //!   whether these are the newest: an older one is less, and nobody makes a greater one without the key.
+//!
 //! Left out: that SGX counts write-backs of a node in the counter above it; here that is the sum in both, which also
 //! says how often something below it was written. Versions of 56 bits do not overflow.
 
