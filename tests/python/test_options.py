@@ -167,8 +167,8 @@ PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit", "crash-test -
 #: What answers at once and does no work.
 LOOKED_UP = {
     "check_job", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",
-    "designs", "guarantee", "ladder", "machine", "machines", "merge_algorithms",
-    "merge_available", "merge_mixes",
+    "designs", "guarantee", "integrities", "integrity_room", "ladder", "machine", "machines",
+    "merge_algorithms", "merge_available", "merge_mixes",
     "parse_size", "programs", "store_designs", "store_keys", "store_plan", "trace_info",
 }  # fmt: skip
 
