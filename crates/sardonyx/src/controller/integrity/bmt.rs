@@ -43,8 +43,7 @@ keys! {
     ACCEPTS: Accepts = word("integrity.accepts", "with-root"),
         Assumed("the sound reading: a write is as fresh as the root that knows it; most papers are silent, and some of \
                  their figures cannot be had so"),
-        "When a write is in the persistence domain: with the root that has it, or before that is computed"
-        in Between("before-root", "with-root", "no write waits for hashes, or each waits for its path's");
+        "When a write is in the persistence domain: with the root that has it, or before that is computed";
 }
 
 /// The keys of all Bonsai trees.

@@ -32,8 +32,7 @@ words!(AfterCut { "compare" => Compare, "rehash" => Rehash });
 keys! {
     AFTER_CUT: AfterCut = word("integrity.bonsai.after_cut", "compare"),
         Assumed("trees of volatile memory say nothing of cuts; both are unsound, and for the crash explorer to catch"),
-        "What bonsai-lazy does after a cut: it holds memory against its register, or believes memory"
-        in Between("compare", "rehash", "it refuses honest recoveries, or believes old memory");
+        "What bonsai-lazy does after a cut: it holds memory against its register, or believes memory";
 }
 
 const LAZY: &[&dyn AnyKey] = &[

@@ -31,8 +31,7 @@ words!(Updates { "sequential" => Sequential, "pipelined" => Pipelined, "coalesce
 keys! {
     UPDATES: Updates = word("integrity.plp.updates", "coalesced"),
         Source("PLP (MICRO 2020), from memory: its pipelined and its coalesced updates, the second its best"),
-        "How plp computes the paths of lines: one after the other, by levels, or merged where they meet"
-        in Between("sequential", "pipelined", "what the paper compares with, and its first step");
+        "How plp computes the paths of lines: one after the other, by levels, or merged where they meet";
 }
 
 const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &UPDATES];
