@@ -46,13 +46,14 @@ fn answer(trial: &Trial) -> Value {
     serde_json::to_value(answer.expect("nobody cancels")).expect("JSON")
 }
 
-/// Each design on two platforms, each time under another program: over 200,000 cuts.
+/// Each design, and every second one on the other platform too under another program: over 200,000 cuts.
 #[test]
 fn sound_designs_hold_on_both_platforms_and_are_exercised() {
     let programs = workload::all();
     let mut cuts = 0;
     for (number, design) in SOUND.iter().enumerate() {
-        for (turn, platform) in [Platform::Adr, Platform::Eadr].into_iter().enumerate() {
+        let platforms = [Platform::Adr, Platform::Eadr].into_iter().enumerate();
+        for (turn, platform) in platforms.take(1 + number % 2) {
             let program = programs[(number + 3 * turn) % programs.len()].name;
             let mut trial = trial(program, design, 1 + number as u64);
             trial.options.platform = platform;
