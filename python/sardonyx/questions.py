@@ -255,9 +255,14 @@ class ExhaustiveQuestion(Value):
 
 
 class Sample(Value):
-    windows: int
-    requests: int
+    """Which part of a run of recordings is timed: so many ``windows``, of so many ``requests`` that
+    count and as many as ``ramp`` before them, each somewhere in its part of the run as drawn
+    from ``seed``.
+    """
+
     ramp: int
+    requests: int
+    windows: int
     seed: int = 0
 
 
@@ -273,10 +278,11 @@ class Job(Value):
     copies: int = 1
     distinct: bool = False
     overrides: tuple[tuple[str, str], ...] = ()
+    #: Windows of the run are timed, and the rest changes state without a clock.
+    sample: Sample | None = None
     warmup: int = 0
     #: The warm-up is this share of the run, beside ``warmup`` requests or transactions.
     warmup_share: float = 0.0
-    sample: Sample | None = None
 
 
 class RecordRequest(Value):
