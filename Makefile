@@ -78,6 +78,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check $(PYTHON_CODE)
 	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/mypy
+	git ls-files '*.md' '*.py' '*.rs' '*.toml' '*.h' '*.cc' '*.ipynb' Makefile | xargs $(BIN)/codespell
 
 fmt: $(INSTALLED)
 	git ls-files '*.rs' | xargs rustfmt --edition 2024

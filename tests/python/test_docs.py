@@ -9,6 +9,26 @@ from pathlib import Path
 
 import pytest
 
+#: The most words of a page of the docs, without blocks of code and rows about one key: of a page by
+#: task, and of those that explain, are looked things up in, or go through a paper claim by claim.
+TASK = 1200
+LONGER = {
+    "architecture": 2300,
+    "crash": 8200,
+    "crash-mutants": 5700,
+    "crash-real": 7300,
+    "designs": 3000,
+    "integrity": 2650,
+    "medium": 2550,
+    "reproduce-easy-pm": 1700,
+    "reproduce-esd": 2350,
+    "reproduce-integrity": 3050,
+    "reproduce-pageforge": 1850,
+    "reproduce-sca": 2500,
+    "trace-format": 2200,
+}
+#: The program writes them.
+WRITTEN = {"metrics", "reference"}
 ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = ["README.md", "CONTRIBUTING.md", "traces/README.md"]
 
@@ -31,6 +51,22 @@ def test_the_index_has_every_page() -> None:
     listed = (ROOT / "docs/index.md").read_text().split()
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
     assert pages <= set(listed)
+
+
+def words(page: str) -> int:
+    prose = re.sub(r"^ *```.*?^ *```$", "", page, flags=re.M | re.S)
+    return len(re.sub(r"^\| `[a-z_]+\.[a-z_0-9.]+` \|.*$", "", prose, flags=re.M).split())
+
+
+def test_what_counts_as_a_word() -> None:
+    page = "# Two words\n\n```\nnone here\n```\n\n| `a.key` | none here |\n\nthree more words\n"
+    assert words(page) == 6
+
+
+def test_no_page_is_longer_than_its_limit() -> None:
+    pages = {path.stem: words(path.read_text()) for path in (ROOT / "docs").glob("*.md")}
+    limits = {page: LONGER.get(page, TASK) for page in pages if page not in WRITTEN}
+    assert {page: pages[page] for page in limits if pages[page] > limits[page]} == {}
 
 
 def test_the_citation_is_of_this_version() -> None:

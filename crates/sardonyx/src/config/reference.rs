@@ -1,6 +1,7 @@
 //! The reference page, `docs/reference.md`, from what the program itself uses: designs, layers and keys.
 //! A test compares the page with this.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Machine, Range, keys, presets};
@@ -51,29 +52,31 @@ fn layers(out: &mut String, kind: &str, layers: impl Iterator<Item = &'static Ab
         kind[..1].to_uppercase(),
         &kind[1..],
     );
+    let mut above = String::new();
     for about in layers {
         let rows = about.keys.iter().flat_map(|key| key.rows());
         let names: Vec<String> = rows.map(|row| format!("`{}`", row.name)).collect();
         let (name, cut, names) = (about.name, about.cut, names.join(" "));
+        let names = once(&mut above, &names);
         let _ = writeln!(out, "| `{name}` | {cut} | {names} |");
     }
+}
+
+/// The rows of the keys whose names begin alike, and what stands in the last of them.
+#[derive(Default)]
+struct Section {
+    rows: String,
+    range: String,
+    source: String,
 }
 
 fn keys_by_section(out: &mut String) {
     let none: [(&str, &str); 0] = [];
     let machine = Machine::load(MACHINE, &none).expect("the first preset");
     let text = presets()[0].text;
-    let mut section = None;
+    let mut sections: BTreeMap<String, Section> = BTreeMap::new();
     for key in keys() {
-        let parent = key.split().0;
-        if section != Some(parent) {
-            let title = if parent.is_empty() { "cores" } else { parent };
-            let _ = writeln!(
-                out,
-                "\n## Keys: {title}\n\n| key | meaning | allowed | `{MACHINE}` has | source |\n|---|---|---|---|---|"
-            );
-            section = Some(parent);
-        }
+        let first = key.split().0.split('.').next().unwrap_or_default();
         let value = machine.settings.find(key.name).expect("every key has one");
         let value = match value {
             Value::Word(word) => word.to_owned(),
@@ -92,11 +95,35 @@ fn keys_by_section(out: &mut String) {
             _ => comment(text, key).to_owned(),
         };
         let (name, meaning, range) = (key.name, key.meaning, key.kind.range());
+        let section = sections.entry(first.to_owned()).or_default();
+        let range = once(&mut section.range, &range);
+        let source = once(&mut section.source, &source);
         let _ = writeln!(
-            out,
+            section.rows,
             "| `{name}` | {meaning} | {range} | {value} | {source} |"
         );
     }
+    for (first, section) in &sections {
+        let title = if first.is_empty() {
+            "cores"
+        } else {
+            first.as_str()
+        };
+        let _ = write!(
+            out,
+            "\n## Keys: {title}\n\n| key | meaning | allowed | `{MACHINE}` has | source |\n|---|---|---|---|---|\n{}",
+            section.rows
+        );
+    }
+}
+
+/// The text, or that the row above has the same.
+fn once<'t>(above: &mut String, text: &'t str) -> &'t str {
+    if above == text && text.split(' ').count() > 2 {
+        return "as above";
+    }
+    text.clone_into(above);
+    text
 }
 
 /// What an assumed value may be instead.
