@@ -116,7 +116,7 @@ def check_sensitivity(planned: Sequence[Point], draws: int) -> None:
 def varied(
     planned: Sequence[Point], shared: Settings, results: Results, folder: Path, **options: Any
 ) -> Results:
-    """The results with what their conclusions hang on; runs are kept in ``folder``."""
+    """The results with what their conclusions depend on; runs are kept in ``folder``."""
     plain = [
         (point, each)
         for point, each in zip(planned, results.runs, strict=True)

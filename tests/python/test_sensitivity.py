@@ -1,4 +1,4 @@
-"""What hangs on assumed keys: ranges, flips and where they are, kills, and what is refused."""
+"""What depends on assumed keys: ranges, flips and where they are, kills, and what is refused."""
 
 from __future__ import annotations
 

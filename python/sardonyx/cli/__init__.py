@@ -45,7 +45,7 @@ COMMANDS = {
     ),
     "report": (
         "report",
-        "Print the table of saved results again and write their report.html anew.",
+        "Print the table of saved results again and rewrite their report.html.",
     ),
     "diff": (
         "diff",

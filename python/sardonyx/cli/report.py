@@ -45,7 +45,7 @@ class Report(Options):
 
 
 def report(asked: Report) -> Work:
-    """Print the table of saved results again and write their report.html anew.
+    """Print the table of saved results again and rewrite their report.html.
 
     Of a sweep, whatever shards are there: its best points, and a report of small multiples,
     parallel coordinates and the Pareto front of its figures.

@@ -112,7 +112,7 @@ class Exhibit:
 class BesidePaper:
     """Claims, a sentence on what stood in for the paper's programs, and its tables.
 
-    ``verdict`` says what holds, what does not, and what it hangs on, a sentence or two each.
+    ``verdict`` says what holds, what does not, and what it depends on, a sentence or two each.
     """
 
     claims: tuple[ClaimRow, ...] = ()

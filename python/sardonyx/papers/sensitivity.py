@@ -1,4 +1,4 @@
-"""Which of a paper's claims hang on assumed keys: the headline claims over fewer and smaller runs,
+"""Which claims of a paper depend on assumed keys: the headline claims over fewer, smaller runs,
 at both ends of each key's range and under all keys drawn together.
 
 A claim's verdict is whether ours has the paper's sign, and whether it is near the paper's figure.
@@ -42,7 +42,7 @@ class Headlines:
 def study(
     headlines: Headlines, results: Results, folder: Path, seconds: float = 0.0, **options: Any
 ) -> Sensitivity:
-    """What the headline claims hang on, over the results of their runs.
+    """What the headline claims depend on, over the results of their runs.
 
     ``seconds`` is what a run took of a processor, about; ``options`` are those of ``Study``.
     """

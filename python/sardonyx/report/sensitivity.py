@@ -1,4 +1,4 @@
-"""What hangs on assumed keys: a tornado of each headline figure, and the conclusions that flip."""
+"""What depends on assumed keys: a tornado of each headline figure, and conclusions that flip."""
 
 from __future__ import annotations
 

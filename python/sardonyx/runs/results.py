@@ -308,7 +308,7 @@ class Results:
     machine: Machine
     traces: tuple[Trace, ...] = ()
     runs: tuple[Run, ...] = field(kw_only=True)
-    #: What hangs on assumed keys, if that was asked.
+    #: What depends on assumed keys, if that was asked.
     sensitivity: Sensitivity | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:

@@ -96,7 +96,7 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """Which conclusions hang on which assumed key.
+    """Which conclusions depend on which assumed key.
 
     ``runs`` are simulations, those of the bisections among them; ``conclusions`` are those that
     could be drawn. ``failures`` say what could not be run.

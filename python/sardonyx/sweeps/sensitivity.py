@@ -1,4 +1,4 @@
-"""What hangs on assumed keys: each key at its low and its high, all of them drawn together, and the
+"""What depends on assumed keys: each key at its low and its high, all drawn together, and the
 values at which conclusions flip.
 
 Every run is a point of a sweep in a folder, so that what was done is found again after a kill.
@@ -382,7 +382,7 @@ def of_comparison(
     folder: Path,
     **options: Any,
 ) -> Sensitivity:
-    """What a comparison's conclusions hang on; ``options`` are those of ``Study``.
+    """What a comparison's conclusions depend on; ``options`` are those of ``Study``.
 
     Headlines are the means of each design beside the baseline, or beside the first design.
     """

@@ -348,7 +348,7 @@ def table_of(report: dict[str, Any]) -> Table:
         if (of := report[key])["count"]:
             table.add_row(name, Text(_quantiles(of)))
     if report["not_counted_blocks"]:
-        told = f"it did not come to know {report['not_counted_blocks']:,} blocks that were there"
+        told = f"it did not learn of {report['not_counted_blocks']:,} blocks that were there"
         table.add_row("nothing counted", Text(told))
     for name, value in report["energy_by_nj"].items():
         table.add_row(f"  {name}", Text(f"{value / 1e6:,.4g} mJ"))

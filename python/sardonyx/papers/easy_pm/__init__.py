@@ -661,7 +661,7 @@ def tables(comparison: Comparison) -> tuple[Exhibit, ...]:
 
 
 def verdict(comparison: Comparison, rows: Sequence[ClaimRow]) -> tuple[str, ...]:
-    """What holds, what does not, what it hangs on."""
+    """What holds, what does not, what it depends on."""
     by = {(row.claim.metric, row.claim.stat): row for row in rows}
 
     def said(metric: str) -> str:
@@ -767,7 +767,7 @@ class EasyPm:
             scale = replace(scale, warmup=count + int(share * scale.transactions))
         return Plan(
             Simulations(Settings(asked.machine, asked.overrides, scale.warmup), points(scale)),
-            "The structures are written anew for Sardonyx; the paper states neither their sizes "
+            "The structures are written for Sardonyx; the paper states neither their sizes "
             f"nor its transactions: here {written_size(scale.footprint)} and items of "
             f"{written_size(scale.transaction_size)} a core, {CORES} cores, "
             f"{scale.transactions:,} transactions of which {scale.warmup:,} warm up. Means are "

@@ -1,4 +1,4 @@
-"""The figures of hardware logs: counterparts of EASY-PM Fig. 5-7, and what they hang on."""
+"""The figures of hardware logs: counterparts of EASY-PM Fig. 5-7, and what they depend on."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def causes(programs: Programs) -> Figure | Missing:
     ]
     return sweep(
         programs,
-        Head("log-causes", "What the gain hangs on", "EASY-PM Fig. 5"),
+        Head("log-causes", "What the gain depends on", "EASY-PM Fig. 5"),
         "EASY-PM's gain in transactions a second over the other logs, one cause varied at a time.",
         "Means over the structures that were run at every value. Above 0 EASY-PM is ahead.",
         "setting",

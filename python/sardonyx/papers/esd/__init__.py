@@ -42,7 +42,7 @@ WARMUP = "50%"
 CORES = 8
 RECLAIM = "esd.reclaim"
 READINGS = ("paper", "counted")
-#: What else a design's figures hang on: settings of a run beside the plain one, by their name.
+#: What else a design's figures depend on: settings of a run beside the plain one, by their name.
 OTHERWISE: Mapping[str, Mapping[str, Mapping[str, Scalar]]] = {
     "esd": {
         **{f"reclaim = {reading}": {RECLAIM: reading} for reading in READINGS},
@@ -178,7 +178,7 @@ def _two(
     otherwise: bool = True,
     more: Callable[[Comparison, Claim], str] = lambda *_: "",
 ) -> Finder:
-    """The claim's design beside another; ``otherwise`` with what either hangs on.
+    """The claim's design beside another; ``otherwise`` with what either depends on.
 
     ``more`` adds to the note.
     """
@@ -476,7 +476,7 @@ def holds(row: ClaimRow) -> bool | None:
 
 
 def verdict(comparison: Comparison, rows: Sequence[ClaimRow]) -> tuple[str, ...]:
-    """What holds, what does not, and what it hangs on."""
+    """What holds, what does not, and what it depends on."""
     judged = [(row, good) for row in rows if (good := holds(row)) is not None]
     if not judged:
         return ()
@@ -496,7 +496,7 @@ def verdict(comparison: Comparison, rows: Sequence[ClaimRow]) -> tuple[str, ...]
         + (f"no figure of {', '.join(missed)}; " if missed else "")
         + _for_all(rows)
         + ".",
-        f"What it hangs on: {_hangs(comparison, rows)}; docs/reproduce-esd.md has a cause and a "
+        f"What it depends on: {_hangs(comparison, rows)}; docs/reproduce-esd.md has a cause and a "
         "command for every gap.",
     )
 
@@ -571,7 +571,7 @@ def headlines(
 
 
 def timed(comparison: Comparison) -> list[ClaimRow]:
-    """The claims that rest on times and energies, which alone can hang on assumed keys."""
+    """The claims that rest on times and energies, which alone can depend on assumed keys."""
     return [row for row in claims(comparison) if row.aspect in m.HANGING]
 
 

@@ -50,7 +50,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Scalar]]] = {
 KEPT: dict[str, Scalar] = {"thread.slice_us": 20_000, "thread.preempted": False}
 #: Pages that begin alike for many lines, in few families.
 FAR: dict[str, Scalar] = {"vms.families": 4, "vms.alike_lines": 60}
-#: One assumption at a time: what of a gap hangs on it.
+#: One assumption at a time: what of a gap depends on it.
 CAUSES: dict[str, tuple[str, dict[str, Scalar]]] = {
     "KSM compares whole words": ("ksm", {"ksm.compare_line_instructions": 40}),
     "KSM hashes 1 KB": ("ksm", {"ksm.checksum": "jhash2-1k"}),
@@ -354,7 +354,7 @@ def _more(value: float | None) -> str:
 
 
 def verdict(comparison: Comparison, _: Sequence[ClaimRow]) -> tuple[str, ...]:
-    """What holds, what does not, and what it hangs on."""
+    """What holds, what does not, and what it depends on."""
     costs = Costs(comparison.results)
 
     def mean(design: str, name: str) -> float | None:
@@ -391,7 +391,7 @@ def verdict(comparison: Comparison, _: Sequence[ClaimRow]) -> tuple[str, ...]:
         f"and {_more(swing['pageforge', TAIL])}: PageForge is "
         f"{_cheaper(swing['ksm', SOJOURN], swing['pageforge', SOJOURN])}. The paper does not say "
         "in which phase it measures.",
-        "KSM's figures hang on that load and on how long its thread keeps a core for which "
+        "KSM's figures depend on that load and on how long its thread keeps a core for which "
         "queries wait, and on both together: if pages merge and nothing takes a core from it for "
         f"an interval of 400 pages, its mean is {_more(kept[0])} and its 95th percentile "
         f"{_more(kept[1])}.",

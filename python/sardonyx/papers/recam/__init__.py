@@ -358,7 +358,7 @@ def claims(comparison: Comparison) -> list[ClaimRow]:
 
 
 def verdict(comparison: Comparison, rows: Sequence[ClaimRow]) -> tuple[str, ...]:
-    """What holds, what does not, and what it hangs on, from this run's figures."""
+    """What holds, what does not, and what it depends on, from this run's figures."""
     ours = {row.claim.metric: row.ours for row in rows}
     of = Stores(comparison.results)
     large, cycles, speedup = (
@@ -393,7 +393,7 @@ def verdict(comparison: Comparison, rows: Sequence[ClaimRow]) -> tuple[str, ...]
         f"Over a conventional store it is {speedup:.3g} times as fast on the mean (the paper 100)"
         + (f", {alone:.3g} times without its waiting" if alone is not None else "")
         + "; that store was measured on this machine, and the block's size decides.",
-        "Which store needs less energy hangs on the energies of a bit, which the paper does not "
+        "Which store needs less energy depends on the energies of a bit, which the paper does not "
         "print: its order of Fig. 10, more for small blocks and less for large ones, appears at "
         + (f"the brackets' {' and '.join(held)} alone." if held else "no end of the brackets."),
     )

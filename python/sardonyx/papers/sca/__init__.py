@@ -371,7 +371,7 @@ def tables(comparison: Comparison, scale: Scale) -> tuple[Exhibit, ...]:
 
 
 def verdict(comparison: Comparison, rows: Sequence[ClaimRow], scale: Scale) -> tuple[str, ...]:
-    """What holds, what does not, what it hangs on."""
+    """What holds, what does not, what it depends on."""
     programs = comparison.programs
     order = ("no-encryption", "ideal", "sca", "fca")
 
@@ -399,7 +399,7 @@ def verdict(comparison: Comparison, rows: Sequence[ClaimRow], scale: Scale) -> t
     hangs = "No reading of what the paper leaves out was run"
     if best is not None and best.distance is not None and plain.distance is not None:
         hangs = (
-            "It hangs on what the programs do between transactions, how far the counter cache "
+            "It depends on what the programs do between transactions, how far the counter cache "
             f"reaches and how full the channel is: nearest to all of Fig. 12-17 together is "
             f"{best.name!r}, on average {math.expm1(best.distance):.0%} from the paper's ratios "
             f"({math.expm1(plain.distance):.0%} as Table 2 says)"
@@ -420,7 +420,7 @@ def verdict(comparison: Comparison, rows: Sequence[ClaimRow], scale: Scale) -> t
 def stand_ins(scale: Scale) -> str:
     """One sentence on what was run."""
     return (
-        "The five programs are written anew for Sardonyx; the paper gives neither their sources "
+        "The five programs are written for Sardonyx; the paper gives neither their sources "
         "nor, for Figs. 12-14, their sizes: here structures of "
         f"{written_size(scale.footprint)} and items of {written_size(scale.transaction_size)} a "
         f"core, {scale.transactions:,} transactions of which {scale.warmup:,} warm up."

@@ -2,7 +2,7 @@
 what the paper leaves out, each held against all of Fig. 12-17 together.
 
 A *sweep* varies one setting over a few designs. A *reading* is a set of settings under which every
-claim is computed anew. Left out: how a claim follows from runs, which ``sca`` says, and the plots.
+claim is computed again. Left out: how a claim follows from runs, which ``sca`` says, and the plots.
 """
 
 from __future__ import annotations
