@@ -126,10 +126,10 @@ fn once<'t>(above: &mut String, text: &'t str) -> &'t str {
     text
 }
 
-/// What an assumed value may be instead.
+/// What an assumed value may be instead; `sardonyx show` says why.
 fn otherwise(range: Option<&Range>) -> String {
     match range {
-        Some(Range::Between { low, high, why, .. }) => format!(". From {low} to {high}: {why}"),
+        Some(Range::Between { low, high, .. }) => format!(". From {low} to {high}"),
         Some(Range::Others(words)) => format!(". Or {}", words.join(", ")),
         Some(Range::Inert(why)) => format!(". Changes no figure: {why}"),
         None => String::new(),

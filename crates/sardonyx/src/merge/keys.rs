@@ -26,8 +26,8 @@ pub(super) fn table_of(rows: Vec<&'static Row>) -> String {
         let (_, default) = said(&Settings::default(), row);
         let assumed = match row.default {
             Some((_, Origin::Assumed(why))) => match row.doubt {
-                Some(Doubt::Between(low, high, reason)) => {
-                    format!(" (*assumed*: {why}. From {low} to {high}: {reason})")
+                Some(Doubt::Between(low, high, _)) => {
+                    format!(" (*assumed*: {why}. From {low} to {high})")
                 }
                 _ => format!(" (*assumed*: {why})"),
             },
