@@ -3,6 +3,7 @@
 //! module `planted` this file is (`tools/planted.py`). `docs/crash-mutants.md` has what caught each.
 //! Left out: mistakes in programs, which are [`crate::workload::Mutant`]s.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 macro_rules! faults {
@@ -35,6 +36,140 @@ macro_rules! faults {
 }
 
 faults! {
+    // One thing wrong of another kind each.
+    /// The first counter beyond a mark may be used under it.
+    MarkLimitOneMore = "mark-limit-one-more",
+    /// Recovery goes on at the mark, not behind it.
+    MarkRecoveredOneLow = "mark-recovered-one-low",
+    /// The global counter does not carry beyond its low 32 bits.
+    CounterCarryLost = "counter-carry-lost",
+    /// A counter is left out if the first byte of the content is odd.
+    CounterSkipsByContent = "counter-skips-by-content",
+    /// A marked write drops the dirty bit of the counter behind its own.
+    PairCleansNext = "pair-cleans-next",
+    /// After a marked write its siblings' counters no longer wait for their lines.
+    PairResetsRipe = "pair-resets-ripe",
+    /// A counter write-back writes the counter of the line that was named, and no sibling's.
+    WriteBackOneCounter = "write-back-one-counter",
+    /// Of a place, 32 bits say which line of counters is its own.
+    CounterLine32 = "counter-line-32",
+    /// Seven bytes of a counter are kept.
+    CounterStored56 = "counter-stored-56",
+    /// A line is decrypted with the counter that lies beside it in the array.
+    StaleSidebandRead = "stale-sideband-read",
+    /// A look-up in a cache of metadata leaves the last way of a set out.
+    LastWayUnseen = "last-way-unseen",
+    /// A cache of metadata keeps 16 bits of a line's place.
+    TagShort16 = "tag-16",
+    /// A cache of metadata keeps 32 bits of a line's place.
+    TagShort32 = "tag-32",
+    /// A line of a metadata cache waits for what its last change waits for, and not for the earlier ones'.
+    RipeOfLast = "ripe-of-last",
+    /// A line of a metadata cache is written back without the upper four of its words.
+    WriteBackHalf = "write-back-half",
+    /// A miss in a metadata cache has the array's bytes, though the line is on its way.
+    RefetchStale = "refetch-stale",
+    /// The blocks of a pad count on from its counter, where the next counter's blocks are.
+    PadBlocksOverlap = "pad-blocks-overlap",
+    /// The pad is made of the exclusive or of counter and place.
+    PadOfSum = "pad-of-sum",
+    /// Eight places in a row have one pad.
+    PadPlaceOfEight = "pad-place-of-eight",
+    /// Eight bytes of the key are used.
+    KeyHalf = "key-half",
+    /// A vector is made of what the pads of the first place are made of.
+    VectorIsAPad = "vector-is-a-pad",
+    /// A chain of the log goes on from the last plaintext, not from the last ciphertext.
+    ChainOfPlaintext = "chain-of-plaintext",
+    /// Recovery does not believe registers that count as many headers as a bucket has.
+    LogFullBucketUnbelieved = "log-full-bucket-unbelieved",
+    /// Recovery does not believe registers that name as many buckets as they can.
+    LogSixteenUnbelieved = "log-sixteen-unbelieved",
+    /// Recovery reads of each bucket as many headers as the last one has.
+    LogEarlierBucketsShort = "log-earlier-buckets-short",
+    /// Registers count a header once it is accepted, though an earlier one is not.
+    LogHeaderOvertakes = "log-header-overtakes",
+    /// The last line of a full record does not wait for its header.
+    LogLastUnlocked = "log-last-unlocked",
+    /// Recovery undoes one transaction, and no other that was under way.
+    LogUndoesFirstOnly = "log-undoes-first-only",
+    /// A life's first records do not wait for the registers to be cleared.
+    LogReadyIgnored = "log-ready-ignored",
+    /// Old lines are put back newest first in each bucket, but from the first bucket on.
+    LogBucketsOldestFirst = "log-buckets-oldest-first",
+    /// What is dumped has eight bytes of the last old line.
+    LogRegistersShow = "log-registers-show",
+    /// Registers keep one byte of a transaction's number.
+    LogTransactionByte = "log-transaction-byte",
+    /// Old lines of a bucket are numbered by one byte.
+    LogLinesByte = "log-lines-byte",
+    /// Recovery does not look into the last bucket for the number that vectors go on from.
+    NonceLastBucket = "nonce-last-bucket",
+    /// Recovery goes on with the last number that vectors were made of.
+    NonceOneLow = "nonce-one-low",
+    /// When a core's transaction ends, no other core's stores are logged any more.
+    TxEndClearsAll = "tx-end-clears-all",
+    /// A counter write-back does not wait for evicted lines that memory has not taken yet.
+    CounterWriteBackOvertakes = "counter-write-back-overtakes",
+    /// A line that misses is read though evicted lines wait that memory has not taken yet.
+    VictimsOvertaken = "victims-overtaken",
+    /// A line that comes into L1 has the log bit of the line that was there.
+    LogBitInherited = "log-bit-inherited",
+    /// A line that leaves a private level moves the tags behind it, and not what they are for.
+    RemoveTagsOnly = "remove-tags-only",
+    /// That a second core has a line is not noted.
+    SharerNotNoted = "sharer-not-noted",
+    /// A line that leaves the last level for want of room stays in the private ones.
+    VictimStaysPrivate = "victim-stays-private",
+    /// The first place handed out at the edge lies behind the last one.
+    EdgeOneBeyond = "edge-one-beyond",
+    /// A line that gets its own place does not wait until it is let go.
+    OwnPlaceUngated = "own-place-ungated",
+    /// In a full medium the mapping goes where its line of the table was in the cache.
+    FullStaleLookup = "full-stale-lookup",
+    /// The unused bytes of a line of mappings have the CRC-32 of a content.
+    MappingShowsCheck = "mapping-shows-check",
+    /// A place that has taken another's entry in the fingerprint table is not known by it.
+    EfitReplacedUnknown = "efit-replaced-unknown",
+    /// A write-back of mappings leaves out the last line of its eight.
+    SpanOneShort = "span-one-short",
+    /// Recovery puts right the counts that are too high, and leaves those that are too low.
+    RecountLowersOnly = "recount-lowers-only",
+    /// Recovery does not count anew what the last line of mappings counts.
+    RecountSkipsLast = "recount-skips-last",
+    /// Recovery reads a line of mappings up to the first that is none.
+    ScanStopsAtGap = "scan-stops-at-gap",
+    /// Of a line's number, 32 bits say where its mapping stands.
+    MappingLine32 = "mapping-line-32",
+    /// A write that must persist with its mapping does not wait for that.
+    MappingNotAwaited = "mapping-not-awaited",
+    /// A log line leaves in the inverse table what was there of its place.
+    InverseKeptForLog = "inverse-kept-for-log",
+    /// A count of references that is full falls like any other.
+    FullCountFalls = "full-count-falls",
+    /// Recovery leaves what is in the inverse table there.
+    RebuildKeepsInverse = "rebuild-keeps-inverse",
+    /// A write-back of bits writes no counters back.
+    ZeroBelowForgotten = "zero-below-forgotten",
+    /// A read of a line in flight does not wait until that is accepted.
+    ForwardBeforeAccepted = "forward-before-accepted",
+    /// A write may be accepted before an older one of its line.
+    AcceptedOutOfOrder = "accepted-out-of-order",
+    /// When a write is in the array, a newer one of its line that is in flight is forgotten.
+    FlightForgotten = "flight-forgotten",
+    /// A write is merged with one whose bytes are being programmed.
+    MergeIntoBegun = "merge-into-begun",
+    /// A write that is merged leaves its line's newest bytes where they were.
+    MergeLeavesIndex = "merge-leaves-index",
+    /// Members of a group that can be merged are, before the others have slots.
+    GroupMergedInPart = "group-merged-in-part",
+    /// A write that joins a second group leaves the others of its first behind.
+    GroupDropsEarlier = "group-drops-earlier",
+    /// Recovery puts back the first block of the log alone.
+    UndoFirstBlock = "undo-first-block",
+    /// No fence behind the log's header when it is cleared by recovery.
+    UndoLastFence = "undo-last-fence",
+
     // Only a rare schedule shows them.
     /// A write-back of a clean line does not wait where several writes of it are in flight.
     CrowdNotAwaited = "crowd-not-awaited",
@@ -42,10 +177,14 @@ faults! {
     CrowdDropped = "crowd-dropped",
     /// A marked line that leaves the caches while several wait to be taken forgets that.
     CrowdMarkLost = "crowd-mark-lost",
+    /// A write-back of a clean line waits for the first write of it in flight, and for no other.
+    JoinFirstOnly = "join-first-only",
+    /// A life's first records wait for one transaction's registers to be cleared, and not for another's.
+    LogReadyOfLast = "log-ready-of-last",
+    /// Only a bucket's first record waits until the bucket is free.
+    LogSecondRecordUngated = "log-second-record-ungated",
     /// A dirty line of counters that is evicted while it is on its way already is dropped.
     CounterOnItsWayDropped = "counter-on-its-way-dropped",
-    /// A counter waits for the mark before its own while both are on their way.
-    TwoMarksUnderWay = "two-marks-under-way",
     /// A read of a line in flight has the array's bytes, if another read of it is on its way.
     ForwardBesideRead = "forward-beside-read",
     /// A write may reach the array before an older one of its line, if a read of it is on its way.
@@ -413,8 +552,23 @@ faults! {
 /// The fault that the process has, plus one; 0 for none.
 static FAULT: AtomicUsize = AtomicUsize::new(0);
 
+/// The kinds of violations that were found since a fault was last planted.
+static NOTED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+
+/// A violation of this kind was found.
+pub fn note(kind: &'static str) {
+    NOTED.lock().expect("no thread panics").push(kind);
+}
+
+/// Whether a violation of one of these kinds was.
+pub fn has_noted(kinds: &[&str]) -> bool {
+    let noted = NOTED.lock().expect("no thread panics");
+    noted.iter().any(|kind| kinds.contains(kind))
+}
+
 /// Plants `fault` in the whole process in the place of the one before, or none.
 pub fn plant(fault: Option<Fault>) {
+    NOTED.lock().expect("no thread panics").clear();
     FAULT.store(
         fault.map_or(0, |fault| fault as usize + 1),
         Ordering::Relaxed,
@@ -432,11 +586,4 @@ macro_rules! planted {
     ($fault:ident) => {
         $crate::planted::is_planted($crate::planted::Fault::$fault)
     };
-}
-
-/// So many at least, where a fault shows with a crowd: what the environment says, for trying out.
-pub fn crowd(usual: usize) -> usize {
-    static SAID: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
-    let said = SAID.get_or_init(|| std::env::var("CROWD").ok()?.parse().ok());
-    said.unwrap_or(usual)
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use sardonyx::controller::designs::Stack;
 use sardonyx::crash::{Attacks, Options, Trial};
-use sardonyx::planted::{Fault, plant};
+use sardonyx::planted::{Fault, has_noted, plant};
 use sardonyx::workload::{DurabilityKind, Mutant};
 
 /// One setting for the whole process: the tests take turns.
@@ -126,19 +126,30 @@ fn trial(tried: Tried, mutant: Option<Mutant>, seed: u64) -> Trial {
             ..Options::default()
         },
         thorough: None,
-        guided: 0,
+        guided: std::env::var("GUIDED").map_or(0, |runs| runs.parse().expect("a number")),
         shorten: false,
     }
 }
 
 fn answer(tried: Tried, seed: u64) -> Value {
-    let answer = trial(tried, None, seed).answer(&|_, _| true);
+    answer_until(tried, seed, &[])
+}
+
+/// The same, ended as soon as a violation of `kinds` is found, unless `WHOLE` is set: then there are no passes to name.
+fn answer_until(tried: Tried, seed: u64, kinds: &[&str]) -> Value {
+    let whole = std::env::var_os("WHOLE").is_some();
+    let answer = trial(tried, None, seed).answer(&|_, _| whole || !has_noted(kinds));
     match answer {
         // A run that ends without a cut is caught before the plan begins.
         Err(error) => {
             json!({"violations": [{"kind": "run-ended", "what": error.to_string()}], "passes": []})
         }
-        Ok(answer) => serde_json::to_value(answer.expect("nobody ends it")).expect("JSON"),
+        Ok(None) => {
+            let kinds = kinds.iter().filter(|kind| has_noted(&[kind]));
+            let kinds: Vec<Value> = kinds.map(|kind| json!({"kind": kind})).collect();
+            json!({"violations": kinds, "passes": []})
+        }
+        Ok(Some(answer)) => serde_json::to_value(answer).expect("JSON"),
     }
 }
 
@@ -161,6 +172,40 @@ fn found(answer: &Value) -> (Vec<&str>, Vec<usize>) {
     (kinds.collect(), broken.collect())
 }
 
+/// All kinds.
+fn any() -> Vec<&'static str> {
+    [LOST, TOGETHER, UNDETECTED, REFUSED, SECRETS].concat()
+}
+
+/// Tries the faults that `PLANTED` names, each as `NAME@DESIGN/PROGRAM`, with the seed `SEED` or 1, and prints what
+/// came of it.
+#[test]
+#[ignore = "it tries what the environment names"]
+fn by_name() {
+    let named = std::env::var("PLANTED").expect("PLANTED names faults: NAME@DESIGN/PROGRAM ..");
+    let seed = std::env::var("SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    for one in named.split_whitespace() {
+        let (name, place) = one.split_once('@').expect("NAME@DESIGN/PROGRAM");
+        let (design, program) = place.rsplit_once('/').expect("NAME@DESIGN/PROGRAM");
+        let fault = Fault::ALL.iter().find(|fault| fault.name() == name);
+        let fault = fault.unwrap_or_else(|| panic!("no fault {name}"));
+        let tried = on(design.to_owned().leak(), program.to_owned().leak());
+        let _turn = turn();
+        plant(Some(*fault));
+        let began = std::time::Instant::now();
+        let answer = std::panic::catch_unwind(|| answer_until(tried, seed, &any()));
+        plant(None);
+        let seconds = began.elapsed().as_secs_f64();
+        match answer {
+            Err(_) => println!("{one}: it panics, {seconds:.1} s"),
+            Ok(answer) => {
+                let (kinds, passes) = found(&answer);
+                println!("{one}: {kinds:?} {passes:?}, {seconds:.1} s");
+            }
+        }
+    }
+}
+
 /// Plants each of `faults` in turn and says which were not caught by a violation of `kinds`.
 fn catch(
     seeds: RangeInclusive<u64>,
@@ -176,7 +221,7 @@ fn catch(
             .flat_map(|seed| places.iter().map(move |tried| (*tried, seed)));
         let caught = tries.find_map(|(tried, seed)| {
             plant(Some(*fault));
-            let answer = answer(tried, seed);
+            let answer = answer_until(tried, seed, kinds);
             plant(None);
             let (all, passes) = found(&answer);
             let by = all.iter().any(|kind| kinds.contains(kind));
@@ -525,71 +570,166 @@ fn the_processors_caches() {
     all_caught(&[(&all, SCA, LOST)]);
 }
 
-/// Faults that show with a rare schedule alone.
-const RARE: &[Fault] = &[
-    CrowdNotAwaited,
-    CrowdDropped,
-    CrowdMarkLost,
-    CounterOnItsWayDropped,
-    TwoMarksUnderWay,
-    ForwardBesideRead,
-    ArrayBesideRead,
-];
-
-/// Cuts until `fault` is found from `seed` on, by plans one after the other that draw, or by one that is guided;
-/// `None` if it is not.
-fn cuts_until(fault: Fault, seed: u64, guided: bool) -> (u64, bool) {
-    let (plans, runs) = if guided { (1, GUIDED) } else { (BLIND, 0) };
-    let mut cuts = 0;
-    for number in 0..plans {
-        let mut trial = trial(on("sca", "btree"), None, seed + 1000 * number);
-        trial.guided = runs;
-        plant(Some(fault));
-        let answer = trial.answer(&|_, _| true).expect("a plan");
-        plant(None);
-        let answer = serde_json::to_value(answer.expect("nobody ends it")).expect("JSON");
-        let count = |key: &str| answer[key].as_u64().expect("a number");
-        cuts += count("cuts") + count("recovery_cuts");
-        if !found(&answer).0.is_empty() {
-            return (cuts, true);
-        }
-    }
-    (cuts, false)
+/// Faults that show with a rare schedule alone, and come by drawing.
+#[test]
+fn what_is_rare() {
+    let drawn = [
+        CrowdDropped,
+        CounterOnItsWayDropped,
+        ForwardBesideRead,
+        ArrayBesideRead,
+    ];
+    all_caught(&[(&drawn, SCA, LOST)]);
 }
 
-/// Guided runs of a plan, and plans that draw, until one gives up.
-const GUIDED: u64 = 600;
-const BLIND: u64 = 4;
+/// Faults that take a schedule so rare that no plan of a few seeds comes to it.
+const RAREST: &[(Fault, Tried)] = &[
+    (CrowdNotAwaited, SCA[0]),
+    (CrowdMarkLost, SCA[0]),
+    (JoinFirstOnly, SCA[0]),
+    (LogReadyOfLast, CHAINED[0]),
+    (LogSecondRecordUngated, CHAINED[0]),
+];
 
-/// Prints the table of docs/crash.md: cuts until a fault is found, by drawing and guided.
+/// Prints by which seeds they are caught, of `SEED` and the three behind it, with as many guided runs as `GUIDED` says.
 #[test]
-#[ignore = "it takes half an hour"]
-fn guided_schedules_and_drawn_ones_on_what_is_rare() {
+#[ignore = "it takes minutes and finds next to nothing"]
+fn what_is_rarest() {
     let _turn = turn();
-    let shown = |(cuts, found): (u64, bool)| match found {
-        true => format!("{cuts}"),
-        false => format!("not in {cuts}"),
-    };
-    let mut caught = 0;
-    for fault in RARE {
-        let mut cells = Vec::new();
-        for seed in 1..=3 {
-            let (guided, blind) = (
-                cuts_until(*fault, seed, true),
-                cuts_until(*fault, seed, false),
-            );
-            caught += u64::from(guided.1 && blind.1);
-            cells.push(format!("{} / {}", shown(blind), shown(guided)));
-        }
+    let first: u64 = std::env::var("SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    for (fault, tried) in RAREST {
+        let caught = (first..first + 4).filter(|seed| {
+            plant(Some(*fault));
+            let answer = answer_until(*tried, *seed, &any());
+            plant(None);
+            !found(&answer).0.is_empty()
+        });
         println!(
-            "| `{}` | {} | {} |",
+            "{}: caught by the seeds {:?}",
             fault.name(),
-            fault.meaning(),
-            cells.join(" | ")
+            caught.collect::<Vec<u64>>()
         );
     }
-    // The crowds and the two marks come neither way: docs/crash.md says so.
-    assert_eq!(caught, 9, "three faults, three seeds");
+}
+
+/// Marks, counters, pads and their caches once more: one thing wrong each, of another kind than those before.
+#[test]
+fn counters_and_pads_otherwise() {
+    let lost = [
+        PairCleansNext,
+        PairResetsRipe,
+        WriteBackOneCounter,
+        CounterLine32,
+        CounterStored56,
+        LastWayUnseen,
+        TagShort16,
+        TagShort32,
+        RipeOfLast,
+        WriteBackHalf,
+        RefetchStale,
+    ];
+    let secret = [
+        MarkLimitOneMore,
+        MarkRecoveredOneLow,
+        CounterCarryLost,
+        CounterSkipsByContent,
+        PadBlocksOverlap,
+        PadOfSum,
+        PadPlaceOfEight,
+        KeyHalf,
+    ];
+    all_caught_by(
+        1..=1,
+        &[
+            (&lost, SCA, LOST),
+            (&secret, SCA, SECRETS),
+            (&[StaleSidebandRead], BESIDE, LOST),
+            (&[GroupDropsEarlier], MACS, LOST),
+        ],
+    );
+}
+
+/// The hardware log likewise.
+#[test]
+fn the_hardware_log_otherwise() {
+    let lost = [
+        LogFullBucketUnbelieved,
+        LogSixteenUnbelieved,
+        LogLastUnlocked,
+        LogUndoesFirstOnly,
+        LogReadyIgnored,
+        LogBucketsOldestFirst,
+        LogTransactionByte,
+        LogLinesByte,
+        LogBitInherited,
+        TxEndClearsAll,
+    ];
+    let secret = [
+        NonceLastBucket,
+        NonceOneLow,
+        ChainOfPlaintext,
+        LogRegistersShow,
+        VectorIsAPad,
+    ];
+    all_caught_by(
+        1..=1,
+        &[
+            (&lost, CHAINED, LOST),
+            (&secret, CHAINED, SECRETS),
+            (&[LogEarlierBucketsShort], LOGGED, LOST),
+            (&[LogHeaderOvertakes], LOGGED_BESIDE, LOST),
+        ],
+    );
+}
+
+/// The engine, the processor's caches and the programs' recovery likewise.
+#[test]
+fn engine_and_caches_otherwise() {
+    let all = [
+        AcceptedOutOfOrder,
+        FlightForgotten,
+        MergeIntoBegun,
+        MergeLeavesIndex,
+        GroupMergedInPart,
+        CounterWriteBackOvertakes,
+        VictimsOvertaken,
+        RemoveTagsOnly,
+        SharerNotNoted,
+        VictimStaysPrivate,
+        UndoFirstBlock,
+        UndoLastFence,
+    ];
+    let kinds = [LOST, &["run-ended", "array-write", "pad-within-reach"]].concat();
+    all_caught_by(1..=1, &[(&all, SCA, &kinds)]);
+}
+
+/// Mappings likewise.
+#[test]
+fn mappings_otherwise() {
+    let sound = [
+        EdgeOneBeyond,
+        OwnPlaceUngated,
+        FullStaleLookup,
+        EfitReplacedUnknown,
+        RecountLowersOnly,
+        RecountSkipsLast,
+        ScanStopsAtGap,
+        MappingLine32,
+        MappingNotAwaited,
+        ForwardBeforeAccepted,
+    ];
+    let full = [FullCountFalls, RebuildKeepsInverse, InverseKeptForLog];
+    let kinds = [LOST, &["run-ended"]].concat();
+    all_caught_by(
+        1..=1,
+        &[
+            (&sound, ESD, &kinds),
+            (&[MappingShowsCheck], ESD, SECRETS),
+            (&[SpanOneShort], ESD_ON_DEMAND, LOST),
+            (&full, SHA1, &kinds),
+            (&[ZeroBelowForgotten], ZEROS, LOST),
+        ],
+    );
 }
 
 /// Media and logs that are full, caches that have no room.

@@ -214,8 +214,9 @@ impl<'h> Checker<'h> {
                 }
             }
             Event::Ready { .. } => {
-                let newest = journal.accepted_by(event).last().expect("it has one");
-                while (journal.handled.get(self.handled)).is_some_and(|h| h.order <= newest.order) {
+                let newest = journal.accepted_by(event).last();
+                let until = newest.map_or(0, |newest| newest.order);
+                while (journal.handled.get(self.handled)).is_some_and(|h| h.order <= until) {
                     self.pending.insert(self.handled as u32);
                     self.handled += 1;
                 }

@@ -12,6 +12,7 @@ use rustc_hash::FxHashSet;
 use sardonyx_splitmix::mix;
 
 use super::asked::Options;
+use super::caught::caught;
 use super::check::Checker;
 use super::found::Explored;
 use super::history::{History, HistoryError};
@@ -210,17 +211,17 @@ impl Guide {
             script,
             answer: Err(HistoryError::Broken(String::new())),
         };
-        made.answer = answer.map(|history| {
+        made.answer = answer.and_then(|history| {
             let found = pairs(&history).into_iter();
             made.pairs = found
                 .filter(|(pair, _)| !self.seen.contains(pair))
                 .collect();
             made.pairs.sort_unstable_by_key(|(pair, at)| (*at, *pair));
             let explored = match cuts && !made.pairs.is_empty() {
-                true => cut_at(&history, &made.pairs, &question.options),
-                false => Explored::default(),
+                true => caught(|| cut_at(&history, &made.pairs, &question.options)),
+                false => Ok(Explored::default()),
             };
-            (history, explored)
+            Ok((history, explored.map_err(HistoryError::Broken)?))
         });
         made
     }

@@ -20,6 +20,9 @@ pub(super) const MEETING: u64 = 6;
 /// Bytes of an item of a pass with long transactions.
 pub(super) const LONG_ITEM: u64 = 4096;
 
+/// Writes between two counter marks where they are not as near as can be: an odd number, half of which is rounded.
+const ODD: u64 = 7;
+
 /// One pass: what it sets, and no more.
 pub(super) struct Pass {
     pub program: String,
@@ -86,11 +89,16 @@ impl Pass {
         self
     }
 
+    /// With tables and counts as small as they can be.
+    fn limited(mut self) -> Pass {
+        self.pressure.limits = true;
+        self
+    }
+
     /// At the limits numbered `number` of the layers' lists.
     fn at_limits(mut self, number: usize) -> Pass {
         self.limits = Some(number);
-        self.pressure.limits = true;
-        self
+        self.limited()
     }
 
     /// Items of so many lines that more writes are outstanding than queues have entries, and transactions of
@@ -182,11 +190,11 @@ pub(super) fn passes(
             transactions: 120,
             ..Pass::relaxed(program)
         },
-        large(Pass::of(program).stride(8)),
+        large(Pass::of(program).stride(ODD)),
         several(Pass::of(program)),
         Pass {
             transactions: 24,
-            ..several(large(Pass::relaxed(program).cache_lines(8).stride(8)))
+            ..several(large(Pass::relaxed(program).cache_lines(8).stride(ODD)))
         },
         Pass {
             packed: false,
@@ -198,19 +206,19 @@ pub(super) fn passes(
             Pass {
                 footprint: 32_768, // so that counts of eight bits saturate
                 transactions: 60,
-                ..Pass::relaxed(DUPLICATES).stride(8)
+                ..Pass::relaxed(DUPLICATES).stride(ODD)
             },
             Pass {
                 transactions: 60,
-                ..Pass::of(DUPLICATES).cache_lines(8)
+                ..Pass::of(DUPLICATES).cache_lines(8).limited()
             },
             several(Pass::of(DUPLICATES)),
         ]);
     }
     // The tightest once more: some faults show in them alone.
     passes.extend([
-        Pass::of(program).stride(8),
-        several(Pass::of(program).stride(8)),
+        Pass::of(program).stride(ODD),
+        several(Pass::of(program).stride(ODD)),
     ]);
     let at_limits = |number| match number {
         0 => Pass::of(program).long(),
@@ -222,7 +230,7 @@ pub(super) fn passes(
     };
     passes.extend((0..limits).map(|number| at_limits(number).at_limits(number)));
     if shares_places {
-        passes.push(Pass::of(program).stride(8).full());
+        passes.push(Pass::of(program).stride(ODD).full());
     }
     if cores != Some(1) {
         let together = |pass: Pass| Pass {
@@ -236,7 +244,7 @@ pub(super) fn passes(
             }),
             together(Pass {
                 transactions: 24,
-                ..Pass::relaxed(QUEUE).cache_lines(8).stride(8)
+                ..Pass::relaxed(QUEUE).cache_lines(8).stride(ODD)
             }),
         ]);
     }
@@ -248,8 +256,9 @@ pub(super) fn passes(
 fn used_up(program: &str, shares_places: bool, logged: bool) -> Vec<Pass> {
     let mut passes = Vec::new();
     if shares_places {
-        passes.push(Pass::of(SWAPS).short_of(1));
-        passes.push(several(Pass::of(DUPLICATES).short_of(4)));
+        // Caches of a line: whatever is looked up, what was before is gone.
+        passes.push(Pass::of(SWAPS).cache_lines(1).short_of(1));
+        passes.push(several(Pass::of(DUPLICATES).cache_lines(1).short_of(4)));
     }
     if logged {
         let short = |buckets| {
@@ -259,7 +268,7 @@ fn used_up(program: &str, shares_places: bool, logged: bool) -> Vec<Pass> {
             short.pressure.long_transactions = false;
             short
         };
-        passes.extend([1, 3].map(short));
+        passes.extend([short(1), short(3).limited()]); // buckets of a record, and of two
     }
     let mut cached = Pass {
         packed: false, // so that lines of several cores want one set

@@ -229,12 +229,18 @@ pub fn written(untimed: &Untimed, from: u64, held: &Held) -> Vec<Encrypted> {
         .collect()
 }
 
-/// What a run gives away without any cut.
+/// What a run gives away without any cut; which of its lines have what is another's, and what its log does not undo.
 pub fn within(history: &History) -> Vec<Violation> {
-    if !history.is_encrypted() {
-        return Vec::new();
+    let mut found = Vec::new();
+    if history.life == 1 {
+        found.extend(again::twins(history));
+        found.extend(again::undone(history));
+        found.extend(again::shared(history));
     }
-    let mut found = history.pads.within();
+    if !history.is_encrypted() {
+        return found;
+    }
+    found.extend(history.pads.within());
     found.extend(shown::in_clear(history));
     if history.life == 1 {
         found.extend(again::with_less(history));

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::asked::Options;
 use super::attacked::Attacked;
 use super::attacker::attack;
+use super::caught::caught;
 use super::found::{Covered, Explored};
 use super::guided::{Changed, Guide};
 use super::history::{History, HistoryError};
@@ -64,8 +65,8 @@ pub struct Trial {
     pub shorten: bool,
 }
 
-/// Guided runs of a plan, unless said otherwise: about as long as two passes take.
-pub const GUIDED: u64 = 32;
+/// Guided runs of a plan, unless said otherwise: none, as no fault was found that they show and passes do not.
+pub const GUIDED: u64 = 0;
 
 /// What the runs of one pass have shown, whatever their seeds.
 #[derive(Clone, Default)]
@@ -282,7 +283,10 @@ impl Trial {
                     .as_ref()
                     .map(|question| CacheSizes::of(stack, &question.machine));
                 let sizes = sizes.unwrap_or_default();
-                let answer = question.and_then(|question| question.look(&going));
+                let answer = question.and_then(|question| {
+                    let looked = caught(|| question.look(&going));
+                    looked.map_err(HistoryError::Broken)?
+                });
                 let attacked = self.attacked(answer.as_ref(), index);
                 let mut found = found.lock().expect("no thread panics");
                 match answer {

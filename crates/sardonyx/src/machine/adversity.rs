@@ -14,6 +14,10 @@ use crate::units::Time;
 const EVICT_ONE_IN: [u32; 3] = [8, 24, 64];
 /// After a counter-atomic store one in so many is followed by an eviction.
 const EVICT_MARKED_ONE_IN: u32 = 4;
+/// One eviction in so many is followed by others, one after each of up to so many operations: what leaves the caches then
+/// waits together.
+const BURST_ONE_IN: u32 = 32;
+const LONGEST_BURST: u32 = 16;
 /// Instructions before an operation at most, added to its own.
 const LONGEST_PAUSE: [u32; 3] = [4, 16, 256];
 /// Lines that the caches hold for each core.
@@ -23,6 +27,8 @@ const CACHED_LINES: [usize; 3] = [32, 64, 256];
 pub struct Adversity {
     random: ChaCha8Rng,
     evict_one_in: u32,
+    /// So many operations more have an eviction each.
+    burst: u32,
     longest_pause: u32,
     /// Lines that the caches hold for each core.
     pub cached_lines: usize,
@@ -50,6 +56,7 @@ impl Adversity {
         scripting.note(|script| script.cached_lines = cached_lines as u64);
         Adversity {
             evict_one_in,
+            burst: 0,
             longest_pause,
             cached_lines,
             random,
@@ -83,11 +90,19 @@ impl Adversity {
 
     /// Whether a line has to go after this operation, which has left a `marked` line dirty.
     pub(super) fn evicts(&mut self, marked: bool) -> bool {
+        if self.burst > 0 {
+            self.burst -= 1;
+            return true;
+        }
         let one_in = match marked {
             true => EVICT_MARKED_ONE_IN.min(self.evict_one_in),
             false => self.evict_one_in,
         };
-        self.random.next_u32().is_multiple_of(one_in)
+        let goes = self.random.next_u32().is_multiple_of(one_in);
+        if goes && self.random.next_u32().is_multiple_of(BURST_ONE_IN) {
+            self.burst = 1 + self.random.next_u32() % LONGEST_BURST;
+        }
+        goes
     }
 
     /// A number below `end`.

@@ -250,6 +250,15 @@ impl Journal {
         self
     }
 
+    /// What registers have come to hold where no time passes, oldest first.
+    pub(crate) fn registers(&self) -> Vec<&MediumWrite> {
+        let changes = self.pending.values();
+        let registers = changes.filter(|change| change.domain == Domain::Registers);
+        let mut writes: Vec<&MediumWrite> = registers.map(|change| &change.write).collect();
+        writes.sort_unstable_by_key(|write| write.order);
+        writes
+    }
+
     /// Forgets what was asked for, written and encrypted; what was used and reached stays.
     pub(crate) fn forget(&mut self) {
         self.handled.clear();

@@ -97,6 +97,18 @@ impl Untimed {
         self.plan.observers.find().expect("it is always kept")
     }
 
+    /// What a power cut would leave: the image with all that lies over it, and registers as reserve power dumps them.
+    pub fn left(&self) -> Image {
+        let mut image = self.image().copy();
+        for (place, line, beside) in self.overlaid() {
+            image.write(place, &line, 0xff, beside);
+        }
+        for write in self.asked().registers() {
+            image.write(write.place, &write.line, 0xff, None);
+        }
+        image
+    }
+
     /// The number of the next write.
     pub fn next_order(&self) -> u64 {
         self.plan.steps.upcoming().0

@@ -13,15 +13,18 @@ pub const KEY: [u8; 16] = *b"sardonyx-aes-128";
 
 // No layer lists it: no machine sets it, the crash explorer does.
 keys! {
-    OTHER_KEY: bool = flag("encryption.other_key", false),
+    OTHER_KEY: u64 = int("encryption.other_key", (0, KEY.len() as u64), 0),
         Source("what the crash explorer compares with"),
-        "Encrypt under another key, so that whatever does not depend on the key shows";
+        "Encrypt under a key of which this byte, the first being 1, differs: what does not depend on it shows";
 }
 
 /// AES under [`KEY`], or another one.
 pub(super) fn cipher(settings: &Settings) -> Aes128 {
-    let flip = u8::from(settings.get(&OTHER_KEY));
-    Aes128::new(&Array::from(KEY.map(|byte| byte ^ flip)))
+    let mut key = KEY;
+    if let Some(byte) = settings.get(&OTHER_KEY).checked_sub(1) {
+        key[byte as usize] ^= 1 << (byte % 8);
+    }
+    Aes128::new(&Array::from(key))
 }
 
 /// Makes pads.

@@ -31,7 +31,7 @@ use crate::units::Time;
 /// Old lines in a record, beside its header.
 pub const PER_RECORD: usize = 7;
 /// Buckets that a line of registers names.
-const MOST_BUCKETS: usize = 16;
+pub const MOST_BUCKETS: u64 = 16;
 
 /// In which order buckets come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ keys! {
         Assumed("no source; 4096 cycles at 2 GHz"),
         "Nanoseconds after which a record that is not full gets its header"
         in Between("512", "8192", "a quarter of the default and four times")
-        under |by| (by.short && !by.limits).then_some(if by.stride == Some(8) { 60 } else { 200 });
+        under |by| (by.short && !by.limits).then_some(if by.stride > Some(2) { 60 } else { 200 });
 }
 
 figures! { "Hardware log";
@@ -297,7 +297,7 @@ impl Found {
     fn of(line: &Line, buckets: u64, records: u64) -> Option<Found> {
         let word = |at: usize| u64::from_le_bytes(line[at..at + 8].try_into().expect("8 bytes"));
         let (transaction, headers, count) = (word(0), word(8), word(16));
-        if transaction == 0 || headers > records || count as usize > MOST_BUCKETS {
+        if transaction == 0 || headers > records || count > MOST_BUCKETS {
             return None;
         }
         let named = line[24..].as_chunks::<2>().0.iter().take(count as usize);
@@ -397,7 +397,7 @@ impl<S: Sealing> UndoLog<S> {
             spot.bucket = *last;
             return Some(spot);
         }
-        if this.buckets.len() == MOST_BUCKETS {
+        if this.buckets.len() as u64 == MOST_BUCKETS {
             plan.fail(Exhausted {
                 problem: "a transaction changes more lines than its log registers can name",
                 remedy: "set log.records higher, or make shorter transactions",

@@ -14,17 +14,32 @@ use sardonyx_splitmix::mix;
 use super::chance::Chance;
 use super::{Encrypted, Pads, bytes_of, numbers};
 use crate::controller::designs::AnyLayer;
+use crate::controller::encryption::pad::KEY;
 use crate::crash::history::{Again, Handling, History};
 use crate::crash::violation::{Kind, Violation};
-use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
+use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::plan::journal::MediumWrite;
 
 /// Requests that are handled again: more than a byte counts.
 const AGAIN: usize = 300;
 /// The same where one place, or one beginning of a counter, is compared.
 const FEW: usize = 64;
+/// The same where a key is: two lines have more pieces than could be alike by chance.
+const FEWEST: usize = 8;
 /// Bits of a place that are tried beyond those of the run's own medium.
 const HIGH_BITS: [u32; 6] = [16, 24, 28, 31, 32, 34];
+/// The same where two lines are compared: lines of counters, eight of them in one, are that far apart as well.
+const TWIN_BITS: [u32; 5] = [16, 19, 24, 32, 35];
+/// Numbers of transactions that a hardware log undoes, the first one that is long.
+const NUMBERS: [u64; 7] = [
+    1 << 32 | 1,
+    1 << 8,
+    1 << 16,
+    1 << 24,
+    1 << 40,
+    1 << 48,
+    1 << 56,
+];
 /// Structures that hang on the key may have the same bytes under another key, though not so often as this.
 const STRUCTURE: f64 = 1.0 / 16.0;
 
@@ -36,7 +51,7 @@ pub(super) fn with_less(history: &History) -> Vec<Violation> {
     };
     let other_key = again(
         Handling {
-            other_key: true,
+            other_key: 1,
             ..Handling::default()
         },
         AGAIN,
@@ -47,6 +62,7 @@ pub(super) fn with_less(history: &History) -> Vec<Violation> {
     };
     let key = alike(&this, &other_key, &here, "under another key");
     let key = key.map(|(first, what)| first.violation(Kind::KeyIgnored, 0, what));
+    let key = key.or_else(|| part_of_the_key(history, &this, &here));
     let mut found: Vec<Violation> = key.into_iter().collect();
     found.extend(elsewhere(history, &this));
     found.extend(begun_elsewhere(history, &this));
@@ -91,6 +107,24 @@ fn alike<'a>(
     }
     let (index, what) = pieces.told()?;
     Some((&this.covered[index], what))
+}
+
+/// The same under keys of which one byte each differs.
+fn part_of_the_key(
+    history: &History,
+    this: &Again,
+    counts: &dyn Fn(&Encrypted, &Encrypted) -> bool,
+) -> Option<Violation> {
+    (2..=KEY.len() as u64).find_map(|byte| {
+        let how = Handling {
+            other_key: byte,
+            ..Handling::default()
+        };
+        let other = history.again(&how, FEWEST)?;
+        let what = format!("under a key of which byte {byte} differs");
+        let (first, what) = alike(this, &other, counts, &what)?;
+        Some(first.violation(Kind::KeyIgnored, 0, what))
+    })
 }
 
 /// The same requests at other places, one bit of which differs.
@@ -142,10 +176,53 @@ fn begun_elsewhere(history: &History, this: &Again) -> Option<Violation> {
                 this.place == other.place && begun
             };
             let what = format!("2^{width} further on ({name})");
+            if let Some(line) = other.misread {
+                return Some(misread(line, &format!("with counters that begin {what}")));
+            }
             let (first, what) = alike(this, &other, &differ, &what)?;
             Some(first.violation(Kind::PadReused, 0, what))
         })
     })
+}
+
+/// A line that does not read as it was written last, `because` of what was done otherwise.
+fn misread(line: Logical, because: &str) -> Violation {
+    let what = format!(
+        "line {}, read after a recovery {because}: not as it was written last",
+        line.0
+    );
+    Violation {
+        line: Some(line.0),
+        ..Violation::new(Kind::WrongLine, 0, what)
+    }
+}
+
+/// The same requests, each for a second line as well, of whose number one bit differs: neither may have what is the
+/// other's.
+pub(super) fn twins(history: &History) -> Option<Violation> {
+    let high = TWIN_BITS.into_iter();
+    let mut beyond = high.filter(|bit| 1 << bit >= history.data_lines());
+    beyond.find_map(|bit| {
+        let how = Handling {
+            twin: Some((bit, mask())),
+            ..Handling::default()
+        };
+        let line = history.again(&how, FEW)?.misread?;
+        Some(misread(line, &format!("beside lines 2^{bit} away")))
+    })
+}
+
+/// More lines of one content than counts have room for.
+pub(super) fn shared(history: &History) -> Option<Violation> {
+    let line = history.shared()?;
+    Some(misread(line, "and many that share one content"))
+}
+
+/// A hardware log, asked to undo transactions that are as long as it has room for, or whose numbers are great.
+pub(super) fn undone(history: &History) -> Option<Violation> {
+    let (line, number, changed) = history.undone(&NUMBERS)?;
+    let because = format!("with transaction {number} under way, which has changed {changed} lines");
+    Some(misread(line, &because))
 }
 
 /// Initial vectors, of which a design says that nobody may foresee them: they must hang on the key, and so must
@@ -215,16 +292,24 @@ fn clear(again: &Again) -> Clear {
 }
 
 /// What hangs on contents and not on the key, and lies under no pad: a digest of a content, whose guess anybody
-/// can check. Where a design is built on that it says so.
+/// can check. Where a design is built on that it says so. One of two masks changes each bit of a content.
 fn digests(history: &History, this: &Again, other_key: &Again) -> Vec<Violation> {
-    let how = Handling {
-        mask: Some(mask()),
-        ..Handling::default()
-    };
-    let Some(other_content) = history.again(&how, AGAIN) else {
-        return Vec::new();
-    };
-    let (these, keyed, masked) = (clear(this), clear(other_key), clear(&other_content));
+    let (these, keyed) = (clear(this), clear(other_key));
+    let masks = [mask(), mask().map(|byte| !byte)].into_iter();
+    let mut found = masks.map(|mask| {
+        let how = Handling {
+            mask: Some(mask),
+            ..Handling::default()
+        };
+        let other_content = history.again(&how, AGAIN);
+        other_content.map_or(Vec::new(), |other| {
+            digests_by(history, &these, &keyed, &clear(&other))
+        })
+    });
+    found.find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+fn digests_by(history: &History, these: &Clear, keyed: &Clear, masked: &Clear) -> Vec<Violation> {
     let none = FxHashSet::default();
     let mut found = Vec::new();
     for (region, pieces) in these {
@@ -245,9 +330,9 @@ fn digests(history: &History, this: &Again, other_key: &Again) -> Vec<Violation>
                 });
             }
         }
-        let shown = history.stack().mapping.shows.iter();
+        let shown = history.stack().mapping.shows;
         if let Some((index, what)) = same.told()
-            && !shown.clone().any(|shown| *shown == region)
+            && !shown.contains(region)
         {
             let what = format!("a digest of contents that hangs on no key: {what}");
             found.push(Violation {

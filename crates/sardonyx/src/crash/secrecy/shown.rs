@@ -54,6 +54,11 @@ pub(super) fn in_clear(history: &History) -> Vec<Violation> {
         let covered = Encrypted::of(write, journal, held).is_some();
         let shown =
             contents.lines.contains(&write.line) || !covered && contents.show_in(&write.line);
+        let words = numbers(&write.line).into_iter().enumerate();
+        let mut carried = words.filter(|(word, _)| write.words >> word & 1 == 1);
+        if !covered && carried.any(|(_, word)| history.pads.has_word(word)) {
+            return Some("a pad, as it is");
+        }
         shown.then_some("a content, or its check bits, as they are")
     };
     let on_chip = (journal.events.iter().zip(1..)).filter_map(|((_, event), at)| match event {

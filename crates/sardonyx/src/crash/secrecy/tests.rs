@@ -204,7 +204,7 @@ fn any_word_of_a_pad_that_returns_after_a_cut_is_seen() {
 fn the_other_key_makes_other_pads() {
     let mut settings = Settings::default();
     let this = pad::Pads::new(&settings).crypt(Place(3), 5, &[0; 64]);
-    settings.set(&pad::OTHER_KEY, true);
+    settings.set(&pad::OTHER_KEY, 1);
     let other = pad::Pads::new(&settings).crypt(Place(3), 5, &[0; 64]);
     let (this, other) = (numbers(&this), numbers(&other));
     assert!((0..8).all(|word| this[word] != other[word]));
