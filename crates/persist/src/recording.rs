@@ -308,6 +308,14 @@ impl Recording {
         told.collect()
     }
 
+    /// How many threads, of all processes, stored to the files or flushed lines of theirs.
+    pub fn threads(&self) -> usize {
+        let of = |event: &Event| matches!(event.act, Act::Store { .. } | Act::Flush { .. });
+        let threads = self.events.iter().filter(|event| of(event));
+        let threads: FxHashSet<u16> = threads.map(|event| event.thread).collect();
+        threads.len()
+    }
+
     /// The files' names, for people.
     pub fn called(&self) -> String {
         let names = self

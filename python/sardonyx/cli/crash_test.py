@@ -587,6 +587,9 @@ def _show(people: Console, found: dict[str, Any]) -> None:
         return
     if not found["violations"]:
         people.print(Text(verdict(found), style="green"))
+        orders = found["threads"] > 1 and found["platform"] not in DISKS and "orders" not in found
+        if orders and found["processes"] == 1:
+            note("threads are cut in the order of the recording; --thread-orders 8 tries others")
         return
     count = found["violations"]
     people.print(

@@ -60,6 +60,9 @@ pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
         if let Some((arguments, vacated)) = state.calls.leave(vcpu) {
             // The kernel has no instruction of the program's; the calls that led to it are known.
             state.out.now = Some((vcpu, 0, false));
+            if number == SYS_futex {
+                state.looked_at_by_system(vcpu, arguments[0]);
+            }
             if is_fork(number, arguments[0]) {
                 state.forked(result);
             }

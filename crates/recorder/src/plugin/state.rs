@@ -200,6 +200,13 @@ impl State {
         }
     }
 
+    /// A call looked at the word there, on which what it did depends.
+    pub fn looked_at_by_system(&mut self, vcpu: u32, address: u64) {
+        if self.orders_threads() {
+            self.touch(vcpu, address, 4, false);
+        }
+    }
+
     /// The thread ends, and the kernel is about to clear its number, by which others see that it has. Which number is its is not known.
     pub fn thread_ends(&mut self, vcpu: u32) {
         if self.orders_threads() {
