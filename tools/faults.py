@@ -30,7 +30,9 @@ MAPS = (
     "tree_map/rbtree_map.c hashmap/hashmap_tx.c hashmap/hashmap_atomic.c "
     "hashmap/hashmap_rp.c list_map/skiplist_map.c map/map_hashmap_rp.c"
 )
-ALONE = ("queues", "fifo", "plog", "cells", "ring", "handoff", "cow", "undo")
+ALONE = ("queues", "fifo", "plog", "cells", "ring", "handoff", "cow", "undo", "workers")
+#: Threads, whose other orders are tried too.
+THREADS = ("slots", "stack", "waits")
 #: Of creation, raw pointers, alignment and the like.
 WIDER = ("born", "raw", "odd", "both", "grow", "past", "arena", "typed", "ledger",
          "mend", "wide", "names")  # fmt: skip
@@ -38,7 +40,8 @@ WIDER = ("born", "raw", "odd", "both", "grow", "past", "arena", "typed", "ledger
 POOLS = {"index": (".objects",), "split": (".log",)}
 #: Without a check: their operations are in a file, and what they print is compared.
 UNCHECKED = ("kv",)
-SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE + WIDER + (*POOLS,) + UNCHECKED}
+SMALL = ALONE + THREADS + WIDER + (*POOLS,) + UNCHECKED
+SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in SMALL}
 SOURCES |= {"typed": "typed.cpp", "ledger": "ledger.rs"}
 #: Programs whose check takes what was printed.
 ACKS = ("maps", "fifo", "plog", "ring", "cow")
@@ -51,10 +54,7 @@ UNPATCHED = (
     "maps skiplist",
     "maps hashmap_atomic",
     "maps hashmap_rp",
-    *ALONE,
-    *WIDER,
-    *POOLS,
-    *UNCHECKED,
+    *SMALL,
 )
 ENVIRONMENT = os.environ | {"PMEM_IS_PMEM_FORCE": "1"}
 
@@ -145,6 +145,7 @@ def explore(
                 "--budget",
                 budget,
                 *(("--recovery-depth", str(depth)) if depth else ()),
+                *(("--thread-orders", "8") if name in THREADS else ()),
                 "--recover",
                 f"{' '.join(words)} {{pool}} {'dump' if name in UNCHECKED else 'check'}{acks}",
                 *(

@@ -72,6 +72,9 @@ def crash_designs(
     many and after one in how many the recovery is run.
     """
 
+def crash_orders(question_json: str, from_row: int, most: int) -> list[str]:
+    """Names of other orders of the recording's threads, for ``Question.thread_order``."""
+
 def crash_lint(recording: str, pools: list[str], source: bool, folder: str | None) -> str:
     """What a recording shows without running anything: ``findings``, and counts; into ``folder``
     come short recordings ``all``, without idle ``flushes`` and without idle ``fences``.

@@ -195,6 +195,9 @@ class CrashTestQuestion(Value):
     start: str | None = None
     #: Lines tear at words.
     tear: bool = False
+    #: Another order of threads than the recorded one, ``THREAD@ROW``: that thread is held back
+    #: after that row, and only what is in another order then is cut.
+    thread_order: str | None = None
     #: Workers; 0 for one a processor.
     threads: int = 0
     #: Seconds for one recovery; by default what the undisturbed one suggests.

@@ -28,7 +28,8 @@ def built(
         assert text.count(find) == 1, find
         text = text.replace(find, put)
     (where / f"{name}.c").write_text(text)
-    command = ["cc", "-O2", *options, f"-I{HEADER}", "-o", name, f"{name}.c", "-lpmem", "-lpthread"]
+    command = ["cc", "-O2", *options, f"-I{HEADER}", f"-I{PROGRAMS}"]
+    command += ["-o", name, f"{name}.c", "-lpmem", "-lpthread"]
     subprocess.run(command, cwd=where, check=True)
     return f"./{name}"
 

@@ -15,6 +15,7 @@ use crate::crew::{Crew, QUEUE, work};
 use crate::found::{Found, NoStart};
 use crate::images::Image;
 use crate::oracle::Oracle;
+use crate::orders;
 use crate::question::Question;
 use crate::recording::{Act, Recording, Sure};
 use crate::recovery::{Ended, Recovery, unknown_pool};
@@ -31,8 +32,8 @@ fn check(recording: &Recording, platform: Platform) -> Result<(), PersistError> 
     if recording.lines.is_empty() && recording.pools.iter().any(|pool| pool.elsewhere) {
         return Err(PersistError::new(format!(
             "{pool}: the program mapped it and stored nothing to it, and yet it ended with other contents: the program wrote it through a \
-             descriptor (write, pwrite), or a child of it did; only stores through a mapping are cut: have the program store to the \
-             pool where it maps it, or record the child itself"
+             descriptor (write, pwrite), or a child that became another program did; only stores through a mapping are cut: have the \
+             program store to the pool where it maps it, or record that program itself"
         )));
     }
     if recording.lines.is_empty() {
@@ -206,10 +207,13 @@ fn opened(question: &Question) -> Result<Recording, PersistError> {
         )));
     }
     check(&recording, platform)?;
+    if let Some(order) = &question.thread_order {
+        orders::apply(&mut recording, order, question.wants_acks())?;
+    }
     if question.source {
         Sources::new(&recording).check()?;
     }
-    let wants_acks = question.recover.iter().any(|word| word.contains("{acks}"));
+    let wants_acks = question.wants_acks();
     if wants_acks && !recording.has_acks {
         return Err(PersistError::new(format!(
             "--recover asks for {{acks}}, and {} does not keep what the program printed; record it with --acks",

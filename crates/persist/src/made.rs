@@ -52,6 +52,9 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
         unnamed: Vec::new(),
         platform,
         sure: Sure::default(),
+        processes: 1,
+        calls: true,
+        scope: None,
     };
     for (row, &(thread, what)) in program.iter().enumerate() {
         let mut store = |line: u32, value: u8, past: bool| {
@@ -155,5 +158,6 @@ pub(crate) fn question() -> Question {
         operations: None,
         apply: Vec::new(),
         acknowledged: "lines".to_owned(),
+        thread_order: None,
     }
 }

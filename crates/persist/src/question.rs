@@ -70,9 +70,18 @@ pub struct Question {
     /// How the program acknowledged operations: `lines` (it printed a line when one was done) or `none` (any beginning will do).
     #[serde(default = "defaults::lines")]
     pub acknowledged: String,
+    /// Another order of threads than the recorded one, `THREAD@ROW`: that thread is held back after that row, and only what is in another
+    /// order then is cut.
+    #[serde(default)]
+    pub thread_order: Option<String>,
 }
 
 impl Question {
+    /// Whether the recovery is told what had been printed.
+    pub fn wants_acks(&self) -> bool {
+        self.recover.iter().any(|word| word.contains("{acks}"))
+    }
+
     /// Its recording, as far as it is about its pools, in the units of a platform.
     ///
     /// # Errors

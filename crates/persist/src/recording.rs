@@ -134,6 +134,12 @@ pub struct Recording {
     pub platform: Platform,
     /// What the program does so that its stores are sure to be there.
     pub sure: Sure,
+    /// Its processes.
+    pub processes: usize,
+    /// It says when threads called the system.
+    pub calls: bool,
+    /// The events, from the first to before the second, that are in another order than recorded: only they are cut.
+    pub scope: Option<(u32, u32)>,
 }
 
 /// How a program makes sure of what it stored.
@@ -224,6 +230,11 @@ impl Recording {
             unnamed: Vec::new(),
             platform,
             sure: Sure::default(),
+            processes: entry::<Vec<serde_json::Value>>(&provenance, "processes")
+                .len()
+                .max(1),
+            calls: provenance.more.contains_key("calls"),
+            scope: None,
         };
         Reading::of(&recording, &files, &named, &provenance)?.read(&mut recording, &mut reader)?;
         recording.look_back(&provenance)?;
@@ -236,6 +247,15 @@ impl Recording {
             let note = "the program was ended while it was recorded; what follows is not tested";
             self.notes.push(note.to_owned());
         }
+        if self.processes > 1 {
+            self.notes.push(format!(
+                "the program forked: its {} processes are cut in one order",
+                self.processes
+            ));
+        }
+        let recorder: Vec<String> = entry(provenance, "notes");
+        let told = recorder.iter().map(|note| format!("recorded: {note}"));
+        self.notes.extend(told);
         for number in 0..self.pools.len() {
             let slots = self.lines.iter();
             let slots = slots.filter(|slot| usize::from(slot.file) == number);
@@ -286,6 +306,14 @@ impl Recording {
         let unnamed = self.unnamed.iter();
         let told = unnamed.map(|(path, stores)| format!("{stores} stores to {}", path.display()));
         told.collect()
+    }
+
+    /// How many threads, of all processes, stored to the files or flushed lines of theirs.
+    pub fn threads(&self) -> usize {
+        let of = |event: &Event| matches!(event.act, Act::Store { .. } | Act::Flush { .. });
+        let threads = self.events.iter().filter(|event| of(event));
+        let threads: FxHashSet<u16> = threads.map(|event| event.thread).collect();
+        threads.len()
     }
 
     /// The files' names, for people.

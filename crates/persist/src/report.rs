@@ -284,9 +284,16 @@ struct Counts {
     moments_tried: usize,
 }
 
-fn counts(course: &Course, found: &Found) -> Counts {
-    let cuts = course.cuts.len();
-    let from = found.start.map_or(cuts, |start| start as usize);
+fn counts(course: &Course, found: &Found, scope: Option<(u32, u32)>) -> Counts {
+    // In another order of threads only what is in another order is cut.
+    let first = course
+        .cuts
+        .partition_point(|cut| scope.is_some_and(|(from, _)| cut.event < from));
+    let end = course
+        .cuts
+        .partition_point(|cut| scope.is_none_or(|(_, end)| cut.event <= end));
+    let cuts = end - first;
+    let from = found.start.map_or(end, |start| (start as usize).min(end));
     let kinds = |cuts: &mut dyn Iterator<Item = &Cut>| {
         cuts.map(|cut| cut.signature)
             .collect::<FxHashSet<_>>()
@@ -295,9 +302,9 @@ fn counts(course: &Course, found: &Found) -> Counts {
     let mut tried = found.cuts.iter().map(|&cut| &course.cuts[cut as usize]);
     Counts {
         cuts,
-        from_start: cuts - from,
+        from_start: end - from,
         tried: found.cuts.len(),
-        moments: kinds(&mut course.cuts[from..].iter()),
+        moments: kinds(&mut course.cuts[from..end].iter()),
         moments_tried: kinds(&mut tried),
     }
 }
@@ -374,6 +381,7 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         "has_places": !recording.sites.is_empty(),
         "oracle": explored.shared.recovery.oracle.as_ref().map(|oracle| oracle.told()),
         "pool_bytes": recording.bytes(), "lines_stored_to": recording.lines.len(),
+        "threads": recording.threads(), "processes": recording.processes,
         "budget_s": question.budget, "loading_s": found.loading, "seconds": found.seconds, "looking_s": found.looking,
         "recoveries_per_second": found.recoveries as f64 / found.seconds,
         "undisturbed_s": found.undisturbed, "time_limit_s": found.time_limit, "start_s": found.start_seconds,
@@ -412,7 +420,7 @@ fn tried(question: &Question, explored: &Explored) -> Value {
         .rounds
         .first()
         .map_or(&explored.shared.course, |round| &round.course);
-    let counts = counts(course, found);
+    let counts = counts(course, found, recording.scope);
     let start = found.start.map(|number| {
         let row = course.cuts[number as usize].row;
         json!({"cut": number, "row": row, "mark": recording.mark(row)})

@@ -73,11 +73,15 @@ impl<'a> Search<'a> {
     }
 
     pub(crate) fn all(&mut self, crew: &mut Crew, start: &AtomicU64) -> Result<(), PersistError> {
-        let first = match (self.found.start, &self.question.start) {
+        let scope = self.shared.recording.scope;
+        let first = match (self.found.start, scope, &self.question.start) {
             // Of a later round: the same moment.
-            (Some(first), _) => self.same_moment(first),
-            (None, Some(named)) => named_start(&self.shared.recording, &self.shared.course, named)?,
-            (None, None) => match self.first_success(crew)? {
+            (Some(first), ..) => self.same_moment(first),
+            (None, Some((from, _)), _) => self.cut_from(from),
+            (None, None, Some(named)) => {
+                named_start(&self.shared.recording, &self.shared.course, named)?
+            }
+            (None, None, None) => match self.first_success(crew)? {
                 Some(first) => first,
                 None => return Ok(()),
             },
@@ -88,7 +92,8 @@ impl<'a> Search<'a> {
         }
         let made = self.shared.course.cuts[first as usize].event;
         self.shared.made.store(u64::from(made), Ordering::Relaxed);
-        let creation = self.question.start.is_none() && self.shared.refusal != Refusal::Skip;
+        let whole = self.question.start.is_none() && scope.is_none();
+        let creation = whole && self.shared.refusal != Refusal::Skip;
         start.store(
             if creation { 0 } else { u64::from(first) },
             Ordering::Relaxed,
@@ -105,7 +110,11 @@ impl<'a> Search<'a> {
 
     /// The cut of this round that is no earlier than one of the first.
     fn same_moment(&self, first: u32) -> u32 {
-        let event = self.found.rounds[0].course.cuts[first as usize].event;
+        self.cut_from(self.found.rounds[0].course.cuts[first as usize].event)
+    }
+
+    /// The first cut that is no earlier than an event, or the last.
+    fn cut_from(&self, event: u32) -> u32 {
         let cuts = &self.shared.course.cuts;
         (cuts.partition_point(|cut| cut.event < event)).min(cuts.len() - 1) as u32
     }
@@ -170,7 +179,11 @@ impl<'a> Search<'a> {
     /// The first passes over the cuts from `start` on, those over the cuts before, at which the pool is being made, and then the others.
     fn look(&mut self, crew: &mut Crew, start: u32, creation: bool) -> Result<(), PersistError> {
         let creation = creation && start > 0;
-        let made = (start, u32::MAX);
+        let end = match self.shared.recording.scope {
+            Some((_, end)) => self.cut_from(end) + 1,
+            None => u32::MAX,
+        };
+        let made = (start, end);
         self.found.passes = 0;
         self.found.creation_passes = if creation { 0 } else { FIRST };
         for number in 0..FIRST {

@@ -69,6 +69,20 @@ pub(crate) fn undisturbed(
                      libpmem PMEM_MMAP_HINT={address:x} in the environment of both the recording and the crash test){said}"
                 )));
             }
+            if bench
+                .shared
+                .recording
+                .pools
+                .iter()
+                .any(|pool| pool.elsewhere)
+            {
+                return Err(PersistError::new(format!(
+                    "--recover: it fails ({ended}) on what the recording's stores make of {}, which is not what the program left: it was also \
+                     written in a way that was not recorded (by a child that was left out or became another program, or through a \
+                     descriptor); have the program store to it where it maps it, and record all that does{said}",
+                    bench.shared.recording.called()
+                )));
+            }
             return Err(PersistError::new(format!(
                 "--recover: it fails on the pool as the program left it ({ended}), so that a failure after a cut would say \
                  nothing; correct the check, or name its statuses with --ok{said}"

@@ -92,6 +92,13 @@ impl Versions {
         self.changes[range].partition_point(|change| change.event <= event) as u32
     }
 
+    /// Events have other numbers from now on, by their old ones; of those that made contents here the order stays.
+    pub fn renumber(&mut self, numbers: &[u32]) {
+        for change in self.changes.iter_mut().skip(1) {
+            change.event = numbers[change.event as usize];
+        }
+    }
+
     /// A hash of a content, the same for the same bytes.
     pub fn hash(&self, version: u32) -> u64 {
         let [high, low] = self.changes[version as usize].hash;

@@ -4,6 +4,7 @@ use sardonyx::config::Machine;
 use sardonyx::crash::Readable;
 use sardonyx_persist::designs::{OnReads, below};
 use sardonyx_persist::explore;
+use sardonyx_persist::orders;
 use sardonyx_persist::question::Question;
 use sardonyx_persist::report::report;
 
@@ -29,6 +30,24 @@ pub fn crash_real(
     let tell = Progress::listener(progress);
     let answer = py.detach(|| explore::explore(&question, &tell).map(|e| report(&question, &e)));
     Ok(answer.map_err(bad)?.to_string())
+}
+
+/// Other orders of the recording's threads that are worth a try, at most so many, from a row on: their names.
+#[pyfunction]
+pub fn crash_orders(
+    py: Python<'_>,
+    question_json: &str,
+    from_row: u64,
+    most: usize,
+) -> PyResult<Vec<String>> {
+    let question: Question = read(question_json)?;
+    let answer = py.detach(|| {
+        let platform = Platform::named(&question.platform).unwrap_or(Platform::Adr);
+        let recording = question.opened(platform)?;
+        orders::orders(&recording, from_row, most, question.wants_acks())
+    });
+    let orders = answer.map_err(bad)?;
+    Ok(orders.iter().map(orders::Held::name).collect())
 }
 
 /// What a recording shows without running anything. Into `folder`, if there is one, come three short recordings: `all`, one without idle

@@ -61,16 +61,14 @@ pub fn hash_of(path: &Path) -> io::Result<String> {
     Ok(hash(&mut File::open(path)?)?.0)
 }
 
-/// What a file's entry in the provenance says of it before the program and after it: `ground` with `bytes` and `hash`, and
+/// What a file's entry in the provenance says of it before the program, where it was copied to, and after it: `ground` with `bytes` and `hash`, and
 /// `zeros` if it held nothing else; `after` the same. What is not zeros is moved beside the trace.
-pub fn keep(folder: &Path, trace: &Path, file: &mut Value) -> io::Result<()> {
-    let line = file["first_line"].as_u64().unwrap_or_default();
-    let copied = folder.join(format!("{line:x}"));
+pub fn keep(copied: &Path, trace: &Path, file: &mut Value) -> io::Result<()> {
     if copied.is_file() {
         let bytes = copied.metadata()?.len();
-        let (hash, zeros) = hash(&mut File::open(&copied)?)?;
+        let (hash, zeros) = hash(&mut File::open(copied)?)?;
         if !zeros {
-            std::fs::rename(&copied, path(trace, &hash))?;
+            std::fs::rename(copied, path(trace, &hash))?;
         }
         file["ground"] = json!({"bytes": bytes, "hash": hash, "zeros": zeros});
     }

@@ -82,6 +82,9 @@ pub fn provenance(request: &Request, index: usize) -> Provenance {
     if let Some(frames) = frames {
         more.insert("frames".into(), frames);
     }
+    if request.level == Level::Cpu && request.pc {
+        more.insert("calls".into(), true.into());
+    }
     more.insert("line_bytes".into(), 64.into());
     more.insert("recorder".into(), env!("CARGO_PKG_VERSION").into());
     if request.skip_instructions > 0 || request.window != Window::default() {

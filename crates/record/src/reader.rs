@@ -15,6 +15,8 @@ use crate::stream::{Finished, Stream};
 const CHUNK: usize = 1 << 20;
 /// How long to wait where there is nothing to read: a ring takes far longer to fill.
 pub const IDLE: Duration = Duration::from_millis(5);
+/// How long a process that was forked has to say so, once all others are gone.
+const BIRTH: Duration = Duration::from_secs(1);
 /// How long a program has to say what its caches hold once the trace is long enough.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
@@ -50,9 +52,10 @@ impl Reader {
     /// The trace cannot be written, or there is none of the first process.
     pub fn run(mut self) -> Result<Option<Finished>, RecordError> {
         let mut bytes = Vec::with_capacity(CHUNK);
+        let mut alone = None;
         loop {
             // Looked at before the ring is, so that nothing can come after the last look.
-            let ended = self.ended();
+            let ended = self.ended() && self.family_ended(&mut alone);
             let read = self.ring.read(&mut bytes, CHUNK);
             let before = self.stream.records();
             if let Err(e) = self.stream.take(&mut bytes) {
@@ -74,7 +77,7 @@ impl Reader {
                 break;
             }
             let lost = self.first && self.stream.lost().is_some();
-            if read == 0 && lost && (ended || self.program() != self.emulator) {
+            if read == 0 && lost && (self.ended() || self.program() != self.emulator) {
                 let path = self.stream.lost().unwrap_or_default();
                 return Err(RecordError::new(format!(
                     "the program became {path} by exec, which is no x86-64 program that can be read, and ran unrecorded; \
@@ -111,6 +114,30 @@ impl Reader {
         }
         let words = header.cached.each_ref().map(|w| w.load(Ordering::Relaxed));
         self.stream.cached(Cached::of(words));
+    }
+
+    /// Whether the processes that share the ring are all gone, and not only the first.
+    fn family_ended(&self, alone: &mut Option<Instant>) -> bool {
+        let (header, family) = (self.ring.header(), self.stream.family());
+        if !self.first || header.shared.load(Ordering::Acquire) == 0 {
+            return true;
+        }
+        if self.live.stop.load(Ordering::Relaxed) {
+            header.stop.store(1, Ordering::Relaxed);
+            return true;
+        }
+        // What became another program no longer runs what the first did.
+        let runs = |process| {
+            let program = std::fs::read_link(format!("/proc/{process}/exe")).ok();
+            program.is_some() && program == self.emulator
+        };
+        if family.children().any(runs) {
+            *alone = None;
+            return false;
+        }
+        // A child that was killed before it, or its parent, could tell of it is not waited for longer.
+        header.forks.load(Ordering::Acquire) <= family.forks()
+            || alone.get_or_insert_with(Instant::now).elapsed() > BIRTH
     }
 
     /// What the process runs: QEMU, until the program becomes another. None when it is dead.

@@ -52,7 +52,7 @@ pub struct Request {
     pub skip_instructions: u64,
     /// What is kept.
     pub window: Window,
-    /// Children too.
+    /// Children too: with `pc` in the same trace, in one order; else in traces of their own.
     pub follow_fork: bool,
     /// The first read of a line carries its bytes.
     pub read_data: bool,
@@ -60,6 +60,13 @@ pub struct Request {
     pub pc: bool,
     /// What the program writes to this descriptor is kept.
     pub acks: Option<i32>,
+}
+
+impl Request {
+    /// Children's stores to mapped files, flushes and fences go into the first process's trace.
+    pub fn in_one_order(&self) -> bool {
+        self.follow_fork && self.pc
+    }
 }
 
 /// The options of `sardonyx trace record`.

@@ -170,7 +170,8 @@ impl Session<'_> {
             caches: request.caches,
             level: request.level,
             read_data: request.read_data,
-            follow_fork: request.follow_fork,
+            follow_fork: request.follow_fork && !request.in_one_order(),
+            one_order: request.in_one_order(),
             numbers: match request.pages {
                 Pages::Virtual | Pages::Sequential => Numbers::InOrder,
                 Pages::Random { seed, frames } => Numbers::Random { seed, frames },
@@ -243,7 +244,7 @@ impl Session<'_> {
 
     /// Processes whose rings are new.
     fn newcomers(&self, seen: &mut BTreeSet<u32>) -> Vec<u32> {
-        if !self.request.follow_fork {
+        if !self.request.follow_fork || self.request.in_one_order() {
             return Vec::new();
         }
         let Ok(entries) = std::fs::read_dir(self.folder.path()) else {

@@ -1,13 +1,15 @@
 //! One process's events become one trace file.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use sardonyx_recorder::codec::{self, Cached, Decoder, Event, Undecodable};
-use sardonyx_recorder::maps::FILES;
+use sardonyx_recorder::maps::{FILE_LINES, FILES, ground_name};
 use sardonyx_trace::line::Virtual;
 use sardonyx_trace::{Op, Provenance, Record, TraceError, TraceWriter};
 use serde_json::{Value, json};
 
+use crate::family::Family;
 use crate::pages::{self, Mapper, PAGE_LINES, Pages};
 use crate::request::Window;
 use crate::{RecordError, grounds};
@@ -37,6 +39,8 @@ pub struct Stream {
     kept: u64,
     threads: Vec<Value>,
     files: Vec<Value>,
+    /// The device and inode of each file.
+    identities: Vec<(u64, u64)>,
     notes: Vec<String>,
     /// Places in the program, each with its caller's number plus 1.
     sites: Vec<Value>,
@@ -48,6 +52,10 @@ pub struct Stream {
     marks: Vec<Value>,
     /// Records that a system call's making sure is, each range the first and the one after the last.
     syncs: Vec<Value>,
+    /// Lines of files that were stored to since a system call last made sure of them.
+    unsynced: BTreeSet<u64>,
+    /// Processes whose events come here.
+    family: Family,
     /// Where the plugin copied files to.
     pub ground: Option<PathBuf>,
     ended: bool,
@@ -101,6 +109,7 @@ impl Stream {
             kept: 0,
             threads: Vec::new(),
             files: Vec::new(),
+            identities: Vec::new(),
             notes: Vec::new(),
             sites: Vec::new(),
             modules: Vec::new(),
@@ -108,6 +117,8 @@ impl Stream {
             acks: false,
             marks: Vec::new(),
             syncs: Vec::new(),
+            unsynced: BTreeSet::new(),
+            family: Family::default(),
             ground: None,
             ended: false,
             execs: Vec::new(),
@@ -129,6 +140,11 @@ impl Stream {
     /// The program that this one became by exec and that is not recorded, unless it did something after that.
     pub fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
+    }
+
+    /// Processes whose events come here.
+    pub fn family(&self) -> &Family {
+        &self.family
     }
 
     /// What the caches hold where the recording ends.
@@ -187,16 +203,22 @@ impl Stream {
                 self.pages.moved(line, lines, from);
             }
             Event::Moved { line, lines, from } => self.changed(line, lines, Some(from))?,
-            Event::File { line, bytes, path } => self.files.push(json!({
-                "path": String::from_utf8_lossy(&path), "first_line": line, "bytes": bytes, "mapped": [],
-            })),
+            Event::File {
+                line: _,
+                bytes,
+                identity,
+                path,
+            } => self.file(bytes, identity, &path),
             Event::Mapped {
                 line,
                 address,
                 bytes,
             } => {
                 // Once a place: a program may map a file over and over.
-                let file = (self.files.iter_mut()).rev().find(|f| f["first_line"].as_u64() <= Some(line));
+                let line = self.family.line(line);
+                let file = (self.files.iter_mut())
+                    .rev()
+                    .find(|f| f["first_line"].as_u64() <= Some(line));
                 if let Some(places) = file.and_then(|f| f["mapped"].as_array_mut()) {
                     let place = json!([line, address, bytes]);
                     if places.len() < PLACES && !places.contains(&place) {
@@ -214,19 +236,34 @@ impl Stream {
             Event::Thread {
                 thread,
                 instructions,
-            } => self
-                .threads
-                .push(json!({"thread": thread, "instructions": instructions})),
-            Event::Site { parent, pc, locked } => self.sites.push(json!([parent, pc, locked])),
+            } => {
+                let thread = self.family.thread(thread);
+                self.threads
+                    .push(json!({"thread": thread, "instructions": instructions}));
+            }
+            Event::Site { parent, pc, locked } => {
+                let parent = match parent.checked_sub(1) {
+                    None => 0,
+                    Some(parent) => self.family.site(parent) + 1,
+                };
+                self.family.new_site();
+                self.sites.push(json!([parent, pc, locked]));
+            }
             Event::Module {
                 start,
                 end,
                 offset,
                 path,
-            } => self.modules.push(json!({
-                "path": String::from_utf8_lossy(&path), "start": start, "end": end, "offset": offset,
-                "first_site": self.first_site,
-            })),
+            } => {
+                let module = json!({
+                    "path": String::from_utf8_lossy(&path), "start": start, "end": end, "offset": offset,
+                    "first_site": self.first_site,
+                });
+                // A child has its parent's.
+                if self.family.is_first() || !self.modules.contains(&module) {
+                    self.modules.push(module);
+                }
+            }
             // A character a byte, so that nothing is lost.
             Event::Printed(bytes) => self.printed.push(json!([
                 self.kept,
@@ -235,26 +272,105 @@ impl Stream {
             Event::Mark(text) => self
                 .marks
                 .push(json!([self.kept, String::from_utf8_lossy(&text)])),
-            Event::Synced(records) => {
-                self.syncs
-                    .push(json!([self.kept.saturating_sub(records), self.kept]));
-            }
+            Event::Synced {
+                thread,
+                site,
+                ranges,
+            } => self.synced(thread, site, &ranges)?,
+            Event::Turn(process) => self.family.turn(process),
+            Event::Child {
+                process,
+                parent,
+                sites,
+                files,
+            } => (self.family).child(process, parent, sites, files, self.kept),
+            Event::Forked(process) => self.family.forked(process),
             Event::Note(text) => self.notes.push(String::from_utf8_lossy(&text).into_owned()),
             Event::Became(path) => {
                 self.execs
                     .push(json!([self.kept, String::from_utf8_lossy(&path)]));
                 self.first_site = self.sites.len();
             }
-            Event::Lost(path) => self.lost = Some(String::from_utf8_lossy(&path).into_owned()),
-            Event::End => (self.ended, self.lost) = (true, None),
+            Event::Lost(path) => self.becomes(Some(String::from_utf8_lossy(&path).into_owned())),
+            Event::End => {
+                self.becomes(None);
+                self.ended |= self.family.is_first();
+            }
         }
         Ok(())
     }
 
+    /// The process became a program that is not recorded; or did something after that, so that it did not.
+    fn becomes(&mut self, path: Option<String>) {
+        match self.family.is_first() {
+            true => self.lost = path,
+            false => self.family.lost(path),
+        }
+    }
+
+    /// A process mapped a file that it had not mapped before; another may have.
+    fn file(&mut self, bytes: u64, identity: (u64, u64), path: &[u8]) {
+        let known = self.identities.iter().position(|&i| i == identity);
+        let number = known.unwrap_or(self.files.len());
+        self.family.new_file(number as u64);
+        if known.is_none() {
+            self.identities.push(identity);
+            self.files.push(json!({
+                "path": String::from_utf8_lossy(path), "first_line": FILES + number as u64 * FILE_LINES,
+                "bytes": bytes, "mapped": [],
+            }));
+        }
+    }
+
+    /// A system call made sure of what any process had stored to these lines: flushes and a fence of that thread.
+    fn synced(&mut self, thread: u16, site: u32, ranges: &[(u64, u64)]) -> Result<(), RecordError> {
+        let thread = self.family.thread(thread);
+        let site = site.checked_sub(1).map(|site| self.family.site(site));
+        let mut lines = BTreeSet::new();
+        for &(first, count) in ranges {
+            let first = self.family.line(first);
+            lines.extend(self.unsynced.range(first..first.saturating_add(count)));
+        }
+        if lines.is_empty() || self.seen <= self.window.skip {
+            return Ok(());
+        }
+        let from = self.kept;
+        for line in &lines {
+            self.unsynced.remove(line);
+            self.push_made(thread, Op::Clwb, *line, site)?;
+        }
+        self.push_made(thread, Op::Fence, 0, site)?;
+        self.syncs.push(json!([from, self.kept]));
+        Ok(())
+    }
+
+    fn push_made(
+        &mut self,
+        thread: u16,
+        op: Op,
+        line: u64,
+        site: Option<u32>,
+    ) -> Result<(), RecordError> {
+        self.kept += 1;
+        let line = match op {
+            Op::Fence => 0,
+            _ => self.pages.map(line).map_err(RecordError::new)?,
+        };
+        let record = Record {
+            gap: 0,
+            thread,
+            op,
+            line: Virtual(line),
+            data: None,
+        };
+        Ok(self.writer.push_at(&record, site)?)
+    }
+
     fn record(&mut self, record: codec::Record) -> Result<(), RecordError> {
         self.seen += 1;
-        self.lost = None;
+        self.becomes(None);
         self.instructions += record.gap;
+        let thread = self.family.thread(record.thread);
         let op = Op::from_code(record.op)
             .ok_or_else(|| RecordError::new(format!("the plugin sent operation {}", record.op)))?;
         if self.seen <= self.window.skip {
@@ -262,12 +378,18 @@ impl Stream {
         }
         let mut gap = record.gap;
         while gap > u64::from(u32::MAX) {
-            self.push(Record::carry(record.thread))?;
+            self.push(Record::carry(thread))?;
             gap -= u64::from(u32::MAX);
         }
         let line = match op {
             Op::Fence => 0,
-            _ => self.pages.map(record.line).map_err(RecordError::new)?,
+            _ => {
+                let line = self.family.line(record.line);
+                if line >= FILES && matches!(op, Op::Store | Op::NonTemporalWrite) {
+                    self.unsynced.insert(line);
+                }
+                self.pages.map(line).map_err(RecordError::new)?
+            }
         };
         if let Some(frames) = self.memory
             && (frames * PAGE_LINES..FILES).contains(&line)
@@ -276,13 +398,14 @@ impl Stream {
         }
         let kept = Record {
             gap: gap as u32,
-            thread: record.thread,
+            thread,
             op,
             line: Virtual(line),
             data: record.data,
         };
+        let site = record.site.map(|site| self.family.site(site));
         self.kept += 1;
-        Ok(self.writer.push_at(&kept, record.site)?)
+        Ok(self.writer.push_at(&kept, site)?)
     }
 
     fn changed(&mut self, line: u64, lines: u64, from: Option<u64>) -> Result<(), RecordError> {
@@ -314,10 +437,13 @@ impl Stream {
             let note = format!("the program became {path}, which ran unrecorded");
             self.notes.push(note);
         }
+        self.notes.extend(self.family.note());
+        let processes = self.family.told();
         let complete = self.ended && !self.is_full();
         if let Some(folder) = &self.ground {
-            for file in &mut self.files {
-                if let Err(e) = grounds::keep(folder, &self.path, file) {
+            for (file, identity) in self.files.iter_mut().zip(&self.identities) {
+                let copied = folder.join(ground_name(*identity));
+                if let Err(e) = grounds::keep(&copied, &self.path, file) {
                     self.notes
                         .push(format!("a mapped file could not be kept: {e}"));
                 }
@@ -341,6 +467,7 @@ impl Stream {
             ("acks", self.printed),
             ("marks", self.marks),
             ("syncs", self.syncs),
+            ("processes", processes),
             ("pages", self.placed),
         ] {
             // That nothing was printed is worth as much as what was.

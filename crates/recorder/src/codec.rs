@@ -112,6 +112,8 @@ pub enum Event {
         line: u64,
         /// The file's size in bytes.
         bytes: u64,
+        /// Its device and inode, by which another process's is known to be the same.
+        identity: (u64, u64),
         /// Its path.
         path: Vec<u8>,
     },
@@ -164,8 +166,30 @@ pub enum Event {
     Printed(Vec<u8>),
     /// A mark of `sardonyx.h`.
     Mark(Vec<u8>),
-    /// The records before this one, so many, are what a system call made sure of: flushes and a fence.
-    Synced(u64),
+    /// A system call made sure of what was stored to these lines of files.
+    Synced {
+        /// The thread that waited.
+        thread: u16,
+        /// The site of the call, plus 1; 0 where none is known.
+        site: u32,
+        /// The first line of each range, and how many.
+        ranges: Vec<(u64, u64)>,
+    },
+    /// What follows is of this process, and of a new encoder.
+    Turn(u32),
+    /// This process was forked. What follows is its, and of a new encoder.
+    Child {
+        /// The process.
+        process: u32,
+        /// The one that it was forked of.
+        parent: u32,
+        /// How many sites of that one it knows.
+        sites: u32,
+        /// And how many files.
+        files: u32,
+    },
+    /// The process that tells this forked that one.
+    Forked(u32),
     /// Something that people should know about the recording.
     Note(Vec<u8>),
     /// The program has become this one by exec. What follows is of a new encoder.
@@ -175,6 +199,16 @@ pub enum Event {
     Lost(Vec<u8>),
     /// The program ended in order, and all that was dirty has been sent.
     End,
+}
+
+impl Event {
+    /// What follows is of a new encoder.
+    fn begins_anew(&self) -> bool {
+        matches!(
+            self,
+            Event::Became(_) | Event::Turn(_) | Event::Child { .. }
+        )
+    }
 }
 
 const WITH_DATA: u8 = 0x10;
@@ -196,12 +230,17 @@ const LOST: u8 = 0xCC;
 const CACHED: u8 = 0xCD;
 const MAPPED: u8 = 0xCE;
 const SYNCED: u8 = 0xCF;
+const TURN: u8 = 0xD0;
+const CHILD: u8 = 0xD1;
+const FORKED: u8 = 0xD2;
 
 /// The longest encoding of a record.
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
 
 /// The longest path or note.
 pub const LONGEST_TEXT: usize = 4096;
+/// The most ranges of one system call.
+pub const MOST_RANGES: usize = 1024;
 
 fn put(out: &mut [u8], at: &mut usize, mut value: u64) {
     while value >= 0x80 {
@@ -262,7 +301,7 @@ impl Encoder {
 
     /// Any event, in bytes of its own.
     pub fn event(&mut self, event: &Event) -> Vec<u8> {
-        if let Event::Became(_) = event {
+        if event.begins_anew() {
             *self = Encoder::default();
         }
         let mut out = [0; LONGEST_RECORD];
@@ -282,9 +321,17 @@ impl Encoder {
             Event::Gone { line, lines } => numbers(GONE, &[*line, *lines]),
             Event::Cached(cached) => numbers(CACHED, &cached.words()),
             Event::Moved { line, lines, from } => numbers(MOVED, &[*line, *lines, *from]),
-            Event::File { line, bytes, path } => {
+            Event::File {
+                line,
+                bytes,
+                identity: (device, inode),
+                path,
+            } => {
                 let path = &path[..path.len().min(LONGEST_TEXT)];
-                [&numbers(FILE, &[*line, *bytes, path.len() as u64]), path].concat()
+                let length = path.len() as u64;
+                let first = numbers(FILE, &[*line, *bytes]);
+                let rest = numbers(0, &[*device, *inode, length]);
+                [&first, &rest[1..], path].concat()
             }
             Event::Mapped {
                 line,
@@ -324,7 +371,27 @@ impl Encoder {
                 let text = &text[..text.len().min(LONGEST_TEXT)];
                 [&numbers(tag, &[text.len() as u64]), text].concat()
             }
-            Event::Synced(records) => numbers(SYNCED, &[*records]),
+            Event::Synced {
+                thread,
+                site,
+                ranges,
+            } => {
+                let ranges = &ranges[..ranges.len().min(MOST_RANGES)];
+                let count = ranges.len() as u64;
+                let mut all = numbers(SYNCED, &[u64::from(*thread), u64::from(*site), count]);
+                for (first, lines) in ranges {
+                    all.extend(&numbers(0, &[*first, *lines])[1..]);
+                }
+                all
+            }
+            Event::Turn(process) => numbers(TURN, &[u64::from(*process)]),
+            Event::Forked(process) => numbers(FORKED, &[u64::from(*process)]),
+            Event::Child {
+                process,
+                parent,
+                sites,
+                files,
+            } => numbers(CHILD, &[*process, *parent, *sites, *files].map(u64::from)),
             Event::End => vec![END],
         }
     }
@@ -378,6 +445,10 @@ impl Bytes<'_> {
         u16::try_from(self.number()?).map_err(|_| Undecodable::Damaged)
     }
 
+    fn small(&mut self) -> Result<u32, Undecodable> {
+        u32::try_from(self.number()?).map_err(|_| Undecodable::Damaged)
+    }
+
     fn take(&mut self, length: usize) -> Result<&[u8], Undecodable> {
         let taken = self.bytes.get(self.at..self.at + length);
         self.at += length;
@@ -413,6 +484,7 @@ impl Decoder {
             FILE => Event::File {
                 line: from.number()?,
                 bytes: from.number()?,
+                identity: (from.number()?, from.number()?),
                 path: from.text()?,
             },
             MAPPED => Event::Mapped {
@@ -436,7 +508,7 @@ impl Decoder {
                 instructions: from.number()?,
             },
             SITE => Event::Site {
-                parent: u32::try_from(from.number()?).map_err(|_| Undecodable::Damaged)?,
+                parent: from.small()?,
                 pc: from.number()?,
                 locked: from.number()? != 0,
             },
@@ -451,7 +523,28 @@ impl Decoder {
             NOTE => Event::Note(from.text()?),
             BECAME => Event::Became(from.text()?),
             LOST => Event::Lost(from.text()?),
-            SYNCED => Event::Synced(from.number()?),
+            SYNCED => {
+                let (thread, site) = (from.thread()?, from.small()?);
+                let count = match from.number()? {
+                    count if count <= MOST_RANGES as u64 => count,
+                    _ => return Err(Undecodable::Damaged),
+                };
+                let mut range = || Ok((from.number()?, from.number()?));
+                let ranges = (0..count).map(|_| range());
+                Event::Synced {
+                    thread,
+                    site,
+                    ranges: ranges.collect::<Result<_, _>>()?,
+                }
+            }
+            TURN => Event::Turn(from.small()?),
+            FORKED => Event::Forked(from.small()?),
+            CHILD => Event::Child {
+                process: from.small()?,
+                parent: from.small()?,
+                sites: from.small()?,
+                files: from.small()?,
+            },
             END => Event::End,
             _ if tag & !(WITH_DATA | SAME_THREAD | WITH_SITE) <= op::FINAL => {
                 let gap = from.number()?;
@@ -462,7 +555,7 @@ impl Decoder {
                 let line = self.line.wrapping_add(unzigzag(from.number()?) as u64);
                 let site = match tag & WITH_SITE {
                     0 => None,
-                    _ => Some(u32::try_from(from.number()?).map_err(|_| Undecodable::Damaged)?),
+                    _ => Some(from.small()?),
                 };
                 let data = match tag & WITH_DATA {
                     0 => None,
@@ -481,7 +574,7 @@ impl Decoder {
             }
             _ => return Err(Undecodable::Damaged),
         };
-        if let Event::Became(_) = event {
+        if event.begins_anew() {
             *self = Decoder::default();
         }
         Ok((event, from.at))

@@ -7,8 +7,16 @@ pub const FILES: u64 = 1 << 57;
 const FILE_LINES_LOG2: u32 = 38;
 /// The same.
 pub const FILE_LINES: u64 = 1 << FILE_LINES_LOG2;
-/// Files that have room between [`FILES`] and 2^58.
-const MOST_FILES: usize = 1 << (57 - FILE_LINES_LOG2);
+/// Files that have room between [`FILES`] and 2^58, but for the last.
+const MOST_FILES: usize = (1 << (57 - FILE_LINES_LOG2)) - 1;
+/// A line that stands for what system calls share: with several threads and places, a call loads it when it begins and when it
+/// returns, so that it is known how the calls of threads were ordered.
+pub const SYSTEM: u64 = 2 * FILES - 1;
+
+/// Under which name a file is copied before it is mapped for writing, by its device and inode.
+pub fn ground_name((device, inode): (u64, u64)) -> String {
+    format!("{device:x}-{inode:x}")
+}
 
 /// One mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -60,6 +60,8 @@ pub struct Options {
     pub read_data: bool,
     /// Children are recorded too, in rings of their own.
     pub follow_fork: bool,
+    /// Or in this one's, in one order with it, as far as they store to mapped files.
+    pub one_order: bool,
     /// At level `memory`: where frames' numbers come from.
     pub numbers: Numbers,
     /// At level `memory`: how frames come back.
@@ -121,6 +123,7 @@ mod tests {
             level: Level::Cpu,
             read_data: true,
             follow_fork: true,
+            one_order: false,
             numbers: Numbers::Random {
                 seed: 3,
                 frames: 99,

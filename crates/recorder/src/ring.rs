@@ -1,7 +1,9 @@
 //! A ring of bytes in a file that both processes map: the plugin writes, the recorder reads.
 //!
 //! Neither needs a descriptor once it is mapped, so a program that closes all of its own loses nothing, and what was
-//! written outlives the writer, however it dies. One writer, one reader; the head and the tail only grow.
+//! written outlives the writer, however it dies. One reader, and one writer at a time: processes that share a ring take turns under
+//! its lock. The head and the tail only grow.
+use std::cell::UnsafeCell;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -39,6 +41,60 @@ pub struct Header {
     pub told: AtomicU32,
     /// The words of [`crate::codec::Cached`].
     pub cached: [AtomicU64; 5],
+    /// Several processes write, under the lock.
+    pub shared: AtomicU32,
+    /// The one of them that wrote last.
+    pub turn: AtomicU32,
+    /// Processes that were forked, or are about to be.
+    pub forks: AtomicU32,
+    /// What the writers take turns by.
+    pub lock: Lock,
+}
+
+/// A lock between processes. The kernel frees it when its holder dies, so that the others go on.
+pub struct Lock(UnsafeCell<libc::pthread_mutex_t>);
+
+// SAFETY: a mutex is made to be shared, this one between processes too.
+unsafe impl Sync for Lock {}
+
+impl Lock {
+    /// Makes it, in shared memory that nobody else looks at yet.
+    fn init(&self) -> io::Result<()> {
+        let done = |error: libc::c_int| match error {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        };
+        // SAFETY: zeros are room for attributes, which the first call fills.
+        unsafe {
+            let mut how: libc::pthread_mutexattr_t = std::mem::zeroed();
+            done(libc::pthread_mutexattr_init(&raw mut how))?;
+            done(libc::pthread_mutexattr_setpshared(
+                &raw mut how,
+                libc::PTHREAD_PROCESS_SHARED,
+            ))?;
+            done(libc::pthread_mutexattr_setrobust(
+                &raw mut how,
+                libc::PTHREAD_MUTEX_ROBUST,
+            ))?;
+            done(libc::pthread_mutex_init(self.0.get(), &raw const how))
+        }
+    }
+
+    /// Takes it.
+    pub fn take(&self) {
+        // SAFETY: it was made by `init`. What its dead holder left in the ring is whole: the head moves over whole events only.
+        unsafe {
+            if libc::pthread_mutex_lock(self.0.get()) == libc::EOWNERDEAD {
+                libc::pthread_mutex_consistent(self.0.get());
+            }
+        }
+    }
+
+    /// Gives it back, by the thread that took it.
+    pub fn give_back(&self) {
+        // SAFETY: the caller holds it.
+        unsafe { libc::pthread_mutex_unlock(self.0.get()) };
+    }
 }
 
 /// One side's view.
@@ -75,6 +131,7 @@ impl Ring {
         let ring = Ring::map(&file, length as usize, capacity)?;
         ring.header().capacity.store(capacity, Ordering::Relaxed);
         ring.header().reader.store(reader, Ordering::Relaxed);
+        ring.header().lock.init()?;
         ring.header().magic.store(MAGIC, Ordering::Release);
         Ok(ring)
     }
@@ -127,9 +184,14 @@ impl Ring {
     /// As its writer, where an earlier one has stopped.
     #[must_use]
     pub fn resumed(mut self) -> Ring {
+        self.catch_up();
+        self
+    }
+
+    /// Goes on where another writer has stopped.
+    pub fn catch_up(&mut self) {
         self.mine = self.header().head.load(Ordering::Acquire);
         self.other = self.header().tail.load(Ordering::Acquire);
-        self
     }
 
     /// The shared words.

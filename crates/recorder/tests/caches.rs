@@ -281,7 +281,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (any::<u64>(), any::<u64>(), any::<u64>())
             .prop_map(|(line, lines, from)| Event::Moved { line, lines, from }),
         1 => (any::<u64>(), any::<u64>(), prop::collection::vec(any::<u8>(), 0..99))
-            .prop_map(|(line, bytes, path)| Event::File { line, bytes, path }),
+            .prop_map(|(line, bytes, path)| Event::File { line, bytes, identity: (bytes, line), path }),
         1 => (any::<u64>(), any::<u64>(), any::<u64>())
             .prop_map(|(line, address, bytes)| Event::Mapped { line, address, bytes }),
         1 => (any::<u64>(), any::<u64>()).prop_map(|(page, frame)| Event::Frame { page, frame }),
@@ -290,6 +290,12 @@ fn event() -> impl Strategy<Value = Event> {
         1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(Event::Note),
         1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(Event::Became),
         1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(Event::Lost),
+        1 => (any::<u16>(), any::<u32>(), prop::collection::vec(any::<(u64, u64)>(), 0..9))
+            .prop_map(|(thread, site, ranges)| Event::Synced { thread, site, ranges }),
+        1 => any::<u32>().prop_map(Event::Turn),
+        1 => any::<u32>().prop_map(Event::Forked),
+        1 => (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>())
+            .prop_map(|(process, parent, sites, files)| Event::Child { process, parent, sites, files }),
         1 => Just(Event::End),
     ]
 }

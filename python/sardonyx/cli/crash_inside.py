@@ -92,7 +92,7 @@ def _one(
     words = [given(word, pools, folder / POOLS) for word in question.recover]
     trace = folder / "recovery.parquet"
     wanted = RecordRequest(
-        clearing=Record.clearing, cores=Record.cores, follow_fork=False,
+        clearing=Record.clearing, cores=Record.cores, follow_fork=True,
         kernel_instructions=Record.kernel_instructions, l1=Record.l1, l2=Record.l2, level="cpu",
         llc=Record.llc, memory=Record.memory, non_inclusive=False, output=str(trace), pc=True,
         plugin=str(PLUGIN), program=(*QUIET, *words), read_data=False, reuse=Record.reuse,

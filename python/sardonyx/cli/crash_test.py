@@ -35,6 +35,8 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.crash_inside import check_depth, given, inside, replays
 from sardonyx.cli.crash_lint import show_lint
+from sardonyx.cli.crash_threads import MOST as MOST_ORDERS
+from sardonyx.cli.crash_threads import add, check_orders, held, in_orders, show_orders
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import JsonTo, Machine
@@ -156,6 +158,20 @@ class CrashTest(Options):
             help="Cut the recovery too, N of them within each other, for the same budget again.",
         ),
     ] = 0
+    thread_orders: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=MOST_ORDERS,
+            metavar="N",
+            help="Cut N other orders of the threads too, as far as what happened before what "
+            "allows them, for the same budget again.",
+        ),
+    ] = 0
+    thread_order: Annotated[
+        str | None,
+        typer.Option(metavar="THREAD@ROW", help="Cut this order of the threads, of a report."),
+    ] = None
     assume_persisted: Annotated[
         list[str] | None,
         typer.Option(
@@ -219,6 +235,8 @@ class CrashTest(Options):
     "start",
     "creation",
     "recovery_depth",
+    "thread_orders",
+    "thread_order",
     "assume_persisted",
     "baseline",
     "write_baseline",
@@ -294,6 +312,12 @@ def crash_test(asked: CrashTest) -> Work:
             )
         if asked.platform == "auto":
             question = question.model_copy(update={"platform": "adr"})
+    check_orders(asked.thread_orders, asked.operations, designs)
+    if asked.thread_order is not None and (asked.thread_orders or asked.recovery_depth or designs):
+        raise _core.SardonyxError(
+            "--thread-order: is one order by itself; leave out --thread-orders, --recovery-depth "
+            "and --designs"
+        )
     if asked.operations is not None and (asked.recovery_depth or designs):
         raise _core.SardonyxError(
             "--operations: what a recovery that is cut, or below a design, prints is not held to "
@@ -330,6 +354,7 @@ def _shared(asked: CrashTest) -> dict[str, Any]:
         "budget": seconds_in("--budget", asked.budget),
         "keep": str(asked.keep) if asked.keep else None,
         "source": not asked.no_source,
+        "thread_order": asked.thread_order,
         **_oracle(asked),
     }
 
@@ -372,6 +397,8 @@ def _command(asked: CrashTest, platform: str) -> list[str]:
         parts += ["--ok", asked.ok]
     if asked.platform != "auto" or asked.designs is not None or platform != "adr":
         parts += ["--platform", platform]
+    if asked.thread_order is not None:
+        parts += ["--thread-order", asked.thread_order]
     return parts
 
 
@@ -399,10 +426,15 @@ def _search(
     json_to = asked.json_to
     found = _found(question)
     again = _command(asked, found["platform"])
+    if asked.thread_orders and found["start"] is not None:
+        question = question.model_copy(update={"platform": found["platform"]})
+        found["orders"] = in_orders(question, found, asked.thread_orders)
+        add(found, found["orders"])
     for cause in found["causes"]:
         assumed = [part for place in cause["assumed"] for part in ("--assume-persisted", place)]
-        cause["replay"] = shlex.join([*again, *assumed, "--replay", cause["image"]])
-        if asked.keep is not None:
+        order = ["--thread-order", cause["order"]] if "order" in cause else []
+        cause["replay"] = shlex.join([*again, *assumed, *order, "--replay", cause["image"]])
+        if asked.keep is not None and "order" not in cause:
             kept = asked.keep / f"{cause['kept']}-fails.pool"
             cause["gdb"] = gdb(asked, kept, [pool["name"] for pool in found["pools"]])
     if asked.recovery_depth and found["start"] is not None:
@@ -533,6 +565,8 @@ def _show(people: Console, found: dict[str, Any]) -> None:
     for line in found["notes"]:
         note(line)
     people.print(tried(found), soft_wrap=True)
+    if "orders" in found:
+        show_orders(people, found["orders"])
     if (oracle := found["oracle"]) is not None:
         people.print(
             f"{oracle['operations']:,} operations: {oracle['prefixes']:,} beginnings of them were "
@@ -553,6 +587,9 @@ def _show(people: Console, found: dict[str, Any]) -> None:
         return
     if not found["violations"]:
         people.print(Text(verdict(found), style="green"))
+        orders = found["threads"] > 1 and found["platform"] not in DISKS and "orders" not in found
+        if orders and found["processes"] == 1:
+            note("threads are cut in the order of the recording; --thread-orders 8 tries others")
         return
     count = found["violations"]
     people.print(
@@ -623,6 +660,7 @@ def _show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
         Text.assemble(
             (f"{number}. ", "bold"),
             "while the pool is made: " if cause["creation"] else "",
+            f"{held(cause['order'])}, " if "order" in cause else "",
             cause["summary"],
             f" ({cause['violations']} violations)",
         ),

@@ -122,11 +122,13 @@ class Record(Options):
         typer.Option(min=1, max=MOST, help="Instructions kept; then the program is ended."),
     ] = None
     follow_fork: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--follow-fork", help="Record forked children too, in NAME.1.parquet and so on."
+            "--follow-fork/--no-follow-fork",
+            help="Record forked children too, in NAME.1.parquet and so on; with --pc, and then by "
+            "default, in one order with the program, as far as they store to mapped files.",
         ),
-    ] = False
+    ] = None
     read_data: Annotated[
         bool, typer.Option("--read-data", help="The first read of a line has its contents.")
     ] = False
@@ -168,7 +170,7 @@ def record(asked: Record) -> Work:
     """Run a program and write down what it asks of memory, with the bytes.
 
     Any x86-64 Linux program, unmodified; needs Debian's qemu-user. What it becomes by exec is
-    recorded on, and what its children do and become only with --follow-fork. A program that a
+    recorded on, and what its children do only with --follow-fork or --pc. A program that a
     signal ended is status 128 and the signal's number; its trace is kept.
 
     [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
@@ -210,7 +212,7 @@ def record(asked: Record) -> Work:
             "limit": asked.limit,
             "skip_instructions": asked.skip_instructions,
             "limit_instructions": asked.limit_instructions,
-            "follow_fork": asked.follow_fork,
+            "follow_fork": asked.pc if asked.follow_fork is None else asked.follow_fork,
             "read_data": asked.read_data,
             "pc": asked.pc,
             "acks": acks,

@@ -275,6 +275,7 @@ pub extern "C" fn at_handler(vcpu: c_uint, _: *mut c_void) {
     with(|state| {
         let stack = read(state, vcpu, Register::RSP);
         state.touch(vcpu, stack, FRAME, true);
+        state.calls_system(vcpu); // another thread may have sent the signal
     });
 }
 

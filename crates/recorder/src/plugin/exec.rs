@@ -31,7 +31,9 @@ pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6]) {
     if refused || !state.out.on() {
         return;
     }
-    if let Some(command) = command(state, &path, words)
+    // What a child in its parent's ring becomes is not recorded.
+    if !state.out.child
+        && let Some(command) = command(state, &path, words)
         && let Some(environment) = list(state, environment)
     {
         state.capture_all();
@@ -122,10 +124,8 @@ pub struct Left {
     sites: u32,
     /// Files that were mapped, in order: their device and inode.
     files: Vec<(u64, u64)>,
-    /// Their first lines, of those that were copied.
-    grounds: Vec<u64>,
-    /// Lines of them that are not synchronized yet.
-    dirty: Vec<u64>,
+    /// Those of them that were copied.
+    grounds: Vec<(u64, u64)>,
     /// Its memory, which goes with it.
     memory: Vec<(u64, u64)>,
     /// Frames, its own among the free ones.
@@ -146,8 +146,7 @@ impl Left {
             skip: out.skip,
             sites: out.sites.as_ref().map_or(0, Sites::next),
             files: out.maps.files().to_vec(),
-            grounds: state.grounds.lines(),
-            dirty: out.dirty.iter().copied().collect(),
+            grounds: state.grounds.files(),
             memory: (guest::areas(&state.api).iter())
                 .map(|m| (m.start, m.end))
                 .collect(),
@@ -212,7 +211,6 @@ impl Left {
         (out.last, out.skip) = (self.last, self.skip);
         out.maps = Maps::of(self.files);
         out.frames.resume(self.stock);
-        out.dirty = self.dirty.into_iter().collect();
         out.sites = out.sites.take().map(|_| Sites::from(self.sites));
         out.tell(&Event::Became(self.path.into_bytes()));
         for (start, end) in self.memory {

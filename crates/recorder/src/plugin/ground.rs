@@ -6,36 +6,42 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::maps::ground_name;
+
 /// Bytes that are looked at together; where all are zero the copy has a hole.
 const BLOCK: usize = 64 << 10;
 
-/// Files that were copied before they were mapped for writing, by their first lines.
+/// Files that were copied before they were mapped for writing, by device and inode.
 #[derive(Default)]
 pub struct Grounds {
-    copied: HashSet<u64>,
+    copied: HashSet<(u64, u64)>,
 }
 
 impl Grounds {
     /// Those that a program before this one copied.
-    pub fn of(lines: Vec<u64>) -> Grounds {
+    pub fn of(files: Vec<(u64, u64)>) -> Grounds {
         Grounds {
-            copied: lines.into_iter().collect(),
+            copied: files.into_iter().collect(),
         }
     }
 
-    /// Their first lines.
-    pub fn lines(&self) -> Vec<u64> {
+    /// Which they are.
+    pub fn files(&self) -> Vec<(u64, u64)> {
         self.copied.iter().copied().collect()
     }
 
-    /// Copies the file behind the descriptor, once, if it may be written.
+    /// Copies the file behind the descriptor, once, if it may be written and no other process has.
     ///
     /// # Errors
     /// It cannot be read, or there is no room.
-    pub fn keep(&mut self, descriptor: i32, folder: &str, line: u64) -> io::Result<()> {
-        match written_through(descriptor) && self.copied.insert(line) {
-            true => copy(descriptor, folder, line),
-            false => Ok(()),
+    pub fn keep(&mut self, descriptor: i32, folder: &str, file: (u64, u64)) -> io::Result<()> {
+        if !written_through(descriptor) || !self.copied.insert(file) {
+            return Ok(());
+        }
+        let to = Path::new(folder).join(ground_name(file));
+        match to.exists() {
+            true => Ok(()),
+            false => copy(descriptor, &to),
         }
     }
 }
@@ -47,12 +53,12 @@ fn written_through(descriptor: i32) -> bool {
     flags >= 0 && flags & libc::O_ACCMODE == libc::O_RDWR
 }
 
-/// Copies the file behind the descriptor to `folder`, under its first line's number in hexadecimal.
-fn copy(descriptor: i32, folder: &str, line: u64) -> io::Result<()> {
+/// Copies the file behind the descriptor.
+fn copy(descriptor: i32, to: &Path) -> io::Result<()> {
     // Another open file, so that the program's position stays as it is.
     let from = File::open(format!("/proc/self/fd/{descriptor}"))?;
     let length = from.metadata()?.len();
-    let to = File::create(Path::new(folder).join(format!("{line:x}")))?;
+    let to = File::create(to)?;
     to.set_len(length)?;
     let mut block = vec![0; BLOCK];
     let mut at = 0;

@@ -49,6 +49,9 @@ pub extern "C" fn call(
     with(|state| {
         state.calls.enter(vcpu, arguments);
         before(state, vcpu, number, arguments);
+        if orders(number) {
+            state.calls_system(vcpu);
+        }
     });
 }
 
@@ -57,8 +60,17 @@ pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
         if let Some((arguments, vacated)) = state.calls.leave(vcpu) {
             // The kernel has no instruction of the program's; the calls that led to it are known.
             state.out.now = Some((vcpu, 0, false));
+            if number == SYS_futex {
+                state.looked_at_by_system(vcpu, arguments[0]);
+            }
+            if is_fork(number, arguments[0]) {
+                state.forked(result);
+            }
             after(state, vcpu, number, arguments, result, vacated);
             state.out.now = None;
+            if orders(number) {
+                state.calls_system(vcpu);
+            }
         }
     });
 }
@@ -84,8 +96,7 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
         }
         SYS_mprotect if a[2] & PROT_READ as u64 == 0 => state.hide(vcpu, a[0], end),
         SYS_clone if a[0] & CLONE_VM as u64 != 0 => {
-            // QEMU makes CLONE_VM with CLONE_VFORK a fork.
-            if a[0] & CLONE_VFORK as u64 == 0 {
+            if !is_fork(number, a[0]) {
                 state.more_threads();
             }
             if a[0] & CLONE_CHILD_CLEARTID as u64 != 0 {
@@ -101,6 +112,7 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
             }
         }
         SYS_mmap => direct::asked(a[3]),
+        SYS_exit => state.thread_ends(vcpu),
         SYS_execve => exec::before(state, a),
         SYS_write | SYS_pwrite64 | SYS_sendto => {
             state.touch(vcpu, a[1], a[2], false);
@@ -108,6 +120,29 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
         _ => {}
     }
     state.calls.vacates(vcpu, vacated);
+}
+
+/// Whether a thread may wait for another by such a call, or learn from it what another did.
+fn orders(number: i64) -> bool {
+    !matches!(
+        number,
+        SYS_sched_yield
+            | SYS_getpid
+            | SYS_gettid
+            | SYS_getcpu
+            | SYS_time
+            | SYS_gettimeofday
+            | SYS_clock_gettime
+            | SYS_nanosleep
+            | SYS_clock_nanosleep
+    )
+}
+
+/// Whether a call makes a process: QEMU makes CLONE_VM with CLONE_VFORK a fork.
+fn is_fork(number: i64, flags: u64) -> bool {
+    let vfork = flags & CLONE_VFORK as u64 != 0;
+    matches!(number, SYS_fork | SYS_vfork)
+        || number == SYS_clone && (vfork || flags & CLONE_VM as u64 == 0)
 }
 
 /// Whether pages lose what they hold. The kernel takes pages that were freed with MADV_FREE when it needs some, which is
@@ -294,10 +329,7 @@ fn fixed(number: i64, a: [u64; 6], got: u64, mut give: impl FnMut(usize, u64)) {
 }
 
 /// The first line of the mapped file behind a descriptor.
-fn file_of(state: &mut State, descriptor: i32) -> Option<u64> {
-    if state.out.dirty.is_empty() {
-        return None;
-    }
+fn file_of(state: &State, descriptor: i32) -> Option<u64> {
     // SAFETY: zeros are a valid `stat`, and the call fills it or fails.
     let stat = unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
@@ -458,11 +490,13 @@ fn moved(
         let kept = old_length.min(new_length) / 64;
         state.gone(new, new + new_length);
         let (line, from) = (new / 64, old / 64);
-        state.out.tell(&Event::Moved {
-            line,
-            lines: kept,
-            from,
-        });
+        if !state.out.child {
+            state.out.tell(&Event::Moved {
+                line,
+                lines: kept,
+                from,
+            });
+        }
         state.gone(old, old + old_length);
     } else if new_length < old_length {
         state.gone(old + new_length, old + old_length);
@@ -483,16 +517,18 @@ fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset:
     let Some((line, new)) = state.out.maps.file(stat.st_dev, stat.st_ino) else {
         return;
     };
+    let identity = (stat.st_dev, stat.st_ino);
     if new {
         let path = std::fs::read_link(format!("/proc/self/fd/{descriptor}")).unwrap_or_default();
         state.out.tell(&Event::File {
             line,
             bytes: stat.st_size as u64,
+            identity,
             path: path.as_os_str().as_bytes().to_vec(),
         });
     }
     if let Some(folder) = &state.options.ground
-        && let Err(e) = state.grounds.keep(descriptor, folder, line)
+        && let Err(e) = state.grounds.keep(descriptor, folder, identity)
     {
         let note = format!("a mapped file could not be copied before it was written: {e}");
         state.out.tell(&Event::Note(note.into_bytes()));

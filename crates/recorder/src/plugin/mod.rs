@@ -76,6 +76,8 @@ fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
 
 extern "C" fn before_fork() {
     lock();
+    // SAFETY: the lock is held.
+    unsafe { state() }.forks();
 }
 
 extern "C" fn after_fork_in_parent() {
@@ -153,6 +155,11 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     };
     let ring = Ring::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let header = ring.header();
+    if header.shared.load(Ordering::Acquire) != 0 {
+        // The program before this one in this process had forked. Nobody unmaps a ring that is shared.
+        // SAFETY: see `Out::close`.
+        threads::share(unsafe { &*(&raw const header.lock) });
+    }
     header.writer.store(std::process::id(), Ordering::Relaxed);
     header.begun.store(1, Ordering::Release);
     let ring = ring.resumed();
@@ -164,6 +171,9 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     state.checked = std::env::var_os(checked::VARIABLE).map(|_| Checked::new(chained));
     if let Some(left) = left {
         left.resume(&mut state);
+    }
+    if threads::shared() {
+        threads::unlock();
     }
     // SAFETY: no callback is registered yet, so nobody else looks.
     unsafe { (*STATE.0.get()).write(state) };

@@ -1,6 +1,6 @@
 //! What leaves the plugin: records with their gaps and bytes, into the ring.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::api::{Api, PAGE_READ};
 use super::counters;
 use super::sites::Sites;
-use super::threads::threaded;
+use super::threads::{self, threaded};
 use crate::caches::Memory;
 use rustc_hash::FxHashMap;
 
@@ -61,8 +61,10 @@ pub struct Out {
     /// The program's places, if they are wanted.
     pub sites: Option<Sites>,
     level: Level,
-    /// At level `cpu`: lines of files that were stored to since they were last synchronized by a system call.
-    pub dirty: BTreeSet<u64>,
+    /// A child that writes to its parent's ring: of its memory only mapped files count.
+    pub child: bool,
+    /// This process's number, by which its turns in a ring of several are told.
+    process: u32,
     /// The instruction that runs: its thread, its address, whether it is locked.
     pub now: Option<(u32, u64, bool)>,
 }
@@ -90,7 +92,8 @@ impl Out {
             owed: Vec::new(),
             sites: options.sites.then(Sites::default),
             level: options.level,
-            dirty: BTreeSet::new(),
+            child: false,
+            process: std::process::id(),
             now: None,
         }
     }
@@ -107,6 +110,75 @@ impl Out {
         (self.last, self.skip, self.unreadable) = (0, 0, 0);
         self.sites = self.sites.as_ref().map(|_| Sites::default());
         self.forget(0, u64::MAX);
+    }
+
+    /// The program is about to fork, and its child will write to the same ring. Says whether there is one.
+    pub fn share(&mut self) -> bool {
+        let Some(ring) = &self.ring else { return false };
+        if !threads::shared() {
+            // SAFETY: a ring that is shared is never unmapped, see `close`.
+            threads::share(unsafe { &*(&raw const ring.header().lock) });
+            ring.header().turn.store(self.process, Ordering::Relaxed);
+            ring.header().shared.store(1, Ordering::Release);
+            self.tell(&Event::Turn(self.process));
+        }
+        true
+    }
+
+    /// A child's, in the ring of its parent: it knows its files, and where the program is.
+    pub fn restart_shared(&mut self) {
+        let parent = std::mem::replace(&mut self.process, std::process::id());
+        self.child = true;
+        self.captured.clear();
+        self.to_come.clear();
+        self.owed.clear();
+        (self.last, self.skip, self.unreadable, self.full) = (0, 0, 0, false);
+        let Some(ring) = &mut self.ring else { return };
+        ring.catch_up();
+        ring.header().turn.store(self.process, Ordering::Relaxed);
+        self.tell(&Event::Child {
+            process: self.process,
+            parent,
+            sites: self.sites.as_ref().map_or(0, Sites::next),
+            files: self.maps.files().len() as u32,
+        });
+    }
+
+    /// How many processes there are, or soon may be, is another by so many.
+    pub fn forks(&self, more: bool) {
+        if let Some(ring) = &self.ring {
+            match more {
+                true => ring.header().forks.fetch_add(1, Ordering::AcqRel),
+                false => ring.header().forks.fetch_sub(1, Ordering::AcqRel),
+            };
+        }
+    }
+
+    /// Goes on in a ring of several processes where another of them stopped.
+    #[inline]
+    fn take_turn(&mut self) {
+        if threads::shared() {
+            self.take_turn_of_several();
+        }
+    }
+
+    fn take_turn_of_several(&mut self) {
+        let Some(ring) = &mut self.ring else { return };
+        ring.catch_up();
+        let turn = &ring.header().turn;
+        if turn.load(Ordering::Relaxed) != self.process {
+            turn.store(self.process, Ordering::Relaxed);
+            let bytes = self.encoder.event(&Event::Turn(self.process));
+            self.send(&bytes);
+        }
+    }
+
+    /// Nobody listens any more. What others hold the lock of stays mapped.
+    fn close(&mut self) {
+        let ring = self.ring.take();
+        if threads::shared() {
+            std::mem::forget(ring);
+        }
     }
 
     /// Whether anybody listens.
@@ -126,7 +198,7 @@ impl Out {
                 return;
             }
             if gone {
-                self.ring = None;
+                self.close();
                 return;
             }
             std::thread::sleep(WAIT);
@@ -135,17 +207,19 @@ impl Out {
 
     /// Tells the reader that wants no more what the caches hold, and ends.
     pub fn leave(&mut self, cached: Cached) {
-        let Some(ring) = self.ring.take() else { return };
+        let Some(ring) = &self.ring else { return };
         let header = ring.header();
         for (word, value) in header.cached.iter().zip(cached.words()) {
             word.store(value, Ordering::Relaxed);
         }
         header.told.store(1, Ordering::Release);
+        self.close();
     }
 
     /// Something that is no record.
     pub fn tell(&mut self, event: &Event) {
         if self.on() {
+            self.take_turn();
             let bytes = self.encoder.event(event);
             self.send(&bytes);
         }
@@ -170,9 +244,6 @@ impl Out {
     /// A record. Of mapped files and fences it has the site, if sites are wanted.
     #[inline]
     pub fn record(&mut self, op: u8, line: u64, data: Option<[u8; 64]>) {
-        if op == op::STORE && line >= FILES {
-            self.dirty.insert(line);
-        }
         let site = match self.now {
             Some(_) if op == op::FENCE || line >= FILES && op != op::LOAD => self.site(),
             _ => None,
@@ -183,13 +254,16 @@ impl Out {
     /// A record of a site.
     #[inline]
     pub fn record_at(&mut self, op: u8, line: u64, data: Option<[u8; 64]>, site: Option<u32>) {
+        self.take_turn();
         let Some(ring) = &self.ring else { return };
         let now = counters::all();
         if now < self.skip {
             return;
         }
         let header = ring.header();
-        header.instructions.store(now, Ordering::Relaxed);
+        if !self.child {
+            header.instructions.store(now, Ordering::Relaxed);
+        }
         if header.stop.load(Ordering::Relaxed) != 0 {
             self.full = true;
             return;
@@ -237,9 +311,6 @@ impl Out {
         match held.or_else(|| self.bytes(line)) {
             Some(data) => {
                 self.now_known(line);
-                if line >= FILES {
-                    self.dirty.insert(line);
-                }
                 self.record_at(op::NON_TEMPORAL, line, Some(data), site);
             }
             None => self.unreadable += 1,

@@ -17,7 +17,7 @@ use crate::caches::{Caches, First, NAMELESS, Unfetched};
 use crate::codec::{Cached, Event, op};
 use crate::frames::Numbers;
 use crate::frames::{Contents, PAGE_BYTES, PAGE_LINES, Place, Regions, ZERO};
-use crate::maps::FILES;
+use crate::maps::{FILES, SYSTEM};
 use crate::options::{Clearing, Level, Options};
 use crate::ring::Ring;
 
@@ -187,6 +187,35 @@ impl State {
         self.late.insert(address);
     }
 
+    /// Whether it is to be known what the order of threads depends on.
+    fn orders_threads(&self) -> bool {
+        self.level == Level::Cpu && self.out.sites.is_some() && threads::threaded()
+    }
+
+    /// The thread begins a system call, or returns from it.
+    pub fn calls_system(&mut self, vcpu: u32) {
+        if self.orders_threads() && !self.out.child {
+            self.begin(vcpu);
+            self.out.record(op::LOAD, SYSTEM, None);
+        }
+    }
+
+    /// A call looked at the word there, on which what it did depends.
+    pub fn looked_at_by_system(&mut self, vcpu: u32, address: u64) {
+        if self.orders_threads() {
+            self.touch(vcpu, address, 4, false);
+        }
+    }
+
+    /// The thread ends, and the kernel is about to clear its number, by which others see that it has. Which number is its is not known.
+    pub fn thread_ends(&mut self, vcpu: u32) {
+        if self.orders_threads() {
+            for address in self.cleared.clone() {
+                self.touch(vcpu, address, 4, true);
+            }
+        }
+    }
+
     /// What the kernel mapped at `start..end` holds.
     pub fn mapped(&mut self, start: u64, end: u64, contents: Contents) {
         self.regions.set(start, end, contents);
@@ -216,15 +245,38 @@ impl State {
         self.late.clear();
         (self.cleared_pages, self.copied_pages) = (0, 0);
         self.left_out = 0;
+        if threads::shared() {
+            self.cleared.clear();
+            threads::take_between();
+            self.out.restart_shared();
+            return;
+        }
         let follow = self.options.follow_fork && self.out.on();
         let process = std::process::id();
         let ring = follow.then(|| self.child_ring(process)).flatten();
         self.out.restart(ring);
     }
 
+    /// The program is about to fork.
+    pub fn forks(&mut self) {
+        if self.options.one_order && self.out.share() {
+            self.out.forks(true);
+        }
+    }
+
+    /// It has forked a process, or could not.
+    pub fn forked(&mut self, result: i64) {
+        match u32::try_from(result) {
+            _ if !threads::shared() => {}
+            Ok(process @ 1..) => self.out.tell(&Event::Forked(process)),
+            Ok(_) => {}
+            Err(_) => self.out.forks(false),
+        }
+    }
+
     /// The program has started a process of its own.
     pub fn count_child(&mut self) {
-        if !self.options.follow_fork {
+        if !self.options.follow_fork && !self.options.one_order {
             self.left_out += 1;
         }
     }
@@ -604,6 +656,9 @@ impl State {
 
     fn line(&mut self, vcpu: u32, line: u64, name: u64, store: bool) {
         if self.level == Level::Cpu {
+            if self.out.child && line < FILES {
+                return; // its own memory, at the addresses of its parent's
+            }
             if !store {
                 return self.out.read(op::LOAD, line);
             }
@@ -696,24 +751,23 @@ impl State {
         }
     }
 
-    /// A system call has made lines persistent, each range a first line and how many: flushed, and waited for.
+    /// A system call has made what was stored to lines persistent, each range a first line and how many: flushed, and waited for.
     pub fn synced(&mut self, vcpu: u32, ranges: impl IntoIterator<Item = (u64, u64)>) {
         if self.level != Level::Cpu {
             return;
         }
-        self.out.thread = counters::number(vcpu);
-        // Before what is sure is known, so that nothing comes between these records.
         let thread = counters::number(vcpu);
+        self.out.thread = thread;
+        // Before the recorder, which knows all processes' stores, finds out which lines are sure.
         self.empty_buffers(|buffer| buffer.thread == thread);
-        let dirty = |(first, lines): (u64, u64)| self.out.dirty.range(first..first + lines);
-        let synced: BTreeSet<u64> = ranges.into_iter().flat_map(dirty).copied().collect();
-        for line in &synced {
-            self.out.dirty.remove(line);
-            self.out.record(op::CLWB, *line, None);
-        }
-        if !synced.is_empty() {
-            self.fence(vcpu);
-            self.out.tell(&Event::Synced(synced.len() as u64 + 1));
+        let ranges: Vec<(u64, u64)> = ranges.into_iter().collect();
+        if !ranges.is_empty() {
+            let site = self.out.site().map_or(0, |site| site + 1);
+            self.out.tell(&Event::Synced {
+                thread,
+                site,
+                ranges,
+            });
         }
     }
 
@@ -819,7 +873,9 @@ impl State {
         let (line, lines) = (start / 64, end.saturating_sub(start) / 64);
         self.out.maps.remove(start, end);
         self.out.forget(line, lines);
-        self.out.tell(&Event::Gone { line, lines });
+        if !self.out.child {
+            self.out.tell(&Event::Gone { line, lines });
+        }
     }
 
     /// Sends what goes past the caches, and takes in what nobody told yet.
@@ -857,6 +913,9 @@ impl State {
             self.out.tell(&Event::Cached(cached));
         }
         for (thread, instructions) in counters::each().enumerate() {
+            if self.out.child && instructions == 0 {
+                continue; // its parent's
+            }
             self.out.tell(&Event::Thread {
                 thread: thread as u16,
                 instructions,
@@ -876,8 +935,12 @@ impl State {
             self.out.tell(&Event::Note(note.into_bytes()));
         }
         if self.left_out > 0 {
+            let remedy = match self.level {
+                Level::Memory => "--follow-fork records each in a file of its own",
+                Level::Cpu => "--pc --follow-fork records them in one order with it",
+            };
             let note = format!(
-                "{} child processes are not in this trace; --follow-fork records each in a file of its own",
+                "{} child processes are not in this trace; {remedy}",
                 self.left_out
             );
             self.out.tell(&Event::Note(note.into_bytes()));

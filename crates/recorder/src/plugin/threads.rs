@@ -1,9 +1,15 @@
-//! Whether the program has more than one thread, and the lock that its threads then take.
+//! Whether the program has more than one thread, and the lock that its threads then take; and, where it forked and its processes are
+//! recorded in one order, the lock between these.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use crate::ring::Lock;
 
 static SEVERAL: AtomicBool = AtomicBool::new(false);
 static LOCK: AtomicBool = AtomicBool::new(false);
+/// The ring's, once several processes write to it.
+static BETWEEN: AtomicPtr<Lock> = AtomicPtr::new(null_mut());
 
 /// Whether the program has, or had, more than one thread.
 #[inline(always)]
@@ -28,9 +34,39 @@ pub fn lock() {
             std::hint::spin_loop();
         }
     }
+    if let Some(between) = between() {
+        between.take();
+    }
 }
 
 /// Gives it back; in a child its parent's.
 pub fn unlock() {
+    if let Some(between) = between() {
+        between.give_back();
+    }
     LOCK.store(false, Ordering::Release);
+}
+
+/// The lock between processes, if there are several.
+fn between() -> Option<&'static Lock> {
+    // SAFETY: `share` was given one that is never unmapped.
+    unsafe { BETWEEN.load(Ordering::Relaxed).as_ref() }
+}
+
+/// Whether several processes write to the ring.
+pub fn shared() -> bool {
+    between().is_some()
+}
+
+/// From now on the ring is written by several processes. The caller holds the threads' lock; now it holds this one too.
+pub fn share(lock: &'static Lock) {
+    lock.take();
+    BETWEEN.store(std::ptr::from_ref(lock).cast_mut(), Ordering::Relaxed);
+}
+
+/// In a child, which has its parent's lock of threads and not the one between processes: takes that.
+pub fn take_between() {
+    if let Some(between) = between() {
+        between.take();
+    }
 }

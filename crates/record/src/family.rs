@@ -1,0 +1,268 @@
+//! The processes of a program that forked, whose events come in one order: under which numbers their threads, sites and files go in
+//! the trace. A child knows what its parent knew when it was forked, and counts on from there on its own.
+
+use rustc_hash::FxHashMap;
+use sardonyx_recorder::maps::{FILE_LINES, FILES};
+use serde_json::{Value, json};
+
+/// What a process calls things, and what the trace calls them.
+#[derive(Clone, Debug, Default)]
+struct Member {
+    /// Its place in the order of the processes.
+    number: usize,
+    threads: FxHashMap<u16, u16>,
+    /// The trace's number of each site.
+    sites: Vec<u32>,
+    /// The trace's number of each file.
+    files: Vec<u64>,
+    /// The program that it became and that is not recorded, unless it did something after that.
+    lost: Option<String>,
+}
+
+/// All processes.
+#[derive(Debug, Default)]
+pub struct Family {
+    /// By process, once there are several.
+    members: FxHashMap<u32, Member>,
+    current: u32,
+    /// The first process, once there are several.
+    first: Option<u32>,
+    /// Threads, sites and files of the first process, and of all.
+    threads: u16,
+    sites: u32,
+    files: u64,
+    /// What the provenance says of each process.
+    told: Vec<Value>,
+}
+
+impl Family {
+    /// Whether what comes is the first process's.
+    pub fn is_first(&self) -> bool {
+        self.first.is_none_or(|first| first == self.current)
+    }
+
+    /// What comes is this process's.
+    pub fn turn(&mut self, process: u32) {
+        if self.first.is_none() {
+            // All until now was the first process's.
+            self.first = Some(process);
+            let first = Member {
+                threads: (0..self.threads).map(|thread| (thread, thread)).collect(),
+                sites: (0..self.sites).collect(),
+                files: (0..self.files).collect(),
+                ..Member::default()
+            };
+            self.members.insert(process, first);
+            self.told.push(json!({}));
+        }
+        self.current = process;
+    }
+
+    /// A process is there, after so many records: it knows so many sites and files of its parent.
+    pub fn child(&mut self, process: u32, parent: u32, sites: u32, files: u32, row: u64) {
+        let known = self.members.get(&parent).cloned().unwrap_or_default();
+        let member = Member {
+            number: self.told.len(),
+            threads: FxHashMap::default(),
+            sites: known.sites[..known.sites.len().min(sites as usize)].to_vec(),
+            files: known.files[..known.files.len().min(files as usize)].to_vec(),
+            lost: None,
+        };
+        self.told
+            .push(json!({"row": row, "parent": known.number, "threads": []}));
+        self.members.insert(process, member);
+        self.current = process;
+    }
+
+    /// Another process forked this one, which may not have said anything yet.
+    pub fn forked(&mut self, process: u32) {
+        self.members.entry(process).or_insert_with(|| Member {
+            number: usize::MAX,
+            ..Member::default()
+        });
+    }
+
+    fn member(&mut self) -> Option<&mut Member> {
+        self.first?;
+        self.members.get_mut(&self.current)
+    }
+
+    /// The trace's number of a thread.
+    #[inline]
+    pub fn thread(&mut self, thread: u16) -> u16 {
+        if self.first.is_none() {
+            self.threads = self.threads.max(thread + 1);
+            return thread;
+        }
+        self.thread_of_several(thread)
+    }
+
+    fn thread_of_several(&mut self, thread: u16) -> u16 {
+        let next = self.threads;
+        let Some(member) = self.member() else {
+            return thread;
+        };
+        let number = *member.threads.entry(thread).or_insert(next);
+        let process = member.number;
+        if number == next {
+            self.threads = next.saturating_add(1);
+            let told = self.told.get_mut(process);
+            let threads = told.and_then(|told| told.get_mut("threads")?.as_array_mut());
+            if let Some(threads) = threads {
+                threads.push(number.into());
+            }
+        }
+        number
+    }
+
+    /// The trace's number of a site.
+    #[inline]
+    pub fn site(&mut self, site: u32) -> u32 {
+        let known = self.member().map(|member| &member.sites);
+        known.map_or(site, |sites| {
+            sites.get(site as usize).copied().unwrap_or(site)
+        })
+    }
+
+    /// A new site.
+    pub fn new_site(&mut self) {
+        let number = self.sites;
+        self.sites += 1;
+        if let Some(member) = self.member() {
+            member.sites.push(number);
+        }
+    }
+
+    /// A new file of the process, which is this one of the trace's.
+    pub fn new_file(&mut self, number: u64) {
+        self.files = self.files.max(number + 1);
+        if let Some(member) = self.member() {
+            member.files.push(number);
+        }
+    }
+
+    /// The trace's line of a line of the process's.
+    #[inline]
+    pub fn line(&mut self, line: u64) -> u64 {
+        if line < FILES || self.first.is_none() {
+            return line;
+        }
+        let (number, within) = ((line - FILES) / FILE_LINES, (line - FILES) % FILE_LINES);
+        let known = self.member().and_then(|m| m.files.get(number as usize));
+        FILES + known.copied().unwrap_or(number) * FILE_LINES + within
+    }
+
+    /// The process became a program that is not recorded; or did something after that, so that it did not.
+    pub fn lost(&mut self, path: Option<String>) {
+        if let Some(member) = self.member() {
+            member.lost = path;
+        }
+    }
+
+    /// Processes other than the first, of those that are not known to have become other programs.
+    pub fn children(&self) -> impl Iterator<Item = u32> + '_ {
+        let others = (self.members.iter()).filter(|(process, _)| Some(**process) != self.first);
+        let here = others.filter(|(_, member)| member.lost.is_none());
+        here.map(|(process, _)| *process)
+    }
+
+    /// How many processes were forked, as far as it is known.
+    pub fn forks(&self) -> u32 {
+        (self.members.len() as u32).saturating_sub(1)
+    }
+
+    /// What the provenance says of the processes; nothing of one that was alone.
+    pub fn told(&mut self) -> Vec<Value> {
+        for member in self.members.values() {
+            if let (Some(path), Some(told)) = (&member.lost, self.told.get_mut(member.number)) {
+                told["became"] = path.as_str().into();
+            }
+        }
+        match self.told.len() {
+            0 | 1 => Vec::new(),
+            _ => std::mem::take(&mut self.told),
+        }
+    }
+
+    /// What there is to say of children that became other programs.
+    pub fn note(&self) -> Option<String> {
+        let first = self.first?;
+        let others = self.members.iter().filter(|(p, _)| **p != first);
+        let mut became: Vec<&str> = others.filter_map(|(_, m)| m.lost.as_deref()).collect();
+        let count = became.len();
+        became.sort_unstable();
+        became.dedup();
+        let more = if became.len() > 3 { ", .." } else { "" };
+        became.truncate(3);
+        (count > 0).then(|| {
+            format!(
+                "{count} child process{} became another program ({}{more}), which ran unrecorded",
+                if count == 1 { "" } else { "es each" },
+                became.join(", ")
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A family of a process 10 with two threads, three sites and a file.
+    fn family() -> Family {
+        let mut family = Family::default();
+        (0..2).for_each(|thread| assert_eq!(family.thread(thread), thread));
+        (0..3).for_each(|_| family.new_site());
+        family.new_file(0);
+        family.turn(10);
+        family
+    }
+
+    #[test]
+    fn a_child_knows_what_its_parent_knew_and_counts_on_by_itself() {
+        let mut family = family();
+        family.child(11, 10, 3, 1, 5);
+        assert_eq!(family.thread(1), 2);
+        assert_eq!((family.site(2), family.line(FILES + 7)), (2, FILES + 7));
+        family.new_site(); // the trace's 3
+        family.new_file(1);
+        family.turn(10);
+        assert_eq!((family.thread(1), family.thread(2)), (1, 3));
+        family.new_site(); // the trace's 4
+        family.new_file(2);
+        assert_eq!(family.site(3), 4);
+        assert_eq!(family.line(FILES + FILE_LINES), FILES + 2 * FILE_LINES);
+        // A grandchild of the time before the child's own.
+        family.child(12, 11, 3, 1, 9);
+        family.new_site();
+        assert_eq!((family.site(3), family.thread(1)), (5, 4));
+        family.turn(11);
+        assert_eq!((family.site(3), family.thread(1)), (3, 2));
+        assert_eq!(family.line(FILES + FILE_LINES), FILES + FILE_LINES);
+        let told = family.told();
+        assert_eq!(told[1], json!({"row": 5, "parent": 0, "threads": [2]}));
+        assert_eq!(told[2], json!({"row": 9, "parent": 1, "threads": [4]}));
+    }
+
+    #[test]
+    fn a_number_of_a_process_that_is_gone_may_be_anothers() {
+        let mut family = family();
+        family.child(11, 10, 3, 1, 0);
+        assert_eq!(family.thread(0), 2);
+        family.lost(Some("/bin/ls".to_owned()));
+        assert_eq!(family.children().count(), 0);
+        family.child(11, 10, 3, 1, 0);
+        assert_eq!(family.thread(0), 3);
+        assert_eq!(family.children().collect::<Vec<_>>(), [11]);
+    }
+
+    #[test]
+    fn one_process_is_as_it_says() {
+        let mut family = Family::default();
+        family.new_site();
+        family.new_file(0);
+        assert_eq!((family.thread(7), family.site(9)), (7, 9));
+        assert_eq!(family.line(FILES + FILE_LINES), FILES + FILE_LINES);
+        assert!(family.told().is_empty() && family.is_first());
+    }
+}
