@@ -41,7 +41,9 @@ STRUCTURES = ("exthash", "leaves", "levels", "buckets", "radix", "deltas", "slab
 POOLS = {"index": (".objects",), "split": (".log",), "logkv": (".check",)}
 #: Without a check: their operations are in a file, and what they print is compared.
 UNCHECKED = ("kv",)
-SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in ALONE + WIDER + STRUCTURES + (*POOLS,) + UNCHECKED}
+SOURCES = {"maps": MAPS} | {
+    name: f"{name}.c" for name in ALONE + WIDER + STRUCTURES + (*POOLS,) + UNCHECKED
+}
 SOURCES |= {name: f"{name}.cpp" for name in ("typed", "exthash", "leaves", "deltas", "hybrid")}
 SOURCES |= {"ledger": "ledger.rs"}
 #: Programs whose check takes what was printed.

@@ -86,7 +86,9 @@ impl Events {
 
     /// The row of an event.
     pub fn row(&self, number: usize) -> u64 {
-        let upper = self.upper.partition_point(|&first| first as usize <= number);
+        let upper = self
+            .upper
+            .partition_point(|&first| first as usize <= number);
         (upper as u64) << 32 | u64::from(self.rows[number])
     }
 
@@ -226,7 +228,10 @@ mod tests {
         for (number, (walked, (one, _))) in events.walk(lines.len()).zip(pushed).enumerate() {
             assert_eq!(shown(walked), shown(one));
             assert_eq!(shown(events.get(number, &lines)), shown(one));
-            assert_eq!(events.is_store(number), matches!(one.act, Act::Store { .. }));
+            assert_eq!(
+                events.is_store(number),
+                matches!(one.act, Act::Store { .. })
+            );
         }
     }
 }

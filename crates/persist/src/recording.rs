@@ -354,7 +354,9 @@ impl Recording {
     /// How many bytes had been printed before a row.
     pub fn acked(&self, row: u64) -> usize {
         let before = self.acks.ends.partition_point(|(at, _)| *at <= row);
-        before.checked_sub(1).map_or(0, |last| self.acks.ends[last].1)
+        before
+            .checked_sub(1)
+            .map_or(0, |last| self.acks.ends[last].1)
     }
 
     /// The first so many bytes that were printed.
