@@ -36,15 +36,19 @@ THREADS = ("slots", "stack", "waits")
 #: Of creation, raw pointers, alignment and the like.
 WIDER = ("born", "raw", "odd", "both", "grow", "past", "arena", "typed", "ledger",
          "mend", "wide", "names")  # fmt: skip
+#: Indexes, caches and stores of the kinds that are published for persistent memory.
+STRUCTURES = ("exthash", "leaves", "levels", "buckets", "radix", "deltas", "slabs", "hybrid",
+              "mailbox")  # fmt: skip
 #: The other files of programs with several, by what their names have after the first's.
-POOLS = {"index": (".objects",), "split": (".log",)}
+POOLS = {"index": (".objects",), "split": (".log",), "logkv": (".check",)}
 #: Without a check: their operations are in a file, and what they print is compared.
 UNCHECKED = ("kv",)
-SMALL = ALONE + THREADS + WIDER + (*POOLS,) + UNCHECKED
+SMALL = ALONE + THREADS + WIDER + STRUCTURES + (*POOLS,) + UNCHECKED
 SOURCES = {"maps": MAPS} | {name: f"{name}.c" for name in SMALL}
-SOURCES |= {"typed": "typed.cpp", "ledger": "ledger.rs"}
+SOURCES |= {name: f"{name}.cpp" for name in ("typed", "exthash", "leaves", "deltas", "hybrid")}
+SOURCES |= {"ledger": "ledger.rs"}
 #: Programs whose check takes what was printed.
-ACKS = ("maps", "fifo", "plog", "ring", "cow")
+ACKS = ("maps", "fifo", "plog", "ring", "cow", "logkv", *STRUCTURES)
 FOLDERS = ("", "map", "tree_map", "hashmap", "list_map", "queue", "linkedlist")
 UNPATCHED = (
     "maps btree",

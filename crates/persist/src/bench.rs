@@ -55,7 +55,7 @@ pub struct Shared {
     /// How the recovery ends on the pool before the first store.
     pub(crate) refused: Mutex<Option<Ended>>,
     /// Of each kind of moment, an image that the recovery copes with and writes to.
-    pub(crate) repaired: Mutex<FxHashMap<u64, Image>>,
+    pub(crate) repaired: Mutex<FxHashMap<u32, Image>>,
     /// Images that wait for a worker are not tried any more.
     pub(crate) enough: AtomicBool,
     /// Everybody is to stop.
@@ -147,7 +147,8 @@ impl<'a> Bench<'a> {
     /// What had been acknowledged by a cut.
     pub fn acked(&self, cut: u32) -> usize {
         let shared = self.shared;
-        shared.recording.acked(shared.course.cuts[cut as usize].row)
+        let event = shared.course.cuts[cut as usize].event;
+        shared.recording.acked(shared.recording.row(event))
     }
 
     /// Runs the recovery on an image, with so much acknowledged, at most so long.
@@ -168,7 +169,7 @@ impl<'a> Bench<'a> {
         if self.shared.recovery.wants_acks() && self.acked != Some(acked) {
             let mut file =
                 File::create(&self.acks).map_err(PersistError::io(self.acks.display()))?;
-            file.write_all(&recording.printed(acked))
+            file.write_all(recording.printed(acked))
                 .map_err(PersistError::io(self.acks.display()))?;
             self.acked = Some(acked);
         }

@@ -50,10 +50,10 @@ impl OpSource for Pool<'_> {
     }
 
     fn refill(&mut self, _: Time, batch: &mut Batch) -> Result<bool, RunError> {
-        let events = &self.recording.events;
-        let end = events.len().min(self.next + CHUNK);
-        for (number, event) in events[self.next..end].iter().enumerate() {
-            let number = (number + self.next) as u32;
+        let all = self.recording.events.len();
+        let end = all.min(self.next + CHUNK);
+        for number in self.next as u32..end as u32 {
+            let event = self.recording.event(number);
             let line_of = |slot: u32| {
                 let slot = &self.recording.lines[slot as usize];
                 Virtual(self.recording.line_of_all(slot, self.pages))
@@ -104,7 +104,7 @@ impl OpSource for Pool<'_> {
             }
         }
         self.next = end;
-        Ok(self.next < events.len())
+        Ok(self.next < all)
     }
 }
 
@@ -249,7 +249,7 @@ pub fn below(
     let course = Course::of(recording, Saved::Adr);
     let commits = commits(recording, &course);
     let mut first = vec![0; recording.lines.len()];
-    for event in &recording.events[..start] {
+    for event in recording.walk().take(start) {
         if let Act::Store { slot, version, .. } = event.act {
             first[slot as usize] = version;
         }
@@ -274,7 +274,7 @@ pub fn below(
             recording,
             pages: &pages,
             next: start,
-            row: recording.events.get(start).map_or(0, |event| event.row),
+            row: recording.row(start as u32),
             marked,
         };
         let mut recovered = Recovered::default();

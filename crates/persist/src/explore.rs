@@ -27,7 +27,7 @@ use crate::undisturbed::undisturbed;
 
 /// What the recording's program must have done to be worth a cut.
 fn check(recording: &Recording, platform: Platform) -> Result<(), PersistError> {
-    let any = |what: fn(&Act) -> bool| recording.events.iter().any(|event| what(&event.act));
+    let any = |what: fn(&Act) -> bool| recording.walk().any(|event| what(&event.act));
     let pool = recording.called();
     if recording.lines.is_empty() && recording.pools.iter().any(|pool| pool.elsewhere) {
         return Err(PersistError::new(format!(

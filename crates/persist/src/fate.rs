@@ -20,11 +20,11 @@ pub enum Fate {
 /// Of the store that an event is, as of the event that a cut comes before.
 pub fn fate(recording: &Recording, store: u32, cut: u32) -> Fate {
     let events = &recording.events;
-    let event = events[store as usize];
+    let event = recording.event(store);
     let Act::Store { slot, past, .. } = event.act else {
         return Fate::InTime;
     };
-    let after = |from: u32| (from + 1..events.len() as u32).map(|n| (n, events[n as usize]));
+    let after = |from: u32| (from + 1..events.len() as u32).map(|n| (n, recording.event(n)));
     let fence = |from: u32, thread: u16| {
         let mut later = after(from);
         later.find(|(_, e)| e.thread == thread && e.act == Act::Fence)

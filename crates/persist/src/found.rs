@@ -63,7 +63,7 @@ pub struct Found {
     /// Contents of images that were tried.
     pub(crate) seen: FxHashSet<u64>,
     /// Violations of the present rounds by kind of moment and image.
-    pub(crate) failed: FxHashMap<(u64, Kind), u32>,
+    pub(crate) failed: FxHashMap<(u32, Kind), u32>,
     /// Images tried of cuts at which the pool is still being made.
     pub creation: u64,
     /// How many of [`images::PASSES`] were made to their end over these cuts, and whether all of them were to be.

@@ -281,7 +281,7 @@ struct Maker<'a, F> {
     pass: Pass,
     scope: Scope,
     number: u32,
-    seen_kinds: FxHashMap<u64, u32>,
+    seen_kinds: FxHashMap<u32, u32>,
     seen: &'a mut FxHashSet<u64>,
     give: F,
     go_on: &'a dyn Fn() -> bool,
@@ -319,9 +319,10 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
 }
 
 impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
-    fn cut(&mut self, cut: Cut, state: &State) {
+    fn cut(&mut self, _: u32, _: u32, state: &State) {
         let number = self.number;
         if !self.ended && (self.scope.start..self.scope.end).contains(&number) {
+            let cut = self.floors.course.cuts[number as usize];
             let count = self.seen_kinds.entry(cut.signature).or_default();
             *count += 1;
             let nth = *count - 1;
@@ -378,7 +379,7 @@ impl Moment<'_> {
 impl<F: FnMut(Image) -> Given> Maker<'_, F> {
     fn at(&mut self, cut: &Cut, state: &State) {
         let acked = match self.scope.acks {
-            true => self.recording.acked(cut.row) as u64,
+            true => self.recording.acked(self.recording.row(cut.event)) as u64,
             false => 0,
         };
         let recent = match self.pass.kinds {
@@ -489,7 +490,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
     fn pairs(&mut self, moment: &Moment<'_>) {
         let of = |recording: &Recording, slot: u32| {
             let event = moment.state.changed[slot as usize];
-            (event, recording.events[event as usize].thread)
+            (event, recording.events.thread(event as usize))
         };
         for (i, &one) in moment.recent.iter().enumerate() {
             for &other in &moment.recent[i + 1..] {

@@ -36,21 +36,19 @@ impl Places {
     pub fn of(recording: &Recording, source: bool) -> Places {
         let mut places = Places::default();
         let mut sources = (source && !recording.sites.is_empty()).then(|| Sources::new(recording));
-        for event in &recording.events {
-            if !matches!(event.act, Act::Store { .. })
-                || event.site == NOWHERE
-                || places.of.contains_key(&event.site)
-            {
+        for number in 0..recording.events.len() {
+            let at = recording.events.site(number);
+            if !recording.events.is_store(number) || at == NOWHERE || places.of.contains_key(&at) {
                 continue;
             }
-            let stack = sources.as_mut().map(|sources| sources.stack(event.site));
+            let stack = sources.as_mut().map(|sources| sources.stack(at));
             let named = stack.as_deref().and_then(place).unwrap_or_else(|| {
-                let site = recording.sites.get(event.site as usize);
+                let site = recording.sites.get(at as usize);
                 format!("{:#x}", site.map_or(0, |site| site.pc))
             });
             let sites = places.sites.entry(named.clone()).or_default();
-            sites.insert(event.site);
-            places.of.insert(event.site, named);
+            sites.insert(at);
+            places.of.insert(at, named);
         }
         places
     }
@@ -59,7 +57,7 @@ impl Places {
     pub fn sites(&self, recording: &Recording, overs: &[Over]) -> FxHashSet<u32> {
         let site = |over: &Over| {
             let versions = &recording.lines[over.slot as usize].versions;
-            recording.events[versions.event(over.version) as usize].site
+            recording.events.site(versions.event(over.version) as usize)
         };
         let named = overs.iter().filter_map(|over| self.of.get(&site(over)));
         named
@@ -72,7 +70,7 @@ impl Places {
     pub fn names(&self, recording: &Recording, overs: &[Over]) -> Vec<String> {
         let site = |over: &Over| {
             let versions = &recording.lines[over.slot as usize].versions;
-            recording.events[versions.event(over.version) as usize].site
+            recording.events.site(versions.event(over.version) as usize)
         };
         let named = overs.iter().filter_map(|over| self.of.get(&site(over)));
         named.cloned().collect()
@@ -116,8 +114,9 @@ pub fn explains(
     let mut there: FxHashMap<u32, u32> = image.over.iter().map(|o| (o.slot, o.version)).collect();
     let mut held: Vec<Over> = Vec::new();
     let (mut count, mut asked) = (0, 0);
-    let before = recording.events[at.saturating_sub(BACK)..at].iter().rev();
-    let mut stores = before.filter(|event| sites.contains(&event.site));
+    let before = (at.saturating_sub(BACK)..at).rev();
+    let of_site = before.filter(|&event| sites.contains(&recording.events.site(event)));
+    let mut stores = of_site.map(|event| recording.event(event as u32));
     for most in HELD {
         while count < most {
             let Some(event) = stores.next() else { break };

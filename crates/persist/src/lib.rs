@@ -13,6 +13,7 @@ pub mod copy;
 mod crew;
 pub mod designs;
 mod elsewhere;
+pub mod events;
 pub mod explore;
 mod fate;
 pub mod file_copy;

@@ -10,9 +10,10 @@ use rustc_hash::FxHashSet;
 use crate::bench::{Bench, Refusal, Shared};
 use crate::clock::Clock;
 use crate::copy;
+use crate::events::Events;
 use crate::pools::Pool;
 use crate::question::Question;
-use crate::recording::{Act, Event, LINE, NOWHERE, Recording, Slot, Sure};
+use crate::recording::{Acks, Act, Event, LINE, NOWHERE, Recording, Slot, Sure};
 use crate::recovery::Recovery;
 use crate::state::{Course, Platform};
 use crate::versions::Versions;
@@ -25,6 +26,8 @@ pub(crate) enum Do {
     Clwb(u32),
     Clflush(u32),
     Fence,
+    /// A flush of something else.
+    Elsewhere,
 }
 
 /// Line numbers and the value of all bytes of a line after a store; each record is a row.
@@ -38,12 +41,12 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
     let mut made = Recording {
         path: PathBuf::new(),
         pools: vec![Pool::zeros("pool", 16384)],
-        events: Vec::new(),
+        events: Events::default(),
         lines: Vec::new(),
         sites: Vec::new(),
         modules: Vec::new(),
         marks: Vec::new(),
-        acks: Vec::new(),
+        acks: Acks::default(),
         has_acks: false,
         program: String::new(),
         rows: program.len() as u64,
@@ -57,6 +60,7 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
         scope: None,
     };
     for (row, &(thread, what)) in program.iter().enumerate() {
+        let mut changed = false;
         let mut store = |line: u32, value: u8, past: bool| {
             let slot = (made.lines.iter()).position(|slot| slot.line == line / unit * unit);
             let slot = slot.unwrap_or_else(|| {
@@ -68,9 +72,12 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
                 made.lines.len() - 1
             });
             let versions = &mut made.lines[slot].versions;
+            let before = versions.count().saturating_sub(1);
+            let version = versions.push(line, &[value; 64], row as u32, || [0; 64]);
+            changed = version > before;
             Act::Store {
                 slot: slot as u32,
-                version: versions.push(line, &[value; 64], row as u32, || [0; 64]),
+                version,
                 past,
             }
         };
@@ -87,13 +94,15 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
                 }
             }
             Do::Fence => Act::Fence,
+            Do::Elsewhere => Act::Foreign,
         };
-        made.events.push(Event {
+        let event = Event {
             row: row as u64,
             thread,
             site: NOWHERE,
             act,
-        });
+        };
+        made.events.push(event, changed);
     }
     made
 }

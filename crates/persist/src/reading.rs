@@ -78,16 +78,18 @@ impl<G: Fn(u32) -> Line> Reading<G> {
                 let calls = self.syncs[self.sync..].iter();
                 self.sync += calls.take_while(|(_, end)| *end <= row).count();
                 let by_sync = (self.syncs.get(self.sync)).is_some_and(|(from, _)| *from <= row);
-                if let Some(act) = self.act(recording, record, by_sync) {
-                    recording.events.push(Event {
+                if let Some((act, changed)) = self.act(recording, record, by_sync) {
+                    let event = Event {
                         row,
                         thread: record.thread,
                         site: site.unwrap_or(NOWHERE),
                         act,
-                    });
+                    };
+                    recording.events.push(event, changed);
                 }
             }
         }
+        recording.events.shrink();
         for slot in &mut recording.lines {
             slot.versions.shrink();
             let pool = &mut recording.pools[usize::from(slot.file)];
@@ -101,13 +103,19 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         Ok(())
     }
 
-    /// What a record did, if it matters.
-    fn act(&mut self, recording: &mut Recording, record: &Record, by_sync: bool) -> Option<Act> {
+    /// What a record did, if it matters, and whether it is a store that changed something.
+    fn act(
+        &mut self,
+        recording: &mut Recording,
+        record: &Record,
+        by_sync: bool,
+    ) -> Option<(Act, bool)> {
         let number = number(record.line.0);
         let file = number.and_then(|number| self.files.get(&number).copied());
         let line = within(record.line.0);
         let sure = &mut recording.sure;
-        Some(match (record.op, file) {
+        let mut changed = false;
+        let act = match (record.op, file) {
             // On a disk nothing is sure but what a system call waited for.
             (Op::Fence | Op::Clwb | Op::ClflushOpt | Op::Clflush, _)
                 if self.on_disk && !by_sync =>
@@ -136,9 +144,12 @@ impl<G: Fn(u32) -> Line> Reading<G> {
                 let data = (record.data).expect("the reader checks that a store has data");
                 let event = recording.events.len() as u32;
                 let ground = || self.grounds[usize::from(file)](line);
+                let before = versions.count().saturating_sub(1);
+                let version = versions.push(line, &data, event, ground);
+                changed = version > before;
                 Act::Store {
                     slot,
-                    version: versions.push(line, &data, event, ground),
+                    version,
                     past: past && !self.on_disk,
                 }
             }
@@ -163,7 +174,8 @@ impl<G: Fn(u32) -> Line> Reading<G> {
             }
             (Op::Clwb | Op::ClflushOpt, None) => Act::Foreign,
             _ => return None,
-        })
+        };
+        Some((act, changed))
     }
 
     fn stored_elsewhere(&mut self, number: Option<u64>) {

@@ -7,6 +7,7 @@ use sardonyx::trace::{Level, Provenance, TraceReader};
 use serde::Deserialize;
 
 use crate::PersistError;
+use crate::events::Events;
 use crate::pools::{FileEntry, Pool, chosen, entry, places};
 use crate::reading::Reading;
 use crate::state::Platform;
@@ -68,6 +69,32 @@ pub struct Slot {
     pub versions: Versions,
 }
 
+/// What a program printed, and when.
+#[derive(Clone, Debug, Default)]
+pub struct Acks {
+    /// All of it.
+    text: Vec<u8>,
+    /// Rows, and how many bytes had been printed before each.
+    ends: Vec<(u64, usize)>,
+}
+
+impl Acks {
+    /// Of the parts that were printed, by the rows that they come before; a character is a byte.
+    pub fn of(parts: Vec<(u64, String)>) -> Acks {
+        let mut acks = Acks::default();
+        for (row, part) in parts {
+            acks.text.extend(part.chars().map(|c| c as u8));
+            acks.ends.push((row, acks.text.len()));
+        }
+        acks
+    }
+
+    /// Nothing was printed.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
 /// A place in the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
@@ -107,7 +134,7 @@ pub struct Recording {
     /// The files, in the order in which they were named.
     pub pools: Vec<Pool>,
     /// All that happened to them, and all fences.
-    pub events: Vec<Event>,
+    pub events: Events,
     /// The lines that were stored to, in the order of their first store.
     pub lines: Vec<Slot>,
     /// Places; empty if the recording has none.
@@ -116,8 +143,8 @@ pub struct Recording {
     pub modules: Vec<Module>,
     /// Marks, by the row that they come before.
     pub marks: Vec<(u64, String)>,
-    /// What was printed, by the row that it comes before.
-    pub acks: Vec<(u64, Vec<u8>)>,
+    /// What was printed.
+    pub acks: Acks,
     /// Whether it keeps what was printed.
     pub has_acks: bool,
     /// The program.
@@ -210,7 +237,7 @@ impl Recording {
         let mut recording = Recording {
             path: path.to_owned(),
             pools: found,
-            events: Vec::new(),
+            events: Events::default(),
             lines: Vec::new(),
             sites: sites
                 .into_iter()
@@ -219,10 +246,7 @@ impl Recording {
             modules: entry(&provenance, "modules"),
             marks: entry(&provenance, "marks"),
             has_acks: provenance.more.contains_key("acks"),
-            acks: acks
-                .into_iter()
-                .map(|(row, text)| (row, text.chars().map(|c| c as u8).collect()))
-                .collect(),
+            acks: Acks::of(acks),
             program: provenance.program.clone(),
             rows: 0,
             notes: Vec::new(),
@@ -357,14 +381,33 @@ impl Recording {
 
     /// How many bytes had been printed before a row.
     pub fn acked(&self, row: u64) -> usize {
-        let before = self.acks.iter().take_while(|(at, _)| *at <= row);
-        before.map(|(_, text)| text.len()).sum()
+        let before = self.acks.ends.partition_point(|(at, _)| *at <= row);
+        before
+            .checked_sub(1)
+            .map_or(0, |last| self.acks.ends[last].1)
     }
 
     /// The first so many bytes that were printed.
-    pub fn printed(&self, bytes: usize) -> Vec<u8> {
-        let all = self.acks.iter().flat_map(|(_, text)| text);
-        all.take(bytes).copied().collect()
+    pub fn printed(&self, bytes: usize) -> &[u8] {
+        &self.acks.text[..bytes.min(self.acks.text.len())]
+    }
+
+    /// One event.
+    pub fn event(&self, number: u32) -> Event {
+        self.events.get(number as usize, &self.lines)
+    }
+
+    /// All events, in order.
+    pub fn walk(&self) -> impl Iterator<Item = Event> + '_ {
+        self.events.walk(self.lines.len())
+    }
+
+    /// The row of an event, or the number of rows after the last.
+    pub fn row(&self, event: u32) -> u64 {
+        match (event as usize) < self.events.len() {
+            true => self.events.row(event as usize),
+            false => self.rows,
+        }
     }
 
     /// The last mark before a row.

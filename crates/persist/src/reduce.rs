@@ -112,7 +112,7 @@ struct Pending {
 }
 
 impl Visit for Pending {
-    fn cut(&mut self, _: crate::state::Cut, state: &State) {
+    fn cut(&mut self, _: u32, _: u32, state: &State) {
         if self.at == self.cut {
             self.over = (state.pending.iter())
                 .map(|&slot| Over {
@@ -123,6 +123,10 @@ impl Visit for Pending {
                 .collect();
         }
         self.at += 1;
+    }
+
+    fn ended(&self) -> bool {
+        self.at > self.cut
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn store(
     let slot = &recording.lines[over.slot as usize];
     let (line, before, data) = slot.versions.change(over.version);
     let made = slot.versions.event(over.version);
-    let event = recording.events[made as usize];
+    let event = recording.event(made);
     let differ = |i: &usize| data[*i] != before[*i];
     let first = (0..LINE).find(differ).unwrap_or(0);
     let last = (0..LINE).rev().find(differ).unwrap_or(0);
@@ -101,7 +101,7 @@ pub(crate) fn store(
 
 /// The user's line that an event counts for, or what else is known.
 fn own_place(recording: &Recording, sources: &mut Option<Sources<'_>>, number: u32) -> String {
-    let event = recording.events[number as usize];
+    let event = recording.event(number);
     let stack = match sources {
         Some(sources) if event.site != NOWHERE => sources.stack(event.site),
         _ => Vec::new(),
@@ -192,8 +192,8 @@ fn timeline(
     let mut cuts = course
         .cuts
         .partition_point(|cut| (cut.event as usize) < range.start);
-    for (number, event) in recording.events[range.clone()].iter().enumerate() {
-        let number = number + range.start;
+    for number in range {
+        let event = recording.event(number as u32);
         while course
             .cuts
             .get(cuts)
@@ -245,10 +245,11 @@ fn timeline(
 /// The cut of an image.
 fn cut(recording: &Recording, course: &Course, image: &Image) -> Value {
     let cut = &course.cuts[image.cut as usize];
+    let (row, event) = (recording.row(cut.event), cut.event as usize);
+    let site = (event < recording.events.len()).then(|| recording.events.site(event));
     json!({
-        "number": image.cut, "row": cut.row, "pending_lines": cut.pending, "mark": recording.mark(cut.row),
-        "acknowledged": recording.acked(cut.row),
-        "place": recording.events.get(cut.event as usize).map(|e| e.site),
+        "number": image.cut, "row": row, "pending_lines": cut.pending, "mark": recording.mark(row),
+        "acknowledged": recording.acked(row), "place": site,
     })
 }
 
@@ -422,7 +423,7 @@ fn tried(question: &Question, explored: &Explored) -> Value {
         .map_or(&explored.shared.course, |round| &round.course);
     let counts = counts(course, found, recording.scope);
     let start = found.start.map(|number| {
-        let row = course.cuts[number as usize].row;
+        let row = recording.row(course.cuts[number as usize].event);
         json!({"cut": number, "row": row, "mark": recording.mark(row)})
     });
     let kinds: Vec<Value> = found

@@ -331,7 +331,7 @@ impl<'a> Search<'a> {
                         let site = |over: &images::Over| {
                             let slot = &recording.lines[over.slot as usize];
                             let event = slot.versions.event(over.version);
-                            let site = recording.events[event as usize].site;
+                            let site = recording.events.site(event as usize);
                             let pc = recording.sites.get(site as usize).map(|site| site.pc);
                             pc.unwrap_or(u64::from(slot.file) << 32 | u64::from(slot.line))
                         };
@@ -540,7 +540,7 @@ mod tests {
         let error = cut(&shared, "ready").unwrap_err().to_string();
         assert!(error.contains("no marks"), "{error}");
         shared.recording.marks = vec![(5, "ready".to_owned())];
-        let row = |number: u32| shared.course.cuts[number as usize].row;
+        let row = |cut: u32| (shared.recording).row(shared.course.cuts[cut as usize].event);
         let named = cut(&shared, "ready").unwrap();
         assert!(row(named) >= 5 && row(named - 1) < 5);
         assert_eq!(cut(&shared, "5").unwrap(), named);

@@ -42,7 +42,9 @@ pub(crate) fn named_start(
             })?
         }
     };
-    let cut = course.cuts.partition_point(|cut| cut.row < row);
+    let cut = course
+        .cuts
+        .partition_point(|cut| recording.row(cut.event) < row);
     match cut < course.cuts.len() {
         true => Ok(cut as u32),
         false => Err(PersistError::new(format!(

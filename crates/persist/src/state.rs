@@ -87,12 +87,10 @@ pub struct Rise {
 pub struct Cut {
     /// The event that it is before; the number of events at the end.
     pub event: u32,
-    /// Its row, or the number of rows.
-    pub row: u64,
     /// How many rises came before.
     pub rises: u32,
-    /// What kind of moment it is: the fence's place, and where what is pending was stored.
-    pub signature: u64,
+    /// What kind of moment it is: the fence's place, and where what is pending was stored. A hash.
+    pub signature: u32,
     /// Lines that may be one or the other.
     pub pending: u32,
 }
@@ -200,8 +198,8 @@ impl State {
 
 /// What a replay meets.
 pub trait Visit {
-    /// A position at which the power may fail.
-    fn cut(&mut self, cut: Cut, state: &State);
+    /// A position at which the power may fail: before this event, after so many rises.
+    fn cut(&mut self, event: u32, rises: u32, state: &State);
     /// More is sure.
     fn rise(&mut self, _: Rise) {}
     /// Nothing more is wanted.
@@ -211,13 +209,16 @@ pub trait Visit {
 }
 
 /// The moment's kind, so that moments of one kind are known.
-fn signature(recording: &Recording, state: &State, event: usize) -> u64 {
-    let site = recording.events.get(event).map_or(NOWHERE, |e| e.site);
+fn signature(recording: &Recording, state: &State, event: usize) -> u32 {
+    let site = match event < recording.events.len() {
+        true => recording.events.site(event),
+        false => NOWHERE,
+    };
     let mix = |a: u64, b: u64| (a ^ b).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     let mut sum = mix(u64::from(site), 1);
     for slot in recent(state) {
         let (s, changed) = (slot as usize, state.changed[slot as usize] as usize);
-        let what = match recording.events[changed].site {
+        let what = match recording.events.site(changed) {
             NOWHERE => u64::from(state.current[s] - state.floor[s]) << 32,
             // Where the store is, and what called it; not how deep a recursion was.
             site => {
@@ -229,7 +230,7 @@ fn signature(recording: &Recording, state: &State, event: usize) -> u64 {
         };
         sum = sum.wrapping_add(mix(what, 2));
     }
-    sum
+    (sum ^ sum >> 32) as u32
 }
 
 /// Lines that were stored to lately are tried one by one; the rest is what nobody flushes.
@@ -251,32 +252,21 @@ pub fn recent(state: &State) -> Vec<u32> {
 pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit) {
     let mut state = State::new(recording.lines.len());
     let mut rises = 0;
-    let mut cut = |state: &mut State, event: usize, visit: &mut dyn FnMut(Cut, &State)| {
+    let mut cut = |state: &mut State, event: usize, visit: &mut dyn FnMut(u32, u32, &State)| {
         if !std::mem::take(&mut state.stored) && state.rises == rises {
             return; // the images are those of the cut before
         }
         rises = state.rises;
-        let row = recording
-            .events
-            .get(event)
-            .map_or(recording.rows, |e| e.row);
-        let cut = Cut {
-            event: event as u32,
-            row,
-            rises,
-            signature: signature(recording, state, event),
-            pending: state.pending.len() as u32,
-        };
-        visit(cut, state);
+        visit(event as u32, rises, state);
     };
-    for (number, event) in recording.events.iter().enumerate() {
+    for (number, event) in recording.walk().enumerate() {
         if visit.ended() {
             return;
         }
         match (platform, event.act) {
             (Platform::Eadr, Act::Store { slot, version, .. }) => {
                 if state.current[slot as usize] != version {
-                    cut(&mut state, number, &mut |c, s| visit.cut(c, s));
+                    cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
                     state.store(slot, version, number as u32);
                     state.rise(slot, version, &mut |rise| visit.rise(rise));
                 }
@@ -307,7 +297,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
             ) => {
                 let version = state.current[slot as usize];
                 if version > state.floor[slot as usize] {
-                    cut(&mut state, number, &mut |c, s| visit.cut(c, s));
+                    cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
                     state.rise(slot, version, &mut |rise| visit.rise(rise));
                 }
             }
@@ -321,7 +311,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                 let waiting = waiting.map(std::mem::take).unwrap_or_default();
                 let rises = |&(slot, version): &(u32, u32)| version > state.floor[slot as usize];
                 if state.stored || waiting.iter().any(rises) {
-                    cut(&mut state, number, &mut |c, s| visit.cut(c, s));
+                    cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
                 }
                 for (slot, version) in waiting {
                     state.rise(slot, version, &mut |rise| visit.rise(rise));
@@ -329,8 +319,8 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
             }
         }
     }
-    cut(&mut state, recording.events.len(), &mut |c, s| {
-        visit.cut(c, s)
+    cut(&mut state, recording.events.len(), &mut |e, r, s| {
+        visit.cut(e, r, s)
     });
 }
 
@@ -343,21 +333,38 @@ pub struct Course {
     pub rises: Vec<Rise>,
 }
 
-impl Visit for Course {
-    fn cut(&mut self, cut: Cut, _: &State) {
-        self.cuts.push(cut);
+/// A course that is being made.
+struct Making<'a> {
+    recording: &'a Recording,
+    course: Course,
+}
+
+impl Visit for Making<'_> {
+    fn cut(&mut self, event: u32, rises: u32, state: &State) {
+        self.course.cuts.push(Cut {
+            event,
+            rises,
+            signature: signature(self.recording, state, event as usize),
+            pending: state.pending.len() as u32,
+        });
     }
 
     fn rise(&mut self, rise: Rise) {
-        self.rises.push(rise);
+        self.course.rises.push(rise);
     }
 }
 
 impl Course {
     /// Replays a recording and keeps its cuts and rises.
     pub fn of(recording: &Recording, platform: Platform) -> Course {
-        let mut course = Course::default();
-        replay(recording, platform, &mut course);
+        let mut making = Making {
+            recording,
+            course: Course::default(),
+        };
+        replay(recording, platform, &mut making);
+        let mut course = making.course;
+        course.cuts.shrink_to_fit();
+        course.rises.shrink_to_fit();
         course
     }
 }

@@ -177,7 +177,7 @@ pub(crate) fn suspects<'a>(
 pub(crate) fn unflushed(recording: &Recording, sources: &mut Option<Sources<'_>>) -> Vec<Store> {
     let mut stores: BTreeMap<String, Store> = BTreeMap::new();
     for (fault, number) in lint::faults(recording, &mut (0, 0, 0)) {
-        let event = recording.events[number];
+        let event = recording.event(number as u32);
         if let (lint::Fault::NeverFlushed, Act::Store { slot, version, .. }) = (fault, event.act) {
             let over = Over {
                 slot,

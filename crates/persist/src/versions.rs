@@ -86,6 +86,12 @@ impl Versions {
         self.changes[version as usize].event
     }
 
+    /// The content that an event left, if there was any by then.
+    pub fn at(&self, event: u32) -> u32 {
+        let changes = self.changes.get(1..).unwrap_or_default();
+        changes.partition_point(|change| change.event <= event) as u32
+    }
+
     /// How many of the contents `from..=to` were made by an event and those before it, if events are in order there.
     pub fn made_by(&self, from: u32, to: u32, event: u32) -> u32 {
         let range = from as usize..=to as usize;

@@ -106,7 +106,7 @@ pub fn crash_designs(
         let runner = OnReads::new(&recovery, &recording, every)?;
         let machine = Machine::load::<&str, &str>(machine, &[])
             .map_err(|e| sardonyx_persist::PersistError::Request(e.to_string()))?;
-        let start = recording.events.partition_point(|event| event.row < row);
+        let start = recording.events.before(row);
         let mut all = Vec::new();
         for design in &designs {
             let shown = below(&recording, &machine, design, start, cuts, Some(&runner))?;

@@ -1,0 +1,237 @@
+//! All events of a recording, in columns of 15 bytes each: there are three of them to a store that is flushed and fenced.
+//!
+//! The version of a store is not kept: read in order, it is counted; of one event it is looked up in its line's versions.
+
+use crate::recording::{Act, Event, Slot};
+
+/// See the module. Events are in the order of their rows.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// The lower half of each row.
+    rows: Vec<u32>,
+    /// The first event of each upper half but 0.
+    upper: Vec<u32>,
+    sites: Vec<u32>,
+    slots: Vec<u32>,
+    threads: Vec<u16>,
+    tags: Vec<Tag>,
+}
+
+/// What an event did, but for the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tag {
+    /// It changed the line.
+    Store,
+    StorePast,
+    /// It left the line as it was.
+    Same,
+    SamePast,
+    Flush,
+    FlushOrdered,
+    FlushClean,
+    Foreign,
+    Fence,
+}
+
+impl Events {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// There is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// One more; `changed` says whether a store made another version of its line.
+    pub fn push(&mut self, event: Event, changed: bool) {
+        let upper = (event.row >> 32) as usize;
+        while self.upper.len() < upper {
+            self.upper.push(self.rows.len() as u32);
+        }
+        let (slot, tag) = match event.act {
+            Act::Store { slot, past, .. } => {
+                let tag = match (changed, past) {
+                    (true, false) => Tag::Store,
+                    (true, true) => Tag::StorePast,
+                    (false, false) => Tag::Same,
+                    (false, true) => Tag::SamePast,
+                };
+                (slot, tag)
+            }
+            Act::Flush { slot, ordered } => match ordered {
+                false => (slot, Tag::Flush),
+                true => (slot, Tag::FlushOrdered),
+            },
+            Act::FlushClean => (0, Tag::FlushClean),
+            Act::Foreign => (0, Tag::Foreign),
+            Act::Fence => (0, Tag::Fence),
+        };
+        self.rows.push(event.row as u32);
+        self.sites.push(event.site);
+        self.slots.push(slot);
+        self.threads.push(event.thread);
+        self.tags.push(tag);
+    }
+
+    /// Nothing more comes.
+    pub fn shrink(&mut self) {
+        self.rows.shrink_to_fit();
+        self.sites.shrink_to_fit();
+        self.slots.shrink_to_fit();
+        self.threads.shrink_to_fit();
+        self.tags.shrink_to_fit();
+    }
+
+    /// The row of an event.
+    pub fn row(&self, number: usize) -> u64 {
+        let upper = self
+            .upper
+            .partition_point(|&first| first as usize <= number);
+        (upper as u64) << 32 | u64::from(self.rows[number])
+    }
+
+    /// How many come before a row.
+    pub fn before(&self, row: u64) -> usize {
+        let (mut from, mut to) = (0, self.len());
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.row(middle) < row {
+                true => from = middle + 1,
+                false => to = middle,
+            }
+        }
+        from
+    }
+
+    /// Where in the program an event is.
+    pub fn site(&self, number: usize) -> u32 {
+        self.sites[number]
+    }
+
+    /// The thread of an event.
+    pub fn thread(&self, number: usize) -> u16 {
+        self.threads[number]
+    }
+
+    /// Whether an event stores to one of the files.
+    pub fn is_store(&self, number: usize) -> bool {
+        use Tag::{Same, SamePast, Store, StorePast};
+        matches!(self.tags[number], Store | StorePast | Same | SamePast)
+    }
+
+    /// An event whose version, if it is a store, is this.
+    fn with(&self, number: usize, version: impl FnOnce(u32) -> u32) -> Event {
+        let slot = self.slots[number];
+        let past = matches!(self.tags[number], Tag::StorePast | Tag::SamePast);
+        let act = match self.tags[number] {
+            Tag::Store | Tag::StorePast | Tag::Same | Tag::SamePast => Act::Store {
+                slot,
+                version: version(slot),
+                past,
+            },
+            Tag::Flush => Act::Flush {
+                slot,
+                ordered: false,
+            },
+            Tag::FlushOrdered => Act::Flush {
+                slot,
+                ordered: true,
+            },
+            Tag::FlushClean => Act::FlushClean,
+            Tag::Foreign => Act::Foreign,
+            Tag::Fence => Act::Fence,
+        };
+        Event {
+            row: self.row(number),
+            thread: self.threads[number],
+            site: self.sites[number],
+            act,
+        }
+    }
+
+    /// One event; the lines are those that it is about.
+    pub fn get(&self, number: usize, lines: &[Slot]) -> Event {
+        let version = |slot: u32| lines[slot as usize].versions.at(number as u32);
+        self.with(number, version)
+    }
+
+    /// All events in order, of so many lines.
+    pub fn walk(&self, lines: usize) -> impl Iterator<Item = Event> + '_ {
+        let mut versions = vec![0; lines];
+        (0..self.len()).map(move |number| {
+            let changes = matches!(self.tags[number], Tag::Store | Tag::StorePast);
+            self.with(number, |slot| {
+                let version: &mut u32 = &mut versions[slot as usize];
+                *version += u32::from(changes);
+                *version
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::NOWHERE;
+    use crate::versions::Versions;
+
+    fn event(row: u64, act: Act) -> Event {
+        Event {
+            row,
+            thread: row as u16,
+            site: NOWHERE - row as u32,
+            act,
+        }
+    }
+
+    /// What was pushed comes out, by number and in order, beyond the rows that a column has too.
+    #[test]
+    fn events_are_those_that_were_pushed() {
+        let store = |slot, version, past| Act::Store {
+            slot,
+            version,
+            past,
+        };
+        let flush = |ordered| Act::Flush { slot: 1, ordered };
+        let mut lines: Vec<Slot> = (0..2)
+            .map(|line| Slot {
+                file: 0,
+                line,
+                versions: Versions::new(0, true),
+            })
+            .collect();
+        let far = 1 << 33;
+        let pushed = [
+            (event(0, store(0, 1, false)), true),
+            (event(1, store(1, 1, true)), true),
+            (event(2, Act::Fence), false),
+            (event(7, store(0, 1, false)), false),
+            (event(far, store(0, 2, true)), true),
+            (event(far + 1, flush(false)), false),
+            (event(far + 2, flush(true)), false),
+            (event(far + 3, store(1, 1, true)), false),
+            (event(far + 4, Act::FlushClean), false),
+            (event(far + 5, Act::Foreign), false),
+        ];
+        let mut events = Events::default();
+        for (number, &(one, changed)) in pushed.iter().enumerate() {
+            if let (Act::Store { slot, version, .. }, true) = (one.act, changed) {
+                let versions = &mut lines[slot as usize].versions;
+                let made = versions.push(slot, &[number as u8 + 1; 64], number as u32, || [0; 64]);
+                assert_eq!(made, version);
+            }
+            events.push(one, changed);
+        }
+        let shown = |event: Event| format!("{event:?}");
+        for (number, (walked, (one, _))) in events.walk(lines.len()).zip(pushed).enumerate() {
+            assert_eq!(shown(walked), shown(one));
+            assert_eq!(shown(events.get(number, &lines)), shown(one));
+            assert_eq!(
+                events.is_store(number),
+                matches!(one.act, Act::Store { .. })
+            );
+        }
+    }
+}
