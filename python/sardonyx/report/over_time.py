@@ -211,7 +211,9 @@ def energy_by_cause(comparison: Comparison) -> Figure | Missing:
             for at, cause in enumerate(causes)
             if any(of[at] for of in spent.values())
         ]
-        shape = layout(f"of {first}'s", barmode="stack", yaxis={"tickformat": ".0%"}, bargap=0.5)
+        shape = layout(
+            f"energy, of {first}'s", barmode="stack", yaxis={"tickformat": ".0%"}, bargap=0.5
+        )
         views.append(View(workload, data, shape))
     if not views:
         return head.missing("No run of these results books its energy by cause.")

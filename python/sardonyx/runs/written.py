@@ -15,8 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from sardonyx._core import SardonyxError
 from sardonyx.files import replacing
 from sardonyx.questions import RequestsFile, TimelineFile
@@ -25,7 +23,7 @@ from sardonyx.runs.points import Named
 #: Requests of a timeline, unless a window is given.
 DEFAULT = 2000
 #: Requests of a timeline, at most: what Perfetto opens without trouble.
-MOST = 200_000
+MOST = 50_000
 _WINDOW = re.compile(r"(\d{1,18})\.\.(\d{1,18})", re.ASCII)
 
 
@@ -122,6 +120,8 @@ def _join_rows(parts: Sequence[Path], target: Path) -> None:
     if len(parts) == 1:
         parts[0].replace(target)
         return
+    import pyarrow.parquet as pq
+
     schema = pq.read_schema(parts[0])
     with pq.ParquetWriter(target, schema, compression="zstd") as whole:
         for part in parts:

@@ -164,7 +164,7 @@ impl Drawing<'_> {
         self.of_steps.insert(step.step, (first, number));
     }
 
-    fn step(&mut self, step: &Performed, commands: &Commands) {
+    fn step(&mut self, step: &Performed, commands: &[Command]) {
         let cause = step.purpose.what.name();
         let waited = |from: Time| ("waited_ns", Said::Time(from.since(step.ready)));
         match step.work {
@@ -213,7 +213,7 @@ impl Drawing<'_> {
     }
 
     /// A medium access: it waits for a slot, stands in a queue, and its bank gets commands.
-    fn access(&mut self, step: &Performed, commands: &Commands) {
+    fn access(&mut self, step: &Performed, commands: &[Command]) {
         let (queue, kind) = match (step.work, step.counter) {
             (Work::Read, _) => (Queue::Reads, "read"),
             (_, true) => (Queue::Counters, "write"),

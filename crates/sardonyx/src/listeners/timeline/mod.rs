@@ -10,7 +10,6 @@ mod tracks;
 use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use crate::medium::mapping::Decoder;
 use crate::medium::params::EngineParams;
@@ -30,9 +29,6 @@ pub struct Window {
     pub requests: u64,
 }
 
-/// Requests of a window, at most: some 200 MB of a file.
-pub const MOST: u64 = 200_000;
-
 /// What a run is called in the file.
 #[derive(Clone, Debug)]
 pub struct Named {
@@ -43,7 +39,7 @@ pub struct Named {
 }
 
 /// The commands of an access, in order; the last is that of its column.
-type Commands = SmallVec<[Command; 3]>;
+type Commands = Vec<Command>;
 
 /// A request of the window.
 struct Drawn {
