@@ -23,6 +23,7 @@ from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.sources import named
+from sardonyx.runs.written import Window, Written, window_of
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps import hq as hyperqueue
 from sardonyx.sweeps import reading
@@ -56,6 +57,9 @@ def compare(
     draws: int = vary.DRAWS,
     folder: str | os.PathLike[str] | None = None,
     cache_sizes: bool = False,
+    timeline: str | os.PathLike[str] | None = None,
+    window: tuple[int, int] | None = None,
+    requests: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     watch: Watch | None = None,
 ) -> Results:
@@ -73,6 +77,9 @@ def compare(
     together: ``Results.sensitivity`` says which conclusions flip. Its runs are kept in ``folder``,
     where the same call finds them again; without one they are not kept. ``cache_sizes`` adds ESD's
     sweep over cache sizes and policies (Fig. 18) on traces, not on programs.
+
+    ``timeline`` is a file for Perfetto with the requests of ``window`` (a first number and an end),
+    ``requests`` a Parquet file with a row for each request (docs/timeline.md).
     """
     shared = Settings(
         asked.path("machine", machine),
@@ -92,11 +99,16 @@ def compare(
     jobs = asked.maybe_whole("jobs", jobs, 1, 1024)
     draws = asked.whole("draws", draws, 0, 10_000)
     place = None if folder is None else asked.path("folder", folder)
+    written = Written(
+        None if timeline is None else Path(asked.path("timeline", timeline)),
+        Window() if window is None else window_of(*window),
+        None if requests is None else Path(asked.path("requests", requests)),
+    )
     check(planned, shared)
     if not sensitivity:
-        return run(planned, shared, jobs, watch)
+        return run(planned, shared, jobs, watch, written)
     check_sensitivity(planned, draws)
-    results = run(planned, shared, jobs, watch)
+    results = run(planned, shared, jobs, watch, written)
     with TemporaryDirectory(prefix="sardonyx.") as scratch:
         kept = Path(scratch if place is None else place)
         return varied(planned, shared, results, kept, workers=jobs, draws=draws)

@@ -269,6 +269,25 @@ class Sample(Value):
     seed: int = 0
 
 
+class RequestsFile(Value):
+    """A file for the requests of a run on ``trace``."""
+
+    path: str
+    trace: str
+
+
+class TimelineFile(Value):
+    """A file for the timeline of a run: process ``number`` of a file of several, called ``name``.
+    It has so many ``requests`` from number ``first`` on, or from the first that counts.
+    """
+
+    name: str
+    path: str
+    requests: int
+    first: int | None = None
+    number: int = 0
+
+
 class Job(Value):
     """A design over a source, on ``copies`` cores of a machine with some of its keys set;
     ``warmup`` requests, or transactions of each core, warm the machine up and are left out of
@@ -281,8 +300,12 @@ class Job(Value):
     copies: int = 1
     distinct: bool = False
     overrides: tuple[tuple[str, str], ...] = ()
+    #: A row for each request is written.
+    requests: RequestsFile | None = None
     #: Windows of the run are timed, and the rest changes state without a clock.
     sample: Sample | None = None
+    #: A timeline of the run is written.
+    timeline: TimelineFile | None = None
     warmup: int = 0
     #: The warm-up is this share of the run, beside ``warmup`` requests or transactions.
     warmup_share: float = 0.0

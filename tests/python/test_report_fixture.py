@@ -136,6 +136,41 @@ def _run(rng: random.Random, trace: str, design: str, duplicates: float) -> dict
         "write_latency_cdf": _cdf(write_ns),
         "read_latency_cdf": _cdf(read_ns),
         "assumed": assumed,
+        "epochs": _epochs(random.Random(trace + design), design),
+        "usage": _usage(random.Random(trace + design)),
+    }
+
+
+def _epochs(rng: random.Random, design: str) -> dict[str, Any]:
+    """Some columns of 100 epochs, one of them with nothing to measure."""
+    names = ["request_gb_per_s", "p99_write_latency_ns", "p99_read_latency_ns", "row_hit_rate"]
+    names += ["mean_read_latency_ns", "mean_write_latency_ns", "write_queue", "read_queue"]
+    names += ["amt_hit_rate", "efit_hit_rate"] if design == "esd" else []
+    columns: dict[str, list[float | None]] = {
+        name: [rng.random() * (1 if name.endswith("rate") else 900) for _ in range(100)]
+        for name in names
+    }
+    columns["p99_read_latency_ns"][7] = None
+    return {"begin_ns": 0.0, "width_ns": 1048.576 * 2**9, "columns": columns}
+
+
+def _usage(rng: random.Random) -> dict[str, Any]:
+    return {
+        "banks": [rng.random() for _ in range(16)],
+        "buses": [0.1],
+        "read_queues": 0.2,
+        "write_queues": 0.9,
+        "units": [{"name": "aes", "uses": 1000, "share": 0.4}],
+        "worn": [
+            {"least": 1, "lines": 900, "writes": 900},
+            {"least": 2, "lines": 100, "writes": 250},
+            {"least": 4, "lines": 0, "writes": 0},
+            {"least": 8, "lines": 10, "writes": 90},
+        ],
+        "map": [
+            {"region": "data", "first": at << 12, "lines": 20, "writes": 20 + at, "most": 8}
+            for at in range(50)
+        ],
     }
 
 

@@ -8,6 +8,7 @@ mod curve;
 mod device;
 mod estimate;
 mod integrity;
+mod listening;
 mod machines;
 mod merging;
 mod persist;

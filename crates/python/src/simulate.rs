@@ -8,7 +8,8 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs as registry;
 use sardonyx::figures::Figure;
 use sardonyx::machine::recordings::{self, Options};
-use sardonyx::machine::{self, LEAST_WINDOWS, Sampling, outcome};
+use sardonyx::machine::{self, LEAST_WINDOWS, Outcome, Sampling, System, outcome};
+use sardonyx::medium::params::EngineParams;
 use sardonyx::merge::timed::figures as timed_merging;
 use sardonyx::stats::Cause;
 use sardonyx::trace::Level;
@@ -17,6 +18,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::listening::{RequestsFile, TimelineFile};
 use crate::progress::Progress;
 use crate::sources::{Source, durability};
 use crate::{bad, read};
@@ -42,6 +44,10 @@ pub struct Job {
     distinct: bool,
     /// Windows of the run are timed, and the rest changes state without a clock.
     sample: Option<Sample>,
+    /// A timeline of the run is written.
+    timeline: Option<TimelineFile>,
+    /// A row for each request is written.
+    requests: Option<RequestsFile>,
 }
 
 /// Which part of a run of recordings is timed: so many `windows`, of so many `requests` that count and as many as
@@ -61,6 +67,29 @@ fn one() -> u32 {
 }
 
 impl Job {
+    /// Plays the whole of a run, and writes down what was asked for.
+    fn play(
+        &self,
+        mut system: System<'_>,
+        tell: &mut dyn FnMut(u64) -> bool,
+        engine: &EngineParams,
+    ) -> PyResult<Outcome> {
+        if let Some(file) = &self.timeline {
+            system.memory().observe(file.listener(engine));
+        }
+        if let Some(file) = &self.requests {
+            system.memory().observe(file.listener(&self.design)?);
+        }
+        let outcome = system.run(tell).map_err(bad)?;
+        if let Some(file) = &self.timeline {
+            file.write(*system.memory().take().expect("it listens"))?;
+        }
+        if let Some(file) = &self.requests {
+            file.write(*system.memory().take().expect("it listens"))?;
+        }
+        Ok(outcome)
+    }
+
     /// The sample that is asked for, with the requests that count: of all copies, behind the warm-up.
     fn sampling(&self) -> PyResult<Option<(Sampling, Range<u64>)>> {
         let Some(asked) = self.sample else {
@@ -145,7 +174,7 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                 let (spec, cores) = (program.spec(durability), job.copies as usize);
                 let warmup = warmup + job.share_of(program.transactions);
                 let system = timed::system(&machine, design, &spec, cores, warmup);
-                system.map_err(bad)?.run(&mut tell).map_err(bad)?
+                job.play(system.map_err(bad)?, &mut tell, &machine.engine)?
             }
             source => {
                 let own = |copy| if job.distinct { copy } else { 0 };
@@ -158,8 +187,9 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                     None => {
                         let warmup = warmup + job.share_of_requests()?;
                         let options = Options { warmup, distinct };
-                        recordings::run(&machine, design, copies, options, &mut tell)
-                            .map_err(bad)?
+                        let system = recordings::system(&machine, design, copies, options);
+                        let of = machine.with_cores(job.copies as usize);
+                        job.play(system.map_err(bad)?, &mut tell, &of.engine)?
                     }
                     Some((sampling, counted)) => {
                         let warmup = counted.start;
@@ -182,6 +212,8 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             "causes": outcome.costs(),
             "write_latency_cdf": outcome.write_latency_cdf,
             "read_latency_cdf": outcome.read_latency_cdf,
+            "epochs": outcome.epochs(),
+            "usage": outcome.usage(),
             "assumed": outcome::assumed(&machine, design, &outcome),
         });
         if let Some(sampled) = sampled {

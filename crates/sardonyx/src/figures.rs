@@ -74,13 +74,19 @@ macro_rules! figures {
 pub(crate) use figures;
 
 /// A figure's value; written as a number, or as null.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
     /// A whole number.
     Count(u64),
     /// Any other.
     Real(f64),
+    /// A share of a count, 0 of none.
+    Part {
+        /// What it is the share of.
+        of: u64,
+        /// How many of these.
+        part: u64,
+    },
     /// Nobody knows, or it does not apply.
     Absent,
 }
@@ -100,7 +106,18 @@ impl Amount {
         match self {
             Amount::Count(count) => Some(count as f64),
             Amount::Real(real) => Some(real),
+            Amount::Part { of: 0, .. } => Some(0.0),
+            Amount::Part { of, part } => Some(part as f64 / of as f64),
             Amount::Absent => None,
+        }
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Amount::Count(count) => serializer.serialize_u64(*count),
+            other => other.number().serialize(serializer),
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod exhausted;
 pub mod figures;
 pub mod latency;
 pub mod line;
+pub mod listeners;
 pub mod machine;
 pub mod mechanisms;
 pub mod medium;

@@ -38,6 +38,7 @@ mod sca_timelines;
 mod sim_programs;
 mod sim_run;
 mod sim_sample;
+mod timeline;
 mod trace_info;
 mod workload_programs;
 mod workload_recovery;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, Stack};
 use sardonyx::engine::{Answer, Request};
+use sardonyx::listeners::timeline::{Timeline, Window};
 use sardonyx::machine::Outcome;
 use sardonyx::plan::command::{CommandKind, CommandLog};
 use sardonyx::plan::journal::Journal;
@@ -73,6 +74,12 @@ fn what_listeners_hear_is_what_the_figures_count() {
         let (heard, mut memory) = run(name, |memory| {
             memory.observe(Requests::default());
             memory.observe(CommandLog::default());
+            let window = Window {
+                first: None,
+                requests: 200,
+            };
+            let machine = Machine::load("sca", &[] as &[(&str, &str)]).unwrap();
+            memory.observe(Timeline::new(&machine.engine, window));
         });
         assert_eq!(heard, alone, "{name}: listening changes the run");
         let figure = |name: &str| alone.figures.named(name).number().expect("a number");

@@ -196,3 +196,48 @@ fn a_trace_too_large_for_the_memory_is_named() {
         "{error}"
     );
 }
+
+/// Breaks if an epoch is lost or counted twice, or if shares of time are more than all of it.
+#[test]
+fn what_happens_over_time_adds_up() {
+    for (design, warmup) in [("baseline", 0), ("esd", 1_000), ("dewrite", 0)] {
+        let outcome = run(&machine(&[]), design, warmup);
+        let (series, usage) = outcome.over_time.as_ref().expect("a whole run has it");
+        let column = |name: &str| {
+            let column = series.columns.iter().find(|(known, _)| known == name);
+            let (_, values) = column.unwrap_or_else(|| panic!("{design} has no {name}"));
+            values.iter().filter_map(|value| value.number())
+        };
+        let epochs = series.columns[0].1.len();
+        assert!((64..=128).contains(&epochs), "{design}: {epochs} epochs");
+        for name in [
+            "reads",
+            "writes",
+            "medium_reads",
+            "medium_writes",
+            "energy_nj",
+        ] {
+            let (sum, whole) = (column(name).sum::<f64>(), figure(&outcome, name));
+            assert!(
+                (sum - whole).abs() < 1e-9 * whole,
+                "{design}: {name} {sum} and {whole}"
+            );
+        }
+        let hits = column("counter_cache_hit_rate");
+        assert!(hits.clone().count() > 0 && hits.clone().all(|rate| (0.0..=1.0).contains(&rate)));
+        let worst = column("p99_write_latency_ns").fold(0.0, f64::max);
+        assert!(worst >= figure(&outcome, "p99_write_latency_ns"));
+        assert!(worst <= figure(&outcome, "max_write_latency_ns") * 17.0 / 16.0);
+        let shares = usage.banks.iter().chain(&usage.buses).chain(&usage.queues);
+        for share in shares.map(|share| share.number().expect("time has passed")) {
+            assert!((0.0..=1.0).contains(&share), "{design}: {share}");
+        }
+        assert!(usage.banks.iter().any(|bank| bank.number() > Some(0.01)));
+        let worn: u64 = usage.worn.iter().map(|worn| worn.writes).sum();
+        let placed: u64 = usage.map.iter().map(|(_, part)| part.writes).sum();
+        if warmup == 0 {
+            assert_eq!(worn as f64, figure(&outcome, "medium_writes"), "{design}");
+        }
+        assert!(placed <= worn && usage.map.iter().any(|(region, _)| *region == "data"));
+    }
+}

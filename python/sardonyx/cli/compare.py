@@ -17,6 +17,7 @@ from sardonyx.cli.common import (
     MOST,
     PATH,
     check_json_target,
+    check_target,
     err,
     for_people,
     note,
@@ -44,12 +45,14 @@ from sardonyx.cli.report import save
 from sardonyx.cli.sensitivity import sensitivity_table
 from sardonyx.cli.sweep import View
 from sardonyx.cli.tables import compare_table, sample_table
+from sardonyx.files import is_special
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs, origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, parse_sample, parse_settings, parse_warmup
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.sources import PROGRAM, beyond, program_names
+from sardonyx.runs.written import DEFAULT, Window, Written, parse_window
 from sardonyx.sizes import size_text
 
 
@@ -109,6 +112,27 @@ class Compare(Options):
     ] = 0
     sensitivity: Sensitivity = False
     draws: Draws = None
+    timeline: Annotated[
+        Path | None,
+        typer.Option(
+            "--timeline", help="Draw requests over banks and units, for Perfetto.", **PATH
+        ),
+    ] = None
+    window: Annotated[
+        str | None,
+        typer.Option(
+            "--timeline-window",
+            metavar="FIRST..END",
+            help=f"The requests that are drawn, as in 1000..2000; default: the first {DEFAULT:,} "
+            "that count.",
+        ),
+    ] = None
+    requests: Annotated[
+        Path | None,
+        typer.Option(
+            "--requests", help="Write each request's times and causes, as Parquet.", **PATH
+        ),
+    ] = None
     cache_sizes: Annotated[
         bool,
         typer.Option(
@@ -138,6 +162,7 @@ class Compare(Options):
     "footprint",
     "seed",
     "draws",
+    "window",
     "cache_sizes",
     "workers",
 )
@@ -159,6 +184,8 @@ def compare(asked: Compare) -> Work:
     sardonyx compare traces/*.parquet --sensitivity --out results/all
 
     sardonyx compare long.parquet --sample 50x10000
+
+    sardonyx compare redis --designs esd --timeline redis.pftrace
     """
     if asked.gone:
         raise SardonyxError(
@@ -185,6 +212,7 @@ def compare(asked: Compare) -> Work:
         api.check_sensitivity(points, draws)
     jobs.check(points, shared)
     check_json_target(asked.json_to, map(path_of, asked.traces))
+    written = _written(asked, sampled=sample is not None)
     for line in beyond(point.source for point in points):
         note(line)
     target = asked.directory or fresh(points[0].trace)
@@ -193,11 +221,12 @@ def compare(asked: Compare) -> Work:
     seed = asked.seed if programs or asked.sensitivity or asked.sample else 0
     varied = Varied(draws, seed, kept_runs(asked.directory)) if asked.sensitivity else None
     out = Out(target, asked.json_to, point_to_it=asked.directory is None)
-    run = partial(_compare, points, shared, asked.workers, varied, out)
+    run = partial(_compare, points, shared, asked.workers, varied, out, written)
     forms = {
         "limit": "without a trace",
         "sample": "without a trace",
         "distinct": "without a trace in several --copies",
+        "window": "without --timeline",
     }
     return Work(run, "without a program", forms)
 
@@ -220,6 +249,27 @@ class Out:
     point_to_it: bool
 
 
+def _written(asked: Compare, *, sampled: bool) -> Written:
+    """The files of a run's requests that are asked for."""
+    files = {"--timeline": asked.timeline, "--requests": asked.requests}
+    for option, target in files.items():
+        if target is None:
+            continue
+        if sampled:
+            raise SardonyxError(
+                f"{option}: is of whole runs, and --sample times windows; leave one of them out"
+            )
+        check_target(target, map(path_of, asked.traces), f"{option} ")
+        if is_special(target):
+            raise SardonyxError(f"{option} {target}: is a device or a pipe; name a file")
+    if asked.timeline is None:
+        return Written(requests=asked.requests)
+    if asked.requests is not None and asked.requests.resolve() == asked.timeline.resolve():
+        raise SardonyxError(f"--requests {asked.requests}: is --timeline's file; name another")
+    window = Window() if asked.window is None else parse_window(asked.window)
+    return Written(asked.timeline, window, asked.requests)
+
+
 def _program(asked: Compare) -> ProgramSource:
     return ProgramSource(
         item_bytes=size_in_bytes("--transaction-size", asked.transaction_size),
@@ -235,11 +285,12 @@ def _compare(
     workers: int | None,
     varied: Varied | None,
     out: Out,
+    written: Written,
 ) -> None:
     with output_directory(out.directory):
         known = origin.origin(point.source for point in points)
         with Watcher(err) as watch:
-            results = jobs.run(points, shared, workers, watch)
+            results = jobs.run(points, shared, workers, watch, written)
         if varied is not None:
             results = api.varied(
                 points,
@@ -268,4 +319,9 @@ def _compare(
     if results.sensitivity:
         people.print(sensitivity_table(results.sensitivity, people.width))
     write_json(out.json_to, comparison.results.to_document())
+    if written.timeline is not None:
+        where = "open it at https://ui.perfetto.dev"
+        people.print(f"timeline: {written.timeline} ({where})", soft_wrap=True)
+    if written.requests is not None:
+        people.print(f"requests: {written.requests}", soft_wrap=True)
     people.print(f"report: {report}", soft_wrap=True)

@@ -207,7 +207,8 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
         table.add_column("trace", overflow="fold")
     table.add_column("design", overflow="fold")
     for measure in measures:
-        table.add_column(measure.title if wide else measure.short, justify="right")
+        heading = measure.title if wide else "\n".join(measure.title.rsplit(" ", 1))
+        table.add_column(heading, justify="right")
 
     def rows(heading: str, cells: dict[str, list[str]]) -> None:
         if not wide:

@@ -22,6 +22,7 @@ from sardonyx.report import (
     curves,
     endurance,
     merging,
+    over_time,
     page,
     performance,
     savings,
@@ -195,12 +196,15 @@ def _groups(comparison: Comparison) -> list[Group]:
     beside = {
         key: performance.beside_baseline(comparison, key) for key in performance.BESIDE_BASELINE
     }
-    energy = Group("about-energy", "Energy", [beside["energy_ratio"]])
+    spent = over_time.energy_by_cause(comparison)
+    energy = Group("about-energy", "Energy", [beside["energy_ratio"], spent])
+    used = [over_time.epochs(comparison), over_time.usage(comparison)]
+    over = Group("about-over-time", "Over time and over units", used)
     if programs:
         if comparison.beside_baseline:  # else there is nothing to hold energy against
             figure = replace(beside["energy_ratio"], cf="")  # programs are not ESD's workloads
-            groups.append(Group("about-energy", "Energy", [figure]))
-        return groups
+            groups.append(Group("about-energy", "Energy", [figure, spent]))
+        return [*groups, over]
     return [
         _about_workloads(comparison.results.traces),
         Group(
@@ -211,6 +215,7 @@ def _groups(comparison: Comparison) -> list[Group]:
                 performance.duplicates_found(comparison),
                 performance.predictions(comparison),
                 endurance.wear(comparison),
+                over_time.wear_map(comparison),
             ],
         ),
         Group(
@@ -221,10 +226,12 @@ def _groups(comparison: Comparison) -> list[Group]:
                 beside["read_speedup"],
                 beside["ipc_ratio"],
                 performance.worst_cases(comparison),
-                performance.latency_distribution(comparison),
+                performance.latency_distribution(comparison, "write"),
+                performance.latency_distribution(comparison, "read"),
                 performance.latency_by_cause(comparison),
             ],
         ),
+        over,
         energy,
         Group(
             "about-space",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sardonyx.draw.figure import (
     CAUSE_COLOURS,
@@ -28,8 +28,10 @@ from sardonyx.draw.figure import (
 from sardonyx.runs import measures
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import BASELINE, MEASURES, arithmetic_mean, assumed_by
+from sardonyx.runs.results import Run
 
 CDF_POINTS = 300
+Kind: TypeAlias = Literal["read", "write"]
 
 
 class Words(NamedTuple):
@@ -148,9 +150,10 @@ def worst_cases(comparison: Comparison) -> Figure | Missing:
     )
 
 
-def latency_distribution(comparison: Comparison) -> Figure | Missing:
-    """Cumulative distributions of write latency, a trace at a time (ESD Fig. 15)."""
-    head = Head("write-latency", "Write latency distribution", "ESD Fig. 15")
+def latency_distribution(comparison: Comparison, kind: Kind) -> Figure | Missing:
+    """Cumulative distributions of latency, a trace at a time (of writes: ESD Fig. 15)."""
+    paper = "ESD Fig. 15" if kind == "write" else ""
+    head = Head(f"{kind}-latency", f"{kind.capitalize()} latency distribution", paper)
     views = []
     rows: list[list[Cell]] = []
     for workload in comparison.workloads:
@@ -159,9 +162,9 @@ def latency_distribution(comparison: Comparison) -> Figure | Missing:
             run = comparison.run(workload, design)
             if run is None:
                 continue
-            percentiles = [run.metric(f"{p}_write_latency_ns") for p in _PERCENTILES]
+            percentiles = [run.metric(f"{p}_{kind}_latency_ns") for p in _PERCENTILES]
             rows.append([f"{workload}, {design}", *percentiles])
-            points = _thinned([p for p in run.write_latency_cdf if p[0] > 0])
+            points = _thinned([p for p in _distribution(run, kind) if p[0] > 0])
             if points:
                 colour = design_colour(design, comparison.designs)
                 data.append(
@@ -170,15 +173,15 @@ def latency_distribution(comparison: Comparison) -> Figure | Missing:
                         design,
                         [round(ns, 2) for ns, _ in points],
                         [round(fraction, 6) for _, fraction in points],
-                        f"<b>{label(design)}</b><br>%{{y:.2%}} of writes within %{{x:,.4~g}} ns",
+                        f"<b>{label(design)}</b><br>%{{y:.2%}} of {kind}s within %{{x:,.4~g}} ns",
                         line={"color": colour, "width": 2.4, "shape": "hv"},
                     )
                 )
         if data:
-            shape = layout("share of writes", yaxis={"tickformat": ".0%", "range": [0, 1.01]})
+            shape = layout(f"share of {kind}s", yaxis={"tickformat": ".0%", "range": [0, 1.01]})
             shape["xaxis"] = {
                 "type": "log",
-                "title": {"text": "write latency (ns)"},
+                "title": {"text": f"{kind} latency (ns)"},
                 "automargin": True,
                 "dtick": 1,
                 "tickformat": ",~f",
@@ -189,7 +192,7 @@ def latency_distribution(comparison: Comparison) -> Figure | Missing:
         return head.missing("No run of these results carries its latency distribution.")
     columns = (("workload, design", ""), *((p, "ns") for p in _PERCENTILES))
     return head.figure(
-        "For the chosen trace, the share of writes that took at most the time on the axis.",
+        f"For the chosen trace, the share of {kind}s that took at most the time on the axis.",
         "A curve further left is faster; where it nears 100 % is the tail. The time axis is "
         "logarithmic. The table gives percentiles of every trace.",
         views,
@@ -197,6 +200,10 @@ def latency_distribution(comparison: Comparison) -> Figure | Missing:
         assumed_by(comparison.runs(), "time"),
         choose="Trace",
     )
+
+
+def _distribution(run: Run, kind: Kind) -> Sequence[tuple[float, float]]:
+    return run.write_latency_cdf if kind == "write" else run.read_latency_cdf
 
 
 _PERCENTILES = ("p50", "p95", "p99", "p999")

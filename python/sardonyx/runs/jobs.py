@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.runs.sources import unknown
+from sardonyx.runs.written import Written
 
 #: As in 50x10000+2000.
 _SAMPLE = re.compile(r"(\d{1,12})x(\d{1,12})(?:\+(\d{1,12}))?", re.ASCII)
@@ -175,8 +176,23 @@ def run(
     shared: Settings,
     workers: int | None = None,
     watch: Watch | None = None,
+    written: Written | None = None,
 ) -> Results:
-    """Run the points, in their order in the results; those that come to the same run share it."""
+    """Run the points, in their order in the results; those that come to the same run share it.
+
+    Plain points come before their variants, for what is ``written`` is of these.
+    """
+    with (written or Written()).files(points) as besides:
+        return _run(points, shared, workers, watch, besides)
+
+
+def _run(
+    points: Sequence[Point],
+    shared: Settings,
+    workers: int | None,
+    watch: Watch | None,
+    besides: Callable[[Point], Mapping[str, Any]],
+) -> Results:
     machine = _machine(shared.machine, shared.overrides)
 
     @cache
@@ -190,9 +206,9 @@ def run(
     for point in points:
         job = point.job(shared)
         keys.append((job.source, job.design, job.copies, effective(job.overrides)))
-        tasks.setdefault(
-            keys[-1], Task(label(point), partial(_core.simulate, job.model_dump_json()))
-        )
+        if keys[-1] not in tasks:
+            asked = job.model_copy(update=besides(point)).model_dump_json()
+            tasks[keys[-1]] = Task(label(point), partial(_core.simulate, asked))
     traces = {point.trace: point.source for point in points}
     facts = [
         Task(f"{name}, facts", partial(_core.trace_info, sources.whole(source).model_dump_json()))

@@ -124,7 +124,6 @@ class Measure:
 
     key: str
     title: str
-    short: str
     meaning: str
     of: Two
     unit: Literal["x", "%", "ns"] = "x"
@@ -138,7 +137,6 @@ class Measure:
 _MEASURES = (
     Measure(
         "write_reduction",
-        "Write reduction",
         "Writes saved",
         "share of the program's writes that stored no line",
         lambda run, _: write_reduction(run),
@@ -149,7 +147,6 @@ _MEASURES = (
     Measure(
         "medium_write_ratio",
         "Medium writes",
-        "Medium",
         "all writes of the design to its medium, counters and tables too, over "
         "those of the baseline",
         ratio_of("medium_writes"),
@@ -161,7 +158,6 @@ _MEASURES = (
     Measure(
         "write_speedup",
         "Write speed-up",
-        "Write",
         "mean write latency of the baseline over that of the design",
         write_speedup,
         base="mean_write_latency_ns",
@@ -169,14 +165,12 @@ _MEASURES = (
     Measure(
         "read_speedup",
         "Read speed-up",
-        "Read",
         "mean read latency of the baseline over that of the design",
         read_speedup,
         base="mean_read_latency_ns",
     ),
     Measure(
         "ipc_ratio",
-        "IPC",
         "IPC",
         "instructions per cycle of the design over those of the baseline",
         ipc_ratio,
@@ -186,7 +180,6 @@ _MEASURES = (
     Measure(
         "p99_write",
         "p99 write latency",
-        "p99 write",
         "the time within which 99 of 100 writes of the design are done; not a ratio",
         lambda run, _: run.metric("p99_write_latency_ns"),
         "ns",
@@ -195,7 +188,6 @@ _MEASURES = (
     ),
     Measure(
         "energy_ratio",
-        "Energy",
         "Energy",
         "energy of the design over that of the baseline",
         energy_ratio,

@@ -48,6 +48,12 @@ def label(point: Named) -> str:
     return " ".join([point.trace, point.design, *settings])
 
 
+def _kept(answer: Mapping[str, Any], point: Named) -> Mapping[str, Any]:
+    """What results keep of an answer: of a variant nothing over time, as there may be many."""
+    left_out = {"epochs", "usage"} if point.variant else set[str]()
+    return {name: value for name, value in answer.items() if name not in left_out}
+
+
 def results(
     machine: Mapping[str, Any],
     traces: Iterable[Mapping[str, Any]],
@@ -62,7 +68,7 @@ def results(
             "machine": {name: machine[name] for name in names},
             "traces": list(traces),
             "runs": [
-                {**answer, "trace": point.trace, "design": point.design}
+                {**_kept(answer, point), "trace": point.trace, "design": point.design}
                 | {"variant": dict(point.variant)}
                 for point, answer in zip(points, answers, strict=True)
             ],

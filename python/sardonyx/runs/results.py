@@ -256,6 +256,63 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Series:
+    """Figures over time: a list each, of epochs that begin at ``begin_ns`` and are ``width_ns``
+    long; the last may end early.
+    """
+
+    begin_ns: float
+    width_ns: float
+    columns: dict[str, tuple[Number, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitUse:
+    """A kind of on-chip unit: its uses, and the share of time in which it could begin no other."""
+
+    name: str
+    uses: int
+    share: Number = None
+
+
+@dataclass(frozen=True, slots=True)
+class Worn:
+    """Lines that were written ``least`` times or more, and less than twice that."""
+
+    least: int
+    lines: int
+    writes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of the medium from the line ``first`` on, which is of ``region``; ``lines`` of it
+    were written, one of them ``most`` times.
+    """
+
+    region: str
+    first: int
+    lines: int
+    writes: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How much of a memory was in use, in shares of time (of queues: of slots and time), and how
+    its lines were worn. Banks come channel after channel and rank after rank.
+    """
+
+    banks: tuple[Number, ...] = ()
+    buses: tuple[Number, ...] = ()
+    read_queues: Number = None
+    write_queues: Number = None
+    units: tuple[UnitUse, ...] = ()
+    worn: tuple[Worn, ...] = ()
+    map: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One trace under one design. ``variant`` holds what differs from the machine; empty for the
     plain run. ``sample`` says what was timed, if that was not all of it.
@@ -272,6 +329,8 @@ class Run:
     read_latency_cdf: Distribution = ()
     assumed: tuple[str, ...] = ()
     sample: Sample | None = None
+    epochs: Series | None = None
+    usage: Usage | None = None
 
     def metric(self, name: str) -> float | None:
         """The metric, or ``None`` where the run has none of that name."""
@@ -386,8 +445,9 @@ class Results:
         if self.sensitivity is None:
             del document["sensitivity"]
         for run in document["runs"]:
-            if run["sample"] is None:
-                del run["sample"]
+            for name in ("sample", "epochs", "usage"):
+                if run[name] is None:
+                    del run[name]
         return document
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -4,6 +4,7 @@
 
 use sardonyx_prefetch::prefetch;
 
+use crate::figures::Amount;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
 use crate::medium::params::Unit;
@@ -314,14 +315,17 @@ impl MetadataCache {
         }
     }
 
+    /// The part of the look-ups that needed no access to the medium.
+    pub fn hits(&self) -> Amount {
+        Amount::Part {
+            of: self.lookups,
+            part: self.hits,
+        }
+    }
+
     /// Starts counting look-ups anew.
     pub fn forget_figures(&mut self) {
         (self.lookups, self.hits) = (0, 0);
-    }
-
-    /// The part of the look-ups that needed no access to the medium.
-    pub fn hit_rate(&self) -> f64 {
-        rate(self.hits, self.lookups)
     }
 
     fn write_back(&mut self, slot: usize, gate: Step, plan: &mut Plan) -> Stored {

@@ -2,8 +2,9 @@
 //! path from the last step back to the admission; every picosecond goes under one purpose.
 
 use super::{Answer, Engine, Request};
-use crate::plan::steps::{Action, Critical, Step};
-use crate::stats::{Cause, Direction, Purpose};
+use crate::plan::performed::Part;
+use crate::plan::steps::{Action, Critical, Step, Steps};
+use crate::stats::{Cause, Direction, Ledger, Purpose};
 use crate::units::Time;
 
 #[derive(Clone, Copy, Debug)]
@@ -70,51 +71,79 @@ impl Engine {
         };
         self.answers.push(answer);
         if self.plan.observers.any() {
-            self.plan.observers.tell(|one| one.answered(index, &answer));
+            self.tell_answer(index, &answer, critical, &entry);
         }
         if entry.request.counted {
-            self.book(critical, &entry);
+            let (kind, ledger) = (entry.request.kind, &mut self.ledger);
+            let book = |purpose, latency, waited| book(ledger, purpose, kind, latency, waited);
+            path(&self.plan.steps, self.now, critical, &entry, book);
         }
     }
 
-    fn book(&mut self, mut critical: Critical, entry: &InFlight) {
-        let kind = entry.request.kind;
-        let ingress = entry.admitted - entry.request.arrival.ps();
-        self.book_under(Purpose::of(Cause::Ingress), kind, ingress, ingress);
-        let mut end = self.now;
-        while critical.step != Step::PAST {
-            if critical.step < entry.first || critical.step > entry.last {
-                // The path leaves the request's own plan: an earlier request, or a kept promise.
-                let waited = end - entry.admitted.min(end);
-                self.book_under(critical.purpose, kind, waited, waited);
-                return;
-            }
-            let record = *self.plan.steps.get(critical.step);
-            let waited = match record.action {
-                Action::Accept => end - record.ready,
-                _ if record.begun == 0 => 0,
-                _ => record.begun - record.ready,
+    #[cold]
+    fn tell_answer(&mut self, index: u32, answer: &Answer, critical: Critical, entry: &InFlight) {
+        if self.plan.observers.of_steps() {
+            let mut parts = Vec::new();
+            let part = |purpose, latency, waited| {
+                parts.push(Part {
+                    purpose,
+                    latency: Time::from_ps(latency),
+                    waited: Time::from_ps(waited),
+                });
             };
-            self.book_under(record.purpose, kind, end - record.ready, waited);
-            end = record.ready;
-            critical = record.critical;
-            if critical.step == Step::PAST && record.action == Action::Join {
-                // A promise that was kept late, with a step that was finished already.
-                let waited = end - entry.admitted;
-                self.book_under(record.purpose, kind, waited, waited);
-                end = entry.admitted;
-            }
+            path(&self.plan.steps, self.now, critical, entry, part);
+            self.plan.observers.tell(|one| one.booked(index, &parts));
         }
-        assert_eq!(end, entry.admitted, "the parts of a latency add up");
+        self.plan.observers.tell(|one| one.answered(index, answer));
     }
+}
 
-    fn book_under(&mut self, purpose: Purpose, kind: Direction, latency: u64, waited: u64) {
-        let account = self.ledger.of(purpose);
-        let latency = Time::from_ps(latency);
-        match kind {
-            Direction::Read => account.read_latency += latency,
-            Direction::Write => account.write_latency += latency,
+/// Follows the critical path of a request that is answered at `now`, from its last step back to its admission: what
+/// each part is booked under, how long it is and how much of it is waiting. Its time before the admission comes first.
+#[inline]
+fn path(
+    steps: &Steps,
+    now: u64,
+    mut critical: Critical,
+    entry: &InFlight,
+    mut part: impl FnMut(Purpose, u64, u64),
+) {
+    let ingress = entry.admitted - entry.request.arrival.ps();
+    part(Purpose::of(Cause::Ingress), ingress, ingress);
+    let mut end = now;
+    while critical.step != Step::PAST {
+        if critical.step < entry.first || critical.step > entry.last {
+            // The path leaves the request's own plan: an earlier request, or a kept promise.
+            let waited = end - entry.admitted.min(end);
+            part(critical.purpose, waited, waited);
+            return;
         }
-        account.wait += Time::from_ps(waited);
+        let record = *steps.get(critical.step);
+        let waited = match record.action {
+            Action::Accept => end - record.ready,
+            _ if record.begun == 0 => 0,
+            _ => record.begun - record.ready,
+        };
+        part(record.purpose, end - record.ready, waited);
+        end = record.ready;
+        critical = record.critical;
+        if critical.step == Step::PAST && record.action == Action::Join {
+            // A promise that was kept late, with a step that was finished already.
+            let waited = end - entry.admitted;
+            part(record.purpose, waited, waited);
+            end = entry.admitted;
+        }
     }
+    assert_eq!(end, entry.admitted, "the parts of a latency add up");
+}
+
+#[inline]
+fn book(ledger: &mut Ledger, purpose: Purpose, kind: Direction, latency: u64, waited: u64) {
+    let account = ledger.of(purpose);
+    let latency = Time::from_ps(latency);
+    match kind {
+        Direction::Read => account.read_latency += latency,
+        Direction::Write => account.write_latency += latency,
+    }
+    account.wait += Time::from_ps(waited);
 }

@@ -5,7 +5,9 @@ use super::channel::{Slots, Transaction};
 use super::{Acceptance, Engine};
 use crate::line::{Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
+use crate::medium::params::Unit;
 use crate::plan::journal::MediumWrite;
+use crate::plan::performed::{Performed, Work};
 use crate::plan::steps::{Action, Critical, Notify, State, Step};
 use crate::stats::{Direction, Purpose};
 use crate::units::{Energy, Time};
@@ -34,7 +36,7 @@ impl Engine {
 
     /// Finishes one step. Steps that become ready wait in `ready`.
     pub(super) fn end(&mut self, step: Step) {
-        if self.plan.observers.closely() {
+        if self.plan.observers.of_ends() {
             self.note_end(step, self.plan.steps.get(step).action);
         }
         let record = self.plan.steps.get(step);
@@ -107,6 +109,40 @@ impl Engine {
             Action::Join | Action::Notify => one.ended(now, step),
             _ => {}
         });
+        if self.plan.observers.of_steps() {
+            let performed = self.performed(step, action);
+            self.plan.observers.tell(|one| one.performed(&performed));
+        }
+    }
+
+    fn performed(&self, step: Step, action: Action) -> Performed {
+        let record = self.plan.steps.get(step);
+        let merged = |store| self.plan.steps.get(store).action == Action::Coalesced;
+        let work = match action {
+            Action::Join | Action::Notify => Work::Join,
+            Action::Unit(unit) => Work::Unit(Unit::ALL[unit as usize]),
+            Action::Cross(message) => Work::Cross(message),
+            Action::Read if Step(record.link) != Step::PAST && record.queued == 0 => Work::Forward,
+            Action::Read => Work::Read,
+            Action::Accept if merged(Step(step.0 + 1)) => Work::Merge,
+            Action::Accept => Work::Accept,
+            Action::Store => Work::Store,
+            Action::Coalesced => Work::Merged,
+        };
+        Performed {
+            step,
+            work,
+            purpose: record.purpose,
+            place: Place(record.place),
+            counter: record.counter && self.channels[0].has_counter_queue(),
+            grouped: record.group > 0,
+            ready: Time::from_ps(record.ready),
+            queued: Time::from_ps(record.queued),
+            begun: Time::from_ps(record.begun),
+            ended: self.now(),
+            after: record.critical.step,
+            after_as: record.critical.purpose,
+        }
     }
 
     /// The write of step `accept` is in the persistence domain, merged with the queued one of step `into`.
@@ -181,6 +217,7 @@ impl Engine {
         let free = units.min().expect("there is one unit at least");
         let begun = self.now.max(*free);
         *free = begun + params.interval.ps();
+        self.unit_uses[unit] += 1;
         let account = self.ledger.of(purpose);
         let record = self.plan.steps.get_mut(step);
         if !record.again {
@@ -338,6 +375,14 @@ impl Engine {
         service.row_hits += u64::from(access.hit);
         service.queued += Time::from_ps(begun - record.queued);
         service.total += Time::from_ps(done - record.queued);
+        if !self.banks.is_empty() {
+            let channel = source % self.channels.len();
+            let bank = self.decoder.bank(access.place);
+            let bank = &mut self.banks[channel * self.of_a_channel + bank];
+            bank.accesses += 1;
+            bank.busy += Time::from_ps(done.saturating_sub(begun.max(bank.until)));
+            bank.until = bank.until.max(done);
+        }
         self.result(source, done, access.step);
     }
 }

@@ -26,7 +26,7 @@ use crate::medium::mapping::Decoder;
 use crate::medium::params::{EngineParams, Unit};
 use crate::plan::observe::{Observer, Observers};
 use crate::plan::orders::Choice;
-pub use crate::plan::request::{Answer, Request};
+pub use crate::plan::request::{Answer, Asked, Request};
 use crate::plan::steps::{Action, Notify, Step};
 use crate::plan::{Holding, Plan, Stored, Timer};
 use crate::stats::{Cause, Direction, Ledger, Purpose};
@@ -67,6 +67,17 @@ pub struct Service {
     pub short_cuts: u64,
 }
 
+/// How a bank was used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BankUse {
+    /// Accesses.
+    pub accesses: u64,
+    /// Time in which it had an access that was selected and not done.
+    pub busy: Time,
+    /// When the last of them is done, in picoseconds.
+    until: u64,
+}
+
 /// Executes plans.
 pub struct Engine {
     params: EngineParams,
@@ -98,6 +109,10 @@ pub struct Engine {
     acceptances: Vec<Acceptance>,
     ledger: Ledger,
     service: [Service; 2],
+    /// Channel after channel; none behind a module's buffer.
+    banks: Vec<BankUse>,
+    of_a_channel: usize,
+    unit_uses: [u64; Unit::ALL.len()],
 }
 
 impl Engine {
@@ -110,6 +125,11 @@ impl Engine {
     pub fn with_image(params: &EngineParams, image: Image) -> Engine {
         let medium = &params.medium;
         let channels = medium.geometry.channels as usize;
+        let of_a_channel = (medium.geometry.ranks * medium.geometry.banks) as usize;
+        let banks = match medium.buffer {
+            Some(_) => 0,
+            None => channels * of_a_channel,
+        };
         let sources = channels * 2 + Unit::ALL.len() + Message::ALL.len() + 1;
         Engine {
             decoder: Decoder::new(&medium.geometry, medium.mapping),
@@ -137,6 +157,9 @@ impl Engine {
             acceptances: Vec::new(),
             ledger: Ledger::default(),
             service: [Service::default(); 2],
+            banks: vec![BankUse::default(); banks],
+            of_a_channel,
+            unit_uses: [0; Unit::ALL.len()],
             params: params.clone(),
         }
     }
@@ -205,6 +228,10 @@ impl Engine {
         let stored = self.plan(handle);
         let last = Step(self.plan.steps.upcoming().0 - 1);
         let index = self.requests.add(request, self.now, first, last);
+        if self.plan.observers.of_steps() {
+            let observers = &mut self.plan.observers;
+            observers.tell(|one| one.planned(index, first, last));
+        }
         if first <= last {
             self.plan.steps.get_mut(first).kept = true;
         }
@@ -518,6 +545,16 @@ impl Engine {
         self.service[kind as usize]
     }
 
+    /// How each bank was used, channel after channel and rank after rank; none behind a module's buffer.
+    pub fn banks(&self) -> &[BankUse] {
+        &self.banks
+    }
+
+    /// How often the units of each kind were used.
+    pub fn unit_uses(&self) -> [u64; Unit::ALL.len()] {
+        self.unit_uses
+    }
+
     /// Cells that writes have programmed; `None` if that is not looked at.
     pub fn programmed(&self) -> Option<Programmed> {
         self.cells.as_ref().map(|cells| cells.programmed)
@@ -546,6 +583,10 @@ impl Engine {
     pub fn forget_figures(&mut self) {
         self.ledger = Ledger::default();
         self.service = [Service::default(); 2];
+        self.unit_uses = [0; Unit::ALL.len()];
+        for bank in &mut self.banks {
+            (bank.accesses, bank.busy) = (0, Time::ZERO);
+        }
         self.channels.iter_mut().for_each(Channel::forget_blocks);
         if let Some(cells) = &mut self.cells {
             cells.programmed = Programmed::default();

@@ -100,7 +100,7 @@ impl Engine {
         let group = self.plan.steps.get(step).group;
         let record = self.plan.steps.get_mut(store);
         (record.queued, record.sequence) = (now, sequence);
-        record.group = group;
+        (record.group, record.counter) = (group, slots == Slots::CounterWrite);
         self.end(step);
         self.release_store(store);
     }

@@ -11,6 +11,7 @@ mod bytes;
 mod caches;
 mod cores;
 pub mod curve;
+pub mod epochs;
 mod error;
 pub mod hosted;
 mod locks;
@@ -24,6 +25,7 @@ mod streams;
 mod system;
 mod told;
 mod untimed;
+pub mod usage;
 
 pub use adversity::Adversity;
 pub use agent::{Agent, Answer, CoreFigures, Counts, Passing, Turn, Waiter};

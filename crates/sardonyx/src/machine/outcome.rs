@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use super::epochs::{Counts, Series};
 use super::port::Port;
 use super::system::Before;
-use super::{CoreFigures, Counts};
+use super::usage::Usage;
+use super::{CoreFigures, Counts as Executed};
 use crate::config::Machine;
 use crate::controller::designs::Stack;
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
@@ -137,6 +139,8 @@ pub struct Outcome {
     pub write_latency_cdf: Vec<(f64, f64)>,
     /// Points of the distribution of read latencies: nanoseconds, share of reads.
     pub read_latency_cdf: Vec<(f64, f64)>,
+    /// Figures over time, and how much was in use; not of a sample.
+    pub over_time: Option<(Series, Usage)>,
     /// The cores' caches were simulated.
     pub from_the_core: bool,
     /// Pages took frames when they were first touched.
@@ -190,9 +194,18 @@ pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
         ledger: sim.port.memory.ledger().clone(),
         write_latency_cdf: sim.port.writes.cdf(CDF_POINTS),
         read_latency_cdf: sim.port.reads.cdf(CDF_POINTS),
+        over_time: over_time(sim),
         from_the_core: sim.executes(),
         takes_frames: sim.port.pages.takes_frames(),
     }
+}
+
+fn over_time(sim: &Finished) -> Option<(Series, Usage)> {
+    let (port, memory) = (sim.port, &sim.port.memory);
+    let end = port.last_answer;
+    let series = port.epochs.as_ref()?.series(end, &Counts::of(memory));
+    let usage = Usage::of(sim.machine, memory, end.since(sim.before.time));
+    Some((series, usage))
 }
 
 fn figures(sim: &Finished) -> Figures {
@@ -288,7 +301,7 @@ fn figures(sim: &Finished) -> Figures {
 fn executed(sim: &Finished, out: &mut Figures) {
     let took = sim.retired().since(sim.before.time);
     let committed = sim.port.committed.iter().sum::<u64>() - sim.before.committed;
-    let sum = |of: fn(&Counts) -> u64| {
+    let sum = |of: fn(&Executed) -> u64| {
         let sum = |cores: &[CoreFigures]| -> u64 {
             let executed = cores.iter().filter_map(|core| core.executed.as_ref());
             executed.map(of).sum()

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use super::epochs::{Counts, Epochs};
 use super::locks::Locks;
 use super::untimed::noise;
 use super::{
@@ -84,6 +85,8 @@ pub struct Port {
     pub(super) admitted: u64,
     pub(super) reads: Latencies,
     pub(super) writes: Latencies,
+    /// What happens over time, if somebody wants to know.
+    pub(super) epochs: Option<Box<Epochs>>,
     pub(super) last_answer: Time,
     pub(super) fences: u64,
     pub(super) committed: Vec<u64>,
@@ -456,6 +459,7 @@ impl Port {
             admitted: 0,
             reads: Latencies::new(),
             writes: Latencies::new(),
+            epochs: None,
             last_answer: Time::ZERO,
             fences: 0,
         }
@@ -490,7 +494,11 @@ impl Port {
                 Direction::Write => &mut self.writes,
             };
             if request.counted {
-                latencies.record(answer.at - request.arrival);
+                let latency = answer.at - request.arrival;
+                latencies.record(latency);
+                if let Some(epochs) = &mut self.epochs {
+                    epochs.record(request.kind, answer.at, latency);
+                }
             }
             if request.tag & PAST_CACHES != 0 {
                 let waiter = Waiter {
@@ -510,6 +518,12 @@ impl Port {
                 }
                 self.free_reads.push(request.tag as u32);
             }
+        }
+        if let Some(epochs) = &mut self.epochs
+            && self.counted
+            && epochs.is_due(self.last_answer)
+        {
+            epochs.count(self.last_answer, Counts::of(&self.memory));
         }
     }
 

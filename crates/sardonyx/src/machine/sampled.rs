@@ -216,6 +216,7 @@ fn estimate(windows: Vec<Window>) -> Sample {
             ledger: ledger.divided(windows.len() as u64),
             write_latency_cdf: outcome::cdf(&writes),
             read_latency_cdf: outcome::cdf(&reads),
+            over_time: None,
             ..first.clone()
         },
         half_widths,

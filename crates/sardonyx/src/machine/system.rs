@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::epochs::Epochs;
 use super::outcome::{self, Finished};
 use super::port::Port;
 use super::{
@@ -181,6 +182,7 @@ impl<'s> System<'s> {
     /// A source is broken further on, or nothing was left to count.
     pub fn run(&mut self, progress: &mut dyn FnMut(u64) -> bool) -> Result<Outcome, RunError> {
         let started = Instant::now();
+        self.port.epochs = Some(Box::new(Epochs::new(Time::ZERO)));
         self.play(progress)?;
         let (trace, done) = (|| self.agents[0].name().to_owned(), self.done());
         if done == 0 {
@@ -392,6 +394,9 @@ impl<'s> System<'s> {
         });
         self.port.counted = true;
         self.port.fences = 0;
+        if let Some(epochs) = &mut self.port.epochs {
+            **epochs = Epochs::new(now);
+        }
         self.port.memory.forget_figures();
     }
 

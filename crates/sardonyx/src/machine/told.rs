@@ -15,6 +15,50 @@ impl Outcome {
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
+    /// Figures over time: when epochs begin, how long each is, and a list for each figure; null for a sample.
+    pub fn epochs(&self) -> Value {
+        let Some((series, _)) = &self.over_time else {
+            return Value::Null;
+        };
+        let columns = series.columns.iter();
+        let columns = columns.map(|(name, values)| (name.clone(), json!(values)));
+        json!({
+            "begin_ns": series.begin.ns(),
+            "width_ns": series.width.ns(),
+            "columns": columns.collect::<Map<_, _>>(),
+        })
+    }
+
+    /// How much of banks, buses, queues and units was in use, and how lines were worn; null for a sample.
+    pub fn usage(&self) -> Value {
+        let Some((_, usage)) = &self.over_time else {
+            return Value::Null;
+        };
+        let units = usage.units.iter();
+        let units =
+            units.map(|(name, uses, share)| json!({"name": name, "uses": uses, "share": share}));
+        let worn = usage.worn.iter();
+        let worn = worn.map(|w| json!({"least": w.least, "lines": w.lines, "writes": w.writes}));
+        let map = usage.map.iter().map(|(region, part)| {
+            json!({
+                "region": region,
+                "first": part.first.0,
+                "lines": part.lines,
+                "writes": part.writes,
+                "most": part.most,
+            })
+        });
+        json!({
+            "banks": usage.banks,
+            "buses": usage.buses,
+            "read_queues": usage.queues[0],
+            "write_queues": usage.queues[1],
+            "units": units.collect::<Value>(),
+            "worn": worn.collect::<Value>(),
+            "map": map.collect::<Value>(),
+        })
+    }
+
     /// What each cause has cost, if anything.
     pub fn costs(&self) -> Map<String, Value> {
         let ledger = &self.ledger;

@@ -32,6 +32,30 @@ fn wear_mut(frames: &mut [u8], offset: usize) -> &mut [u8; WEAR_BYTES] {
     wear.try_into().expect("a line's wear")
 }
 
+/// Lines that were written about as often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worn {
+    /// How often each was written at least, and less than twice that.
+    pub least: u32,
+    /// How many they are.
+    pub lines: u64,
+    /// Their writes.
+    pub writes: u64,
+}
+
+/// A part of the medium.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Where it begins.
+    pub first: Place,
+    /// Lines of it that were written.
+    pub lines: u64,
+    /// Their writes.
+    pub writes: u64,
+    /// Those of the line written most.
+    pub most: u32,
+}
+
 /// How the medium has been worn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wear {
@@ -179,6 +203,59 @@ impl Image {
         for (_, writes) in &mut self.sparse_lines {
             *writes = 0;
         }
+    }
+
+    /// Lines by how often each was written since the last [`Image::forget_wear`].
+    pub fn worn(&self) -> Vec<Worn> {
+        let mut classes: Vec<Worn> = Vec::new();
+        let mut count = |writes: u32| {
+            let Some(class) = writes.checked_ilog2() else {
+                return;
+            };
+            while classes.len() <= class as usize {
+                classes.push(Worn {
+                    least: 1 << classes.len(),
+                    ..Worn::default()
+                });
+            }
+            let class = &mut classes[class as usize];
+            class.lines += 1;
+            class.writes += u64::from(writes);
+        };
+        for frame in 0..self.frames.len() {
+            self.wear_of(frame).for_each(&mut count);
+        }
+        self.sparse_lines.iter().for_each(|line| count(line.1));
+        classes
+    }
+
+    /// Parts of the medium from the first written page to the last, alike in pages that were touched, `count` at most:
+    /// how each was written. Left out: what lies by hash.
+    pub fn parts(&self, count: usize) -> Vec<Part> {
+        let mut pages: Vec<(usize, usize)> = self.frames.iter().copied().zip(0..).collect();
+        pages.sort_unstable();
+        let each = pages.len().div_ceil(count).max(1);
+        let part = |pages: &[(usize, usize)]| {
+            let mut part = Part {
+                first: Place(pages[0].0 as u64 * FRAME_LINES),
+                ..Part::default()
+            };
+            let wear = pages.iter().flat_map(|(_, frame)| self.wear_of(*frame));
+            for writes in wear.filter(|writes| *writes > 0) {
+                part.lines += 1;
+                part.writes += u64::from(writes);
+                part.most = part.most.max(writes);
+            }
+            part
+        };
+        pages.chunks(each).map(part).collect()
+    }
+
+    fn wear_of(&self, frame: usize) -> impl Iterator<Item = u32> + '_ {
+        let at = locate(frame, Place(0));
+        let wear = &self.segments[at.segment][at.wear..at.wear + FRAME_LINES as usize * WEAR_BYTES];
+        let (wear, _) = wear.as_chunks::<WEAR_BYTES>();
+        wear.iter().map(|wear| u32::from_le_bytes(*wear))
     }
 
     /// Lines written at least once, in order of place.

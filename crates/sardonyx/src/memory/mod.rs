@@ -7,12 +7,15 @@
 use crate::config::Machine;
 use crate::controller::designs::{self, UnknownDesign};
 use crate::controller::{Class, Controller, Figures, Write};
-use crate::engine::{Acceptance, Answer, Blocks, Engine, Programmed, Request, Service};
+use crate::engine::{
+    Acceptance, Answer, Asked, BankUse, Blocks, Engine, Programmed, Request, Service,
+};
 use crate::exhausted::Exhausted;
-use crate::line::{Line, Logical};
+use crate::line::{Line, Logical, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::medium::link::Message;
+use crate::medium::params::Unit;
 use crate::plan::journal::Journal;
 use crate::plan::observe::{Observer, Observers};
 use crate::plan::orders::Choice;
@@ -68,6 +71,7 @@ impl Memory {
         line: Logical,
         class: Class,
     ) -> At<Option<Line>> {
+        self.ask(Asked::Read(line));
         let (controller, link) = (&mut self.controller, self.engine.has_link());
         let mut got = At::past(None);
         self.engine.admit(request, now, |plan| {
@@ -85,6 +89,7 @@ impl Memory {
 
     /// Writes a line for `request`, which is presented at `now`.
     pub fn write(&mut self, request: Request, now: Time, write: Write<Logical>) {
+        self.ask(Asked::Write(write.at));
         let (controller, link) = (&mut self.controller, self.engine.has_link());
         self.engine.admit(request, now, |plan| {
             across(link, Message::Write, plan, |plan| {
@@ -95,6 +100,7 @@ impl Memory {
 
     /// The same; that the write is accepted will be among [`Memory::acceptances`].
     pub fn write_announced(&mut self, request: Request, now: Time, write: Write<Logical>) {
+        self.ask(Asked::Write(write.at));
         let (controller, link) = (&mut self.controller, self.engine.has_link());
         self.engine.admit_announced(request, now, |plan| {
             plan.handled(write.at, write.data.value, write.class, write.order);
@@ -106,12 +112,21 @@ impl Memory {
 
     /// Writes the metadata of `line` back; announced likewise.
     pub fn persist_metadata(&mut self, request: Request, now: Time, line: Logical) {
+        self.ask(Asked::Metadata(line));
         let (controller, link) = (&mut self.controller, self.engine.has_link());
         self.engine.admit_announced(request, now, |plan| {
             across(link, Message::Read, plan, |plan| {
                 controller.persist_metadata(line, Step::PAST, plan)
             })
         });
+    }
+
+    /// Tells who listens what the next request is for.
+    #[inline]
+    fn ask(&mut self, asked: Asked) {
+        if let Some(observers) = self.engine.observers() {
+            observers.tell(|one| one.asked(asked));
+        }
     }
 
     /// `core` begins transaction `number` of the hardware's, at `now`.
@@ -138,6 +153,7 @@ impl Memory {
 
     /// The transaction of the request's core ends; announced as a write is.
     pub fn commit(&mut self, request: Request, now: Time) {
+        self.ask(Asked::Commit);
         let (controller, link) = (&mut self.controller, self.engine.has_link());
         self.engine.admit_announced(request, now, |plan| {
             across(link, Message::Read, plan, |plan| {
@@ -369,6 +385,21 @@ impl Memory {
     /// How the medium's queues have served reads or writes.
     pub fn service(&self, kind: Direction) -> Service {
         self.engine.service(kind)
+    }
+
+    /// How each bank was used, channel after channel and rank after rank; none behind a module's buffer.
+    pub fn banks(&self) -> &[BankUse] {
+        self.engine.banks()
+    }
+
+    /// How often the units of each kind were used.
+    pub fn unit_uses(&self) -> [u64; Unit::ALL.len()] {
+        self.engine.unit_uses()
+    }
+
+    /// The name of the region that a place is in.
+    pub fn region_of(&self, place: Place) -> &'static str {
+        self.layout.name_of(place).0
     }
 
     /// The medium's bytes and wear, as of the last array write that is done.

@@ -13,6 +13,7 @@ pub mod journal;
 pub mod observe;
 pub mod orders;
 pub(crate) mod overlay;
+pub mod performed;
 pub mod request;
 pub mod script;
 pub mod steps;

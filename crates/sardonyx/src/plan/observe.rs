@@ -5,7 +5,8 @@ use std::any::Any;
 
 use super::command::Command;
 use super::journal::{CacheStore, Handled, Logged, Mark, MediumWrite, OnChip, Sealed};
-use super::request::{Answer, Request};
+use super::performed::{Part, Performed};
+use super::request::{Answer, Asked, Request};
 use super::steps::Step;
 use crate::line::Logical;
 use crate::mechanisms::{Mechanism, Value};
@@ -20,17 +21,37 @@ pub trait Observer: Any + Send {
         false
     }
 
+    /// Whether it has to know of each step and of what latencies are made ([`Observer::planned`],
+    /// [`Observer::performed`], [`Observer::booked`]).
+    fn of_steps(&self) -> bool {
+        false
+    }
+
+    /// What the request that is admitted next asks for.
+    fn asked(&mut self, _asked: Asked) {}
+
     /// A request has entered the ingress; until it is answered no other has its number.
     fn admitted(&mut self, _now: Time, _number: u32, _request: &Request) {}
 
+    /// The steps of the request that was admitted last are those from `_first` to `_last`; there are none if
+    /// `_first` comes behind `_last`.
+    fn planned(&mut self, _number: u32, _first: Step, _last: Step) {}
+
     /// A request has left the ingress: what it wrote is in the persistence domain.
     fn accepted(&mut self, _now: Time, _number: u32, _request: &Request) {}
+
+    /// The parts of the latency of a request that is answered next: first what it waited before it was admitted,
+    /// then from its answer back to its admission.
+    fn booked(&mut self, _number: u32, _parts: &[Part]) {}
 
     /// A read has its line, a write is in the array.
     fn answered(&mut self, _number: u32, _answer: &Answer) {}
 
     /// A channel has issued a command; those of a channel come in order.
     fn command(&mut self, _command: &Command) {}
+
+    /// A step has ended; of a medium access the commands have been told before.
+    fn performed(&mut self, _performed: &Performed) {}
 
     /// A mechanism was used once more.
     fn used(&mut self, _mechanism: Mechanism) {}
@@ -89,12 +110,14 @@ pub trait Observer: Any + Send {
 pub struct Observers {
     all: Vec<Box<dyn Observer>>,
     closely: bool,
+    of_steps: bool,
 }
 
 impl Observers {
     /// One more listens from now on.
     pub fn add(&mut self, observer: Box<dyn Observer>) {
         self.closely |= observer.closely();
+        self.of_steps |= observer.of_steps();
         self.all.push(observer);
     }
 
@@ -108,6 +131,18 @@ impl Observers {
     #[inline]
     pub fn closely(&self) -> bool {
         self.closely
+    }
+
+    /// Whether anybody has to know of each step.
+    #[inline]
+    pub fn of_steps(&self) -> bool {
+        self.of_steps
+    }
+
+    /// Whether anybody has to know when single steps end.
+    #[inline]
+    pub(crate) fn of_ends(&self) -> bool {
+        self.of_steps | self.closely
     }
 
     /// Tells all of them.
@@ -137,6 +172,7 @@ impl Observers {
         let index = each.position(|one| (&**one as &dyn Any).is::<T>())?;
         let taken: Box<dyn Any> = self.all.remove(index);
         self.closely = self.all.iter().any(|one| one.closely());
+        self.of_steps = self.all.iter().any(|one| one.of_steps());
         taken.downcast().ok()
     }
 }

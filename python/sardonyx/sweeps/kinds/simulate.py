@@ -108,7 +108,9 @@ class Simulate(Kind):
         names = self.inputs(subject)
         if names:
             said["sha256"] = inputs[subject].sha256
-        identity = job.model_dump(exclude={"source", "machine", "overrides"})
+        identity = job.model_dump(
+            exclude={"source", "machine", "overrides", "timeline", "requests"}
+        )
         identity |= {"kind": self.name, "source": said, "machine": machine, "repeat": repeat}
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:

@@ -96,7 +96,7 @@ impl Storey for CoLocated {
 
     fn figures(&self, out: &mut Figures) {
         if let Some(cache) = &self.cache {
-            out.put(&COUNTER_CACHE_HIT_RATE, cache.hit_rate());
+            out.put(&COUNTER_CACHE_HIT_RATE, cache.hits());
         }
         out.put(&COUNTER_BYTES, (self.counted * 8) as f64);
         out.put(&WASTED_ENCRYPTIONS, self.wasted as f64);

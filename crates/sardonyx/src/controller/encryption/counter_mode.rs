@@ -314,7 +314,7 @@ impl Storey for CounterMode {
     }
 
     fn figures(&self, out: &mut Figures) {
-        out.put(&COUNTER_CACHE_HIT_RATE, self.cache.hit_rate());
+        out.put(&COUNTER_CACHE_HIT_RATE, self.cache.hits());
         out.put(&COUNTER_BYTES, (self.counted * 8) as f64);
         out.put(&WASTED_ENCRYPTIONS, self.wasted as f64);
     }

@@ -2,7 +2,8 @@
 //! with a counter cache): eight counters share a tag, each is there or not. Nothing is ever dirty.
 //! Left out: the counters' values, which the medium's newest view has.
 
-use crate::controller::metadata_cache::{SetIndex, rate};
+use crate::controller::metadata_cache::SetIndex;
+use crate::figures::Amount;
 use crate::line::{LINE_BYTES, Place};
 use crate::plan::Step;
 use crate::settings::{CacheParams, Settings};
@@ -71,9 +72,12 @@ impl CounterTags {
         set[way].fetched[(a.0 % PER_TAG) as usize] = Some(at);
     }
 
-    /// The part of the look-ups that found their counter.
-    pub fn hit_rate(&self) -> f64 {
-        rate(self.hits, self.lookups)
+    /// The part of the look-ups that needed no access to the medium.
+    pub fn hits(&self) -> Amount {
+        Amount::Part {
+            of: self.lookups,
+            part: self.hits,
+        }
     }
 
     /// Starts counting look-ups anew.
@@ -106,6 +110,6 @@ mod tests {
         cache.find(Place(3));
         cache.insert(Place(160), Step::PAST);
         assert!(cache.find(Place(3)).is_some() && cache.find(Place(80)).is_none());
-        assert_eq!(cache.hit_rate(), 3.0 / 5.0);
+        assert_eq!(cache.hits().number(), Some(3.0 / 5.0));
     }
 }

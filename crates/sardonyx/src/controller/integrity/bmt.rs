@@ -658,7 +658,7 @@ impl<P: Policy> Storey for Bonsai<P> {
     fn figures(&self, out: &mut Figures) {
         out.put(
             &super::mac::INTEGRITY_CACHE_HIT_RATE,
-            self.trees.cache.hit_rate(),
+            self.trees.cache.hits(),
         );
     }
 }

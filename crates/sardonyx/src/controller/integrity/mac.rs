@@ -126,7 +126,7 @@ impl Storey for Mac {
     }
 
     fn figures(&self, out: &mut Figures) {
-        out.put(&INTEGRITY_CACHE_HIT_RATE, self.cache.hit_rate());
+        out.put(&INTEGRITY_CACHE_HIT_RATE, self.cache.hits());
     }
 }
 

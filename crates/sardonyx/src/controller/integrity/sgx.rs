@@ -291,7 +291,7 @@ impl Storey for Sgx {
     }
 
     fn figures(&self, out: &mut Figures) {
-        out.put(&INTEGRITY_CACHE_HIT_RATE, self.cache.hit_rate());
+        out.put(&INTEGRITY_CACHE_HIT_RATE, self.cache.hits());
     }
 }
 

@@ -12,13 +12,13 @@ use super::figures::{
 use super::places::{Allocator, FRESH, Paged, RETIRED, REUSE};
 use super::references::{Left, References};
 use crate::controller::layers::{About, Design, File, Guarantee, Limit, Mapping, Reached};
-use crate::controller::metadata_cache::{MetadataCache, Replacement, SETS, rate};
+use crate::controller::metadata_cache::{MetadataCache, Replacement, SETS};
 use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Top, Write, stands_on_below,
 };
 use crate::ecc::{self, Matrix};
 use crate::exhausted::Exhausted;
-use crate::figures::figures;
+use crate::figures::{Amount, figures};
 use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
@@ -417,10 +417,14 @@ impl Storey for Esd {
         let counts = &self.counts;
         out.put(&DUPLICATE_WRITES, counts.duplicates as f64);
         out.put(&EFIT_LOOKUPS, counts.lookups as f64);
-        out.put(&EFIT_HIT_RATE, rate(counts.hits, counts.lookups));
+        let hits = Amount::Part {
+            of: counts.lookups,
+            part: counts.hits,
+        };
+        out.put(&EFIT_HIT_RATE, hits);
         out.put(&COLLISIONS, counts.collisions as f64);
         out.put(&SATURATED_REWRITES, counts.rewrites as f64);
-        out.put(&AMT_HIT_RATE, self.amt.cache.hit_rate());
+        out.put(&AMT_HIT_RATE, self.amt.cache.hits());
         out.put(&METADATA_BYTES, bytes * mapped);
         out.put(&METADATA_BYTES_PER_LINE, bytes);
         out.put(&METADATA_BYTES_IN_USE, in_use);

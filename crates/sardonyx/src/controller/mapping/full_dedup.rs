@@ -260,8 +260,8 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
         out.put(&FOUND_IN_CACHE, counts.in_cache as f64);
         out.put(&FOUND_IN_MEDIUM, counts.in_medium as f64);
         out.put(&COLLISIONS, counts.collisions as f64);
-        out.put(&INDEX_HIT_RATE, tables.index.cache.hit_rate());
-        out.put(&AMT_HIT_RATE, tables.amt.cache.hit_rate());
+        out.put(&INDEX_HIT_RATE, tables.index.cache.hits());
+        out.put(&AMT_HIT_RATE, tables.amt.cache.hits());
         out.put(&LEAKED_LINES, tables.leaked as f64);
         self.fingerprint.figures(out);
         let per_line = self.fingerprint.bytes_per_line(tables);

@@ -133,7 +133,7 @@ impl Storey for ZeroLines {
     fn figures(&self, out: &mut Figures) {
         out.put(&DUPLICATE_WRITES, self.zeros as f64);
         out.put(&ZERO_WRITES_SHARE, rate(self.zeros, self.writes));
-        out.put(&AMT_HIT_RATE, self.cache.hit_rate());
+        out.put(&AMT_HIT_RATE, self.cache.hits());
         out.put(&METADATA_BYTES_PER_LINE, 64.0 / PER_LINE as f64);
     }
 }

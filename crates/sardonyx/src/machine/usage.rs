@@ -1,0 +1,76 @@
+//! How much of a machine was in use, and where its medium was worn.
+
+use crate::config::Machine;
+use crate::figures::Amount;
+use crate::medium::image::{Part, Worn};
+use crate::medium::params::Unit;
+use crate::memory::Memory;
+use crate::stats::Direction;
+use crate::units::Time;
+
+/// Parts of the medium in a map of its wear, at most.
+const PARTS: usize = 64;
+
+/// How much was in use over a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Usage {
+    /// Of each bank, channel after channel and rank after rank: the share of time in which it had an access that was
+    /// selected and not done. None behind a module's buffer.
+    pub banks: Vec<Amount>,
+    /// Of each channel's data bus, the share of time with data on it.
+    pub buses: Vec<Amount>,
+    /// Of the slots of all read queues and of all write queues, the share that was taken.
+    pub queues: [Amount; 2],
+    /// Of each kind of unit that was used: its name, its uses, and the share of time in which it could not begin
+    /// another; absent for those that can begin any number at once.
+    pub units: Vec<(&'static str, u64, Amount)>,
+    /// Lines by how often each was written.
+    pub worn: Vec<Worn>,
+    /// Parts of the medium that are alike in lines, the name of the region that each begins in, and their writes.
+    pub map: Vec<(&'static str, Part)>,
+}
+
+impl Usage {
+    /// How much was in use of `memory` in the last `took`.
+    pub(super) fn of(machine: &Machine, memory: &Memory, took: Time) -> Usage {
+        let medium = &machine.engine.medium;
+        let share = |busy: u64| Amount::share(busy as f64, took.ps() as f64);
+        let banks = memory.banks();
+        let channels = medium.geometry.channels;
+        let of_a_channel = (banks.len() as u64 / channels).max(1) as usize;
+        let burst = medium.timing.tBURST * medium.timing.clock.ps();
+        let bus = |banks: &[crate::engine::BankUse]| {
+            share(banks.iter().map(|bank| bank.accesses).sum::<u64>() * burst)
+        };
+        let slots = [
+            medium.queues.reads,
+            medium.queues.writes + medium.queues.counter_writes,
+        ];
+        let queues = [Direction::Read, Direction::Write].map(|kind| {
+            let queued = memory.service(kind).queued.ps() as f64;
+            let all = slots[kind as usize] as f64 * channels as f64 * took.ps() as f64;
+            Amount::share(queued, all)
+        });
+        let units = Unit::ALL.into_iter().zip(memory.unit_uses());
+        let units = units.filter(|(_, uses)| *uses > 0).map(|(unit, uses)| {
+            let params = &machine.engine.units[unit as usize];
+            let busy = match params.interval {
+                Time::ZERO => Amount::Absent,
+                interval => share(uses * interval.ps() / params.number.max(1) as u64),
+            };
+            (unit.name(), uses, busy)
+        });
+        let image = memory.image();
+        let parts = image.parts(PARTS).into_iter();
+        Usage {
+            banks: banks.iter().map(|bank| share(bank.busy.ps())).collect(),
+            buses: banks.chunks(of_a_channel).map(bus).collect(),
+            queues,
+            units: units.collect(),
+            worn: image.worn(),
+            map: parts
+                .map(|part| (memory.region_of(part.first), part))
+                .collect(),
+        }
+    }
+}

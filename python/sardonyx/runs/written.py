@@ -1,0 +1,130 @@
+"""What is written down of runs while they go on: a timeline, and a table of all requests.
+
+Each run writes a part of its own; parts are joined in the order of the points, so a file is the
+same whichever run ends first. Left out: what is in them (``crates/sardonyx/src/listeners``).
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sardonyx._core import SardonyxError
+from sardonyx.files import replacing
+from sardonyx.questions import RequestsFile, TimelineFile
+from sardonyx.runs.points import Named
+
+#: Requests of a timeline, unless a window is given.
+DEFAULT = 2000
+#: Requests of a timeline, at most: what Perfetto opens without trouble.
+MOST = 50_000
+_WINDOW = re.compile(r"(\d{1,18})\.\.(\d{1,18})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Requests by number, in the order in which memory took them; ``first`` is the first that
+    counts if it is ``None``.
+    """
+
+    first: int | None = None
+    requests: int = DEFAULT
+
+
+def parse_window(text: str) -> Window:
+    """Requests 1000 to 1999 from ``1000..2000``."""
+    numbers = _WINDOW.fullmatch(text.strip())
+    if numbers is None:
+        raise SardonyxError(
+            f"--timeline-window {text}: is not FIRST..END; for example --timeline-window 1000..2000"
+        )
+    return window_of(int(numbers[1]), int(numbers[2]))
+
+
+def window_of(first: int, end: int) -> Window:
+    """The requests from number ``first`` up to ``end``."""
+    if first < 0 or not 0 < end - first <= MOST:
+        raise SardonyxError(
+            f"--timeline-window {first}..{end}: has {max(end - first, 0):,} requests; give 1 to "
+            f"{MOST:,}"
+        )
+    return Window(first, end - first)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The files that are wanted."""
+
+    timeline: Path | None = None
+    window: Window = Window()
+    requests: Path | None = None
+
+    @contextmanager
+    def files(self, points: Sequence[Named]) -> Iterator[Callable[[Named], Mapping[str, Any]]]:
+        """What a job is asked besides, by its point; at the end the files are there, or none is."""
+        plain = [point for point in points if not point.variant]
+        wanted = {"timeline": self.timeline, "requests": self.requests}
+        with ExitStack() as stack:
+            scratch, parts = {}, {}
+            for kind, target in wanted.items():
+                if target is not None:
+                    scratch[kind] = stack.enter_context(replacing(target))
+                    beside = TemporaryDirectory(prefix=".sardonyx.", dir=scratch[kind].parent)
+                    folder = Path(stack.enter_context(beside))
+                    parts[kind] = [folder / str(number) for number in range(len(plain))]
+
+            def asked(point: Named) -> Mapping[str, Any]:
+                if point.variant:
+                    return {}
+                number = plain.index(point)
+                return {
+                    kind: self._file(kind, of[number], point, number) for kind, of in parts.items()
+                }
+
+            yield asked
+            if "timeline" in parts:
+                _join_packets(parts["timeline"], scratch["timeline"])
+            if "requests" in parts:
+                _join_rows(parts["requests"], scratch["requests"])
+
+    def _file(
+        self, kind: str, path: Path, point: Named, number: int
+    ) -> TimelineFile | RequestsFile:
+        if kind == "requests":
+            return RequestsFile(path=str(path), trace=point.trace)
+        return TimelineFile(
+            path=str(path),
+            name=f"{point.design}, {point.trace}",
+            number=number,
+            first=self.window.first,
+            requests=self.window.requests,
+        )
+
+
+def _join_packets(parts: Sequence[Path], target: Path) -> None:
+    """Packets that follow each other are a trace."""
+    with target.open("wb") as whole:
+        for part in parts:
+            with part.open("rb") as packets:
+                shutil.copyfileobj(packets, whole)
+
+
+def _join_rows(parts: Sequence[Path], target: Path) -> None:
+    """Row group after row group, so that one at a time is in memory."""
+    if len(parts) == 1:
+        parts[0].replace(target)
+        return
+    import pyarrow.parquet as pq
+
+    schema = pq.read_schema(parts[0])
+    with pq.ParquetWriter(target, schema, compression="zstd") as whole:
+        for part in parts:
+            file = pq.ParquetFile(part)
+            for group in range(file.num_row_groups):
+                whole.write_table(file.read_row_group(group))
