@@ -82,7 +82,7 @@ pub struct CrashQuestion {
 }
 
 /// One attack of those that a run is attacked with: at cut number `look` of `looks`, of the `each` of its `kind` there
-/// that with this `number`; `when` is off or running.
+/// that with this `number`; `when` is off, recovering or running.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AttackAsked {

@@ -13,8 +13,8 @@ from rich.text import Text
 
 #: What a cell is, and when attacks are made.
 LEGEND = (
-    "undetected of tried; off: after a cut, running: between two requests; red: the integrity "
-    "promises to notice it; honest: honest recoveries refused, of cuts"
+    "undetected of tried; off: after a cut, recovering: in the recovery, running: between two "
+    "requests; red: the integrity promises to notice it; honest: honest recoveries refused, of cuts"
 )
 
 

@@ -195,14 +195,8 @@ impl Controller {
     /// Learns from the medium's bytes what a fresh controller has to know, from the bottom up, so that a
     /// layer may read through what is below it.
     pub fn recover(&mut self, plan: &mut Plan) {
-        fn up(layer: &mut dyn Storey, plan: &mut Plan) {
-            if let Some(below) = layer.below_mut() {
-                up(below, plan);
-            }
-            layer.recover(plan);
-        }
         self.recover_integrity(plan);
-        self.guarded(plan, |top, plan| up(&mut **top, plan));
+        self.recover_layers(plan);
     }
 
     /// The first part of that: what stands before the medium learns what it has to know.
@@ -210,6 +204,17 @@ impl Controller {
         if let Some(guard) = &mut self.guard {
             guard.recover(&mut plan.because(Cause::Integrity));
         }
+    }
+
+    /// The second: so do the layers.
+    pub fn recover_layers(&mut self, plan: &mut Plan) {
+        fn up(layer: &mut dyn Storey, plan: &mut Plan) {
+            if let Some(below) = layer.below_mut() {
+                up(below, plan);
+            }
+            layer.recover(plan);
+        }
+        self.guarded(plan, |top, plan| up(&mut **top, plan));
     }
 
     /// Puts back what a power cut has left half done, after [`Controller::recover`] and what reserve power

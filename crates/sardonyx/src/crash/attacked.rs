@@ -32,6 +32,8 @@ crate::names::named! {
     When {
         /// After a power cut, before the recovery.
         Off = "off",
+        /// While the recovery goes on that follows.
+        Recovering = "recovering",
         /// Between two requests of a controller that has recovered.
         Running = "running",
     }

@@ -1,30 +1,32 @@
 //! An attacker who reads and writes the medium. At a cut he changes what it left, and a recovery follows; or he
-//! changes it between two requests of a controller that has recovered, with its caches warm. What programs then read
-//! is held against what they would have read without him. Left out: who attacks while a recovery goes on.
+//! changes it while the recovery goes on; or between two requests of a controller that has recovered, with its caches
+//! warm. What programs then read is held against what they would have read without him.
+//! Left out: what is in flight, for nothing here takes time.
 //!
 //! What he does not reach is on chip: caches, registers, and the lines that reserve power dumps them to.
+//! Whatever is refused ends an attack: nothing that comes after could make it less noticed.
 
 mod changes;
+mod recovering;
 mod running;
+mod seen;
 
-use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sardonyx_splitmix::mix;
 
-use self::changes::{Change, Held, held};
+use self::changes::Change;
+use self::recovering::Strike;
+use self::seen::{Content, Knowledge, Now, Seen};
 use super::asked::Options;
 use super::attacked::{Attack, Attacked, Attacks, First, OneAttack, When};
-use super::caught::caught;
 use super::history::History;
-use super::platform::{Survivors, Whole};
-use crate::controller::Controller;
-use crate::controller::layers::PowerFail;
-use crate::line::{Line, ZERO_LINE};
-use crate::machine::UntimedMemory;
-use crate::medium::image::Image;
+use super::platform::Survivors;
+use crate::line::{Line, Place};
 use crate::plan::untimed::Untimed;
+use crate::plan::{At, Queue, Step};
 use crate::workload::Workload;
 
 /// What programs read after an attack, and which lines; the text says why one reads nothing.
@@ -50,11 +52,9 @@ pub fn attack(history: &History, options: &Options, asked: Attacks) -> Attacked 
 struct Attacker<'h> {
     history: &'h History,
     survivors: Survivors<'h>,
-    kept: Option<Box<dyn PowerFail>>,
+    knowledge: Knowledge<'h>,
     workloads: Vec<Workload>,
     asked: Attacks,
-    /// What the medium held at earlier looks, and their positions, the oldest first.
-    before: Vec<(u64, Held)>,
 }
 
 impl<'h> Attacker<'h> {
@@ -68,10 +68,9 @@ impl<'h> Attacker<'h> {
         let programs = programs.map(|p| p.spec.build().expect("it has been run"));
         Attacker {
             history,
-            kept: history.power_fail(),
+            knowledge: Knowledge::new(history, survivors.untimed.image()),
             workloads: programs.collect(),
             asked,
-            before: vec![(0, held(survivors.untimed.image()))],
             survivors,
         }
     }
@@ -83,23 +82,32 @@ impl<'h> Attacker<'h> {
         ChaCha8Rng::seed_from_u64(mix(self.history.seed) ^ own)
     }
 
+    /// What the medium holds, but for what is written over it.
+    fn see(&self) -> Rc<Seen> {
+        let position = self.survivors.position();
+        Rc::new(self.knowledge.see(position, self.survivors.untimed.image()))
+    }
+
     /// All attacks at the present position.
     fn look(&mut self, look: u64, found: &mut Attacked) {
+        self.knowledge.looks_on();
         if self.asked.one.is_none_or(|one| one.look == look) {
             let torn = self.survivors.tear();
             found.cuts += 1;
-            let now = held(self.survivors.untimed.image());
-            let honest = self.use_it();
+            let seen = self.see();
+            let mut strike = Strike::nobody(&seen);
+            let honest = self.use_it(&mut strike, 0);
             if honest.refused {
                 found.honest_refused += 1;
             } else {
-                self.with_power_off(look, &now, &honest, found);
-                self.running(look, found);
+                self.with_power_off(look, &seen, &honest, found);
+                self.recovering((look, strike.accesses), &seen, &honest, found);
+                self.running(look, &seen, found);
             }
             self.survivors.mend(torn);
         }
-        let now = held(self.survivors.untimed.image());
-        self.before.push((self.survivors.position(), now));
+        let now = self.see();
+        self.knowledge.before.push(now);
     }
 
     /// The attacks of this look at that time.
@@ -116,16 +124,43 @@ impl<'h> Attacker<'h> {
         all.filter(move |one| wanted.is_none_or(|wanted| wanted == *one))
     }
 
-    fn with_power_off(&mut self, look: u64, now: &Held, honest: &Used, found: &mut Attacked) {
+    fn with_power_off(&mut self, look: u64, seen: &Rc<Seen>, honest: &Used, found: &mut Attacked) {
         for one in self.at(look, When::Off) {
-            let Some(change) = self.draw(one.kind, now, &mut self.dice(one)) else {
+            let now = Now::at_rest(seen);
+            let mut dice = self.dice(one);
+            let Some(change) = self.knowledge.draw(one.kind, &now, &mut dice) else {
                 continue;
             };
-            let used = match one.kind {
-                Attack::Rollback => self.rolled_back(&change, now),
-                _ => self.changed(now, &change.lines),
-            };
+            for (place, content) in &change.lines {
+                self.put(*place, content.as_ref());
+            }
+            let first = self.first_read(&change, &mut dice);
+            let used = self.use_it(&mut Strike::nobody(seen), first);
+            for (place, _) in &change.lines {
+                self.put(*place, now.get(*place));
+            }
             self.count(one, &change, "", &used, honest, found);
+        }
+    }
+
+    /// Makes that the line at `place`, or one that nobody has written.
+    fn put(&mut self, place: Place, content: Option<&Content>) {
+        let image = self.survivors.untimed.image_mut();
+        let beside = image.sideband(place).is_some();
+        if content.is_none_or(|(_, kept)| kept.is_none() && beside) {
+            image.unwrite(place);
+        }
+        if let Some((line, beside)) = content {
+            image.write(place, line, 0xff, *beside);
+        }
+    }
+
+    /// The line that is read first afterwards: one time in two that which the attack begins with, before anything else
+    /// has warmed the caches.
+    fn first_read(&self, change: &Change, dice: &mut ChaCha8Rng) -> u64 {
+        match dice.next_u64() & 1 {
+            0 => change.lines.first().map_or(0, |(place, _)| place.0),
+            _ => 0,
         }
     }
 
@@ -165,6 +200,7 @@ impl<'h> Attacker<'h> {
         let history = self.history;
         let when = match one.when {
             When::Off => "after the cut",
+            When::Recovering => "in the recovery after the cut",
             When::Running => "in the run after the cut",
         };
         let head = format!(
@@ -177,7 +213,7 @@ impl<'h> Attacker<'h> {
             head,
             format!(
                 "  the attacker looked {} times before, the first time before the run",
-                self.before.len()
+                self.knowledge.before.len()
             ),
         ];
         story.extend((!before.is_empty()).then(|| before.to_owned()));
@@ -203,73 +239,37 @@ impl<'h> Attacker<'h> {
         }
     }
 
-    /// Recovers and has the programs recover, before anybody asks for more.
-    fn begin(&mut self, used: &mut Used) -> Option<Controller> {
-        let (history, survivors, workloads) = (self.history, &mut self.survivors, &self.workloads);
-        let read = &mut used.read;
-        let begun = caught(|| {
-            let mut controller = survivors.recover(history);
-            for (program, workload) in history.programs.iter().zip(workloads) {
-                let (region, log) = (&program.region, &program.log);
-                let untimed = &mut survivors.untimed;
-                let mut view = UntimedMemory::new(untimed, &mut controller, region, log);
-                if let Err(fault) = workload.recover(&mut view) {
-                    read.push((region.first, Err(fault.what)));
-                }
-            }
-            controller
-        });
-        begun.map_err(|what| read.push((0, Err(what)))).ok()
-    }
-
-    /// Recovers, has the programs recover, and gives what their lines read as.
-    fn use_it(&mut self) -> Used {
+    /// Recovers, has the programs recover, and gives what their lines read as, from line `first` on and round again.
+    fn use_it(&mut self, strike: &mut Strike, first: u64) -> Used {
         let mut used = Used::default();
-        if let Some(mut controller) = self.begin(&mut used) {
-            self.read_all(&mut controller, &mut used);
+        if let Some(mut controller) = self.begin(&mut used, strike) {
+            self.read_all(&mut controller, &mut used, first);
         }
         self.end(used)
     }
 
+    fn is_refused(&self) -> bool {
+        !self.survivors.untimed.refused().is_empty()
+    }
+
     /// Says whether anything was refused, and forgets all that came after the cut.
     fn end(&mut self, mut used: Used) -> Used {
-        used.refused = !self.survivors.untimed.refused().is_empty();
+        used.refused = self.is_refused();
         self.survivors.untimed.forget();
         used
     }
+}
 
-    /// The same after the medium was changed; it is made what it was again.
-    fn changed(&mut self, now: &Held, changes: &[Whole]) -> Used {
-        let image = self.survivors.untimed.image_mut();
-        for (place, line, beside) in changes {
-            image.write(*place, line, 0xff, *beside);
-        }
-        let used = self.use_it();
-        let back = changes.iter().map(|(place, ..)| {
-            let (line, beside) = now.get(place).copied().unwrap_or((ZERO_LINE, None));
-            (*place, line, beside)
-        });
-        self.survivors.mend(back.collect());
-        used
-    }
-
-    /// The same over what the medium held at an earlier look, with the registers of now: lines that were not
-    /// written then have never been.
-    fn rolled_back(&mut self, change: &Change, now: &Held) -> Used {
-        let mut old = Image::sparse();
-        for (place, (line, beside)) in &self.before[change.look].1 {
-            if !self.is_on_chip(*place) {
-                old.write(*place, line, 0xff, *beside);
+/// Writes what an attack changes past all guards, over what a controller at work has written.
+fn write_past(untimed: &mut Untimed, change: &Change) {
+    untimed.plan(|plan| {
+        for (place, content) in &change.lines {
+            if let Some((line, beside)) = content {
+                let line = At::past(line);
+                plan.write_words(*place, line, 0xff, *beside, Step::PAST, Queue::Data);
             }
         }
-        for (place, (line, beside)) in now.iter().filter(|(at, _)| self.is_on_chip(**at)) {
-            old.write(*place, line, 0xff, *beside);
-        }
-        let now = std::mem::replace(&mut self.survivors.untimed, Untimed::new(old));
-        let used = self.use_it();
-        self.survivors.untimed = now;
-        used
-    }
+    });
 }
 
 /// What was read, in a few bytes.
@@ -282,6 +282,3 @@ fn said(read: &Result<Line, String>) -> String {
         }
     }
 }
-
-/// Lines of a layout's region, or of data, that are wanted.
-type Groups = BTreeMap<&'static str, Vec<crate::line::Place>>;

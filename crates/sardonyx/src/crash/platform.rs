@@ -404,6 +404,17 @@ pub fn drain_over(
     drained: &[(Logical, Line, Persist)],
 ) -> Controller {
     let mut controller = history.recover(untimed);
+    write_drained(history, &mut controller, untimed, drained);
+    controller
+}
+
+/// Writes the lines that were `drained` from the processors' caches.
+pub fn write_drained(
+    history: &History,
+    controller: &mut Controller,
+    untimed: &mut Untimed,
+    drained: &[(Logical, Line, Persist)],
+) {
     for (line, data, order) in drained {
         let (data, class) = (At::past(data), history.class_of(line.0));
         let write = Write {
@@ -411,9 +422,8 @@ pub fn drain_over(
             order: *order,
             ..Write::new(*line, data)
         };
-        write_untimed(&mut controller, untimed, write);
+        write_untimed(controller, untimed, write);
     }
-    controller
 }
 
 #[cfg(test)]

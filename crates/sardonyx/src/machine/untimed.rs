@@ -48,6 +48,11 @@ impl<'v> UntimedMemory<'v> {
         }
     }
 
+    /// What lies below, for whoever changes it behind the program's back.
+    pub fn untimed_mut(&mut self) -> &mut Untimed {
+        self.untimed
+    }
+
     /// Writes down what is done from now on.
     pub fn record(&mut self) {
         self.batch = Some(Batch::default());

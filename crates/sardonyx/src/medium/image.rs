@@ -82,6 +82,8 @@ pub struct Image {
     /// The same places in order.
     sparse_order: BTreeSet<u64>,
     sparse_lines: Vec<(Line, u32)>,
+    /// Of those, what no place has any more.
+    sparse_free: Vec<u32>,
     sidebands: FxHashMap<u64, [u8; 8]>,
     wear: Wear,
 }
@@ -96,6 +98,7 @@ impl Default for Image {
             sparse: FxHashMap::default(),
             sparse_order: BTreeSet::new(),
             sparse_lines: Vec::new(),
+            sparse_free: Vec::new(),
             sidebands: FxHashMap::default(),
             wear: Wear::default(),
         }
@@ -160,10 +163,13 @@ impl Image {
             self.wear.bytes += 8;
         }
         let writes = if place.0 >= self.sparse_from {
-            let next = self.sparse_lines.len() as u32;
+            let end = self.sparse_lines.len() as u32;
+            let next = self.sparse_free.last().copied().unwrap_or(end);
             let slot = *self.sparse.entry(place.0).or_insert(next);
             if slot == next {
-                self.sparse_lines.push((ZERO_LINE, 0));
+                if self.sparse_free.pop().is_none() {
+                    self.sparse_lines.push((ZERO_LINE, 0));
+                }
                 self.sparse_order.insert(place.0);
             }
             let (old, writes) = &mut self.sparse_lines[slot as usize];
@@ -185,6 +191,25 @@ impl Image {
         self.wear.max_line_writes = self.wear.max_line_writes.max(writes);
         self.wear.writes += 1;
         self.wear.bytes += u64::from(words.count_ones()) * 8;
+    }
+
+    /// Makes the line at `place` one that was never written.
+    pub fn unwrite(&mut self, place: Place) {
+        if self.read(place).is_none() {
+            return;
+        }
+        self.sidebands.remove(&place.0);
+        if place.0 >= self.sparse_from {
+            let slot = self.sparse.remove(&place.0).expect("it has been written");
+            self.sparse_order.remove(&place.0);
+            self.sparse_lines[slot as usize] = (ZERO_LINE, 0);
+            self.sparse_free.push(slot);
+            return;
+        }
+        let [written, frame] = &mut self.pages[(place.0 / FRAME_LINES) as usize];
+        *written &= !(1 << (place.0 % FRAME_LINES));
+        let at = locate(*frame as usize - 1, place);
+        self.segments[at.segment][at.line..at.line + LINE_BYTES].fill(0);
     }
 
     /// How worn the medium is since the last [`Image::forget_wear`].
@@ -396,4 +421,31 @@ fn overwrite(old: &mut Line, new: &Line, words: u8) -> u32 {
         old[at * 8..at * 8 + 8].copy_from_slice(&(was ^ flipped).to_le_bytes());
     }
     flips
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unwritten_was_never_written() {
+        for mut image in [Image::new(), Image::sparse()] {
+            let (one, other) = (Place(3), Place(SPARSE_START + 3));
+            for place in [one, other] {
+                image.write(place, &[7; LINE_BYTES], 0xff, Some([1; 8]));
+                image.write(Place(place.0 + 1), &[8; LINE_BYTES], 0xff, None);
+                image.unwrite(place);
+                image.unwrite(Place(place.0 + 2));
+                assert_eq!((image.read(place), image.sideband(place)), (None, None));
+                assert_eq!(image.read(Place(place.0 + 1)), Some([8; LINE_BYTES]));
+                // Nothing of what it was comes back with a part of it.
+                image.write(place, &[9; LINE_BYTES], 1, None);
+                let mut part = ZERO_LINE;
+                part[..8].fill(9);
+                assert_eq!(image.read(place), Some(part));
+            }
+            let places: Vec<u64> = image.written_lines().map(|(place, _)| place.0).collect();
+            assert_eq!(places, [3, 4, SPARSE_START + 3, SPARSE_START + 4]);
+        }
+    }
 }

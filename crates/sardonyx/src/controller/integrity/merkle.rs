@@ -248,4 +248,9 @@ impl PowerFail for Root {
     fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
         self.at.of_line(place)
     }
+
+    fn over(&self, place: Place, level: usize) -> Option<Place> {
+        let own = self.at.of_line(place).map_or(place, |(at, _)| at);
+        self.tree.over_node(own, level)
+    }
 }

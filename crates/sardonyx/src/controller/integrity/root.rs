@@ -207,4 +207,16 @@ impl PowerFail for Root {
     fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
         self.macs.of_line(place)
     }
+
+    fn over(&self, place: Place, level: usize) -> Option<Place> {
+        let macs = &self.macs.region;
+        let number = match macs.contains(place) {
+            true => Some(Root::index(macs, place) * PER_LINE),
+            false => self.macs.number(place),
+        };
+        match number {
+            Some(number) => self.tree.over(self.versions.of_number(number).0, level),
+            None => self.tree.over_node(place, level),
+        }
+    }
 }

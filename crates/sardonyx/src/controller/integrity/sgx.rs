@@ -478,4 +478,12 @@ impl PowerFail for Sums {
     fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
         self.at.of_line(place)
     }
+
+    fn over(&self, place: Place, level: usize) -> Option<Place> {
+        let macs = self.at.of_line(place).map_or(place, |(at, _)| at);
+        match self.at.region.contains(macs) {
+            true => self.tree.over(macs.0 - self.at.region.first.0, level),
+            false => self.tree.over_node(place, level),
+        }
+    }
 }

@@ -7,7 +7,7 @@ use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 
 use super::macs::word;
-use crate::line::{Line, ZERO_LINE};
+use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 
 /// Hashes of a node.
@@ -66,6 +66,24 @@ impl Tree {
         hasher.write(&index.to_le_bytes());
         hasher.write(line);
         hasher.finish().max(1)
+    }
+
+    /// The line of `level` that stands over line `index` of the lowest level.
+    pub fn over(&self, index: u64, level: usize) -> Option<Place> {
+        let region = self.levels.get(level)?;
+        Some(region.line((0..level).fold(index, |index, _| index / ARITY)))
+    }
+
+    /// The same over a line of the tree, or that line; none below it.
+    pub fn over_node(&self, place: Place, level: usize) -> Option<Place> {
+        let own = self
+            .levels
+            .iter()
+            .position(|region| region.contains(place))?;
+        let index = place.0 - self.levels[own].first.0;
+        let up = level.checked_sub(own)?;
+        let region = self.levels.get(level)?;
+        Some(region.line((0..up).fold(index, |index, _| index / ARITY)))
     }
 
     /// Whether nothing but the register stands above `level`.

@@ -1,67 +1,77 @@
 //! What the attacker changes: drawn by region, so that tables, counters, logs, MACs and nodes have their share
-//! beside data, which are many more. Left out: when he does it.
+//! beside data, which are many more; and of a tree by level: what is put back is put back up to any level, alone or
+//! with all that hangs below. Left out: when he does it.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::{Attacker, Groups};
-use crate::controller::layers::PowerFail;
+use super::seen::{Content, Groups, Knowledge, Now, Seen};
 use crate::crash::attacked::Attack;
-use crate::crash::platform::Whole;
-use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
-use crate::medium::image::Image;
-
-/// What the medium held at a cut.
-pub type Held = BTreeMap<Place, Content>;
-
-/// A line, and what lies beside it.
-type Content = (Line, Option<[u8; 8]>);
+use crate::line::{LINE_BYTES, Place, ZERO_LINE};
 
 /// What one attack changes.
 pub struct Change {
-    pub lines: Vec<Whole>,
+    /// Lines, and what they are then; nothing is what was never written.
+    pub lines: Vec<(Place, Option<Content>)>,
     /// Where it begins.
     pub region: &'static str,
-    /// The look whose bytes it puts back, if it does.
-    pub look: usize,
     /// In words.
     pub what: String,
 }
 
-impl Attacker<'_> {
-    /// An attack on a medium that holds `now`; nothing if what was drawn changes nothing.
-    pub(super) fn draw(&self, kind: Attack, now: &Held, dice: &mut ChaCha8Rng) -> Option<Change> {
+impl Knowledge<'_> {
+    /// An attack on the medium; nothing if what was drawn changes nothing.
+    pub fn draw(&self, kind: Attack, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let mut change = match kind {
             Attack::Tamper => self.tamper(now, dice),
             Attack::Splice => self.splice(now, dice),
             Attack::Replay => self.replay(now, dice),
             Attack::Region => self.region(now, dice),
-            Attack::Rollback => Some(self.rollback(dice)),
+            Attack::Rollback => self.rollback(now, dice),
         }?;
         change
             .lines
-            .retain(|(place, line, beside)| now.get(place) != Some(&(*line, *beside)));
-        // What lies beside a line cannot be taken away again: such an attack would change what comes after it.
-        let stays = |(place, _, beside): &Whole| {
-            let now = now.get(place).and_then(|(_, beside)| *beside);
-            now.is_some() == beside.is_some()
-        };
-        match kind {
-            Attack::Region | Attack::Rollback => change.lines.retain(stays),
-            _ if !change.lines.iter().all(stays) => return None,
-            _ => {}
+            .retain(|(place, content)| now.get(*place) != content.as_ref());
+        if now.running {
+            // What lies beside a line cannot be taken away again by a write.
+            change.lines.retain(|(place, content)| {
+                let beside = now.get(*place).is_some_and(|(_, beside)| beside.is_some());
+                content.is_some_and(|content| content.1.is_some() == beside)
+            });
         }
         (!change.lines.is_empty()).then_some(change)
     }
 
-    /// One bit of any line.
-    fn tamper(&self, now: &Held, dice: &mut ChaCha8Rng) -> Option<Change> {
-        let (region, place) = one(&self.grouped(now, false), dice)?;
-        let (mut line, mut beside) = now[&place];
+    /// Bits, a number or all of any line.
+    fn tamper(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let (region, place) = any(&now.seen.all, dice)?;
+        let (mut line, mut beside) = *now.get(place)?;
+        let name = self.name(place);
+        let chance = dice.next_u64() % 8;
+        if chance == 0 {
+            let word = (dice.next_u64() % 8) as usize;
+            let step = [1, u64::MAX, 8][(dice.next_u64() % 3) as usize];
+            let number = u64::from_le_bytes(line.as_chunks().0[word]).wrapping_add(step);
+            line[word * 8..][..8].copy_from_slice(&number.to_le_bytes());
+            let lines = vec![(place, Some((line, beside)))];
+            let what = format!("{} is added to word {word} of {name}", step as i64);
+            return Some(Change {
+                lines,
+                region,
+                what,
+            });
+        }
+        if chance == 1 {
+            return Some(self.wiped(place, now, dice));
+        }
         let bits = 8 * LINE_BYTES as u64 + 64 * u64::from(beside.is_some());
-        let bit = (dice.next_u64() % bits) as usize;
+        let bit = match dice.next_u64() % 4 {
+            0 => 8 * (LINE_BYTES - 8) as u64 + dice.next_u64() % 64, // the last of what nodes have of lines below
+            _ => dice.next_u64() % bits,
+        } as usize;
         // Of two words the same bit, one time in four: what adds words up does not notice that.
         let twin = dice.next_u64().is_multiple_of(4);
         match (bit / 8).checked_sub(LINE_BYTES) {
@@ -73,217 +83,365 @@ impl Attacker<'_> {
             Some(byte) => beside.as_mut()?[byte] ^= 1 << (bit % 8),
         }
         Some(Change {
-            lines: vec![(place, line, beside)],
+            lines: vec![(place, Some((line, beside)))],
             region,
-            look: 0,
             what: match twin && bit / 8 < LINE_BYTES {
-                true => format!(
-                    "bit {bit} of {} and that of the next word are inverted",
-                    self.name(place)
-                ),
-                false => format!("bit {bit} of {} is inverted", self.name(place)),
+                true => format!("bit {bit} of {name} and that of the next word are inverted"),
+                false => format!("bit {bit} of {name} is inverted"),
             },
         })
     }
 
-    /// Two lines with their MACs, half of the time of one region.
-    fn splice(&self, now: &Held, dice: &mut ChaCha8Rng) -> Option<Change> {
-        let groups = self.grouped(now, true);
-        let (region, first) = one(&groups, dice)?;
-        let (_, second) = match dice.next_u64() & 1 {
-            0 => one(&groups, dice)?,
-            _ => one(&Groups::from([(region, groups[region].clone())]), dice)?,
-        };
+    /// The line at `place` is zeros, with or without its MAC and what vouches for it.
+    fn wiped(&self, place: Place, now: &Now, dice: &mut ChaCha8Rng) -> Change {
         let mut changes = Changes::new(now);
-        for (place, other) in [(first, second), (second, first)] {
-            changes.put(place, now[&other].0, now[&other].1);
+        let beside = now
+            .get(place)
+            .and_then(|(_, beside)| beside.map(|_| [0; 8]));
+        let (mac, depth) = (dice.next_u64() & 1 == 1, self.depth(dice));
+        // One time in two the line stays, and what says that it was written does not.
+        let line = !mac || dice.next_u64() & 1 == 1;
+        if line {
+            changes.put(place, Some((ZERO_LINE, beside)));
         }
-        if let Some(kept) = &self.kept {
-            let at = [kept.kept_of(first)?, kept.kept_of(second)?];
-            let words = at.map(|(at, number)| word_of(now, at, number));
-            changes.put_word(at[0], words[1]);
-            changes.put_word(at[1], words[0]);
+        if let Some((at, number)) = self.kept_of(place).filter(|_| mac) {
+            changes.put_word(at, number, [0; 8]);
         }
-        Some(Change {
-            lines: changes.done(),
-            region,
-            look: 0,
-            what: format!(
-                "{} and {} change places",
-                self.name(first),
-                self.name(second)
-            ),
-        })
-    }
-
-    /// A line of an earlier look, its MAC, its counter's line and that one's, and all nodes.
-    fn replay(&self, now: &Held, dice: &mut ChaCha8Rng) -> Option<Change> {
-        let look = (dice.next_u64() % self.before.len() as u64) as usize;
-        let (position, old) = &self.before[look];
-        let mut groups = self.grouped(old, true);
-        groups.retain(|_, places| {
-            places.retain(|place| now.get(place) != old.get(place));
-            !places.is_empty()
-        });
-        let (region, place) = one(&groups, dice)?;
-        let mut changes = Changes::new(now);
-        let counter = self.history.counter_place(place);
-        for place in [Some(place), counter].into_iter().flatten() {
-            self.put_back(place, old, &mut changes)?;
+        let above = (0..depth).filter_map(|level| self.over(place, level));
+        for node in above {
+            changes.put(node, Some((ZERO_LINE, None)));
         }
-        self.put_back_nodes(old, &mut changes);
-        Some(Change {
-            lines: changes.done(),
-            region,
-            look,
-            what: format!("{} is as at position {position}", self.name(place)),
-        })
-    }
-
-    /// All lines of a region of an earlier look, their MACs, and all nodes.
-    fn region(&self, now: &Held, dice: &mut ChaCha8Rng) -> Option<Change> {
-        let look = (dice.next_u64() % self.before.len() as u64) as usize;
-        let (position, old) = &self.before[look];
-        let groups = self.grouped(old, true);
-        let (region, _) = one(&groups, dice)?;
-        let mut changes = Changes::new(now);
-        for place in &groups[region] {
-            self.put_back(*place, old, &mut changes)?;
-        }
-        self.put_back_nodes(old, &mut changes);
-        Some(Change {
-            lines: changes.done(),
-            region,
-            look,
-            what: format!("the region {region} is as at position {position}"),
-        })
-    }
-
-    /// Everything that an earlier look found.
-    fn rollback(&self, dice: &mut ChaCha8Rng) -> Change {
-        let look = (dice.next_u64() % self.before.len() as u64) as usize;
-        let (position, old) = &self.before[look];
-        let off_chip = old.iter().filter(|(place, _)| !self.is_on_chip(**place));
+        let parts = [
+            (line, "itself".to_owned()),
+            (mac, "its MAC".to_owned()),
+            (depth > 0, format!("{depth} levels above it")),
+        ];
         Change {
-            lines: off_chip
-                .map(|(place, (line, beside))| (*place, *line, *beside))
-                .collect(),
+            lines: changes.done(),
+            region: self.region_of(place),
+            what: format!("of {}, {} become zeros", self.name(place), listed(parts)),
+        }
+    }
+
+    /// Two lines change places, or one is copied over another, each with its MAC and what vouches for it up to any level.
+    fn splice(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let bare = dice.next_u64().is_multiple_of(4);
+        let groups = if bare { &now.seen.all } else { &now.seen.known };
+        let (region, first) = any(groups, dice)?;
+        let copied = dice.next_u64().is_multiple_of(4);
+        let (_, mut second) = match dice.next_u64() & 1 {
+            0 if !bare => any(groups, dice)?,
+            _ => {
+                let own = groups.iter().find(|(name, _)| *name == region)?;
+                any(std::slice::from_ref(own), dice)?
+            }
+        };
+        if copied && dice.next_u64() & 1 == 1 && self.region_of(Place(second.0 + 1)) == region {
+            second.0 += 1; // it may never have been written
+        }
+        let depth = match dice.next_u64().is_multiple_of(4) {
+            true => self.depth(dice),
+            false => 0,
+        };
+        let pairs = [(first, second), (second, first)];
+        let mut changes = Changes::new(now);
+        for (place, other) in pairs.into_iter().skip(usize::from(copied)) {
+            changes.put(place, now.get(other).copied());
+            if let (Some((at, number)), Some(from)) = (self.kept_of(place), self.kept_of(other)) {
+                let word = word_of(now.get(from.0), from.1);
+                changes.put_word(at, number, word);
+            }
+            for level in 0..depth {
+                let (at, from) = (self.over(place, level), self.over(other, level));
+                if let (Some(at), Some(from)) = (at, from)
+                    && at != from
+                {
+                    changes.put(at, now.get(from).copied());
+                }
+            }
+        }
+        let (one, other) = (self.name(first), self.name(second));
+        let with = match depth {
+            0 => String::new(),
+            depth => format!(", with {depth} levels above each"),
+        };
+        Some(Change {
+            lines: changes.done(),
+            region,
+            what: match copied {
+                true => format!("{one} is copied over {other}{with}"),
+                false => format!("{one} and {other} change places{with}"),
+            },
+        })
+    }
+
+    /// A line of an earlier look, or all that hangs below a node, with MACs and what vouches for them up to any level.
+    fn replay(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let look = self.look_back(now, dice)?;
+        let chance = match self.levels {
+            0 => dice.next_u64() % 2 * 7,
+            _ => dice.next_u64() % 8,
+        };
+        // Of what the layers know two times in three, but where all that integrity has is put back with it.
+        let known = chance < 2 || !dice.next_u64().is_multiple_of(3);
+        let place = look.drawn(known, self, dice)?;
+        let mut changes = Changes::new(now);
+        let name = self.name(place);
+        let what = match chance {
+            0..2 => {
+                let counter = self.history.counter_place(place);
+                for place in [Some(place), counter].into_iter().flatten() {
+                    self.put_back(place, &look.old, &mut changes);
+                }
+                self.put_back_nodes(&look, &mut changes);
+                format!("{name}, its MAC, its counter's line and all that vouches for lines are")
+            }
+            2..5 => {
+                let level = (dice.next_u64() % self.levels as u64) as usize;
+                let node = self.over(place, level)?;
+                let below = |at: &Place| self.over(*at, level) == Some(node);
+                for at in look.places().filter(below) {
+                    changes.put(at, look.old.lines.get(&at).copied());
+                }
+                format!("{} and all that it vouches for are", self.name(node))
+            }
+            _ => {
+                let (line, mac) = [(true, true), (true, true), (true, false), (false, true)]
+                    [(dice.next_u64() % 4) as usize];
+                let depth = self.depth(dice);
+                let lowest = match chance == 7 && depth > 1 {
+                    true => dice.next_u64() as usize % depth,
+                    false => 0,
+                };
+                let mac = mac && self.kept_of(place).is_some();
+                let line = line || !mac;
+                if line {
+                    changes.put(place, look.old.lines.get(&place).copied());
+                }
+                if mac {
+                    self.put_back_mac(place, &look.old, &mut changes);
+                }
+                let above = (lowest..depth).filter_map(|level| self.over(place, level));
+                for node in above {
+                    changes.put(node, look.old.lines.get(&node).copied());
+                }
+                let levels = format!("levels {lowest} to {} above it", depth.max(1) - 1);
+                let parts = [
+                    (line, "itself".to_owned()),
+                    (mac, "its MAC".to_owned()),
+                    (lowest < depth, levels),
+                ];
+                format!("of {name}, {} are", listed(parts))
+            }
+        };
+        Some(Change {
+            lines: changes.done(),
+            region: self.region_of(place),
+            what: format!("{what} as at position {}", look.old.position),
+        })
+    }
+
+    /// All lines of a region of an earlier look: with their MACs and all nodes, with their MACs, or alone.
+    fn region(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let look = self.look_back(now, dice)?;
+        let (nodes, known) = match dice.next_u64() % 4 {
+            0 | 1 => (true, true),
+            2 => (false, true),
+            _ => (false, false),
+        };
+        let place = look.drawn(known, self, dice)?;
+        let region = self.region_of(place);
+        let mut changes = Changes::new(now);
+        for place in look.places().filter(|at| self.region_of(*at) == region) {
+            self.put_back(place, &look.old, &mut changes);
+        }
+        if nodes {
+            self.put_back_nodes(&look, &mut changes);
+        }
+        let with = if nodes {
+            " with all that vouches for it"
+        } else {
+            ""
+        };
+        let position = look.old.position;
+        Some(Change {
+            lines: changes.done(),
+            region,
+            what: format!("the region {region} is as at position {position}{with}"),
+        })
+    }
+
+    /// Everything that an earlier look found, or all but one region, or what integrity has alone, or has not.
+    fn rollback(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let look = self.look_back(now, dice)?;
+        let chance = dice.next_u64() % 8;
+        let but = match chance {
+            0 | 1 => self.region_of(look.drawn(false, self, dice)?),
+            _ => "",
+        };
+        let macs = self.macs();
+        let is_wanted = |at: &Place| {
+            let region = self.region_of(*at);
+            let of_lines = self.is_known(*at) || macs == Some(region);
+            match chance {
+                2 => of_lines,
+                3 => !of_lines,
+                _ => region != but,
+            }
+        };
+        let mut changes = Changes::new(now);
+        for at in look.places().filter(is_wanted) {
+            changes.put(at, look.old.lines.get(&at).copied());
+        }
+        let of = match (chance, but) {
+            (2, _) => "all lines and their MACs are".to_owned(),
+            (3, _) => "all that vouches for lines is".to_owned(),
+            (_, "") => "the whole medium is".to_owned(),
+            (_, but) => format!("all but the region {but} is"),
+        };
+        Some(Change {
+            lines: changes.done(),
             region: "all",
-            look,
-            what: format!("the whole medium is as at position {position}"),
-        }
+            what: format!("{of} as at position {}", look.old.position),
+        })
     }
 
-    fn put_back(&self, place: Place, old: &Held, changes: &mut Changes) -> Option<()> {
-        let Some((line, beside)) = old.get(&place) else {
-            return Some(());
+    /// An earlier look, or in a run what was there when it began; and what has become another since.
+    fn look_back(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Past> {
+        let looks = self.before.len() as u64 + u64::from(now.running);
+        let look = (dice.next_u64() % looks) as usize;
+        let (old, groups) = match self.before.get(look) {
+            Some(old) => (old.clone(), self.differing(look, &now.seen)),
+            None => (now.seen.clone(), Rc::default()),
         };
-        changes.put(place, *line, *beside);
-        if let Some(kept) = &self.kept {
-            let at = kept.kept_of(place)?;
-            changes.put_word(at, word_of(old, at.0, at.1));
-        }
-        Some(())
+        let differs = |at: &&Place| now.get(**at) != old.lines.get(at);
+        let since: Vec<Place> = now.over.keys().filter(differs).copied().collect();
+        Some(Past { old, groups, since })
     }
 
-    fn put_back_nodes(&self, old: &Held, changes: &mut Changes) {
-        let Some(kept) = &self.kept else {
+    /// So many levels, up to all of them.
+    fn depth(&self, dice: &mut ChaCha8Rng) -> usize {
+        (dice.next_u64() % (self.levels as u64 + 1)) as usize
+    }
+
+    fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
+        self.kept.as_deref()?.kept_of(place)
+    }
+
+    fn put_back(&self, place: Place, old: &Seen, changes: &mut Changes) {
+        changes.put(place, old.lines.get(&place).copied());
+        self.put_back_mac(place, old, changes);
+    }
+
+    fn put_back_mac(&self, place: Place, old: &Seen, changes: &mut Changes) {
+        if let Some((at, number)) = self.kept_of(place) {
+            changes.put_word(at, number, word_of(old.lines.get(&at), number));
+        }
+    }
+
+    fn put_back_nodes(&self, look: &Past, changes: &mut Changes) {
+        if self.kept.is_none() {
             return;
-        };
-        let layout = self.history.layout();
-        let data = kept.kept_of(Place(0));
-        let words = data.map(|(at, _)| layout.name_of(at).0);
-        for (region, places) in self.grouped(old, false) {
-            if Some(region) == words || kept.kept_of(places[0]).is_some() {
-                continue;
-            }
-            for place in places {
-                changes.put(place, old[&place].0, old[&place].1);
-            }
+        }
+        let macs = self.macs();
+        let is_node = |at: &Place| !self.is_known(*at) && Some(self.region_of(*at)) != macs;
+        for at in look.places().filter(is_node) {
+            changes.put(at, look.old.lines.get(&at).copied());
         }
     }
+}
 
-    /// The lines that the attacker reaches; with `protected` those that the layers above the integrity know.
-    fn grouped(&self, held: &Held, protected: bool) -> Groups {
-        let layout = self.history.layout();
-        let data = ("data", 0..layout.data_lines());
-        let regions = layout.regions().iter();
-        let regions = regions.map(|r| (r.name, r.first.0..r.first.0 + r.lines));
-        let mut groups = Groups::new();
-        for (name, places) in std::iter::once(data).chain(regions) {
-            let held = held.range(Place(places.start)..Place(places.end));
-            let places: Vec<Place> = held.map(|(place, _)| *place).collect();
-            let Some(first) = places.first() else {
-                continue;
-            };
-            let known = |kept: &dyn PowerFail| !protected || kept.kept_of(*first).is_some();
-            if !self.is_on_chip(*first) && self.kept.as_deref().is_none_or(known) {
-                groups.insert(name, places);
+/// An earlier look, and what has become another since.
+struct Past {
+    old: Rc<Seen>,
+    groups: Rc<Groups>,
+    /// Of it, what the run has written.
+    since: Vec<Place>,
+}
+
+impl Past {
+    fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let groups = self.groups.iter().flat_map(|(_, places)| places);
+        groups.chain(&self.since).copied()
+    }
+
+    /// One of them, of any region; what the run has written two times in three. `known` leaves out what layers do
+    /// not know.
+    fn drawn(&self, known: bool, of: &Knowledge, dice: &mut ChaCha8Rng) -> Option<Place> {
+        let fits = |place: &Place| !known || of.is_known(*place);
+        if !self.since.is_empty() && !dice.next_u64().is_multiple_of(3) {
+            let since: Vec<Place> = self.since.iter().copied().filter(fits).collect();
+            if let Some(at) = dice.next_u64().checked_rem(since.len() as u64) {
+                return Some(since[at as usize]);
             }
         }
-        groups
-    }
-
-    pub(super) fn is_on_chip(&self, place: Place) -> bool {
-        let kept = self.kept.as_ref();
-        let region = kept.and_then(|kept| kept.on_chip());
-        region.is_some_and(|region| region.contains(place))
-    }
-
-    fn name(&self, place: Place) -> String {
-        let (region, line) = self.history.layout().name_of(place);
-        format!("line {line} of {region}")
+        let groups = self.groups.iter().filter(|(_, places)| fits(&places[0]));
+        let groups: Vec<&(&str, Vec<Place>)> = groups.collect();
+        let number = dice.next_u64().checked_rem(groups.len() as u64)?;
+        let (_, places) = groups[number as usize];
+        Some(one_of(places, dice))
     }
 }
 
 /// Any line of any region: first the region is drawn.
-fn one(groups: &Groups, dice: &mut ChaCha8Rng) -> Option<(&'static str, Place)> {
+fn any(
+    groups: &[(&'static str, Vec<Place>)],
+    dice: &mut ChaCha8Rng,
+) -> Option<(&'static str, Place)> {
     let number = dice.next_u64().checked_rem(groups.len() as u64)? as usize;
-    let (region, places) = groups.iter().nth(number)?;
-    let place = dice.next_u64().checked_rem(places.len() as u64)? as usize;
-    Some((region, places[place]))
+    let (region, places) = &groups[number];
+    Some((region, one_of(places, dice)))
+}
+
+/// One of `places`; the first and the last of them oftener.
+fn one_of(places: &[Place], dice: &mut ChaCha8Rng) -> Place {
+    let number = match dice.next_u64() % 8 {
+        0 => 0,
+        1 => places.len() - 1,
+        _ => (dice.next_u64() % places.len() as u64) as usize,
+    };
+    places[number]
+}
+
+/// What holds of `parts`, in words.
+fn listed<const N: usize>(parts: [(bool, String); N]) -> String {
+    let parts = parts.into_iter().filter(|(holds, _)| *holds);
+    let parts: Vec<String> = parts.map(|(_, part)| part).collect();
+    match parts.as_slice() {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        parts => parts.concat(),
+    }
 }
 
 /// Lines that are about to be changed.
 struct Changes<'n> {
-    now: &'n Held,
-    lines: Held,
+    now: &'n Now,
+    lines: BTreeMap<Place, Option<Content>>,
 }
 
 impl<'n> Changes<'n> {
-    fn new(now: &'n Held) -> Changes<'n> {
-        let lines = Held::new();
+    fn new(now: &'n Now) -> Changes<'n> {
+        let lines = BTreeMap::new();
         Changes { now, lines }
     }
 
-    fn put(&mut self, place: Place, line: Line, beside: Option<[u8; 8]>) {
-        self.lines.insert(place, (line, beside));
+    fn put(&mut self, place: Place, content: Option<Content>) {
+        self.lines.insert(place, content);
     }
 
-    fn put_word(&mut self, (place, number): (Place, usize), word: [u8; 8]) {
-        let now = self.now.get(&place).copied().unwrap_or((ZERO_LINE, None));
-        let (line, _) = self.lines.entry(place).or_insert(now);
+    fn put_word(&mut self, place: Place, number: usize, word: [u8; 8]) {
+        let now = self.now.get(place).copied();
+        let content = self.lines.entry(place).or_insert(now);
+        let (line, _) = content.get_or_insert((ZERO_LINE, None));
         line[number * 8..][..8].copy_from_slice(&word);
     }
 
-    fn done(self) -> Vec<Whole> {
-        let lines = self.lines.into_iter();
-        lines
-            .map(|(place, (line, beside))| (place, line, beside))
-            .collect()
+    fn done(self) -> Vec<(Place, Option<Content>)> {
+        self.lines.into_iter().collect()
     }
 }
 
-/// Word `number` of the line at `place`.
-fn word_of(held: &Held, place: Place, number: usize) -> [u8; 8] {
-    let line = held.get(&place).map_or(ZERO_LINE, |(line, _)| *line);
-    line.as_chunks().0[number]
-}
-
-/// All that was ever written.
-pub fn held(image: &Image) -> Held {
-    let lines = image.written_lines();
-    lines
-        .map(|(place, line)| (place, (line, image.sideband(place))))
-        .collect()
+/// Word `number` of a line.
+fn word_of(content: Option<&Content>, number: usize) -> [u8; 8] {
+    content.map_or([0; 8], |(line, _)| line.as_chunks().0[number])
 }

@@ -2,19 +2,22 @@
 //! The requests are drawn at each look: reads, writes of new contents, counters written back. Then all is read.
 //! Left out: time, and so what is in flight.
 
+use std::rc::Rc;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sardonyx_splitmix::mix;
 
-use super::changes::{Change, Held};
-use super::{Attacker, Used};
+use super::changes::Change;
+use super::recovering::Strike;
+use super::seen::{Now, Seen};
+use super::{Attacker, Used, write_past};
 use crate::controller::{Class, Controller, Write};
 use crate::crash::attacked::{Attack, Attacked, When};
 use crate::crash::caught::caught;
 use crate::line::{Line, Logical};
 use crate::machine::{read_untimed, write_untimed};
-use crate::plan::untimed::Untimed;
-use crate::plan::{At, Queue, Step};
+use crate::plan::{At, Step};
 
 /// Requests of a run that is attacked.
 const REQUESTS: usize = 24;
@@ -30,12 +33,12 @@ enum Request {
 
 impl Attacker<'_> {
     /// All attacks of this look in the run that follows it.
-    pub(super) fn running(&mut self, look: u64, found: &mut Attacked) {
+    pub(super) fn running(&mut self, look: u64, seen: &Rc<Seen>, found: &mut Attacked) {
         if self.at(look, When::Running).next().is_none() {
             return;
         }
         let requests = self.requests(look);
-        let (honest, _) = self.run(&requests, None);
+        let (honest, _) = self.run(&requests, seen, None);
         if honest.refused {
             found.honest_refused += 1;
             return;
@@ -43,7 +46,7 @@ impl Attacker<'_> {
         for one in self.at(look, When::Running) {
             let mut dice = self.dice(one);
             let point = (dice.next_u64() % REQUESTS as u64) as usize;
-            let (used, change) = self.run(&requests, Some((one.kind, point, &mut dice)));
+            let (used, change) = self.run(&requests, seen, Some((one.kind, point, &mut dice)));
             if let Some(change) = change {
                 let story = format!(
                     "  {point} of {REQUESTS} requests have been handled since the recovery"
@@ -84,27 +87,28 @@ impl Attacker<'_> {
     fn run(
         &mut self,
         requests: &[Request],
+        seen: &Rc<Seen>,
         attack: Option<(Attack, usize, &mut ChaCha8Rng)>,
     ) -> (Used, Option<Change>) {
         let mut used = Used::default();
-        let Some(mut controller) = self.begin(&mut used) else {
+        let Some(mut controller) = self.begin(&mut used, &mut Strike::nobody(seen)) else {
             return (self.end(used), None);
         };
         let point = attack.as_ref().map_or(0, |(_, point, _)| *point);
         self.serve(&mut controller, &requests[..point], &mut used);
-        let change = attack.and_then(|(kind, _, dice)| {
-            let now = newest(&self.survivors.untimed);
-            let change = self.draw(kind, &now, dice)?;
-            self.survivors.untimed.plan(|plan| {
-                for (place, line, beside) in &change.lines {
-                    let line = At::past(line);
-                    plan.write_words(*place, line, 0xff, *beside, Step::PAST, Queue::Data);
-                }
-            });
-            Some(change)
-        });
+        let (mut first, mut change) = (0, None);
+        if let Some((kind, _, dice)) = attack {
+            let now = Now::of(seen, &self.survivors.untimed);
+            change = self.knowledge.draw(kind, &now, dice);
+            // What nothing was done to is not an attack.
+            let Some(change) = &change else {
+                return (self.end(used), None);
+            };
+            write_past(&mut self.survivors.untimed, change);
+            first = self.first_read(change, dice);
+        }
         self.serve(&mut controller, &requests[point..], &mut used);
-        self.read_all(&mut controller, &mut used);
+        self.read_all(&mut controller, &mut used, first);
         (self.end(used), change)
     }
 
@@ -126,34 +130,40 @@ impl Attacker<'_> {
                         controller.persist_metadata(Logical(*line), Step::PAST, plan);
                     }),
                 }
+                if !untimed.refused().is_empty() {
+                    return;
+                }
             }
         });
         read.extend(served.err().map(|what| (0, Err(what))));
     }
 
-    /// What all lines of the programs read as.
-    pub(super) fn read_all(&mut self, controller: &mut Controller, used: &mut Used) {
+    /// What all lines of the programs read as, in their order; read from line `first` on and round again, until one is
+    /// refused.
+    pub(super) fn read_all(&mut self, controller: &mut Controller, used: &mut Used, first: u64) {
+        if self.is_refused() {
+            return;
+        }
         let (history, untimed) = (self.history, &mut self.survivors.untimed);
-        let read = &mut used.read;
+        let mut lines: Vec<u64> = Vec::new();
+        for program in &history.programs {
+            let region = program.region.iter();
+            lines.extend(region.filter(|line| !program.log.contains(*line)));
+        }
+        let start = lines.iter().position(|line| *line == first).unwrap_or(0);
+        let mut read = Vec::with_capacity(lines.len());
         let all = caught(|| {
-            for program in &history.programs {
-                let lines = program.region.iter();
-                for line in lines.filter(|line| !program.log.contains(*line)) {
-                    read.push((line, Ok(read_untimed(controller, untimed, line))));
+            for line in lines[start..].iter().chain(&lines[..start]) {
+                read.push((*line, Ok(read_untimed(controller, untimed, *line))));
+                if !untimed.refused().is_empty() {
+                    return;
                 }
             }
         });
-        read.extend(all.err().map(|what| (0, Err(what))));
+        if read.len() == lines.len() {
+            read.rotate_right(start);
+        }
+        used.read.append(&mut read);
+        used.read.extend(all.err().map(|what| (0, Err(what))));
     }
-}
-
-/// What the medium holds, the newest included.
-fn newest(untimed: &Untimed) -> Held {
-    let mut held = super::held(untimed.image());
-    held.extend(
-        untimed
-            .overlaid()
-            .map(|(at, line, beside)| (at, (line, beside))),
-    );
-    held
 }
