@@ -79,7 +79,7 @@ impl Attacks {
     /// Those of every run of a plan.
     pub const USUAL: Attacks = Attacks {
         looks: 10,
-        each: 4,
+        each: 8,
         one: None,
     };
 

@@ -19,12 +19,12 @@ use sardonyx_splitmix::mix;
 
 use self::changes::Change;
 use self::recovering::Strike;
-use self::seen::{Content, Knowledge, Now, Seen};
+use self::seen::{Knowledge, Now, Seen};
 use super::asked::Options;
 use super::attacked::{Attack, Attacked, Attacks, First, OneAttack, When};
 use super::history::History;
 use super::platform::Survivors;
-use crate::line::{Line, Place};
+use crate::line::Line;
 use crate::plan::untimed::Untimed;
 use crate::plan::{At, Queue, Step};
 use crate::workload::Workload;
@@ -61,9 +61,11 @@ impl<'h> Attacker<'h> {
     fn new(history: &'h History, options: &Options, asked: Attacks) -> Attacker<'h> {
         let image = history.image.copy();
         let survivors = Survivors::new(&history.journal, image, options.platform, history.seed);
-        let survivors = survivors
+        let mut survivors = survivors
             .guarded(history.power_fail())
             .tearing(options.tear);
+        let image = survivors.untimed.into_image();
+        survivors.untimed = Untimed::tried_out(image);
         let programs = history.programs.iter();
         let programs = programs.map(|p| p.spec.build().expect("it has been run"));
         Attacker {
@@ -131,27 +133,17 @@ impl<'h> Attacker<'h> {
             let Some(change) = self.knowledge.draw(one.kind, &now, &mut dice) else {
                 continue;
             };
+            let image = self.survivors.untimed.image_mut();
             for (place, content) in &change.lines {
-                self.put(*place, content.as_ref());
+                image.put(*place, content.as_ref());
             }
             let first = self.first_read(&change, &mut dice);
             let used = self.use_it(&mut Strike::nobody(seen), first);
+            let image = self.survivors.untimed.image_mut();
             for (place, _) in &change.lines {
-                self.put(*place, now.get(*place));
+                image.put(*place, now.get(*place));
             }
             self.count(one, &change, "", &used, honest, found);
-        }
-    }
-
-    /// Makes that the line at `place`, or one that nobody has written.
-    fn put(&mut self, place: Place, content: Option<&Content>) {
-        let image = self.survivors.untimed.image_mut();
-        let beside = image.sideband(place).is_some();
-        if content.is_none_or(|(_, kept)| kept.is_none() && beside) {
-            image.unwrite(place);
-        }
-        if let Some((line, beside)) = content {
-            image.write(place, line, 0xff, *beside);
         }
     }
 

@@ -69,6 +69,9 @@ pub struct Wear {
     pub max_line_writes: u32,
 }
 
+/// A line, and the 8 bytes stored beside it, if any.
+pub type Content = (Line, Option<[u8; 8]>);
+
 /// The bytes in the array.
 pub struct Image {
     /// Lines from this one on are kept one by one.
@@ -191,6 +194,22 @@ impl Image {
         self.wear.max_line_writes = self.wear.max_line_writes.max(writes);
         self.wear.writes += 1;
         self.wear.bytes += u64::from(words.count_ones()) * 8;
+    }
+
+    /// The line at `place` and the 8 bytes beside it; nothing if it has never been written.
+    pub fn content(&self, place: Place) -> Option<Content> {
+        Some((self.read(place)?, self.sideband(place)))
+    }
+
+    /// Makes it that, whatever it was.
+    pub fn put(&mut self, place: Place, content: Option<&Content>) {
+        let stays = |(_, beside): &&Content| beside.is_some() || self.sideband(place).is_none();
+        if content.filter(stays).is_none() {
+            self.unwrite(place);
+        }
+        if let Some((line, beside)) = content {
+            self.write(place, line, 0xff, *beside);
+        }
     }
 
     /// Makes the line at `place` one that was never written.

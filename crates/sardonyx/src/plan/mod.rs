@@ -28,7 +28,7 @@ use smallvec::SmallVec;
 use crate::exhausted::Exhausted;
 use crate::line::{Class, LINE_BYTES, Line, Logical, Persist, Place, ZERO_LINE};
 use crate::mechanisms::{Mechanism, Value};
-use crate::medium::image::Image;
+use crate::medium::image::{Content, Image};
 use crate::medium::layout::Region;
 use crate::medium::link::Message;
 use crate::medium::params::Unit;
@@ -164,6 +164,8 @@ pub struct Plan {
     pub(crate) refused: Vec<Place>,
     /// Lines that were looked at on behalf of integrity, if somebody counts what its recovery does.
     pub(crate) looked: Option<RefCell<Vec<Place>>>,
+    /// What lines were before each write that took effect at once, if that is to be undone.
+    pub(crate) undo: Option<Vec<(Place, Option<Content>)>>,
 }
 
 impl Plan {
@@ -183,6 +185,7 @@ impl Plan {
             guard: None,
             refused: Vec::new(),
             looked: None,
+            undo: None,
         }
     }
 
@@ -450,6 +453,9 @@ impl Plan {
     ) -> Stored {
         if self.steps.at_once {
             let image = &mut self.contents.image;
+            if let Some(undo) = &mut self.undo {
+                undo.push((place, image.content(place)));
+            }
             image.write(place, data.value, words, sideband);
             return Stored::at(Step::PAST);
         }

@@ -41,14 +41,23 @@ impl Untimed {
         Untimed { plan }
     }
 
+    /// Over `image`, for trying things out: what is written takes effect at once, nobody keeps what was asked, and
+    /// [`Untimed::forget`] makes the image what it was.
+    pub fn tried_out(image: Image) -> Untimed {
+        let mut plan = Plan::new(image, true);
+        plan.steps.at_once = true;
+        plan.undo = Some(Vec::new());
+        Untimed { plan }
+    }
+
     /// Runs `handle` over a plan.
     pub fn plan<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
         handle(&mut self.plan)
     }
 
-    fn journal(&mut self) -> &mut Journal {
-        let journal = self.plan.observers.find_mut();
-        journal.expect("it is always kept")
+    /// What was asked, if it is kept.
+    fn journal(&mut self) -> Option<&mut Journal> {
+        self.plan.observers.find_mut()
     }
 
     /// Why a plan could not be carried out, if one could not.
@@ -86,7 +95,10 @@ impl Untimed {
     pub fn overlaid(&self) -> impl Iterator<Item = (Place, Line, Option<[u8; 8]>)> {
         let contents = &self.plan.contents;
         let mut places: Vec<Place> = contents.overlay.written().collect();
+        let undo = self.plan.undo.iter().flatten();
+        places.extend(undo.map(|(place, _)| *place));
         places.sort_unstable();
+        places.dedup();
         let newest = move |place| Some((place, contents.newest(place)?));
         let lines = places.into_iter().filter_map(newest);
         lines.map(move |(place, line)| (place, line, contents.newest_sideband(place)))
@@ -161,7 +173,12 @@ impl Untimed {
         self.plan.timers.clear();
         self.plan.failure = None;
         self.plan.refused.clear();
-        self.journal().forget();
+        for (place, content) in self.plan.undo.iter_mut().flat_map(|undo| undo.drain(..).rev()) {
+            self.plan.contents.image.put(place, content.as_ref());
+        }
+        if let Some(journal) = self.journal() {
+            journal.forget();
+        }
     }
 
     /// Writes what lies over the image into it.

@@ -467,11 +467,17 @@ impl Trees {
         else {
             return Kept::After(Step::PAST);
         };
+        let kept = policy.dirtied(self.cache.slot(cached), place, plan);
+        if let Kept::Through = kept {
+            // Were it dirty, another line of this group could push it out, and its write-back would wait for the
+            // group, whose own write of it comes after that.
+            return kept;
+        }
         let bytes = &open.line[first..=last];
         let ripe = plan.both(open.at, accepted);
         self.cache
             .set_bytes_drained(cached, first, bytes, ripe, accepted, plan);
-        policy.dirtied(self.cache.slot(cached), place, plan)
+        kept
     }
 
     /// Settles all writes of the request, those of a group together, the groups in the order of their last writes.

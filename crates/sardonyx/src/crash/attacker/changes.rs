@@ -8,9 +8,13 @@ use std::rc::Rc;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::seen::{Content, Groups, Knowledge, Now, Seen};
+use super::seen::{Groups, Knowledge, Now, Seen};
 use crate::crash::attacked::Attack;
 use crate::line::{LINE_BYTES, Place, ZERO_LINE};
+use crate::medium::image::Content;
+
+/// Lines in which something that nobody has written is looked for.
+const NEAR: u64 = 64;
 
 /// What one attack changes.
 pub struct Change {
@@ -50,22 +54,21 @@ impl Knowledge<'_> {
         let (region, place) = any(&now.seen.all, dice)?;
         let (mut line, mut beside) = *now.get(place)?;
         let name = self.name(place);
-        let chance = dice.next_u64() % 8;
-        if chance == 0 {
-            let word = (dice.next_u64() % 8) as usize;
-            let step = [1, u64::MAX, 8][(dice.next_u64() % 3) as usize];
-            let number = u64::from_le_bytes(line.as_chunks().0[word]).wrapping_add(step);
-            line[word * 8..][..8].copy_from_slice(&number.to_le_bytes());
-            let lines = vec![(place, Some((line, beside)))];
-            let what = format!("{} is added to word {word} of {name}", step as i64);
-            return Some(Change {
-                lines,
-                region,
-                what,
-            });
-        }
-        if chance == 1 {
-            return Some(self.wiped(place, now, dice));
+        match dice.next_u64() % 8 {
+            0 => {
+                let word = (dice.next_u64() % 8) as usize;
+                let step = [1, u64::MAX, 8][(dice.next_u64() % 3) as usize];
+                let number = u64::from_le_bytes(line.as_chunks().0[word]).wrapping_add(step);
+                line[word * 8..][..8].copy_from_slice(&number.to_le_bytes());
+                return Some(Change {
+                    lines: vec![(place, Some((line, beside)))],
+                    region,
+                    what: format!("{} is added to word {word} of {name}", step as i64),
+                });
+            }
+            1 => return Some(self.wiped(place, now, dice)),
+            2 => return Some(self.without_mac(place, now, dice)),
+            _ => {}
         }
         let bits = 8 * LINE_BYTES as u64 + 64 * u64::from(beside.is_some());
         let bit = match dice.next_u64() % 4 {
@@ -123,6 +126,29 @@ impl Knowledge<'_> {
         }
     }
 
+    /// The line at `place` is another, and its MAC says that nobody has written it; or, while the power is off, the line
+    /// says so.
+    fn without_mac(&self, place: Place, now: &Now, dice: &mut ChaCha8Rng) -> Change {
+        let mut changes = Changes::new(now);
+        let gone = !now.running && dice.next_u64() & 1 == 1;
+        let zeroed = self.kept_of(place).filter(|_| !gone);
+        let other = now.get(place).map(|(line, beside)| (line.map(|byte| !byte), *beside));
+        changes.put(place, other.filter(|_| !gone));
+        if let Some((at, number)) = zeroed {
+            changes.put_word(at, number, [0; 8]);
+        }
+        let name = self.name(place);
+        Change {
+            lines: changes.done(),
+            region: self.region_of(place),
+            what: match (gone, zeroed) {
+                (true, _) => format!("{name} becomes one that nobody has written"),
+                (false, Some(_)) => format!("all bits of {name} are inverted, and its MAC is 0"),
+                (false, None) => format!("all bits of {name} are inverted"),
+            },
+        }
+    }
+
     /// Two lines change places, or one is copied over another, each with its MAC and what vouches for it up to any level.
     fn splice(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let bare = dice.next_u64().is_multiple_of(4);
@@ -136,8 +162,8 @@ impl Knowledge<'_> {
                 any(std::slice::from_ref(own), dice)?
             }
         };
-        if copied && dice.next_u64() & 1 == 1 && self.region_of(Place(second.0 + 1)) == region {
-            second.0 += 1; // it may never have been written
+        if copied && dice.next_u64() & 1 == 1 {
+            second = self.next_hole(second, now);
         }
         let depth = match dice.next_u64().is_multiple_of(4) {
             true => self.depth(dice),
@@ -173,6 +199,14 @@ impl Knowledge<'_> {
                 false => format!("{one} and {other} change places{with}"),
             },
         })
+    }
+
+    /// The next line of the region after `place` that nobody has written, if one is near; `place` if none is.
+    fn next_hole(&self, place: Place, now: &Now) -> Place {
+        let region = self.region_of(place);
+        let near = (place.0 + 1..place.0 + NEAR).map(Place);
+        let mut near = near.take_while(|at| self.region_of(*at) == region);
+        near.find(|at| now.get(*at).is_none()).unwrap_or(place)
     }
 
     /// A line of an earlier look, or all that hangs below a node, with MACs and what vouches for them up to any level.

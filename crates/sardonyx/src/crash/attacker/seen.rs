@@ -7,12 +7,9 @@ use std::rc::Rc;
 
 use crate::controller::layers::PowerFail;
 use crate::crash::history::History;
-use crate::line::{Line, Place};
-use crate::medium::image::Image;
+use crate::line::Place;
+use crate::medium::image::{Content, Image};
 use crate::plan::untimed::Untimed;
-
-/// A line, and what lies beside it.
-pub type Content = (Line, Option<[u8; 8]>);
 
 /// What the medium held at a cut.
 pub type Held = BTreeMap<Place, Content>;
