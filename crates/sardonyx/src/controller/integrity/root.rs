@@ -115,6 +115,18 @@ impl Root {
 
     /// Puts back what the run has written over what reserve power knows better.
     fn put_back(&mut self, place: Place, image: &mut Image) {
+        if self.macs.region.contains(place) {
+            // Under versions of the run, and at an overflow of lines that nobody has written now.
+            let first = Root::index(&self.macs.region, place) * PER_LINE;
+            for number in first..first + PER_LINE {
+                let (index, slot) = self.versions.of_number(number);
+                let line = self.newest.get(&index).copied().unwrap_or(ZERO_LINE);
+                if self.versions.get(&line, slot) != 0 {
+                    self.write_mac(number, &line, image);
+                }
+            }
+            return;
+        }
         let levels = self.tree.levels.iter().enumerate();
         let mut levels = levels.filter(|(_, region)| region.contains(place));
         let Some((level, region)) = levels.next() else {
