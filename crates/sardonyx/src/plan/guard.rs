@@ -31,6 +31,13 @@ pub trait Guard: Storey {
         plan: &mut Plan,
     ) -> Step;
 
+    /// Whether what lies at `place`, of which some words are about to be written, is what was last written there:
+    /// as what is on chip says, or what the write itself is going to verify. Else the words that stay would get a new
+    /// MAC, whoever has written them. Takes no time (*assumed*: the line is where its words are put together).
+    fn holds(&self, _place: Place, _plan: &Plan) -> bool {
+        true
+    }
+
     /// The layers have handled a request, whose writes are all known and in their groups.
     fn finish(&mut self, _plan: &mut Plan) {}
 }

@@ -401,9 +401,23 @@ impl Plan {
     ) -> Stored {
         let line = match words {
             0xff => *data.value,
-            _ => self.over_newest(place, data.value, words),
+            _ => {
+                self.expect_held(place);
+                self.over_newest(place, data.value, words)
+            }
         };
         self.put(place, At::new(&line, data.at), words, sideband, gate, queue)
+    }
+
+    /// Refuses the line at `place`, some words of which stay, if the guard says that it is another.
+    fn expect_held(&mut self, place: Place) {
+        let Some(guard) = self.guard.take() else {
+            return;
+        };
+        if !guard.holds(place, self) {
+            self.refuse(place);
+        }
+        self.guard = Some(guard);
     }
 
     /// The same for a line that differs from the newest one at `place` in those words at most: a cache

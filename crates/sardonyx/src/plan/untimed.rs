@@ -173,7 +173,12 @@ impl Untimed {
         self.plan.timers.clear();
         self.plan.failure = None;
         self.plan.refused.clear();
-        for (place, content) in self.plan.undo.iter_mut().flat_map(|undo| undo.drain(..).rev()) {
+        for (place, content) in self
+            .plan
+            .undo
+            .iter_mut()
+            .flat_map(|undo| undo.drain(..).rev())
+        {
             self.plan.contents.image.put(place, content.as_ref());
         }
         if let Some(journal) = self.journal() {

@@ -241,6 +241,12 @@ impl Trees {
         self.open_macs.get_mut(&index).expect("just opened")
     }
 
+    /// The line at `place` as it is on chip, or as memory says.
+    fn known(&self, place: Place, plan: &Plan) -> Line {
+        let cached = self.cache.peek(place).copied();
+        cached.or_else(|| plan.peek(place)).unwrap_or(ZERO_LINE)
+    }
+
     /// Whether `got` at `place` is what was last written there, under that version and that MAC.
     fn is_right(
         place: Place,
@@ -517,6 +523,8 @@ impl Trees {
     /// The same groups, but one of those whose lines share a major number that is about to be another: new MACs of
     /// all its lines are right for what all of them hold.
     fn together(&self, groups: Vec<Group>, plan: &Plan) -> Vec<Group> {
+        let has = |group: &Group, place: Place| group.2.iter().any(|write| write.place == place);
+        let share = |one: &Group, other: &Group| one.2.iter().any(|write| has(other, write.place));
         let mut joined: Vec<Group> = Vec::with_capacity(groups.len());
         for group in groups {
             let (_, last, writes) = group;
@@ -531,6 +539,14 @@ impl Trees {
                 other.2.iter().any(has) && !other.2.iter().any(twice)
             };
             match joined.iter().position(meets) {
+                // What comes between and writes a line after it has to stay behind it.
+                Some(at)
+                    if joined[at + 1..]
+                        .iter()
+                        .any(|other| share(&joined[at], other)) =>
+                {
+                    joined[at].2.extend(writes);
+                }
                 Some(at) => {
                     let mut before = joined.remove(at);
                     before.1 = last;
@@ -732,6 +748,26 @@ impl<P: Policy> Guard for Bonsai<P> {
             });
         }
         stored.done
+    }
+
+    fn holds(&self, place: Place, plan: &Plan) -> bool {
+        let trees = &self.trees;
+        let Some(number) = trees.macs.number(place) else {
+            return true;
+        };
+        if trees.under_way.contains_key(&place) {
+            return true;
+        }
+        let (index, slot) = trees.versions.of_number(number);
+        let version = trees.known(trees.versions.region.line(index), plan);
+        let macs = trees.known(trees.macs.region.line(number / PER_LINE), plan);
+        Trees::is_right(
+            place,
+            trees.versions.get(&version, slot),
+            word(&macs, (number % PER_LINE) as usize),
+            plan.peek(place).as_ref(),
+            plan.peek_sideband(place),
+        )
     }
 
     fn finish(&mut self, plan: &mut Plan) {

@@ -70,6 +70,20 @@ impl Mac {
         }
     }
 
+    /// Whether the line at `place` has the MAC that is on chip, or in memory.
+    pub fn is_held(&self, place: Place, plan: &Plan) -> bool {
+        let Some((at, number)) = self.at.of_line(place) else {
+            return true;
+        };
+        let cached = self.cache.peek(at).copied();
+        let macs = cached.or_else(|| plan.peek(at)).unwrap_or(ZERO_LINE);
+        let right = match plan.peek(place) {
+            None => 0,
+            Some(line) => mac(place, &line, plan.peek_sideband(place)),
+        };
+        right == word(&macs, number)
+    }
+
     /// The line read from `place`, verified against `kept`, what holds its MAC as word `number`; and whether it is
     /// believed.
     pub fn verified(
@@ -161,6 +175,10 @@ impl Guard for Mac {
         };
         let cached = self.cache.get(at, Step::PAST, plan);
         self.put(cached, (place, line, sideband), stored, plan)
+    }
+
+    fn holds(&self, place: Place, plan: &Plan) -> bool {
+        self.is_held(place, plan)
     }
 }
 

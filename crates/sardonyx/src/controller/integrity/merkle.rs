@@ -184,6 +184,10 @@ impl Guard for Merkle {
         self.follow(self.index(at), macs, plan);
         done
     }
+
+    fn holds(&self, place: Place, plan: &Plan) -> bool {
+        self.macs.is_held(place, plan)
+    }
 }
 
 /// The register, as it follows what comes into the persistence domain.

@@ -372,6 +372,23 @@ impl Guard for Sgx {
         self.follow(index, node, plan);
         done
     }
+
+    fn holds(&self, place: Place, plan: &Plan) -> bool {
+        let Some((at, number)) = self.at.of_line(place) else {
+            return true;
+        };
+        let known = |at: Place| {
+            let cached = self.cache.peek(at).copied();
+            cached.or_else(|| plan.peek(at)).unwrap_or(ZERO_LINE)
+        };
+        let node = known(self.tree.levels[0].line(self.index(at)));
+        let version = counter(&node, number as u64);
+        let right = match plan.peek(place) {
+            None => 0,
+            Some(line) => mac_of_version(place, version, &line, plan.peek_sideband(place)),
+        };
+        right == word(&known(at), number)
+    }
 }
 
 /// The register, as it follows the versions that come into the persistence domain. Where reserve power dumps lines
