@@ -145,9 +145,20 @@ const UNSOUND: &[&str] = &["sgx", "bonsai-lazy"];
 struct Campaign {
     cuts: u64,
     violations: u64,
-    attacks: u64,
+    tried: u64,
+    refused: u64,
+    harmless: u64,
     unkept: u64,
     honest_refused: u64,
+    /// Seconds of the processor for attacks.
+    attacking: f64,
+}
+
+/// Seconds that this thread has had of the processor.
+fn processor() -> f64 {
+    let said = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    let nanoseconds = said.split(' ').next().expect("a number");
+    nanoseconds.parse::<f64>().expect("a number") / 1e9
 }
 
 /// Cuts and attacks over all schemes below several designs and programs, further seeds for as long as it is given:
@@ -155,8 +166,10 @@ struct Campaign {
 #[test]
 #[ignore = "takes as long as it is given"]
 fn a_campaign_finds_no_promise_broken() {
-    let seconds =
-        std::env::var("CAMPAIGN_SECONDS").map_or(60, |text| text.parse().expect("a number"));
+    let asked = |name, usual: u64| {
+        std::env::var(name).map_or(usual, |text| text.parse().expect("a number"))
+    };
+    let seconds = asked("CAMPAIGN_SECONDS", 60);
     let until = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
     let schemes = designs::integrities().filter(|scheme| scheme.power_fail.is_some());
     let schemes: Vec<_> = schemes.collect();
@@ -168,49 +181,76 @@ fn a_campaign_finds_no_promise_broken() {
         "hw-log/identity+sca",
     ];
     let programs = ["btree", "queue", "hash", "rbtree", "array-swap"];
+    let options = Options {
+        recovery_cuts: asked("CAMPAIGN_LIVES", 1024),
+        threads: 1,
+        ..Options::default()
+    };
     let mut found: BTreeMap<&str, Campaign> = BTreeMap::new();
-    let mut seed = 100;
+    let first = asked("CAMPAIGN_SEED", 100);
+    let mut number = first * schemes.len() as u64;
     while std::time::Instant::now() < until {
-        for scheme in &schemes {
-            let name = scheme.about.name;
-            let design = format!("{}@{name}", bases[seed as usize % bases.len()]);
-            let cores = 1 + seed % 2;
-            let program = programs[(seed / 2) as usize % programs.len()];
-            let history = history(program, &design, cores, seed * 10);
-            let explored =
-                explore(&history, &Options::default(), &|_| true).expect("nobody cancels");
-            let asked = Attacks {
-                looks: 100,
-                each: 40,
-                one: None,
-            };
-            let attacked = attack(&history, &Options::default(), asked);
-            let of = found.entry(name).or_default();
-            of.cuts += explored.covered.cuts + attacked.cuts;
-            of.violations += explored.tally.kinds.len() as u64;
-            of.honest_refused += attacked.honest_refused;
-            of.unkept += attacked.unkept(scheme.promises);
-            for when in When::ALL {
-                of.attacks += Attack::ALL
-                    .map(|kind| attacked.of(when, kind).tried)
-                    .iter()
-                    .sum::<u64>();
+        let seed = number / schemes.len() as u64;
+        let scheme = schemes[(number % schemes.len() as u64) as usize];
+        number += 1;
+        let name = scheme.about.name;
+        let design = format!("{}@{name}", bases[seed as usize % bases.len()]);
+        let cores = 1 + seed % 2;
+        let program = programs[(seed / 2) as usize % programs.len()];
+        let history = history(program, &design, cores, seed * 10);
+        let explored = explore(&history, &options, &|_| true).expect("nobody cancels");
+        let attacks = Attacks {
+            looks: 60,
+            each: 80,
+            one: None,
+        };
+        let before = processor();
+        let attacked = attack(&history, &options, attacks);
+        let of = found.entry(name).or_default();
+        of.attacking += processor() - before;
+        of.cuts += explored.covered.cuts + explored.covered.recovery_cuts + attacked.cuts;
+        of.violations += explored.tally.kinds.len() as u64;
+        of.honest_refused += attacked.honest_refused;
+        of.unkept += attacked.unkept(scheme.promises);
+        let broken = !explored.tally.kinds.is_empty() || attacked.unkept(scheme.promises) > 0;
+        if broken && !UNSOUND.contains(&name) {
+            println!("{design}, {program}, seed {seed}: {:?}", explored.tally);
+            for violation in attacked.violations(scheme.promises) {
+                println!("{}", violation.history.join("\n"));
             }
         }
-        seed += 1;
+        for (when, kind) in When::ALL
+            .into_iter()
+            .flat_map(|when| Attack::ALL.map(|kind| (when, kind)))
+        {
+            let came = attacked.of(when, kind);
+            of.tried += came.tried;
+            of.refused += came.refused;
+            of.harmless += came.harmless;
+        }
     }
     let (mut cuts, mut attacks) = (0, 0);
+    println!(
+        "| scheme | cuts | attacks | refused | harmless | undetected | undetected though promised | honest refused | attacks/s |"
+    );
     for (name, of) in &found {
         println!(
-            "{name}: {} cuts, {} kinds of violations, {} attacks, {} unkept, {} honest refused",
-            of.cuts, of.violations, of.attacks, of.unkept, of.honest_refused
+            "| `{name}` | {} | {} | {} | {} | {} | {} | {} | {:.0} |",
+            of.cuts,
+            of.tried,
+            of.refused,
+            of.harmless,
+            of.tried - of.refused - of.harmless,
+            of.unkept,
+            of.honest_refused,
+            of.tried as f64 / of.attacking
         );
-        (cuts, attacks) = (cuts + of.cuts, attacks + of.attacks);
+        (cuts, attacks) = (cuts + of.cuts, attacks + of.tried);
     }
     println!(
-        "{cuts} cuts and {attacks} attacks over {} schemes, {} seeds",
+        "{cuts} cuts and {attacks} attacks over {} schemes, seeds from {first} on, the last {}",
         found.len(),
-        seed - 100
+        number / schemes.len() as u64
     );
     for (name, of) in &found {
         let broken = of.violations + of.unkept + of.honest_refused;
