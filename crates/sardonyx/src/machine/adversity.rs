@@ -20,6 +20,8 @@ const BURST_ONE_IN: u32 = 32;
 const LONGEST_BURST: u32 = 16;
 /// Instructions before an operation at most, added to its own.
 const LONGEST_PAUSE: [u32; 3] = [4, 16, 256];
+/// For so many operations both stay what they are.
+const STRETCH: u32 = 256;
 /// Lines that the caches hold for each core.
 const CACHED_LINES: [usize; 3] = [32, 64, 256];
 
@@ -27,9 +29,10 @@ const CACHED_LINES: [usize; 3] = [32, 64, 256];
 pub struct Adversity {
     random: ChaCha8Rng,
     evict_one_in: u32,
+    /// Operations until that is drawn anew.
+    left: u32,
     /// So many operations more have an eviction each.
     burst: u32,
-    longest_pause: u32,
     /// Lines that the caches hold for each core.
     pub cached_lines: usize,
     scripting: Scripting,
@@ -45,19 +48,16 @@ impl Adversity {
     /// By `seed`, or as a script says.
     pub fn new(seed: u64, scripting: &Scripting) -> Adversity {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut one_of_three = || random.next_u32() as usize % 3;
-        let (evict_one_in, longest_pause) =
-            (EVICT_ONE_IN[one_of_three()], LONGEST_PAUSE[one_of_three()]);
-        let cached_lines = CACHED_LINES[one_of_three()];
+        let cached_lines = CACHED_LINES[random.next_u32() as usize % 3];
         let cached_lines = match &scripting.told {
             Some(script) => script.cached_lines as usize,
             None => cached_lines,
         };
         scripting.note(|script| script.cached_lines = cached_lines as u64);
         Adversity {
-            evict_one_in,
+            evict_one_in: EVICT_ONE_IN[0],
+            left: 0,
             burst: 0,
-            longest_pause,
             cached_lines,
             random,
             scripting: scripting.clone(),
@@ -94,6 +94,11 @@ impl Adversity {
             self.burst -= 1;
             return true;
         }
+        if self.left == 0 {
+            self.left = STRETCH;
+            self.evict_one_in = EVICT_ONE_IN[self.random.next_u32() as usize % 3];
+        }
+        self.left -= 1;
         let one_in = match marked {
             true => EVICT_MARKED_ONE_IN.min(self.evict_one_in),
             false => self.evict_one_in,
@@ -121,7 +126,8 @@ impl Adversity {
         Box::new(Pausing {
             source,
             random: ChaCha8Rng::seed_from_u64(self.seed()),
-            longest: self.longest_pause,
+            longest: LONGEST_PAUSE[0],
+            left: 0,
             core: self.pausing - 1,
             operations: 0,
             told: self.scripting.index(|script| &script.pauses),
@@ -134,6 +140,8 @@ struct Pausing<'s> {
     source: Box<dyn OpSource + 's>,
     random: ChaCha8Rng,
     longest: u32,
+    /// Operations until that is drawn anew.
+    left: u32,
     core: u64,
     operations: u64,
     /// How long before which operation, as the script says, if it does.
@@ -150,6 +158,11 @@ impl OpSource for Pausing<'_> {
         let more = self.source.refill(now, batch)?;
         for op in batch.ops_mut() {
             let at = (self.core, self.operations);
+            if self.left == 0 {
+                self.left = STRETCH;
+                self.longest = LONGEST_PAUSE[self.random.next_u32() as usize % 3];
+            }
+            self.left -= 1;
             let pause = match &self.told {
                 Some(told) => told.get(&at).map_or(0, |pause| *pause as u32),
                 None => self.random.next_u32() % self.longest,

@@ -16,12 +16,16 @@ use crate::units::Time;
 const ONE_IN: [u32; 3] = [2, 4, 12];
 /// The longest that one is held, by the seed: shorter than an array write, a few, and many of them.
 const LONGEST_NS: [u32; 3] = [120, 1000, 4000];
+/// For so many writes both stay what they are.
+const STRETCH: u32 = 64;
 
 /// Which writes are held, and for how long, drawn from a seed.
 pub(crate) struct Delays {
     random: ChaCha8Rng,
     one_in: u32,
     longest_ns: u32,
+    /// Writes until both are drawn anew.
+    left: u32,
     held: FxHashMap<Timer, Promise>,
     scripting: Scripting,
     /// What the script says, if it does.
@@ -33,11 +37,11 @@ pub(crate) struct Delays {
 impl Delays {
     /// By `seed`, or as a script says.
     pub fn new(seed: u64, scripting: Scripting) -> Delays {
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
         Delays {
-            one_in: ONE_IN[random.next_u32() as usize % ONE_IN.len()],
-            longest_ns: LONGEST_NS[random.next_u32() as usize % LONGEST_NS.len()],
-            random,
+            one_in: ONE_IN[0],
+            longest_ns: LONGEST_NS[0],
+            left: 0,
+            random: ChaCha8Rng::seed_from_u64(seed),
             held: FxHashMap::default(),
             told: scripting.index(|script| &script.delays),
             scripting,
@@ -64,6 +68,12 @@ impl Delays {
     }
 
     fn drawn(&mut self) -> Option<u32> {
+        if self.left == 0 {
+            self.left = STRETCH;
+            self.one_in = ONE_IN[self.random.next_u32() as usize % ONE_IN.len()];
+            self.longest_ns = LONGEST_NS[self.random.next_u32() as usize % LONGEST_NS.len()];
+        }
+        self.left -= 1;
         let held = self.random.next_u32().is_multiple_of(self.one_in);
         held.then(|| self.random.next_u32() % self.longest_ns + 1)
     }
