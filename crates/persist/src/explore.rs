@@ -32,8 +32,8 @@ fn check(recording: &Recording, platform: Platform) -> Result<(), PersistError> 
     if recording.lines.is_empty() && recording.pools.iter().any(|pool| pool.elsewhere) {
         return Err(PersistError::new(format!(
             "{pool}: the program mapped it and stored nothing to it, and yet it ended with other contents: the program wrote it through a \
-             descriptor (write, pwrite), or a child that became another program did; only stores through a mapping are cut: have the \
-             program store to the pool where it maps it, or record that program itself"
+             descriptor (write, pwrite), or another program did; only stores through a mapping are cut: have the program store to the \
+             pool where it maps it, or record what starts both"
         )));
     }
     if recording.lines.is_empty() {

@@ -211,7 +211,8 @@ fn hold(rows: &Rows, thread: u16, row: u32, end: u32) -> Held {
         let access = one.what != What::Other;
         let held = look.from.contains_key(&one.thread);
         let born = !alive.contains(&one.thread);
-        if !held && !born && !(access && look.needs(one)) {
+        let stays = held || born || access && look.needs(one);
+        if !stays {
             if access {
                 let store = (one.what != What::Load).then_some(at);
                 let done = look.done.entry(one.line).or_insert((at, store));

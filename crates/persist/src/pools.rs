@@ -183,7 +183,7 @@ impl Pool {
         Ok((self.elsewhere && !slots.is_empty()).then(|| {
             format!(
                 "{} ended with other contents than the recording's stores make: the program, or another one, also \
-                 wrote to it in a way that was not recorded (through a descriptor, or from a child that became another program)",
+                 wrote to it in a way that was not recorded (through a descriptor, or from a child that was left out)",
                 self.path.display()
             )
         }))

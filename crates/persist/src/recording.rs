@@ -104,6 +104,8 @@ pub struct Site {
     pub pc: u64,
     /// It is locked.
     pub locked: bool,
+    /// Of the programs that the recorded processes were, the number of the one that it is in.
+    pub program: u32,
 }
 
 /// A part of a file in the program's memory.
@@ -120,6 +122,9 @@ pub struct Module {
     /// The first site of the program that had it there; later ones may be of another that it became.
     #[serde(default)]
     pub first_site: u32,
+    /// Of the programs that the recorded processes were, the number of the one that had it there.
+    #[serde(default)]
+    pub of_program: u32,
     /// A hash of the file's contents when it was recorded.
     #[serde(default)]
     pub hash: String,
@@ -233,6 +238,7 @@ impl Recording {
         let found = named.iter().map(|file| Pool::of(file, path, &again));
         let found = found.collect::<Result<Vec<_>, _>>()?;
         let sites: Vec<(u32, u64, bool)> = entry(&provenance, "sites");
+        let programs: Vec<(usize, u32)> = entry(&provenance, "site_programs");
         let acks: Vec<(u64, String)> = entry(&provenance, "acks");
         let mut recording = Recording {
             path: path.to_owned(),
@@ -241,7 +247,16 @@ impl Recording {
             lines: Vec::new(),
             sites: sites
                 .into_iter()
-                .map(|(parent, pc, locked)| Site { parent, pc, locked })
+                .enumerate()
+                .map(|(number, (parent, pc, locked))| {
+                    let before = programs.partition_point(|(from, _)| *from <= number);
+                    Site {
+                        parent,
+                        pc,
+                        locked,
+                        program: before.checked_sub(1).map_or(0, |last| programs[last].1),
+                    }
+                })
                 .collect(),
             modules: entry(&provenance, "modules"),
             marks: entry(&provenance, "marks"),

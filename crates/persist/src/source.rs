@@ -258,7 +258,10 @@ impl<'a> Sources<'a> {
     /// The functions at a site's instruction, those inlined first.
     fn at(&mut self, site: u32, pc: u64) -> Vec<Frame> {
         let recording = self.recording;
-        let here = |m: &&Module| m.first_site <= site && (m.start..m.end).contains(&pc);
+        let program = (recording.sites.get(site as usize)).map_or(0, |site| site.program);
+        let here = |m: &&Module| {
+            m.of_program == program && m.first_site <= site && (m.start..m.end).contains(&pc)
+        };
         let module = (recording.modules.iter().filter(here)).max_by_key(|m| m.first_site);
         let Some(Module {
             path,

@@ -78,8 +78,8 @@ pub(crate) fn undisturbed(
             {
                 return Err(PersistError::new(format!(
                     "--recover: it fails ({ended}) on what the recording's stores make of {}, which is not what the program left: it was also \
-                     written in a way that was not recorded (by a child that was left out or became another program, or through a \
-                     descriptor); have the program store to it where it maps it, and record all that does{said}",
+                     written in a way that was not recorded (by a child that was left out, by another program, or through a descriptor); have \
+                     the program store to it where it maps it, and record all that does{said}",
                     bench.shared.recording.called()
                 )));
             }

@@ -15,6 +15,8 @@ struct Member {
     sites: Vec<u32>,
     /// The trace's number of each file.
     files: Vec<u64>,
+    /// The trace's number of each program that it was, of which it is the last.
+    programs: Vec<u32>,
     /// The program that it became and that is not recorded, unless it did something after that.
     lost: Option<String>,
 }
@@ -31,6 +33,7 @@ pub struct Family {
     threads: u16,
     sites: u32,
     files: u64,
+    programs: u32,
     /// What the provenance says of each process.
     told: Vec<Value>,
 }
@@ -50,6 +53,7 @@ impl Family {
                 threads: (0..self.threads).map(|thread| (thread, thread)).collect(),
                 sites: (0..self.sites).collect(),
                 files: (0..self.files).collect(),
+                programs: (0..=self.programs).collect(),
                 ..Member::default()
             };
             self.members.insert(process, first);
@@ -58,14 +62,21 @@ impl Family {
         self.current = process;
     }
 
-    /// A process is there, after so many records: it knows so many sites and files of its parent.
-    pub fn child(&mut self, process: u32, parent: u32, sites: u32, files: u32, row: u64) {
+    /// A process is there, after so many records: it knows so many sites, files and programs before its own of its parent.
+    pub fn child(
+        &mut self,
+        process: u32,
+        parent: u32,
+        (sites, files, execs): (u32, u32, u32),
+        row: u64,
+    ) {
         let known = self.members.get(&parent).cloned().unwrap_or_default();
         let member = Member {
             number: self.told.len(),
             threads: FxHashMap::default(),
-            sites: known.sites[..known.sites.len().min(sites as usize)].to_vec(),
-            files: known.files[..known.files.len().min(files as usize)].to_vec(),
+            sites: first(&known.sites, sites),
+            files: first(&known.files, files),
+            programs: first(&known.programs, execs + 1),
             lost: None,
         };
         self.told
@@ -159,6 +170,29 @@ impl Family {
         }
     }
 
+    /// The process has become another program, after so many records.
+    pub fn became(&mut self, path: &str, row: u64) {
+        self.programs += 1;
+        let program = self.programs;
+        let Some(member) = self.member() else { return };
+        member.programs.push(program);
+        let process = member.number;
+        if let Some(told) = self.told.get_mut(process).filter(|_| process > 0) {
+            let execs = &mut told["execs"];
+            match execs.as_array_mut() {
+                Some(execs) => execs.push(json!([row, path])),
+                None => *execs = json!([[row, path]]),
+            }
+        }
+    }
+
+    /// The trace's number of the program that the process is.
+    pub fn program(&mut self) -> u32 {
+        let all = self.programs;
+        let member = self.member();
+        member.map_or(all, |member| member.programs.last().copied().unwrap_or(all))
+    }
+
     /// Processes other than the first, of those that are not known to have become other programs.
     pub fn children(&self) -> impl Iterator<Item = u32> + '_ {
         let others = (self.members.iter()).filter(|(process, _)| Some(**process) != self.first);
@@ -204,6 +238,10 @@ impl Family {
     }
 }
 
+fn first<T: Copy>(known: &[T], count: u32) -> Vec<T> {
+    known[..known.len().min(count as usize)].to_vec()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,7 +259,7 @@ mod tests {
     #[test]
     fn a_child_knows_what_its_parent_knew_and_counts_on_by_itself() {
         let mut family = family();
-        family.child(11, 10, 3, 1, 5);
+        family.child(11, 10, (3, 1, 0), 5);
         assert_eq!(family.thread(1), 2);
         assert_eq!((family.site(2), family.line(FILES + 7)), (2, FILES + 7));
         family.new_site(); // the trace's 3
@@ -233,7 +271,7 @@ mod tests {
         assert_eq!(family.site(3), 4);
         assert_eq!(family.line(FILES + FILE_LINES), FILES + 2 * FILE_LINES);
         // A grandchild of the time before the child's own.
-        family.child(12, 11, 3, 1, 9);
+        family.child(12, 11, (3, 1, 0), 9);
         family.new_site();
         assert_eq!((family.site(3), family.thread(1)), (5, 4));
         family.turn(11);
@@ -247,13 +285,30 @@ mod tests {
     #[test]
     fn a_number_of_a_process_that_is_gone_may_be_anothers() {
         let mut family = family();
-        family.child(11, 10, 3, 1, 0);
+        family.child(11, 10, (3, 1, 0), 0);
         assert_eq!(family.thread(0), 2);
         family.lost(Some("/bin/ls".to_owned()));
         assert_eq!(family.children().count(), 0);
-        family.child(11, 10, 3, 1, 0);
+        family.child(11, 10, (3, 1, 0), 0);
         assert_eq!(family.thread(0), 3);
         assert_eq!(family.children().collect::<Vec<_>>(), [11]);
+    }
+
+    #[test]
+    fn a_child_is_the_program_that_its_parent_was() {
+        let mut family = Family::default();
+        family.became("b", 1);
+        family.turn(10);
+        assert_eq!(family.program(), 1);
+        family.became("c", 2);
+        // It was forked before its parent became that.
+        family.child(11, 10, (0, 0, 1), 3);
+        assert_eq!(family.program(), 1);
+        family.became("d", 4);
+        assert_eq!(family.program(), 3);
+        family.turn(10);
+        assert_eq!(family.program(), 2);
+        assert_eq!(family.told()[1]["execs"], json!([[4, "d"]]));
     }
 
     #[test]

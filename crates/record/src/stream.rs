@@ -63,6 +63,8 @@ pub struct Stream {
     execs: Vec<Value>,
     /// The first site of the program that runs.
     first_site: usize,
+    /// Sites from which on the program is another, by its number.
+    site_programs: Vec<(usize, u32)>,
     /// The program that took the place of this one and is not recorded, as far as is known.
     lost: Option<String>,
 }
@@ -123,6 +125,7 @@ impl Stream {
             ended: false,
             execs: Vec::new(),
             first_site: 0,
+            site_programs: Vec::new(),
             lost: None,
         })
     }
@@ -247,6 +250,10 @@ impl Stream {
                     Some(parent) => self.family.site(parent) + 1,
                 };
                 self.family.new_site();
+                let program = self.family.program();
+                if self.site_programs.last().map_or(0, |(_, last)| *last) != program {
+                    self.site_programs.push((self.sites.len(), program));
+                }
                 self.sites.push(json!([parent, pc, locked]));
             }
             Event::Module {
@@ -257,7 +264,8 @@ impl Stream {
             } => {
                 let module = json!({
                     "path": String::from_utf8_lossy(&path), "start": start, "end": end, "offset": offset,
-                    "first_site": self.first_site,
+                    "first_site": if self.family.is_first() { self.first_site } else { 0 },
+                    "of_program": self.family.program(),
                 });
                 // A child has its parent's.
                 if self.family.is_first() || !self.modules.contains(&module) {
@@ -283,13 +291,17 @@ impl Stream {
                 parent,
                 sites,
                 files,
-            } => (self.family).child(process, parent, sites, files, self.kept),
+                execs,
+            } => (self.family).child(process, parent, (sites, files, execs), self.kept),
             Event::Forked(process) => self.family.forked(process),
             Event::Note(text) => self.notes.push(String::from_utf8_lossy(&text).into_owned()),
             Event::Became(path) => {
-                self.execs
-                    .push(json!([self.kept, String::from_utf8_lossy(&path)]));
-                self.first_site = self.sites.len();
+                let path = String::from_utf8_lossy(&path);
+                self.family.became(&path, self.kept);
+                if self.family.is_first() {
+                    self.execs.push(json!([self.kept, path]));
+                    self.first_site = self.sites.len();
+                }
             }
             Event::Lost(path) => self.becomes(Some(String::from_utf8_lossy(&path).into_owned())),
             Event::End => {
@@ -468,6 +480,10 @@ impl Stream {
             ("marks", self.marks),
             ("syncs", self.syncs),
             ("processes", processes),
+            (
+                "site_programs",
+                self.site_programs.iter().map(|of| json!(of)).collect(),
+            ),
             ("pages", self.placed),
         ] {
             // That nothing was printed is worth as much as what was.

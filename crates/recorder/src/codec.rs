@@ -187,6 +187,8 @@ pub enum Event {
         sites: u32,
         /// And how many files.
         files: u32,
+        /// And how many programs that one had been before.
+        execs: u32,
     },
     /// The process that tells this forked that one.
     Forked(u32),
@@ -391,7 +393,11 @@ impl Encoder {
                 parent,
                 sites,
                 files,
-            } => numbers(CHILD, &[*process, *parent, *sites, *files].map(u64::from)),
+                execs,
+            } => numbers(
+                CHILD,
+                &[*process, *parent, *sites, *files, *execs].map(u64::from),
+            ),
             Event::End => vec![END],
         }
     }
@@ -544,6 +550,7 @@ impl Decoder {
                 parent: from.small()?,
                 sites: from.small()?,
                 files: from.small()?,
+                execs: from.small()?,
             },
             END => Event::End,
             _ if tag & !(WITH_DATA | SAME_THREAD | WITH_SITE) <= op::FINAL => {

@@ -295,7 +295,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => any::<u32>().prop_map(Event::Turn),
         1 => any::<u32>().prop_map(Event::Forked),
         1 => (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>())
-            .prop_map(|(process, parent, sites, files)| Event::Child { process, parent, sites, files }),
+            .prop_map(|(process, parent, sites, files)| Event::Child { process, parent, sites, files, execs: sites / 3 }),
         1 => Just(Event::End),
     ]
 }

@@ -1,5 +1,6 @@
 // `forks FOLDER` forks in many ways while files of the folder are mapped: a child that maps a file of its own, and a grandchild; two
-// processes that take turns in a counter; a child that is killed, one that becomes another program, and one that outlives its parent.
+// processes that take turns in a counter; a child that is killed, one that becomes another program, which is `forks FOLDER become`, and one that
+// outlives its parent.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -39,6 +40,11 @@ static void *thread(void *at) {
 
 int main(int count, char **words) {
     if (count < 2) return 2;
+    if (count > 2) {
+        memset(map(words[1], "b") + 3072, 'x', 64);
+        memset(map(words[1], "a") + 512, 'x', 64);
+        return 0;
+    }
     char private[128];
     memset(private, 'p', sizeof private);
     char *a = map(words[1], "a");
@@ -76,7 +82,7 @@ int main(int count, char **words) {
 
     child = vfork();
     if (!child) {
-        execl("/bin/true", "true", (char *)0);
+        execl(words[0], words[0], words[1], "become", (char *)0);
         _exit(7);
     }
     waitpid(child, 0, 0);

@@ -31,9 +31,7 @@ pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6]) {
     if refused || !state.out.on() {
         return;
     }
-    // What a child in its parent's ring becomes is not recorded.
-    if !state.out.child
-        && let Some(command) = command(state, &path, words)
+    if let Some(command) = command(state, &path, words)
         && let Some(environment) = list(state, environment)
     {
         state.capture_all();
@@ -117,6 +115,10 @@ fn command(state: &State, path: &CStr, words: u64) -> Option<Vec<CString>> {
 pub struct Left {
     /// What it becomes.
     path: CString,
+    /// In a ring of several processes it is not the first.
+    child: bool,
+    /// Programs before it.
+    execs: u32,
     instructions: u64,
     /// Instructions at the last record.
     last: u64,
@@ -141,6 +143,8 @@ impl Left {
         let out = &state.out;
         Left {
             path,
+            child: out.child,
+            execs: out.execs,
             instructions: counters::all(),
             last: out.last,
             skip: out.skip,
@@ -152,6 +156,11 @@ impl Left {
                 .collect(),
             stock: out.frames.stock(),
         }
+    }
+
+    /// Whether it is of a child that goes on in its parent's ring.
+    pub fn is_of_child(&self) -> bool {
+        self.child
     }
 
     /// Where the caches are, which are large.
@@ -209,6 +218,7 @@ impl Left {
         }
         let out = &mut state.out;
         (out.last, out.skip) = (self.last, self.skip);
+        (out.child, out.execs) = (self.child, self.execs + 1);
         out.maps = Maps::of(self.files);
         out.frames.resume(self.stock);
         out.sites = out.sites.take().map(|_| Sites::from(self.sites));

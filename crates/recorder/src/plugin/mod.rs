@@ -146,11 +146,14 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     let left = Left::take(&options.folder);
     // A child that has become another program has a ring of its own, and ends as it would without a recorder.
     let own = Path::new(&options.folder).join(Ring::name(std::process::id()));
+    let first = Path::new(&options.folder).join(FIRST);
+    let child = left.as_ref().is_some_and(Left::is_of_child);
     let path = match own.exists() {
         true => own,
+        false if child => first,
         false => {
             die_with(options.reader)?;
-            Path::new(&options.folder).join(FIRST)
+            first
         }
     };
     let ring = Ring::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -158,9 +161,11 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     if header.shared.load(Ordering::Acquire) != 0 {
         // The program before this one in this process had forked. Nobody unmaps a ring that is shared.
         // SAFETY: see `Out::close`.
-        threads::share(unsafe { &*(&raw const header.lock) });
+        unsafe { threads::share(&raw const header.lock) };
     }
-    header.writer.store(std::process::id(), Ordering::Relaxed);
+    if !child {
+        header.writer.store(std::process::id(), Ordering::Relaxed);
+    }
     header.begun.store(1, Ordering::Release);
     let ring = ring.resumed();
     let out = Out::new(api, ring, &options);

@@ -63,6 +63,8 @@ pub struct Out {
     level: Level,
     /// A child that writes to its parent's ring: of its memory only mapped files count.
     pub child: bool,
+    /// Programs that this process was before.
+    pub execs: u32,
     /// This process's number, by which its turns in a ring of several are told.
     process: u32,
     /// The instruction that runs: its thread, its address, whether it is locked.
@@ -93,6 +95,7 @@ impl Out {
             sites: options.sites.then(Sites::default),
             level: options.level,
             child: false,
+            execs: 0,
             process: std::process::id(),
             now: None,
         }
@@ -117,7 +120,7 @@ impl Out {
         let Some(ring) = &self.ring else { return false };
         if !threads::shared() {
             // SAFETY: a ring that is shared is never unmapped, see `close`.
-            threads::share(unsafe { &*(&raw const ring.header().lock) });
+            unsafe { threads::share(&raw const ring.header().lock) };
             ring.header().turn.store(self.process, Ordering::Relaxed);
             ring.header().shared.store(1, Ordering::Release);
             self.tell(&Event::Turn(self.process));
@@ -141,6 +144,7 @@ impl Out {
             parent,
             sites: self.sites.as_ref().map_or(0, Sites::next),
             files: self.maps.files().len() as u32,
+            execs: self.execs,
         });
     }
 

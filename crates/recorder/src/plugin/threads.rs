@@ -59,9 +59,12 @@ pub fn shared() -> bool {
 }
 
 /// From now on the ring is written by several processes. The caller holds the threads' lock; now it holds this one too.
-pub fn share(lock: &'static Lock) {
-    lock.take();
-    BETWEEN.store(std::ptr::from_ref(lock).cast_mut(), Ordering::Relaxed);
+///
+/// # Safety
+/// The lock is never unmapped.
+pub unsafe fn share(lock: *const Lock) {
+    BETWEEN.store(lock.cast_mut(), Ordering::Relaxed);
+    take_between();
 }
 
 /// In a child, which has its parent's lock of threads and not the one between processes: takes that.
