@@ -151,6 +151,11 @@ impl<'a> Bench<'a> {
         shared.recording.acked(shared.recording.row(event))
     }
 
+    /// Makes the copy hold an image, which takes long where many lines differ from what it holds.
+    pub(crate) fn make(&mut self, image: &Image) {
+        self.copy.make(image);
+    }
+
     /// Runs the recovery on an image, with so much acknowledged, at most so long.
     ///
     /// # Errors

@@ -47,7 +47,7 @@ impl<'a> Copy<'a> {
             paths: paths(recording, &folder)?,
             folder,
             files: Vec::new(),
-            floors: Floors::new(recording, course),
+            floors: Floors::without_hashes(recording, course),
         };
         for (number, (path, ground)) in copy.paths.iter().zip(grounds).enumerate() {
             let length = recording.pools[number].bytes as usize;
@@ -86,10 +86,12 @@ impl<'a> Copy<'a> {
     /// Makes the files hold the image.
     pub fn make(&mut self, image: &Image) {
         let mut changed = Vec::new();
-        self.floors
-            .go(image.cut, |slot, version| changed.push((slot, version)));
-        for (slot, version) in changed {
-            self.put_version(slot, version);
+        self.floors.go(image.cut, |slot, _| changed.push(slot));
+        // Of a line that rose more than once, only the last.
+        changed.sort_unstable();
+        changed.dedup();
+        for slot in changed {
+            self.put_version(slot, self.floors.floor[slot as usize]);
         }
         for &over in &image.over {
             if over.words == WHOLE {

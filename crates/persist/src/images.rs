@@ -107,7 +107,8 @@ pub struct Floors<'a> {
     /// Each line's floor at the cut.
     pub floor: Vec<u32>,
     rises: u32,
-    hash: u64,
+    /// None is kept where nobody asks for it.
+    hash: Option<u64>,
 }
 
 impl<'a> Floors<'a> {
@@ -118,7 +119,15 @@ impl<'a> Floors<'a> {
             course,
             floor: vec![0; recording.lines.len()],
             rises: 0,
-            hash: 0,
+            hash: Some(0),
+        }
+    }
+
+    /// The same, for who does not ask for hashes.
+    pub fn without_hashes(recording: &'a Recording, course: &'a Course) -> Floors<'a> {
+        Floors {
+            hash: None,
+            ..Floors::new(recording, course)
         }
     }
 
@@ -143,13 +152,20 @@ impl<'a> Floors<'a> {
 
     fn set(&mut self, slot: u32, version: u32, changed: &mut impl FnMut(u32, u32)) {
         let old = std::mem::replace(&mut self.floor[slot as usize], version);
-        self.hash ^= self.version_hash(slot, old) ^ self.version_hash(slot, version);
+        if let Some(hash) = self.hash {
+            let differ = self.version_hash(slot, old) ^ self.version_hash(slot, version);
+            self.hash = Some(hash ^ differ);
+        }
         changed(slot, version);
     }
 
     /// A hash of an image at the cut where this is, the same for the same contents.
+    ///
+    /// # Panics
+    /// Hashes are not kept.
     pub fn hash(&self, over: &[Over]) -> u64 {
-        over.iter().fold(self.hash, |hash, over| {
+        let floors = self.hash.expect("hashes are kept");
+        over.iter().fold(floors, |hash, over| {
             let floor = self.floor[over.slot as usize];
             let new = match over.words {
                 WHOLE => self.version_hash(over.slot, over.version),

@@ -90,8 +90,7 @@ impl<G: Fn(u32) -> Line> Reading<G> {
             }
         }
         recording.events.shrink();
-        for slot in &mut recording.lines {
-            slot.versions.shrink();
+        for slot in &recording.lines {
             let pool = &mut recording.pools[usize::from(slot.file)];
             let lines = slot.versions.lines(0);
             let last = lines.map(|(line, _)| (u64::from(line) + 1) * LINE as u64);

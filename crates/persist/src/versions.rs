@@ -59,6 +59,13 @@ pub fn words_of(data: &Line) -> [u64; WORDS] {
     std::array::from_fn(|i| u64::from_le_bytes(data[i * 8..i * 8 + 8].try_into().expect("8 bytes")))
 }
 
+/// Makes room for more, and for a quarter of what is there: there are millions of these, and twice as much would stand empty.
+fn room<T>(all: &mut Vec<T>, more: usize) {
+    if all.capacity() - all.len() < more {
+        all.reserve_exact(more.max(all.len() / 4));
+    }
+}
+
 impl Versions {
     /// A unit of one line of a file or of several, before any store.
     pub fn new(file: u16, is_line: bool) -> Versions {
@@ -122,6 +129,7 @@ impl Versions {
 
     fn keep(&mut self, words: &[u64; WORDS], kept: u8) -> u32 {
         let at = self.words.len() as u32;
+        room(&mut self.words, kept.count_ones() as usize);
         let chosen = (0..WORDS).filter(|i| kept & 1 << i != 0);
         self.words.extend(chosen.map(|i| words[i]));
         at
@@ -158,6 +166,7 @@ impl Versions {
             ^ hash_of(self.file, line, &before)
             ^ hash_of(self.file, line, data);
         let at = self.keep(&new, kept);
+        room(&mut self.changes, 1);
         self.changes.push(Change {
             hash: [(hash >> 32) as u32, hash as u32],
             event,
@@ -179,6 +188,7 @@ impl Versions {
         if self.changes.is_empty() {
             // Of the lines that are stored to later no more is known than that they are as before.
             let hash = hash_of(self.file, line, ground);
+            room(&mut self.changes, 2);
             self.changes.push(Change {
                 hash: [(hash >> 32) as u32, hash as u32],
                 event: 0,
@@ -187,22 +197,13 @@ impl Versions {
                 part: 0,
             });
         }
+        room(&mut self.parts, 1);
         self.parts.push(Part {
             line,
             ground: at,
             versions: Vec::new(),
         });
         self.parts.len() - 1
-    }
-
-    /// Nothing more comes.
-    pub fn shrink(&mut self) {
-        self.changes.shrink_to_fit();
-        self.words.shrink_to_fit();
-        self.parts.shrink_to_fit();
-        for part in &mut self.parts {
-            part.versions.shrink_to_fit();
-        }
     }
 
     fn data_of(&self, part: usize, version: u32) -> Line {
@@ -295,7 +296,6 @@ mod tests {
             }
             assert_eq!(number as usize, slow.len() - 1);
         }
-        versions.shrink();
         assert_eq!(versions.count() as usize, slow.len());
         for (number, whole) in slow.iter().enumerate() {
             for (line, data) in versions.lines(number as u32) {

@@ -108,6 +108,9 @@ static void insert(uint64_t *ref, uint32_t key, uint64_t value) {
     }
 }
 
+// Dense in the last byte, so that nodes grow twice.
+static uint32_t key_of(uint32_t i) { return (i & 63) | (i >> 6) << 16 | (i & 1) << 24; }
+
 static struct leaf *get(uint64_t tree, uint32_t key) {
     for (int depth = 3; depth >= 0; depth--) {
         uint64_t *next = find(at(tree), key >> depth * 8);
@@ -131,7 +134,7 @@ int main(int count, char **words) {
         pmemobj_persist(pop, at(root->tree), sizeof(struct node4));
         pmemobj_persist(pop, &root->tree, 8);
         for (uint32_t i = 1; i <= keys; i++) {
-            insert(&root->tree, i * 2654435761u >> 8 & 0x03030f3f, i);
+            insert(&root->tree, key_of(i), i);
             printf("%u\n", i);
             fflush(stdout);
         }
@@ -143,7 +146,7 @@ int main(int count, char **words) {
     FILE *acks = count > 3 ? fopen(words[3], "r") : NULL;
     for (int c; acks && (c = getc(acks)) != EOF;) acked += c == '\n';
     for (uint32_t i = 1; i <= keys; i++) {
-        uint32_t key = i * 2654435761u >> 8 & 0x03030f3f;
+        uint32_t key = key_of(i);
         struct leaf *leaf = get(root->tree, key);
         char text[40];
         snprintf(text, sizeof text, "the value that is of key %u", key);
