@@ -1,6 +1,7 @@
 //! Nanoseconds of host time a request, beside a floor measured in the same run: AES-128-CTR of one
 //! line plus two independent random 64-byte reads of a 1 GiB array. Machines are noisy; quote the
-//! ratios. `make bench` runs it; `--requests N` changes the length, `--only NAME` picks one row.
+//! ratios. `make bench` runs it; `--requests N` changes the length, `--only NAME` picks one row; `--integrity` has
+//! what schemes of integrity cost the simulator in place of all that.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -188,6 +189,106 @@ fn design(name: &str, count: usize) -> f64 {
     pass(&requests(count, 2))
 }
 
+/// Processor time of this thread: other work on the machine is not in it.
+fn processor_ns() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+/// A stack under random requests to 1 MiB of the machine `sca`, in time or without a clock.
+struct Paired {
+    engine: Engine,
+    controller: std::cell::RefCell<Controller>,
+    timed: bool,
+    seed: u64,
+}
+
+impl Paired {
+    const LINES: u64 = 1 << 14;
+
+    fn new(stack: &str, timed: bool) -> Paired {
+        let none: [(&str, &str); 0] = [];
+        let machine = Machine::load("sca", &none).expect("a preset");
+        let mut layout = Layout::new(Paired::LINES);
+        let built = designs::build(stack, &machine.settings, &mut layout).expect("a stack");
+        Paired {
+            engine: Engine::new(&machine.engine),
+            controller: std::cell::RefCell::new(built),
+            timed,
+            seed: 1,
+        }
+    }
+
+    /// Processor time of one more pass and accesses to the medium, both a request.
+    fn pass(&mut self, count: usize) -> (f64, f64) {
+        self.seed += 1;
+        let requests: Vec<(Direction, u64)> = requests(count, self.seed);
+        let seed = self.seed << 32;
+        let controller = &self.controller;
+        let handle = |plan: &mut sardonyx::plan::Plan, kind, line: u64, i: u64| {
+            let (controller, line) = (
+                &mut *controller.borrow_mut(),
+                Logical(line % Paired::LINES),
+            );
+            match kind {
+                Direction::Read => {
+                    Stored::at(controller.read(line, Class::Data, Step::PAST, plan).at)
+                }
+                Direction::Write => {
+                    let data = content(seed + i);
+                    controller.write(Write::new(line, At::past(&data)), plan)
+                }
+            }
+        };
+        let accesses = |engine: &Engine| {
+            let all = engine.ledger().grand_total();
+            all.medium_reads + all.medium_writes
+        };
+        let (before, start) = (accesses(&self.engine), processor_ns());
+        if self.timed {
+            feed(&mut self.engine, &requests, |_, _| {}, handle);
+        } else {
+            for (i, (kind, line)) in requests.iter().enumerate() {
+                self.engine
+                    .at_once(|plan| handle(plan, *kind, *line, i as u64));
+            }
+        }
+        let took = processor_ns() - start;
+        assert_eq!(self.engine.refused(), None);
+        let made = accesses(&self.engine) - before;
+        (took / count as f64, made as f64 / count as f64)
+    }
+}
+
+/// What each scheme of integrity costs the simulator: passes over it and over none take turns, and the middle
+/// ratio counts.
+fn integrity(count: usize, only: Option<&str>) {
+    const BASE: &str = "identity+no-encryption";
+    println!("scheme: ns a request, of none (times), accesses to the medium a request, ns an access of none's; without a clock");
+    let schemes = designs::integrities().filter(|scheme| scheme.power_fail.is_some());
+    for scheme in schemes.filter(|scheme| only.is_none_or(|only| only == scheme.about.name)) {
+        let name = scheme.about.name;
+        let stack = format!("{BASE}@{name}");
+        let mut rows = Vec::new();
+        for timed in [true, false] {
+            let (mut own, mut none) = (Paired::new(&stack, timed), Paired::new(BASE, timed));
+            (own.pass(count), none.pass(count));
+            let mut pairs: Vec<_> = (0..5).map(|_| (own.pass(count), none.pass(count))).collect();
+            pairs.sort_by(|a, b| (a.0.0 / a.1.0).total_cmp(&(b.0.0 / b.1.0)));
+            rows.push(pairs[2]);
+        }
+        let ((own, accesses), (none, fewer)) = rows[0];
+        let ((untimed, _), (untimed_none, _)) = rows[1];
+        println!(
+            "{name:<18} {own:>7.0} {:>6.2}x {accesses:>7.2} {:>6.0} {:>6.2}x  {untimed:>7.0} {:>6.2}x",
+            own / none,
+            own / accesses,
+            own / accesses / (none / fewer),
+            untimed / untimed_none,
+        );
+    }
+}
+
 fn decoding() -> f64 {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/redis.parquet");
     let mut best = f64::MAX;
@@ -244,6 +345,9 @@ fn main() {
     };
     let count = value("--requests").map_or(1_000_000, |n| n.parse().expect("a number"));
     let only = value("--only");
+    if args.iter().any(|arg| arg == "--integrity") {
+        return integrity(count, only.as_deref());
+    }
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
     let floor_ns = floor(2_000_000);
     println!(
