@@ -32,7 +32,7 @@ MAPS = (
 )
 ALONE = ("queues", "fifo", "plog", "cells", "ring", "handoff", "cow", "undo", "workers")
 #: Threads, whose other orders are tried too.
-THREADS = ("slots", "stack", "waits")
+THREADS = ("slots", "stack", "waits", "bank")
 #: Of creation, raw pointers, alignment and the like.
 WIDER = ("born", "raw", "odd", "both", "grow", "past", "arena", "typed", "ledger",
          "mend", "wide", "names")  # fmt: skip

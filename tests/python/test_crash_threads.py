@@ -51,7 +51,7 @@ def test_a_fault_that_only_another_order_shows(tmp_path: Path) -> None:
     assert alone["causes"][0]["summary"] == cause["summary"]
 
 
-@pytest.mark.parametrize("name", ["slots", "stack", "handoff", "waits"])
+@pytest.mark.parametrize("name", ["slots", "stack", "handoff", "waits", "bank"])
 def test_threads_that_wait_for_each_other_are_clean_in_all_orders(
     tmp_path: Path, name: str
 ) -> None:

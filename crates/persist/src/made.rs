@@ -58,6 +58,7 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
         processes: 1,
         calls: true,
         scope: None,
+        held: None,
     };
     for (row, &(thread, what)) in program.iter().enumerate() {
         let mut changed = false;

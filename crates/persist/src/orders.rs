@@ -402,6 +402,9 @@ fn reorder(recording: &mut Recording, held: &Held) {
         slot.versions.renumber(&numbers);
     }
     recording.scope = Some((first as u32, end as u32));
+    let its = |event: &Event| event.thread == held.thread && held.holds(event);
+    let first = recording.events[first..end].iter().position(its);
+    recording.held = first.map(|at| at as u32 + recording.scope.map_or(0, |(from, _)| from));
     debug_assert!(recording.platform == Platform::Adr || recording.platform == Platform::Eadr);
 }
 

@@ -172,6 +172,8 @@ pub struct Recording {
     pub calls: bool,
     /// The events, from the first to before the second, that are in another order than recorded: only they are cut.
     pub scope: Option<(u32, u32)>,
+    /// The event before which a thread is held back then.
+    pub held: Option<u32>,
 }
 
 /// How a program makes sure of what it stored.
@@ -274,6 +276,7 @@ impl Recording {
                 .max(1),
             calls: provenance.more.contains_key("calls"),
             scope: None,
+            held: None,
         };
         Reading::of(&recording, &files, &named, &provenance)?.read(&mut recording, &mut reader)?;
         recording.look_back(&provenance)?;

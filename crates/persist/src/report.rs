@@ -110,6 +110,11 @@ fn own_place(recording: &Recording, sources: &mut Option<Sources<'_>>, number: u
     frame.map_or_else(|| format!("row {}", event.row), Frame::place)
 }
 
+/// Where a thread is held back, in another order of threads.
+fn held(recording: &Recording, sources: &mut Option<Sources<'_>>) -> Option<String> {
+    Some(own_place(recording, sources, recording.held?))
+}
+
 /// Stores that a sentence names, at most.
 const NAMED: usize = 3;
 
@@ -382,7 +387,7 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         "has_places": !recording.sites.is_empty(),
         "oracle": explored.shared.recovery.oracle.as_ref().map(|oracle| oracle.told()),
         "pool_bytes": recording.bytes(), "lines_stored_to": recording.lines.len(),
-        "threads": recording.threads(), "processes": recording.processes,
+        "threads": recording.threads(), "processes": recording.processes, "held": held(recording, &mut sources),
         "budget_s": question.budget, "loading_s": found.loading, "seconds": found.seconds, "looking_s": found.looking,
         "recoveries_per_second": found.recoveries as f64 / found.seconds,
         "undisturbed_s": found.undisturbed, "time_limit_s": found.time_limit, "start_s": found.start_seconds,

@@ -660,7 +660,7 @@ def _show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
         Text.assemble(
             (f"{number}. ", "bold"),
             "while the pool is made: " if cause["creation"] else "",
-            f"{held(cause['order'])}, " if "order" in cause else "",
+            f"{held(cause)}: " if "order" in cause else "",
             cause["summary"],
             f" ({cause['violations']} violations)",
         ),

@@ -69,7 +69,7 @@ def add(found: dict[str, Any], orders: list[dict[str, Any]]) -> None:
             if found["first_violation_s"] is None:
                 found["first_violation_s"] = found["seconds"] + one["first_violation_s"]
         known |= {cause["summary"] for cause in new}
-        found["causes"] += [cause | {"order": one["order"]} for cause in new]
+        found["causes"] += [c | {"order": one["order"], "held": one["held"]} for c in new]
         fresh = [s for s in one["suspects"] if new and s["place"] not in places]
         found["suspects"] += fresh
         places |= {suspect["place"] for suspect in fresh}
@@ -78,10 +78,10 @@ def add(found: dict[str, Any], orders: list[dict[str, Any]]) -> None:
         found["verdict"] = "violation" if found["fails"] else found["verdict"]
 
 
-def held(order: str) -> str:
-    """An order, for people."""
-    thread, _, row = order.partition("@")
-    return f"with thread {thread} held back after row {int(row):,}"
+def held(cause: dict[str, Any]) -> str:
+    """The order of a cause, for people."""
+    thread, _, row = cause["order"].partition("@")
+    return f"with thread {thread} held back before {cause['held']}, after row {int(row):,}"
 
 
 def show_orders(people: Console, orders: Sequence[dict[str, Any]]) -> None:
