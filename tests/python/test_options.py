@@ -164,6 +164,7 @@ PLACES |= {"diff --exit-code"}  # the status alone
 PLACES |= {"crash-test --designs", "compare --sensitivity", "reproduce --sensitivity"}
 # What they do comes after the answer that is looked at here; test_crash_causes.py has it.
 PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit", "crash-test --recovery-depth"}
+PLACES |= {"crash-test --thread-orders"}
 #: What answers at once and does no work.
 LOOKED_UP = {
     "check_job", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",

@@ -140,8 +140,8 @@ struct Look<'a> {
     from: FxHashMap<u16, u64>,
     /// Lines that they access, and whether they store to them.
     owed: FxHashMap<u64, bool>,
-    /// The last access of the others to each line since the first was held, and their last store.
-    done: FxHashMap<u64, (u32, Option<u32>)>,
+    /// The accesses of the others to each line since the first was held, and whether they stored.
+    done: FxHashMap<u64, Vec<(u32, bool)>>,
 }
 
 impl Look<'_> {
@@ -163,14 +163,12 @@ impl Look<'_> {
         owed.is_some_and(|&stores| stores || row.what != What::Load)
     }
 
-    /// The others' access since a row that may have come after this one, if there is one.
+    /// The others' first access since a row that may have come after this one, if there is one.
     fn overtaken(&self, row: Row, since: u32) -> Option<u32> {
-        let &(any, store) = self.done.get(&row.line)?;
-        let last = match row.what {
-            What::Load => store?,
-            _ => any,
-        };
-        (last > since).then_some(last)
+        let done = self.done.get(&row.line)?;
+        let mut later = done[done.partition_point(|(at, _)| *at <= since)..].iter();
+        let first = later.find(|(_, store)| *store || row.what != What::Load);
+        first.map(|(at, _)| *at)
     }
 }
 
@@ -214,9 +212,8 @@ fn hold(rows: &Rows, thread: u16, row: u32, end: u32) -> Held {
         let stays = held || born || access && look.needs(one);
         if !stays {
             if access {
-                let store = (one.what != What::Load).then_some(at);
-                let done = look.done.entry(one.line).or_insert((at, store));
-                *done = (at, store.or(done.1));
+                let done = look.done.entry(one.line).or_default();
+                done.push((at, one.what != What::Load));
             }
         } else {
             look.from.entry(one.thread).or_insert(u64::from(at));
@@ -567,9 +564,9 @@ mod tests {
                     continue;
                 }
                 went_on += 1;
-                for x in
-                    (9..40).filter(|&x| is_held(x) && all[x].2 == all[y].2 && all[x].1 != Other)
-                {
+                let others = (9..40).filter(|&x| is_held(x) && all[x].0 != all[y].0);
+                let same = |x: &usize| all[*x].2 == all[y].2 && all[*x].1 != Other;
+                for x in others.filter(same) {
                     if all[x].1 == Load && all[y].1 == Load {
                         continue;
                     }
