@@ -4,7 +4,7 @@
 
 use crate::recording::{Act, Event, Slot};
 
-/// See the module. Events are in the order of their rows.
+/// See the module. Events are in the order of their rows, but for what [`Events::reorder`] has put into another.
 #[derive(Debug, Default)]
 pub struct Events {
     /// The lower half of each row.
@@ -73,6 +73,19 @@ impl Events {
         self.slots.push(slot);
         self.threads.push(event.thread);
         self.tags.push(tag);
+    }
+
+    /// From the first number on there are others of these events, by their old numbers. Rows are no longer in order there.
+    pub fn reorder(&mut self, first: usize, order: &[usize]) {
+        fn put<T: Copy>(column: &mut [T], first: usize, order: &[usize]) {
+            let ordered: Vec<T> = order.iter().map(|&number| column[number]).collect();
+            column[first..first + order.len()].copy_from_slice(&ordered);
+        }
+        put(&mut self.rows, first, order);
+        put(&mut self.sites, first, order);
+        put(&mut self.slots, first, order);
+        put(&mut self.threads, first, order);
+        put(&mut self.tags, first, order);
     }
 
     /// Nothing more comes.

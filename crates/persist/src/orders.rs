@@ -262,6 +262,9 @@ fn check(recording: &Recording) -> Result<(), PersistError> {
             "is tested as a file on a disk, where a page's contents are of the recorded order; leave it out, or --platform adr",
         );
     }
+    if recording.rows > u64::from(u32::MAX) {
+        return refuse("has more than 2^32 records; record less");
+    }
     if !recording.calls {
         return refuse(
             "does not say when the program called the system, by which threads wait for each other; record it again with --pc",
@@ -285,7 +288,7 @@ pub fn orders(
     let mut waits: FxHashMap<u16, bool> = FxHashMap::default();
     let mut times: FxHashMap<(u16, u32), u32> = FxHashMap::default();
     let (mut fences, mut candidates) = (Vec::new(), Vec::new());
-    for (number, event) in recording.events.iter().enumerate() {
+    for (number, event) in recording.walk().enumerate() {
         match event.act {
             Act::Store { .. } | Act::Flush { .. } => {
                 waits.insert(event.thread, true);
@@ -311,7 +314,7 @@ pub fn orders(
         if new.len() == most {
             break;
         }
-        let event = recording.events[number];
+        let event = recording.event(number as u32);
         let Some(row) = rows.before(event.thread, event.row as u32) else {
             continue;
         };
@@ -332,7 +335,7 @@ pub fn orders(
 
 /// The first of some fences at which a thread that is not held makes sure of something meanwhile.
 fn meanwhile(recording: &Recording, held: &Held, fences: &[usize]) -> Option<Event> {
-    let event = |number: &usize| recording.events[*number];
+    let event = |number: &usize| recording.event(*number as u32);
     let later = &fences[fences.partition_point(|number| event(number).row <= held.row)..];
     let mut within = later.iter().map(event);
     within
@@ -342,8 +345,7 @@ fn meanwhile(recording: &Recording, held: &Held, fences: &[usize]) -> Option<Eve
 
 /// The row before which the first thing is printed after a row, if that matters.
 fn end(recording: &Recording, row: u64, acks: bool) -> u32 {
-    let mut printed = recording.acks.iter().map(|(at, _)| *at);
-    let first = printed.find(|&at| acks && at > row);
+    let first = acks.then(|| recording.acks.next_after(row)).flatten();
     first.unwrap_or(recording.rows) as u32
 }
 
@@ -378,30 +380,28 @@ pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<(), Pe
 
 /// Puts what is held after what goes on.
 fn reorder(recording: &mut Recording, held: &Held) {
-    let events = &recording.events;
-    let first = events.partition_point(|event| event.row <= held.row);
-    let end = events.partition_point(|event| event.row < held.end);
-    let range = first..end.max(first);
-    let (late, soon): (Vec<usize>, Vec<usize>) = range
-        .clone()
-        .partition(|&number| held.holds(&events[number]));
+    let first = recording.events.before(held.row + 1);
+    let end = recording.events.before(held.end).max(first);
+    let event = |number: &usize| recording.event(*number as u32);
+    let (late, soon): (Vec<usize>, Vec<usize>) =
+        (first..end).partition(|number| held.holds(&event(number)));
     if late.is_empty() || soon.is_empty() {
         return;
     }
-    let mut numbers: Vec<u32> = (0..events.len() as u32).collect();
-    let mut ordered = Vec::with_capacity(range.len());
-    for (number, old) in soon.iter().chain(&late).enumerate() {
+    let its = late
+        .iter()
+        .position(|number| event(number).thread == held.thread);
+    recording.held = its.map(|at| (first + soon.len() + at) as u32);
+    let ordered = [soon, late].concat();
+    let mut numbers: Vec<u32> = (0..recording.events.len() as u32).collect();
+    for (number, old) in ordered.iter().enumerate() {
         numbers[*old] = (first + number) as u32;
-        ordered.push(events[*old]);
     }
-    recording.events.splice(range, ordered);
+    recording.events.reorder(first, &ordered);
     for slot in &mut recording.lines {
         slot.versions.renumber(&numbers);
     }
     recording.scope = Some((first as u32, end as u32));
-    let its = |event: &Event| event.thread == held.thread && held.holds(event);
-    let first = recording.events[first..end].iter().position(its);
-    recording.held = first.map(|at| at as u32 + recording.scope.map_or(0, |(from, _)| from));
     debug_assert!(recording.platform == Platform::Adr || recording.platform == Platform::Eadr);
 }
 
@@ -611,7 +611,7 @@ mod tests {
         reorder(&mut made, &held);
         assert_eq!(sure(&made), [1, 0]);
         assert_eq!(made.scope, Some((2, 7)));
-        let order: Vec<u64> = made.events.iter().map(|event| event.row).collect();
+        let order: Vec<u64> = made.walk().map(|event| event.row).collect();
         assert_eq!(order, [0, 1, 2, 5, 6, 3, 4]);
         let at = |slot: usize| made.lines[slot].versions.event(1);
         assert_eq!([at(0), at(1), at(2)], [0, 2, 6]);

@@ -79,6 +79,12 @@ pub struct Acks {
 }
 
 impl Acks {
+    /// The row that the first part comes before which was printed after a row.
+    pub fn next_after(&self, row: u64) -> Option<u64> {
+        let before = self.ends.partition_point(|(at, _)| *at <= row);
+        self.ends.get(before).map(|(at, _)| *at)
+    }
+
     /// Of the parts that were printed, by the rows that they come before; a character is a byte.
     pub fn of(parts: Vec<(u64, String)>) -> Acks {
         let mut acks = Acks::default();
@@ -353,9 +359,8 @@ impl Recording {
     /// How many threads, of all processes, stored to the files or flushed lines of theirs.
     pub fn threads(&self) -> usize {
         let of = |event: &Event| matches!(event.act, Act::Store { .. } | Act::Flush { .. });
-        let threads = self.events.iter().filter(|event| of(event));
-        let threads: FxHashSet<u16> = threads.map(|event| event.thread).collect();
-        threads.len()
+        let threads = self.walk().filter(of).map(|event| event.thread);
+        threads.collect::<FxHashSet<u16>>().len()
     }
 
     /// The files' names, for people.
