@@ -1,8 +1,8 @@
 """Plant the faults of crates/persist/tests/faults.toml and crash-test each program.
 
-``python tools/faults.py [NAME..]`` builds, records, explores, and says what found each fault, after
-how long, and the rank of the right line of code among those named. Names may also be programs
-(``maps btree``), which are then tried unpatched.
+``python tools/faults.py [--clean] [NAME..]`` builds, records, explores, and says what found each
+fault, after how long, and the rank of the right line of code among those named. Names may also be
+programs (``maps btree``), which are then tried unpatched; ``--clean`` tries all of them so.
 Needs libpmemobj-dev with its examples, libpmem-dev, qemu-user and a C compiler.
 """
 
@@ -195,6 +195,9 @@ def main() -> None:
     parser.add_argument(
         "--sizes", nargs=2, default=["40", "20"], help="inserts and removals of the maps"
     )
+    parser.add_argument(
+        "--clean", action="store_true", help="only the unpatched programs, and how many images"
+    )
     asked = parser.parse_args()
     faults = tomllib.loads((PROGRAMS.parent / "faults.toml").read_text())["fault"]
     chosen: list[tuple[str, str, str, list[list[str]], int]] = [
@@ -204,13 +207,14 @@ def main() -> None:
     ] + [
         (f["name"], f["class"], f["program"], f["edits"], f.get("depth", 0))
         for f in faults
-        if not asked.names or f["name"] in asked.names
+        if (not asked.names and not asked.clean) or f["name"] in asked.names
     ]
     print(
         "| fault | class | found by | first after, s | in all, s | images | a second | rank "
         "| named first |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
+    clean = [0, 0]
     for name, kind, program, edits, depth in chosen:
         found = explore(program, edits, asked.budget, asked.sizes, depth)
         first = found["first_violation_s"]
@@ -222,6 +226,11 @@ def main() -> None:
             f"{found['rank'] or ('' if not edits else 'none')} | {place} |",
             flush=True,
         )
+        if not edits:
+            clean[0] += found["images"]
+            clean[1] += found["violations"]
+    if asked.clean:
+        print(f"\n{clean[0]} images of unpatched programs, {clean[1]} violations")
 
 
 if __name__ == "__main__":

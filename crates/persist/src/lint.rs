@@ -146,6 +146,59 @@ fn own_first(recording: &Recording, sources: &mut Sources<'_>) -> Option<usize> 
     })
 }
 
+/// Functions that only flush and fence for others: they store nothing to the files themselves and are called from several lines. What such a
+/// function does for nothing is its caller's affair.
+#[derive(Debug, Default)]
+struct Servants(FxHashSet<String>);
+
+impl Servants {
+    /// Of all places of a recording.
+    fn of(recording: &Recording, sources: &mut Sources<'_>) -> Servants {
+        let (mut known, mut storing) = (FxHashSet::default(), FxHashSet::default());
+        let mut callers: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
+        for number in 0..recording.events.len() {
+            let (site, stores) = (
+                recording.events.site(number),
+                recording.events.is_store(number),
+            );
+            if site == NOWHERE || !known.insert((site, stores)) {
+                continue;
+            }
+            let stack = sources.stack(site);
+            let own: Vec<&Frame> = stack.iter().filter(|frame| frame.own()).collect();
+            if stores {
+                storing.extend(own.first().and_then(|frame| function(frame)));
+            }
+            for pair in own.windows(2).filter(|_| !stores) {
+                let called = function(pair[0]);
+                callers
+                    .entry(called.unwrap_or_default())
+                    .or_default()
+                    .insert(pair[1].place());
+            }
+        }
+        let several = callers.into_iter().filter(|(_, from)| from.len() > 1);
+        let names = several.map(|(name, _)| name);
+        Servants(names.filter(|name| !storing.contains(name)).collect())
+    }
+
+    /// Whose affair a flush or a fence is, of its calls.
+    fn master<'a>(&self, stack: &'a [Frame]) -> Option<&'a Frame> {
+        let serves = |frame: &&Frame| function(frame).is_some_and(|name| self.0.contains(&name));
+        let from = caller(stack)?;
+        let at = stack.iter().position(|frame| frame == from)?;
+        let mut own = stack[at..].iter().filter(|frame| frame.own());
+        own.find(|frame| !serves(frame)).or(Some(from))
+    }
+}
+
+/// A function's name, the same for all types that it is made for.
+fn function(frame: &Frame) -> Option<String> {
+    let name = frame.function.as_ref()?;
+    let bare = name.split(['<', '(']).next().unwrap_or(name);
+    Some(bare.rsplit(' ').next().unwrap_or(bare).to_owned())
+}
+
 /// Looks at a recording.
 ///
 /// # Errors
@@ -159,6 +212,10 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
     let found = faults(recording, &mut linted.of);
     let first = sources.as_mut();
     let first = first.and_then(|sources| own_first(recording, sources));
+    let servants = match &mut sources {
+        Some(sources) => Servants::of(recording, sources),
+        None => Servants::default(),
+    };
     let mut places: BTreeMap<(Fault, String, bool), Finding> = BTreeMap::new();
     for (fault, number) in found {
         let event = recording.event(number as u32);
@@ -171,7 +228,7 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
         };
         let chosen = match event.act {
             Act::Store { .. } => stack.iter().find(|frame| frame.own()),
-            _ => caller(&stack),
+            _ => servants.master(&stack),
         };
         let own = chosen.and_then(|chosen| stack.iter().position(|frame| frame == chosen));
         let frame = own.map(|at| stack[at].clone());

@@ -11,13 +11,41 @@ use crate::pools::{FileEntry, Pool, entry, number, within};
 use crate::recording::{Act, Event, LINE, NOWHERE, Recording, Slot};
 use crate::versions::Versions;
 
+/// A number for some of the units of a file, in pages: a recording of millions of stores asks for one at each.
+#[derive(Default)]
+struct Numbers {
+    /// One more than the number, or 0.
+    pages: Vec<Option<Box<[u32; Numbers::PAGE]>>>,
+}
+
+impl Numbers {
+    const PAGE: usize = 1024;
+
+    fn get(&self, unit: u32) -> Option<u32> {
+        let unit = unit as usize;
+        let page = self.pages.get(unit / Numbers::PAGE)?.as_ref()?;
+        page[unit % Numbers::PAGE].checked_sub(1)
+    }
+
+    fn set(&mut self, unit: u32, number: u32) {
+        let unit = unit as usize;
+        if self.pages.len() <= unit / Numbers::PAGE {
+            self.pages.resize_with(unit / Numbers::PAGE + 1, || None);
+        }
+        let page = &mut self.pages[unit / Numbers::PAGE];
+        page.get_or_insert_with(|| Box::new([0; Numbers::PAGE]))[unit % Numbers::PAGE] = number + 1;
+    }
+}
+
 /// What is known while the records come. `G` gives a line of a file as it was before the program.
 pub(crate) struct Reading<G> {
     /// The file of each number in lines of files.
     files: FxHashMap<u64, u16>,
     grounds: Vec<G>,
-    /// The unit of each file and number.
-    slots: FxHashMap<(u16, u32), u32>,
+    /// The unit of each number, by file.
+    slots: Vec<Numbers>,
+    /// What each unit holds, where that is a line.
+    held: Vec<Line>,
     /// The other files, and how many stores they got, by their numbers.
     others: FxHashMap<u64, (PathBuf, u64)>,
     /// Rows of each system call that made sure of lines, those of one call from the first to before the second.
@@ -48,7 +76,8 @@ impl Reading<()> {
         Ok(Reading {
             files: (numbers.filter_map(|(at, file)| Some((file.number()?, at as u16)))).collect(),
             grounds: grounds.collect::<Result<Vec<_>, _>>()?,
-            slots: FxHashMap::default(),
+            slots: named.iter().map(|_| Numbers::default()).collect(),
+            held: Vec::new(),
             others: (lasting.filter_map(|file| Some((file.number()?, (file.path.clone(), 0)))))
                 .collect(),
             syncs: entry(provenance, "syncs"),
@@ -131,20 +160,30 @@ impl<G: Fn(u32) -> Line> Reading<G> {
                 let past = record.op == Op::NonTemporalWrite;
                 sure.flushes += u64::from(past);
                 let (lines, unit) = (&mut recording.lines, self.unit);
-                let slot = *self.slots.entry((file, line / unit)).or_insert_with(|| {
+                let data = (record.data).expect("the reader checks that a store has data");
+                let ground = || self.grounds[usize::from(file)](line);
+                let numbers = &mut self.slots[usize::from(file)];
+                let slot = numbers.get(line / unit).unwrap_or_else(|| {
                     lines.push(Slot {
                         file,
                         line: line / unit * unit,
                         versions: Versions::new(file, unit == 1),
                     });
-                    lines.len() as u32 - 1
+                    if unit == 1 {
+                        self.held.push(ground());
+                    }
+                    let slot = lines.len() as u32 - 1;
+                    numbers.set(line / unit, slot);
+                    slot
                 });
                 let versions = &mut lines[slot as usize].versions;
-                let data = (record.data).expect("the reader checks that a store has data");
                 let event = recording.events.len() as u32;
-                let ground = || self.grounds[usize::from(file)](line);
                 let before = versions.count().saturating_sub(1);
-                let version = versions.push(line, &data, event, ground);
+                let held = self.held.get_mut(slot as usize);
+                let version = versions.push_over(held.as_deref(), line, &data, event, ground);
+                if let Some(held) = held {
+                    *held = data;
+                }
                 changed = version > before;
                 Act::Store {
                     slot,
@@ -155,8 +194,8 @@ impl<G: Fn(u32) -> Line> Reading<G> {
             (Op::Clwb | Op::ClflushOpt | Op::Clflush, Some(file)) => {
                 sure.flushes += u64::from(!by_sync);
                 self.synced |= by_sync;
-                match self.slots.get(&(file, line / self.unit)) {
-                    Some(&slot) => Act::Flush {
+                match self.slots[usize::from(file)].get(line / self.unit) {
+                    Some(slot) => Act::Flush {
                         slot,
                         ordered: record.op == Op::Clflush,
                     },

@@ -305,7 +305,10 @@ fn counts(course: &Course, found: &Found, scope: Option<(u32, u32)>) -> Counts {
             .collect::<FxHashSet<_>>()
             .len()
     };
-    let mut tried = found.cuts.iter().map(|&cut| &course.cuts[cut as usize]);
+    let tried = found.cuts.iter().map(|&cut| cut as usize);
+    let mut tried = tried
+        .filter(|&cut| cut >= from)
+        .map(|cut| &course.cuts[cut]);
     Counts {
         cuts,
         from_start: end - from,

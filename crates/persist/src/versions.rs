@@ -144,11 +144,26 @@ impl Versions {
         event: u32,
         ground: impl FnOnce() -> Line,
     ) -> u32 {
+        self.push_over(None, line, data, event, ground)
+    }
+
+    /// The same, for who knows what the line held, if it was stored to before.
+    pub fn push_over(
+        &mut self,
+        held: Option<&Line>,
+        line: u32,
+        data: &Line,
+        event: u32,
+        ground: impl FnOnce() -> Line,
+    ) -> u32 {
         let part = match self.parts.iter().position(|part| part.line == line) {
             Some(part) => part,
             None => self.first_of(line, &ground()),
         };
-        let before = self.data_of(part, self.last());
+        let before = match held {
+            Some(held) => *held,
+            None => self.data_of(part, self.last()),
+        };
         if before == *data {
             return self.last();
         }

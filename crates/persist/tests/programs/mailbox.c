@@ -12,7 +12,7 @@ POBJ_LAYOUT_TOID(mailbox, struct message);
 POBJ_LAYOUT_TOID(mailbox, char);
 POBJ_LAYOUT_END(mailbox);
 
-struct message { uint64_t number, length; TOID(char) body; POBJ_LIST_ENTRY(struct message) link; uint64_t sum; };
+struct message { uint64_t number, length, sum; TOID(char) body; uint64_t pad[8]; POBJ_LIST_ENTRY(struct message) link; };
 struct user { POBJ_LIST_HEAD(inbox, struct message) inbox, read; uint64_t unread, seen; };
 struct office { struct user users[USERS]; uint64_t sent, delivered; PMEMmutex lock; };
 

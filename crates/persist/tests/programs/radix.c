@@ -108,8 +108,8 @@ static void insert(uint64_t *ref, uint32_t key, uint64_t value) {
     }
 }
 
-// Dense in the last byte, so that nodes grow twice.
-static uint32_t key_of(uint32_t i) { return (i & 63) | (i >> 6) << 16 | (i & 1) << 24; }
+// Dense in the last two bytes, so that nodes grow once and twice.
+static uint32_t key_of(uint32_t i) { return (i & 31) | (i >> 5) << 8; }
 
 static struct leaf *get(uint64_t tree, uint32_t key) {
     for (int depth = 3; depth >= 0; depth--) {
@@ -128,7 +128,7 @@ int main(int count, char **words) {
     PMEMoid oid = pmemobj_root(pop, sizeof(struct root));
     struct root *root = pmemobj_direct(oid);
     uuid = oid.pool_uuid_lo;
-    uint32_t keys = 120;
+    uint32_t keys = 200;
     if (running) {
         root->tree = make(N4);
         pmemobj_persist(pop, at(root->tree), sizeof(struct node4));
