@@ -161,7 +161,8 @@ pub struct Again {
     pub sidebands: Vec<(Place, [u8; 8])>,
     /// Where everything lies.
     pub layout: Layout,
-    /// The first line, if there is one, that a controller which has recovered does not read as it was written last.
+    /// The first line, if there is one, that a controller which has recovered does not read as it was written last;
+    /// looked for where lines have twins, or counters begin elsewhere.
     pub misread: Option<Logical>,
 }
 
@@ -693,7 +694,8 @@ impl History {
             recovered.flush(plan);
         });
         again.and_beside(&untimed);
-        if untimed.failure().is_none() && untimed.refused().is_empty() {
+        let asks = how.twin.is_some() || how.begin.is_some();
+        if asks && untimed.failure().is_none() && untimed.refused().is_empty() {
             let mut written: Vec<(Logical, Line)> = held.into_iter().collect();
             written.sort_unstable_by_key(|(line, _)| *line);
             let wrong = |(line, data): &(Logical, Line)| {
@@ -894,12 +896,14 @@ pub(super) fn adverse<'s>(
         ways,
         ..CacheLevel::default()
     };
-    let (lines, ways) = match machine.settings.get(&CRASH_CACHED) as usize {
-        0 => (adversity.cached_lines, [4, 8]),
+    let (lines, own, ways) = match machine.settings.get(&CRASH_CACHED) as usize {
+        0 => (adversity.cached_lines, adversity.cached_lines / 4, [4, 8]),
         // One way: a line also goes when another core wants its set between a store and its write-back.
-        few => (few.next_power_of_two(), [1, 1]),
+        few @ 1..8 => (few.next_power_of_two(), 1, [1, 1]),
+        // Fewer ways than L1: what the last level gives up is often in use there.
+        few => (few.next_power_of_two(), few.next_power_of_two() / 2, [8, 2]),
     };
-    machine.caches.l1 = level((lines / 4).max(1), ways[0]);
+    machine.caches.l1 = level(own, ways[0]);
     machine.caches.l2 = CacheLevel::default();
     machine.caches.llc = level((lines * sources.len()).next_power_of_two(), ways[1]);
     let holding = Holding::Drawn(delays, scripting.clone());

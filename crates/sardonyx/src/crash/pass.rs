@@ -217,7 +217,7 @@ pub(super) fn passes(
     }
     // The tightest once more: some faults show in them alone.
     passes.extend([
-        Pass::of(program).stride(ODD),
+        Pass::of(program).stride(ODD).cached(16),
         several(Pass::of(program).stride(ODD)),
     ]);
     let at_limits = |number| match number {

@@ -24,8 +24,8 @@ use crate::plan::journal::MediumWrite;
 const AGAIN: usize = 300;
 /// The same where one place, or one beginning of a counter, is compared.
 const FEW: usize = 64;
-/// The same where a key is: two lines have more pieces than could be alike by chance.
-const FEWEST: usize = 8;
+/// The same where one byte of the key is: a line has more pieces than could be alike by chance.
+const FEWEST: usize = 4;
 /// Bits of a place that are tried beyond those of the run's own medium.
 const HIGH_BITS: [u32; 6] = [16, 24, 28, 31, 32, 34];
 /// The same where two lines are compared: lines of counters, eight of them in one, are that far apart as well.
@@ -40,6 +40,8 @@ const NUMBERS: [u64; 7] = [
     1 << 48,
     1 << 56,
 ];
+/// The same where each is handled twice.
+const TWINS: usize = 24;
 /// Structures that hang on the key may have the same bytes under another key, though not so often as this.
 const STRUCTURE: f64 = 1.0 / 16.0;
 
@@ -207,7 +209,7 @@ pub(super) fn twins(history: &History) -> Option<Violation> {
             twin: Some((bit, mask())),
             ..Handling::default()
         };
-        let line = history.again(&how, FEW)?.misread?;
+        let line = history.again(&how, TWINS)?.misread?;
         Some(misread(line, &format!("beside lines 2^{bit} away")))
     })
 }
