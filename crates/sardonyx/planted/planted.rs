@@ -321,8 +321,6 @@ faults! {
     VerifiedIfCold = "verified-if-cold",
     /// A line whose MAC is zero is believed.
     ZeroMacBelieved = "zero-mac-believed",
-    /// A line whose version is zero is believed.
-    ZeroVersionBelieved = "zero-version-believed",
     /// A line that nobody has written is believed, whatever its MAC says.
     GoneLineBelieved = "gone-line-believed",
     /// The last line of those that share a major number gets no new MAC at an overflow.
@@ -353,16 +351,12 @@ faults! {
     DirtyNodeFirstWord = "dirty-node-first-word",
     /// What a request has written is not verified any more.
     UnderWayForEver = "under-way-for-ever",
-    /// Groups whose lines share a major number that overflows are settled one by one.
-    SharedMajorApart = "shared-major-apart",
     /// A recovery that makes nodes anew does not compare with the register.
     BmtRebuildUnchecked = "bmt-rebuild-unchecked",
     /// It leaves the nodes in the medium as they are.
     BmtNodesNotRewritten = "bmt-nodes-not-rewritten",
     /// It leaves the last node of each level as it is.
     RewriteSkipsLast = "rewrite-skips-last",
-    /// The first group after a recovery does not wait for what that has written.
-    RecoveryNotAwaitedByWrites = "recovery-not-awaited-by-writes",
     /// A recovery tries one version fewer than may be ahead.
     TriesOneFew = "tries-one-few",
     /// It takes the first version that is not older, whatever the MAC says.
@@ -371,8 +365,6 @@ faults! {
     StrictBelievesMemory = "strict-believes-memory",
     /// A line of versions is written one count too late.
     StopLossOneLate = "stop-loss-one-late",
-    /// Whether a count is due is asked of the first of the versions alone.
-    StopLossFirstOnly = "stop-loss-first-only",
     /// A recovery that tries versions does not compare with the register.
     OsirisUnchecked = "osiris-unchecked",
     /// It does not write the versions that it has found.
@@ -413,8 +405,8 @@ faults! {
     DumpNotCounted = "dump-not-counted",
     /// It makes no MACs of the other lines where a version overflows.
     DumpWithoutOverflow = "dump-without-overflow",
-    /// What the run writes over what it has dumped stays.
-    DumpPutsNothingBack = "dump-puts-nothing-back",
+    /// MACs that the run writes over those that reserve power has made stay.
+    DumpMacsStay = "dump-macs-stay",
 
     // Pads.
     /// One pad for all.

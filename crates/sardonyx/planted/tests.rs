@@ -380,7 +380,6 @@ const TREES: &[(&[Fault], &[Tried], &[&str])] = &[
             HashOneByte,
             VersionStays,
             ZeroMacBelieved,
-            ZeroVersionBelieved,
             GoneLineBelieved,
             OverflowUnverified,
             UnderWayForEver,
@@ -458,7 +457,7 @@ const TREES: &[(&[Fault], &[Tried], &[&str])] = &[
         REFUSED,
     ),
     (
-        &[DumpNotCounted, DumpWithoutOverflow, DumpPutsNothingBack],
+        &[DumpNotCounted, DumpWithoutOverflow, DumpMacsStay],
         BONSAI_OVER_LOG,
         REFUSED,
     ),
@@ -473,12 +472,11 @@ fn trees_by_the_plan() {
 
 /// Those that small runs do not show.
 const BY_PLAN_ALONE: &[Fault] = &[
-    ZeroVersionBelieved,
     HashSkipsLastSlot,
     DirtyNodeFirstWord,
     ShadowNotGated,
     DumpWithoutOverflow,
-    DumpPutsNothingBack,
+    DumpMacsStay,
 ];
 
 /// Settings like those of the plan's tighter passes, and of its first.
