@@ -78,6 +78,8 @@ impl Checker<'_> {
                 place: Some(*place),
                 ..Violation::new(Kind::NotAuthentic, position, what)
             });
+            // Whoever refuses a line stops: what the programs would find without it is nobody's.
+            return found;
         }
         let mut report = |kind, core, line, what| {
             found.push(Violation {
