@@ -39,7 +39,8 @@ class AccessesQuestion(Value):
 
 class AttackAsked(Value):
     """One attack of those that a run is attacked with: at cut number ``look`` of ``looks``, of the
-    ``each`` of its ``kind`` there that with this ``number``; ``when`` is off, recovering or running.
+    ``each`` of its ``kind`` there that with this ``number``; ``when`` is off, recovering or
+    running.
     """
 
     each: int

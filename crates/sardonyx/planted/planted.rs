@@ -285,6 +285,129 @@ faults! {
     /// Reserve power does not count the versions of what it dumps.
     SgxDumpForgotten = "sgx-dump-forgotten",
 
+    /// A MAC under a version does not depend on the place.
+    BmtMacWithoutPlace = "bmt-mac-without-place",
+    /// It does not depend on the version.
+    BmtMacWithoutVersion = "bmt-mac-without-version",
+    /// It depends on the minor number alone of the version.
+    BmtMacWithoutMajor = "bmt-mac-without-major",
+    /// It is not of the last word of the line.
+    BmtMacWithoutLastWord = "bmt-mac-without-last-word",
+    /// It is not of what lies beside the line.
+    BmtMacWithoutBeside = "bmt-mac-without-beside",
+    /// The hash of a line of versions is not of its first word.
+    HashSkipsMajor = "hash-skips-major",
+    /// The hash of a node is not of its last slot.
+    HashSkipsLastSlot = "hash-skips-last-slot",
+    /// Of the last of eight lines below a node the hash says only that something is there.
+    HashOfLastConstant = "hash-of-last-constant",
+    /// A hash has one byte.
+    HashOneByte = "hash-one-byte",
+    /// A version stays what it was when its line is written again.
+    VersionStays = "version-stays",
+    /// The version of the line before is counted.
+    VersionOfNeighbour = "version-of-neighbour",
+    /// Where a minor number overflows the major one stays.
+    OverflowKeepsMajor = "overflow-keeps-major",
+    /// Nodes above the versions are not verified when they come into the cache.
+    NodesUnverified = "nodes-unverified",
+    /// Lines of versions are not.
+    VersionsUnverified = "versions-unverified",
+    /// Lines of the highest level are not held against the register.
+    TopUnverified = "top-unverified",
+    /// Every other node is not.
+    OddNodesUnverified = "odd-nodes-unverified",
+    /// A line is not verified where the one above it is cached.
+    VerifiedIfCold = "verified-if-cold",
+    /// A line whose MAC is zero is believed.
+    ZeroMacBelieved = "zero-mac-believed",
+    /// A line that nobody has written is believed, whatever its MAC says.
+    GoneLineBelieved = "gone-line-believed",
+    /// The last line of those that share a major number gets no new MAC at an overflow.
+    OverflowForgetsLast = "overflow-forgets-last",
+    /// Lines that get new MACs at an overflow are not verified.
+    OverflowUnverified = "overflow-unverified",
+    /// A line of versions that has overflowed stays in the cache.
+    OverflowNotThrough = "overflow-not-through",
+    /// The register does not follow where the highest node was cached.
+    PathStopsBelowTop = "path-stops-below-top",
+    /// A path leaves out the second level.
+    PathForgetsLevel = "path-forgets-level",
+    /// Of paths that are merged only the first goes on above the lowest level.
+    CoalescedFirstOnly = "coalesced-first-only",
+    /// Lines of MACs are not in the group of the lines that they are about.
+    BmtMacNotGrouped = "bmt-mac-not-grouped",
+    /// Lines of versions are not.
+    BmtVersionNotGrouped = "bmt-version-not-grouped",
+    /// Nodes that are written through are not.
+    NodeNotGrouped = "node-not-grouped",
+    /// The cache keeps the line of MACs as it was before.
+    CachedMacStale = "cached-mac-stale",
+    /// It keeps what is written through as it was before.
+    CachedNodeStale = "cached-node-stale",
+    /// A node that stays in the cache is not written back when it leaves.
+    LazyNodeClean = "lazy-node-clean",
+    /// Of a changed line that stays in the cache the first changed word alone is written back.
+    DirtyNodeFirstWord = "dirty-node-first-word",
+    /// What a request has written is not verified any more.
+    UnderWayForEver = "under-way-for-ever",
+    /// A recovery that makes nodes anew does not compare with the register.
+    BmtRebuildUnchecked = "bmt-rebuild-unchecked",
+    /// It leaves the nodes in the medium as they are.
+    BmtNodesNotRewritten = "bmt-nodes-not-rewritten",
+    /// It leaves the last node of each level as it is.
+    RewriteSkipsLast = "rewrite-skips-last",
+    /// A recovery tries one version fewer than may be ahead.
+    TriesOneFew = "tries-one-few",
+    /// It takes the first version that is not older, whatever the MAC says.
+    TriedUnchecked = "tried-unchecked",
+    /// A strict tree makes its register what memory has after a cut.
+    StrictBelievesMemory = "strict-believes-memory",
+    /// A line of versions is written one count too late.
+    StopLossOneLate = "stop-loss-one-late",
+    /// A recovery that tries versions does not compare with the register.
+    OsirisUnchecked = "osiris-unchecked",
+    /// It does not write the versions that it has found.
+    RestoreNotWritten = "restore-not-written",
+    /// It does not try the last line under each line of versions.
+    RestoreSkipsLast = "restore-skips-last",
+    /// A recovery takes one level more than is persisted for what memory has.
+    TriadTrustsOneMore = "triad-trusts-one-more",
+    /// One level fewer is written than a recovery takes for persisted.
+    TriadWritesOneLess = "triad-writes-one-less",
+    /// A recovery by the table does not compare with the register.
+    AnubisUnchecked = "anubis-unchecked",
+    /// An entry of the table is not in the group that makes its line dirty.
+    ShadowNotGrouped = "shadow-not-grouped",
+    /// The table does not name lines of versions.
+    ShadowForgetsVersions = "shadow-forgets-versions",
+    /// It does not name nodes.
+    ShadowForgetsNodes = "shadow-forgets-nodes",
+    /// An entry is that of the slot after.
+    ShadowWrongSlot = "shadow-wrong-slot",
+    /// An entry that names another line does not wait for that line.
+    ShadowNotGated = "shadow-not-gated",
+    /// A recovery does not read the last entry of each line of the table.
+    ShadowReadsSeven = "shadow-reads-seven",
+    /// It makes the named nodes anew from the highest down.
+    ShadowTopFirst = "shadow-top-first",
+    /// An entry that is on its way already is not waited for.
+    ShadowNamedUnwaited = "shadow-named-unwaited",
+    /// Two lines of a group that have one slot both stay.
+    ShadowTwoOfSlot = "shadow-two-of-slot",
+    /// A node is made anew without the last line below it.
+    RemakeSkipsLast = "remake-skips-last",
+    /// The register of a Bonsai tree follows one acceptance late.
+    RegisterOneBehind = "register-one-behind",
+    /// It follows the first of the MACs alone that a line of them brings.
+    RegisterLooksAtFirst = "register-looks-at-first",
+    /// Reserve power does not count the versions of what it dumps.
+    DumpNotCounted = "dump-not-counted",
+    /// It makes no MACs of the other lines where a version overflows.
+    DumpWithoutOverflow = "dump-without-overflow",
+    /// MACs that the run writes over those that reserve power has made stay.
+    DumpMacsStay = "dump-macs-stay",
+
     // Pads.
     /// One pad for all.
     PadConstant = "pad-constant",

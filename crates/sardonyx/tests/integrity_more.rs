@@ -3,26 +3,39 @@
 use std::collections::BTreeMap;
 
 use sardonyx::config::Machine;
+use sardonyx::controller::Write;
 use sardonyx::controller::designs::{self, Stack};
 use sardonyx::crash::{
-    Attack, Attacked, Attacks, Filled, History, Options, Platform, When, attack, explore, restart,
+    Attack, Attacked, Attacks, Cuts, Filled, History, Kind, Options, Platform, When, attack,
+    explain, explore, restart,
 };
+use sardonyx::line::{Logical, Persist};
+use sardonyx::machine::write_untimed;
+use sardonyx::medium::image::Image;
+use sardonyx::medium::layout::Layout;
+use sardonyx::plan::untimed::Untimed;
+use sardonyx::plan::{At, Step};
+use sardonyx::settings::Settings;
 use sardonyx::units::Time;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 
-fn history(program: &str, design: &str, cores: u64, seed: u64) -> History {
-    let hardware = Stack::named(design).unwrap().keeps_log();
-    let spec = |core| ProgramSpec {
+fn spec(program: &str, seed: u64) -> ProgramSpec {
+    ProgramSpec {
         name: program.into(),
         item_bytes: 64,
         footprint: 8192,
         transactions: 16,
-        seed: seed + core,
-        durability: match hardware {
-            true => DurabilityKind::Hardware,
-            false => DurabilityKind::SoftwareUndo { mutant: None },
-        },
+        seed,
+        durability: DurabilityKind::SoftwareUndo { mutant: None },
         sharing: Sharing::Apart,
+    }
+}
+
+fn history(program: &str, design: &str, cores: u64, seed: u64) -> History {
+    let durability = DurabilityKind::on(&Stack::named(design).unwrap());
+    let spec = |core| ProgramSpec {
+        durability,
+        ..spec(program, seed + core)
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
@@ -135,6 +148,91 @@ fn a_counter_tree_as_published_refuses_what_is_honest() {
         assert_eq!(found.cuts, 60);
         assert_eq!(found.honest_refused > 30, refuses, "{design}: {found:?}");
     }
+}
+
+/// Counters of a line are written one by one: who has changed another of them is noticed when the next goes, or the line
+/// would get a new MAC with what he has written.
+#[test]
+fn what_stays_of_a_line_that_is_written_in_part_is_verified() {
+    for design in [
+        "sca@mac",
+        "sca@merkle",
+        "sca@bonsai",
+        "sca@osiris",
+        "sca@sgx-sound",
+    ] {
+        let mut layout = Layout::new(640);
+        let settings = Settings::default();
+        let mut controller = designs::build(design, &settings, &mut layout).expect("a design");
+        let counters = layout.region("counters").expect("it has some").line(0);
+        let mut untimed = Untimed::new(Image::new());
+        let mut write = |line, byte, untimed: &mut Untimed| {
+            let data = [byte; 64];
+            let order = Persist::CounterAtomic;
+            let write = Write::new(Logical(line), At::past(&data));
+            write_untimed(&mut controller, untimed, Write { order, ..write });
+        };
+        (0..8).for_each(|line| write(line, 7, &mut untimed));
+        write(0, 8, &mut untimed);
+        assert!(untimed.refused().is_empty(), "{design}");
+        let mut changed = untimed.newest(counters).expect("it is written");
+        changed[5 * 8] ^= 1;
+        untimed.plan(|plan| plan.write(counters, At::past(&changed), Step::PAST));
+        write(0, 9, &mut untimed);
+        assert_eq!(untimed.refused(), [counters], "{design}");
+    }
+}
+
+/// Caches of two lines and short queues, as in the plan's tighter passes, and minor numbers that overflow.
+#[test]
+fn honest_recoveries_are_believed_where_all_is_small() {
+    for (design, bits) in [
+        ("sca@anubis", "0"),
+        ("hw-log/identity+sca@bonsai-lazy-sound", "2"),
+    ] {
+        let settings = [
+            ("integrity.cache.bytes", "128"),
+            ("integrity.cache.ways", "2"),
+            ("integrity.minor_bits", bits),
+            ("medium.queues.writes", "4"),
+            ("medium.queues.counter_writes", "4"),
+            ("medium.queues.high_watermark", "3"),
+            ("medium.queues.low_watermark", "1"),
+        ];
+        let machine = Machine::load("sca", &settings).expect("a machine");
+        let spec = |core| ProgramSpec {
+            transactions: 40,
+            durability: DurabilityKind::on(&Stack::named(design).expect("a design")),
+            ..spec("btree", core)
+        };
+        let specs = [spec(1), spec(2)];
+        let history = History::record(&machine, design, &specs, 101);
+        let history = history.unwrap_or_else(|error| panic!("{design}: {error}"));
+        let options = Options {
+            cuts: Cuts::Sample(600),
+            recovery_cuts: 16,
+            ..Options::default()
+        };
+        let found = explore(&history, &options, &|_| true).expect("nobody cancels");
+        assert!(found.tally.kinds.is_empty(), "{design}: {:?}", found.tally);
+    }
+}
+
+#[test]
+fn a_line_that_is_refused_is_told_with_what_vouches_for_it() {
+    let history = history("btree", "sca@sgx", 1, 3);
+    let options = Options {
+        recovery_cuts: 0,
+        ..Options::default()
+    };
+    let found = explore(&history, &options, &|_| true).expect("nobody cancels");
+    let (_, first) = &found.tally.kinds[&Kind::NotAuthentic];
+    let told = explain(&history, first).join("\n");
+    assert!(told.contains("its MAC, word"), "{told}");
+    assert!(
+        told.contains(" of versions: not written since setup"),
+        "{told}"
+    );
 }
 
 /// Schemes that lose honest lines at a cut, as published, or notice less than they say.

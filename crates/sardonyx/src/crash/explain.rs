@@ -4,7 +4,7 @@
 use rustc_hash::FxHashSet;
 
 use super::history::History;
-use super::violation::Violation;
+use super::violation::{Kind, Violation};
 use crate::line::Place;
 use crate::plan::journal::{Event, Mark, MediumWrite, Sealed};
 
@@ -13,6 +13,8 @@ const EVENTS: usize = 12;
 const MARKS: usize = 8;
 /// The same where a later life has more to tell.
 const EVENTS_BEFORE: usize = 4;
+/// Levels of a tree, at most.
+const LEVELS: usize = 32;
 
 /// What led to `violation`, a line of text each.
 pub fn explain(history: &History, violation: &Violation) -> Vec<String> {
@@ -24,10 +26,55 @@ pub fn explain(history: &History, violation: &Violation) -> Vec<String> {
         story.extend(violation.story.iter().map(|line| format!("  {line}")));
         story.push("  before:".to_owned());
     }
+    story.extend(vouching(history, violation));
     let line = violation.line.or(violation.place.map(|place| place.0));
     story.extend(line.and_then(|line| counters(history, violation.position, line)));
     story.extend(events(history, violation, line));
     story
+}
+
+/// What vouches for a line that was refused, and when each part of that was accepted last.
+fn vouching(history: &History, violation: &Violation) -> Vec<String> {
+    let (Some(place), Some(kept)) = (violation.place, history.power_fail()) else {
+        return Vec::new();
+    };
+    if violation.kind != Kind::NotAuthentic || !violation.later_cuts.is_empty() {
+        return Vec::new();
+    }
+    let accepted = || {
+        let all = history.journal.accepted();
+        all.take_while(|(at, _)| *at <= violation.position)
+    };
+    let name = |place| {
+        let (region, line) = history.layout().name_of(place);
+        format!("line {line} of {region}")
+    };
+    let when = |place| match accepted().filter(|(_, write)| write.place == place).last() {
+        Some((at, _)) => format!("accepted last at {at}"),
+        None => "not written since setup".to_owned(),
+    };
+    let mut told = vec![format!("  {}: {}", name(place), when(place))];
+    if let Some((at, number)) = kept.kept_of(place) {
+        told.push(format!(
+            "  its MAC, word {number} of {}: {}",
+            name(at),
+            when(at)
+        ));
+    }
+    let levels = (0..LEVELS).filter_map(|level| Some((level, kept.over(place, level)?)));
+    for (level, node) in levels {
+        if node != place {
+            told.push(format!("  above it, {}: {}", name(node), when(node)));
+            continue;
+        }
+        let below = |at| kept.kept_of(at).is_some() && kept.over(at, level) == Some(place);
+        let newest = accepted().filter(|(_, write)| below(write.place)).last();
+        told.extend(newest.map(|(at, write)| {
+            let line = name(write.place);
+            format!("  below it the newest is {line}, accepted at {at}: the register knows it")
+        }));
+    }
+    told
 }
 
 fn headline(history: &History, violation: &Violation) -> String {

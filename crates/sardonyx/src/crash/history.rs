@@ -711,7 +711,8 @@ impl History {
     /// which registers can name, and short ones, whose `numbers` are given. The first line that does not
     /// read as it was, if there is one, and of which transaction, after so many of its lines.
     pub fn undone(&self, numbers: &[u64]) -> Option<(Logical, u64, u64)> {
-        if !self.stack.keeps_log() {
+        // What reserve power dumps past an integrity gets its MACs from logic that is not asked here.
+        if !self.stack.keeps_log() || self.stack.integrity.power_fail.is_some() {
             return None;
         }
         let settings = &*self.small;

@@ -67,6 +67,20 @@ impl Checker<'_> {
     fn wrong(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let position = self.survivors.position();
+        if let Some(place) = self.refused.first() {
+            let (region, line) = self.history.layout().name_of(*place);
+            let places: BTreeSet<&Place> = self.refused.iter().collect();
+            let what = format!(
+                "recovery refuses line {line} of {region} as not authentic ({} places in all)",
+                places.len()
+            );
+            found.push(Violation {
+                place: Some(*place),
+                ..Violation::new(Kind::NotAuthentic, position, what)
+            });
+            // Whoever refuses a line stops: what the programs would find without it is nobody's.
+            return found;
+        }
         let mut report = |kind, core, line, what| {
             found.push(Violation {
                 core,
@@ -77,15 +91,6 @@ impl Checker<'_> {
         if let Some(what) = &self.ended {
             let what = format!("a recovery ends early: {what}");
             report(Kind::RunEnded, None, None, what);
-        }
-        if let Some(place) = self.refused.first() {
-            let (region, line) = self.history.layout().name_of(*place);
-            let places: BTreeSet<&Place> = self.refused.iter().collect();
-            let what = format!(
-                "recovery refuses line {line} of {region} as not authentic ({} places in all)",
-                places.len()
-            );
-            report(Kind::NotAuthentic, None, None, what);
         }
         if let Some(line) = self.lost.first().copied() {
             let what = format!("line {line} reads as no accepted write of it");
