@@ -258,6 +258,13 @@ class ExhaustiveQuestion(Value):
     order: tuple[int, ...] | None = None
 
 
+class RequestsFile(Value):
+    """A file for the requests of a run on ````trace````."""
+
+    path: str
+    trace: str
+
+
 class Sample(Value):
     """Which part of a run of recordings is timed: so many ``windows``, of so many ``requests`` that
     count and as many as ``ramp`` before them, each somewhere in its part of the run as drawn
@@ -270,16 +277,10 @@ class Sample(Value):
     seed: int = 0
 
 
-class RequestsFile(Value):
-    """A file for the requests of a run on ``trace``."""
-
-    path: str
-    trace: str
-
-
 class TimelineFile(Value):
-    """A file for the timeline of a run: process ``number`` of a file of several, called ``name``.
-    It has so many ``requests`` from number ``first`` on, or from the first that counts.
+    """A file for the timeline of a run: process ````number```` of a file of several, called
+    ````name````. It has so many ````requests```` from number ````first```` on, or from the first
+    that counts.
     """
 
     name: str

@@ -89,10 +89,8 @@ def test_perfettos_own_schema_reads_a_timeline(out: Path) -> None:
             assert said[f"{name}_ns"] * 1000 == pytest.approx(row[f"{name}_ps"])
     assert drawn == {design: set(range(500, 800)) for design in DESIGNS}
     assert all(ends == [1, 1] for ends in flows.values())
-    assert kinds["baseline"] == {"request", "latency", "queue", "bank", "bus"} | (
-        kinds["baseline"] & {"slot"}
-    )
-    assert "unit" in kinds["esd"]
+    for design in DESIGNS:
+        assert kinds[design] >= {"request", "latency", "queue", "unit", "bank", "bus"}
 
 
 def test_rows_add_up_to_the_figures(out: Path) -> None:
@@ -158,9 +156,9 @@ def test_the_page_s_examples_run(
         (("--timeline-window", "1..2"), "without --timeline"),
         (("--timeline", "t", "--timeline-window", "5"), "FIRST..END"),
         (("--timeline", "t", "--timeline-window", "5..5"), "0 requests"),
-        (("--timeline", "t", "--timeline-window", "0..900000000"), "50,000"),
+        (("--timeline", "t", "--timeline-window", "0..900000000"), "20,000"),
         (("--timeline", "t", "--timeline-window", "5000..5100"), "name an earlier one"),
-        (("--timeline", "t", "--sample", "10x100"), "leave one of them out"),
+        (("--timeline", "t", "--sample", "10x10+10"), "leave one of them out"),
         (("--requests", "t", "--timeline", "t"), "name another"),
         (("--requests", "none/t"), "make it first"),
         (("--timeline", "/dev/null"), "a device or a pipe"),

@@ -95,6 +95,10 @@ impl Job {
         let Some(asked) = self.sample else {
             return Ok(None);
         };
+        if self.timeline.is_some() || self.requests.is_some() {
+            let whole = "--timeline and --requests are of whole runs, and --sample times windows";
+            return Err(bad(format!("{whole}; leave one of them out")));
+        }
         let refused = |what: &str, remedy: &str| Err(bad(format!("--sample: {what}; {remedy}")));
         if asked.windows < LEAST_WINDOWS || asked.requests == 0 {
             let least = format!("takes {LEAST_WINDOWS} windows or more, of a request or more");

@@ -23,7 +23,7 @@ from sardonyx.runs.points import Named
 #: Requests of a timeline, unless a window is given.
 DEFAULT = 2000
 #: Requests of a timeline, at most: what Perfetto opens without trouble.
-MOST = 50_000
+MOST = 20_000
 _WINDOW = re.compile(r"(\d{1,18})\.\.(\d{1,18})", re.ASCII)
 
 

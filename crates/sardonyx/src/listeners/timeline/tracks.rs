@@ -208,28 +208,57 @@ impl Tracks {
             into[*target].push(packets.base + flow as u64);
         }
         let mut events = Vec::new();
-        for (number, (track, slice)) in self.slices.into_iter().enumerate() {
-            let track_uuid = uuids[&track][lanes[number]];
-            let flows = (
-                std::mem::take(&mut out[number]),
-                std::mem::take(&mut into[number]),
-            );
-            put(&mut events, track_uuid, track.category(), slice, flows);
+        for (number, (_, slice)) in self.slices.iter().enumerate() {
+            put(&mut events, slice, number, None);
+            for (part, of) in slice.parts.iter().enumerate() {
+                put(&mut events, of, number, Some(part));
+            }
         }
-        for (track, values) in self.counters {
-            let counted = values.into_iter().map(|(at, value)| {
-                let event = TrackEvent {
-                    r#type: Some(Type::Counter as i32),
-                    track_uuid: Some(uuids[&track][0]),
-                    counter_value: Some(value),
-                    ..TrackEvent::default()
-                };
-                ((at, BEGINS, 0), event)
-            });
-            events.extend(counted);
+        for (track, values) in &self.counters {
+            let track = uuids[track][0];
+            let counts = |(at, value): &(Time, i64)| {
+                (
+                    (*at, BEGINS, 0),
+                    What::Counts {
+                        track,
+                        value: *value,
+                    },
+                )
+            };
+            events.extend(values.iter().map(counts));
         }
+        // Ties are broken by the order of slices: what begins first was put first.
         events.sort_by_key(|(when, _)| *when);
-        for ((at, ..), event) in events {
+        for ((at, ..), what) in events {
+            let event = match what {
+                What::Counts { track, value } => TrackEvent {
+                    counter_value: Some(value),
+                    ..event(Type::Counter, track)
+                },
+                What::Begins { number, part } => {
+                    let (track, slice) = &self.slices[number];
+                    let uuid = uuids[track][lanes[number]];
+                    let (category, slice) = match part {
+                        None => (track.category(), slice),
+                        Some(part) => ("latency", &slice.parts[part]),
+                    };
+                    let mut begins = TrackEvent {
+                        debug_annotations: slice.notes.iter().map(annotation).collect(),
+                        categories: vec![category.to_owned()],
+                        name: Some(slice.name.clone()),
+                        ..event(Type::SliceBegin, uuid)
+                    };
+                    if part.is_none() {
+                        begins.flow_ids = std::mem::take(&mut out[number]);
+                        begins.terminating_flow_ids = std::mem::take(&mut into[number]);
+                    }
+                    begins
+                }
+                What::Ends { number } => {
+                    let track = &self.slices[number].0;
+                    event(Type::SliceEnd, uuids[track][lanes[number]])
+                }
+            };
             packets.put(Some(at), Data::TrackEvent(event))?;
         }
         Ok(())
@@ -266,52 +295,48 @@ const ENDS: u8 = 0;
 const PASSES: u8 = 1;
 const BEGINS: u8 = 2;
 
-type Event = ((Time, u8, u64), TrackEvent);
+/// What happens on a track: a counter changes, or a slice, or a part of one, begins or ends.
+enum What {
+    Counts { track: u64, value: i64 },
+    Begins { number: usize, part: Option<usize> },
+    Ends { number: usize },
+}
 
-/// The events of a slice and of its parts. A slice holds its parts: it begins before them and ends behind them.
-fn put(
-    events: &mut Vec<Event>,
-    track_uuid: u64,
-    category: &str,
-    slice: Slice,
-    (flow_ids, terminating_flow_ids): (Vec<u64>, Vec<u64>),
-) {
-    let has_parts = !slice.parts.is_empty();
+type Event = ((Time, u8, u64), What);
+
+/// The events of a slice, or of a part of it. A slice holds its parts: it begins before them and ends behind them.
+fn put(events: &mut Vec<Event>, slice: &Slice, number: usize, part: Option<usize>) {
     let (begins, ends) = match slice.begin == slice.end {
         true => (PASSES, PASSES),
         false => (BEGINS, ENDS),
     };
-    let last = if has_parts { u64::MAX } else { slice.step };
-    let event = TrackEvent {
-        debug_annotations: slice.notes.into_iter().map(annotation).collect(),
-        r#type: Some(Type::SliceBegin as i32),
-        track_uuid: Some(track_uuid),
-        categories: vec![category.to_owned()],
-        name: Some(slice.name),
-        flow_ids,
-        terminating_flow_ids,
-        ..TrackEvent::default()
+    let last = match slice.parts.is_empty() {
+        true => slice.step,
+        false => u64::MAX,
     };
-    events.push(((slice.begin, begins, slice.step), event));
-    for part in slice.parts {
-        put(events, track_uuid, "latency", part, (vec![], vec![]));
-    }
-    let event = TrackEvent {
-        r#type: Some(Type::SliceEnd as i32),
-        track_uuid: Some(track_uuid),
-        ..TrackEvent::default()
-    };
-    events.push(((slice.end, ends, last), event));
+    events.push((
+        (slice.begin, begins, slice.step),
+        What::Begins { number, part },
+    ));
+    events.push(((slice.end, ends, last), What::Ends { number }));
 }
 
-fn annotation((name, said): (&'static str, Said)) -> DebugAnnotation {
+fn event(of: Type, track: u64) -> TrackEvent {
+    TrackEvent {
+        r#type: Some(of as i32),
+        track_uuid: Some(track),
+        ..TrackEvent::default()
+    }
+}
+
+fn annotation((name, said): &(&'static str, Said)) -> DebugAnnotation {
     let value = match said {
-        Said::Number(number) => Value::Uint(number),
+        Said::Number(number) => Value::Uint(*number),
         Said::Time(time) => Value::Double(time.ns()),
-        Said::Text(text) => Value::Text(text.to_owned()),
+        Said::Text(text) => Value::Text((*text).to_owned()),
     };
     DebugAnnotation {
-        name: Some(name.to_owned()),
+        name: Some((*name).to_owned()),
         value: Some(value),
     }
 }
