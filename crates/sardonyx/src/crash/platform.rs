@@ -159,6 +159,16 @@ impl<'h> Survivors<'h> {
             let registers = registers.filter_map(|place| Some((place, image.read(place)?)));
             let registers: Vec<_> = registers.collect();
             levelling.recover(registers);
+            // Registers that say how lines lie hold no line of anybody's.
+            let own = levelling.registers();
+            let mut dumped = self
+                .journal
+                .on_chip
+                .iter()
+                .filter(|change| is_register(change));
+            if matches!(self.platform, Platform::Adr | Platform::GpfDevice) {
+                self.drains_chip = dumped.any(|change| !own.contains(change.write.place));
+            }
         }
         self
     }
