@@ -4,7 +4,6 @@
 
 use crate::controller::designs;
 use crate::line::LINE_BYTES;
-use crate::medium::levelling::{REGION_LINES, REGISTERS, SCHEME, Scheme, WRITES_PER_MOVE};
 use crate::medium::mapping::Field;
 use crate::medium::params::MAX_BANKS;
 use crate::settings::CacheParams;
@@ -22,7 +21,6 @@ pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), Confi
     geometry(machine, layers)?;
     queues(machine, layers)?;
     cells(machine, layers)?;
-    levelling(machine, layers)?;
     timing(machine, layers)?;
     cache_levels(machine, layers)?;
     for key in designs::caches() {
@@ -129,26 +127,6 @@ fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
         ));
     }
     Ok(())
-}
-
-/// What says how lines move says so of lines that do.
-fn levelling(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
-    if machine.settings.get(&SCHEME) != Scheme::None {
-        return Ok(());
-    }
-    let names = [
-        WRITES_PER_MOVE.name(),
-        REGION_LINES.name(),
-        REGISTERS.name(),
-    ];
-    let Some(name) = names.into_iter().find(|name| layers.says(name)) else {
-        return Ok(());
-    };
-    Err(layers.fault(
-        &[name],
-        "no line moves, as medium.levelling.scheme is none".to_owned(),
-        "give medium.levelling.scheme = \"start-gap\", or leave it out",
-    ))
 }
 
 fn queues(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {

@@ -159,11 +159,6 @@ impl Layers {
         }))
     }
 
-    /// Whether somebody has given `key` a value.
-    pub(super) fn says(&self, key: &str) -> bool {
-        self.settings.contains_key(key)
-    }
-
     /// A fault of the values of `keys` together, told of the one that the user wrote: the first of
     /// those set by `--set` or the file itself, else the first.
     pub(super) fn fault(

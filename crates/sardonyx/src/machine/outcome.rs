@@ -12,6 +12,7 @@ use crate::controller::designs::Stack;
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
 use crate::figures::{Amount, Figure, Figures, Quantity};
 use crate::latency::Latencies;
+use crate::medium::levelling::LevellingParams;
 use crate::stats::{Cause, Direction, Ledger};
 use crate::units::Time;
 
@@ -451,6 +452,7 @@ pub fn assumed<'m>(machine: &'m Machine, design: &str, outcome: &Outcome) -> Vec
             cored if of("pages.programs_") => cored && !outcome.takes_frames,
             _ if of("link.") && machine.engine.link.is_none() => false,
             _ if of("medium.cells.") && machine.engine.medium.cells.is_none() => false,
+            _ if of("medium.levelling.") => LevellingParams::of(&machine.settings).is_some(),
             _ if of("medium.buffer.") && machine.engine.medium.buffer.is_none() => false,
             _ if of("pages.") && !outcome.takes_frames => false,
             true if of("core.cache_latency_ns") => false,

@@ -45,7 +45,7 @@ keys! {
     WRITES_PER_MOVE: u64 = int("medium.levelling.writes_per_move", (1, 1 << 30), 100),
         Source("MICRO 2009: one write in a hundred is a move"),
         "Writes of a region after which a line of it moves by one place";
-    REGION_LINES: u64 = int("medium.levelling.region_lines", (2, 1 << 40), 262_144),
+    REGION_LINES: u64 = int("medium.levelling.region_lines", (2, 1 << 24), 262_144),
         Assumed("16 MB; the paper has all of a bank's lines in one region, and smaller ones against attackers"),
         "Lines of a region, which has one more place than lines"
         in Between("4096", "16777216", "256 KB to 1 GB, a bank's share");
