@@ -79,6 +79,8 @@ amounts! {
         ForcedRecord = "forced log records", least 30;
         /// A record got its header because time had run out.
         TimedOutRecord = "timed-out log records", least 30;
+        /// A line was moved so that all wear alike.
+        LineMoved = "moved lines", least 0;
         /// A transaction took a further bucket of the hardware log.
         NextBucket = "further log buckets", least 30;
         /// A recovery put a transaction back from the hardware log.

@@ -31,6 +31,8 @@ crate::names::named! {
         Integrity = "integrity",
         /// Crossing the link between the processor and the memory.
         Link = "link",
+        /// Moving lines so that all wear alike.
+        Levelling = "levelling",
         /// Waiting for an earlier request's use of the same line.
         Hazard = "hazard",
         /// Waiting to be admitted.

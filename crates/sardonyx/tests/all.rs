@@ -26,6 +26,7 @@ mod guarded;
 mod hardware_log;
 mod integrity;
 mod integrity_more;
+mod levelling;
 mod link;
 mod merge_algorithm;
 mod merge_kernel;

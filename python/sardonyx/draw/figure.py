@@ -60,6 +60,7 @@ CAUSE_COLOURS = {
     "log": "#7c4a21",
     "integrity": "#3b3f8f",
     "link": "#94602e",
+    "levelling": "#2e6b4f",
 }
 
 

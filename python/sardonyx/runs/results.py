@@ -49,6 +49,7 @@ CAUSES = (
     "log",
     "integrity",
     "link",
+    "levelling",
     "data",
 )
 

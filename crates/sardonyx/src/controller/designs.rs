@@ -12,6 +12,7 @@ use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::names::did_you_mean;
 use crate::plan::Plan;
+use crate::plan::start_gap::StartGap;
 use crate::settings::{AnyKey, CacheKey, Settings};
 
 /// The kinds of layers: the type, the room whose files have them, what they are called together, and what gives
@@ -175,7 +176,8 @@ impl Stack {
         let mapping = (self.mapping.build)(settings, below, layout);
         let top = (self.logging.build)(settings, mapping, layout);
         let guard = (self.integrity.build)(settings, layout);
-        Controller::new(top, guard)
+        let levelling = StartGap::of(settings, layout);
+        Controller::new(top, guard, levelling)
     }
 
     /// Whether its hardware keeps a log, so that programs need none.

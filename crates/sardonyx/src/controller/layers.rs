@@ -7,10 +7,10 @@ use super::{Encryption, Top};
 use crate::figures::Figure;
 use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::mechanisms::Mechanism;
-use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::{CRASH_FIRST, Unit};
 use crate::plan::guard::Guard;
+use crate::plan::start_gap::Places;
 use crate::settings::{AnyKey, Key, Settings};
 
 /// A named stack of layers.
@@ -256,13 +256,13 @@ impl Refuses {
 /// anybody measures, and what it changes an attacker finds changed.
 pub trait PowerFail {
     /// Begins with a medium at rest.
-    fn begin(&mut self, image: &mut Image);
+    fn begin(&mut self, image: &mut Places);
 
     /// The line at `place` has come into the persistence domain.
-    fn accepted(&mut self, place: Place, image: &mut Image);
+    fn accepted(&mut self, place: Place, image: &mut Places);
 
     /// Reserve power has dumped a line to `place` past the guard.
-    fn dumped(&mut self, place: Place, image: &mut Image);
+    fn dumped(&mut self, place: Place, image: &mut Places);
 
     /// Lines that hold what is in registers on chip, where no attacker comes.
     fn on_chip(&self) -> Option<&Region>;

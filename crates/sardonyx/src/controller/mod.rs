@@ -24,6 +24,7 @@ pub use crate::figures::Figures;
 pub use crate::line::{Class, Persist};
 use crate::line::{Line, Logical, Place};
 use crate::plan::guard::Guard;
+use crate::plan::start_gap::StartGap;
 pub use crate::plan::storey::{Storey, Unfinished};
 use crate::plan::{At, Plan, Step, Stored, Timer};
 use crate::stats::Cause;
@@ -118,27 +119,53 @@ pub struct Controller {
     top: Top,
     /// What stands between all layers and the medium; a plan has it while a layer is asked.
     guard: Option<Box<dyn Guard>>,
+    /// What stands below that and says where a place lies in the array, if lines move; lent likewise.
+    levelling: Option<Box<StartGap>>,
 }
 
 impl Controller {
-    /// The stack under `top`, over `guard` if it has one.
-    pub fn new(top: Top, guard: Option<Box<dyn Guard>>) -> Controller {
-        Controller { top, guard }
+    /// The stack under `top`, over `guard` if it has one, over what moves lines if anything does.
+    pub fn new(top: Top, guard: Option<Box<dyn Guard>>, levelling: Option<StartGap>) -> Controller {
+        Controller {
+            top,
+            guard,
+            levelling: levelling.map(Box::new),
+        }
     }
 
     /// Asks the layers for something; all that they read and write meanwhile goes through the guard.
     #[inline]
     fn guarded<T>(&mut self, plan: &mut Plan, ask: impl FnOnce(&mut Top, &mut Plan) -> T) -> T {
-        if self.guard.is_none() {
+        if self.guard.is_none() && self.levelling.is_none() {
             return ask(&mut self.top, plan);
         }
-        plan.guard = self.guard.take();
-        let answer = ask(&mut self.top, plan);
-        self.guard = plan.guard.take();
-        if let Some(guard) = &mut self.guard {
-            guard.finish(plan);
-        }
+        self.levelled(plan, |controller, plan| {
+            plan.guard = controller.guard.take();
+            let answer = ask(&mut controller.top, plan);
+            controller.guard = plan.guard.take();
+            if let Some(guard) = &mut controller.guard {
+                guard.finish(plan);
+            }
+            answer
+        })
+    }
+
+    /// Does something with a plan in which lines lie where they have moved; then those move that are due.
+    fn levelled<T>(
+        &mut self,
+        plan: &mut Plan,
+        with: impl FnOnce(&mut Controller, &mut Plan) -> T,
+    ) -> T {
+        plan.levelling = self.levelling.take();
+        let answer = with(self, plan);
+        plan.level();
+        self.levelling = plan.levelling.take();
         answer
+    }
+
+    /// What moves lines, if anything does.
+    pub fn levelling(&self) -> Option<&StartGap> {
+        self.levelling.as_deref()
     }
 
     /// See [`Layer::read`].
@@ -187,9 +214,12 @@ impl Controller {
         self.guarded(plan, |top, plan| {
             each(&mut **top, |layer| layer.flush(plan))
         });
-        if let Some(guard) = &mut self.guard {
-            guard.flush(plan);
-        }
+        self.levelled(plan, |controller, plan| {
+            if let Some(guard) = &mut controller.guard {
+                guard.flush(plan);
+            }
+        });
+        self.levelled(plan, |_, plan| plan.flush_levelling());
     }
 
     /// Learns from the medium's bytes what a fresh controller has to know, from the bottom up, so that a
@@ -201,9 +231,12 @@ impl Controller {
 
     /// The first part of that: what stands before the medium learns what it has to know.
     pub fn recover_integrity(&mut self, plan: &mut Plan) {
-        if let Some(guard) = &mut self.guard {
-            guard.recover(&mut plan.because(Cause::Integrity));
-        }
+        self.levelled(plan, |controller, plan| {
+            plan.recover_levelling();
+            if let Some(guard) = &mut controller.guard {
+                guard.recover(&mut plan.because(Cause::Integrity));
+            }
+        });
     }
 
     /// The second: so do the layers.
@@ -237,9 +270,11 @@ impl Controller {
                 known = known || layer.wake(timer, now, plan)
             });
         });
-        if let Some(guard) = self.guard.as_mut().filter(|_| !known) {
-            known = guard.wake(timer, now, plan);
-        }
+        self.levelled(plan, |controller, plan| {
+            if let Some(guard) = controller.guard.as_mut().filter(|_| !known) {
+                known = guard.wake(timer, now, plan);
+            }
+        });
         debug_assert!(known, "{timer:?} is nobody's");
     }
 
@@ -248,6 +283,9 @@ impl Controller {
         each(&mut *self.top, |layer| layer.forget_figures());
         if let Some(guard) = &mut self.guard {
             guard.forget_figures();
+        }
+        if let Some(levelling) = &mut self.levelling {
+            levelling.forget_figures();
         }
     }
 

@@ -62,6 +62,7 @@ impl<'h> Attacker<'h> {
         let image = history.image.copy();
         let survivors = Survivors::new(&history.journal, image, options.platform, history.seed);
         let mut survivors = survivors
+            .levelled(history.levelling())
             .guarded(history.power_fail())
             .tearing(options.tear);
         let image = survivors.untimed.into_image();

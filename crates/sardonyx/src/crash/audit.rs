@@ -79,9 +79,9 @@ pub fn array_writes(history: &History) -> Vec<Violation> {
     let mut found = Vec::new();
     for ((_, event), at) in journal.events.iter().zip(1..) {
         for write in journal.accepted_by(*event) {
-            let line = lines.entry(write.place.0).or_insert_with(|| {
-                let now = history.image.read(write.place).unwrap_or(ZERO_LINE);
-                let now = (now, history.image.sideband(write.place));
+            let line = lines.entry(write.at.0).or_insert_with(|| {
+                let now = history.image.read(write.at).unwrap_or(ZERO_LINE);
+                let now = (now, history.image.sideband(write.at));
                 Twice {
                     array: now,
                     drained: now,
@@ -101,7 +101,7 @@ pub fn array_writes(history: &History) -> Vec<Violation> {
                 ..Violation::new(Kind::ArrayWrite, at, what)
             });
         };
-        let Some(line) = lines.get_mut(&write.place.0) else {
+        let Some(line) = lines.get_mut(&write.at.0) else {
             report("is of a write that was never accepted");
             continue;
         };

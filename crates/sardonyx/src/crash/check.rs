@@ -113,11 +113,16 @@ impl<'h> Checker<'h> {
         };
         let image = history.image.copy();
         let is_torn = platform.tears() || options.tear == Tear::Words;
-        let mapped = (!is_torn).then(|| Mapped::new(history, &image)).flatten();
+        let levelling = history.levelling();
+        let is_moved = levelling.is_some();
+        let mapped = (!is_torn && !is_moved)
+            .then(|| Mapped::new(history, &image))
+            .flatten();
         Checker {
             history,
             options: *options,
             survivors: Survivors::new(&history.journal, image, platform, history.seed)
+                .levelled(levelling)
                 .guarded(history.power_fail())
                 .tearing(options.tear),
             cores: history.programs.iter().enumerate().map(core).collect(),

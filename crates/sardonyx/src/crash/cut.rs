@@ -23,9 +23,12 @@ pub fn survivors(
 ) -> Result<Image, UnknownDesign> {
     let stack = Stack::named(design)?;
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
-    stack.build(&machine.settings, &mut layout);
+    let controller = stack.build(&machine.settings, &mut layout);
+    let levelling = controller.levelling().cloned();
     let power_fail = stack.integrity.power_fail.map(|make| make(&layout));
-    let mut survivors = Survivors::new(journal, image, platform, seed).guarded(power_fail);
+    let mut survivors = Survivors::new(journal, image, platform, seed)
+        .levelled(levelling)
+        .guarded(power_fail);
     let mut changed = Vec::new();
     while survivors.position() < journal.events.len() as u64 {
         survivors.advance(&mut changed);

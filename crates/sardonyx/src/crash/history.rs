@@ -29,6 +29,7 @@ use crate::memory::Memory;
 use crate::plan::journal::{Event, Journal, Mark, MediumWrite};
 use crate::plan::orders::Choice;
 use crate::plan::script::Scripting;
+use crate::plan::start_gap::StartGap;
 use crate::plan::untimed::Untimed;
 use crate::plan::{At, Holding, Plan, Step};
 use crate::settings::{Settings, Value};
@@ -182,7 +183,7 @@ impl Again {
     /// What `untimed` has written under no pad as well, as recovery does from what was left.
     fn and_beside(&mut self, untimed: &Untimed) {
         let held = Held::of(&self.layout);
-        for write in untimed.writes(0) {
+        for write in untimed.writes(0).filter(|write| !write.is_move()) {
             let beside = write.sideband.map(|beside| (write.place, beside));
             self.sidebands.extend(beside);
             let is_clear = untimed.asked().handled.is_empty() && !held.covers(write.place)
@@ -495,6 +496,11 @@ impl History {
     /// What its integrity's registers and reserve power do, if it has one.
     pub fn power_fail(&self) -> Option<Box<dyn PowerFail>> {
         Some(self.stack.integrity.power_fail?(&self.layout))
+    }
+
+    /// What moves lines if anything does, before it has moved any.
+    pub fn levelling(&self) -> Option<StartGap> {
+        self.controller().levelling().cloned()
     }
 
     /// Where everything lies in the medium.

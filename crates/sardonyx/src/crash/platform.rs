@@ -14,6 +14,7 @@ use crate::machine::write_untimed;
 use crate::medium::image::Image;
 use crate::plan::At;
 use crate::plan::journal::{self, Domain, Event, Journal};
+use crate::plan::start_gap::{Places, StartGap};
 use crate::plan::untimed::Untimed;
 use crate::units::Time;
 
@@ -110,6 +111,10 @@ pub struct Survivors<'h> {
     accepting: Vec<(u32, Whole)>,
     /// What the integrity's registers and reserve power do, if there is any.
     power_fail: Option<Box<dyn PowerFail>>,
+    /// Where lines lie, if they move.
+    levelling: Option<StartGap>,
+    /// Of places of the array, the bytes that were drained from the chip since they were written.
+    drained_bytes: FxHashMap<u64, u64>,
 }
 
 impl<'h> Survivors<'h> {
@@ -139,7 +144,39 @@ impl<'h> Survivors<'h> {
             tear: Tear::Lines,
             accepting: Vec::new(),
             power_fail: None,
+            levelling: None,
+            drained_bytes: FxHashMap::default(),
         }
+    }
+
+    /// The same where lines move, as `levelling` has it of a medium in which none has.
+    #[must_use]
+    pub fn levelled(mut self, levelling: Option<StartGap>) -> Survivors<'h> {
+        self.levelling = levelling;
+        if let Some(levelling) = &mut self.levelling {
+            let image = self.untimed.image();
+            let registers = image.written_in(levelling.registers()).into_iter();
+            let registers = registers.filter_map(|place| Some((place, image.read(place)?)));
+            let registers: Vec<_> = registers.collect();
+            levelling.recover(registers);
+            // Registers that say how lines lie hold no line of anybody's.
+            let own = levelling.registers();
+            let mut dumped = self
+                .journal
+                .on_chip
+                .iter()
+                .filter(|change| is_register(change));
+            if matches!(self.platform, Platform::Adr | Platform::GpfDevice) {
+                self.drains_chip = dumped.any(|change| !own.contains(change.write.place));
+            }
+        }
+        self
+    }
+
+    /// Where the line that the layers know as `place` lies now.
+    fn at(&self, place: Place) -> Place {
+        let levelling = self.levelling.as_ref();
+        levelling.map_or(place, |levelling| levelling.at(place))
     }
 
     /// The same with what an integrity's registers and reserve power do.
@@ -147,7 +184,8 @@ impl<'h> Survivors<'h> {
     pub fn guarded(mut self, power_fail: Option<Box<dyn PowerFail>>) -> Survivors<'h> {
         self.power_fail = power_fail;
         if let Some(integrity) = &mut self.power_fail {
-            integrity.begin(self.untimed.image_mut());
+            let image = self.untimed.image_mut();
+            integrity.begin(&mut Places::new(image, self.levelling.as_ref()));
         }
         self
     }
@@ -172,11 +210,12 @@ impl<'h> Survivors<'h> {
         let event = self.happen(changed);
         if let Some(integrity) = &mut self.power_fail {
             let image = self.untimed.image_mut();
+            let places = &mut Places::new(image, self.levelling.as_ref());
             for (place, _) in &changed[first..] {
                 if self.drains_chip {
-                    integrity.dumped(*place, image);
+                    integrity.dumped(*place, places);
                 }
-                integrity.accepted(*place, image);
+                integrity.accepted(*place, places);
             }
         }
         event
@@ -192,7 +231,7 @@ impl<'h> Survivors<'h> {
         if let (Event::Ready { from, count }, Tear::Words) = (event, self.tear) {
             let image = self.untimed.image();
             let old = |index: u32| {
-                let place = journal.writes[index as usize].place;
+                let place = journal.writes[index as usize].at;
                 let line = image.read(place).unwrap_or(ZERO_LINE);
                 (index, (place, line, image.sideband(place)))
             };
@@ -203,7 +242,7 @@ impl<'h> Survivors<'h> {
         }
         match (event, self.platform) {
             (Event::Ready { .. }, Platform::Adr | Platform::GpfDevice) => {
-                let drained = |write: &&journal::MediumWrite| !self.platform.loses(write.place);
+                let drained = |write: &&journal::MediumWrite| !self.platform.loses(write.at);
                 let writes: Vec<_> = journal.accepted_by(event).iter().filter(drained).collect();
                 for write in writes {
                     self.apply(write, changed);
@@ -234,7 +273,7 @@ impl<'h> Survivors<'h> {
             (Event::OnChip(index), Platform::Adr | Platform::GpfDevice | Platform::GpfPart) => {
                 let change = &journal.on_chip[index as usize];
                 if is_register(change) {
-                    self.apply_newest(&change.write, change.bytes, changed);
+                    self.drain(&change.write, change.bytes, changed);
                 }
             }
             (Event::Begun(index), _) if self.loses(index) => {
@@ -253,8 +292,7 @@ impl<'h> Survivors<'h> {
 
     /// Whether what array write `index` is of is drained by nobody.
     fn loses(&self, index: u32) -> bool {
-        self.platform
-            .loses(self.journal.array[index as usize].place)
+        self.platform.loses(self.journal.array[index as usize].at)
     }
 
     /// What is accepted and what changes on chip at one instant is drained as one: that the line is
@@ -271,7 +309,7 @@ impl<'h> Survivors<'h> {
             match event {
                 Event::OnChip(index) => {
                     let change = &journal.on_chip[*index as usize];
-                    self.apply_newest(&change.write, change.bytes, changed);
+                    self.drain(&change.write, change.bytes, changed);
                     for line in &change.unlocked {
                         self.locked.remove(line);
                         changed.push((Place(line.0), 0xff));
@@ -288,27 +326,82 @@ impl<'h> Survivors<'h> {
 
     /// Makes the write's words the image's.
     fn apply(&mut self, write: &journal::MediumWrite, changed: &mut Vec<Changed>) {
-        if self.drains_chip {
-            let bytes = (0..8).filter(|word| write.words >> word & 1 == 1);
-            let bytes = bytes.fold(0, |all, word| all | 0xff << (word * 8));
-            return self.apply_newest(write, bytes, changed);
+        let bytes = (0..8).filter(|word| write.words >> word & 1 == 1);
+        let bytes = bytes.fold(0, |all, word| all | 0xff << (word * 8));
+        if self.levelling.is_some() && write.moved.whole && write.is_move() {
+            self.move_line(write);
+            changed.push((write.place, write.words));
+        } else if self.drains_chip {
+            if let Some(drained) = self.drained_bytes.get_mut(&write.at.0) {
+                *drained &= !bytes;
+            }
+            self.apply_newest(write.at, write, bytes, changed);
+        } else {
+            let image = self.untimed.image_mut();
+            image.write(write.at, &write.line, write.words, write.sideband);
+            write.moved.settle(write.at, write.sideband, image);
+            changed.push((write.place, write.words));
         }
-        let image = self.untimed.image_mut();
-        image.write(write.place, &write.line, write.words, write.sideband);
-        changed.push((write.place, write.words));
+        self.learn(write, changed);
     }
 
-    /// Makes those of the write's `bytes` the image's that are newer.
+    /// Makes those bytes of a line on chip the image's, wherever the line lies now.
+    fn drain(&mut self, write: &journal::MediumWrite, bytes: u64, changed: &mut Vec<Changed>) {
+        let at = self.at(write.place);
+        if self.levelling.is_some() {
+            *self.drained_bytes.entry(at.0).or_default() |= bytes;
+        }
+        self.apply_newest(at, write, bytes, changed);
+        self.learn(write, changed);
+    }
+
+    /// If `write` is of a register that says how lines lie, that is how they lie from now on; and the line that has
+    /// moved reads otherwise.
+    fn learn(&mut self, write: &journal::MediumWrite, changed: &mut Vec<Changed>) {
+        if let Some(levelling) = &mut self.levelling
+            && let Some(moved) = levelling.learn(write.place, &write.line)
+        {
+            changed.push((moved, 0xff));
+        }
+    }
+
+    /// A line moves to where `write` puts it; what was drained into its old place goes along, as reserve power would
+    /// dump it where the line lies then.
+    fn move_line(&mut self, write: &journal::MediumWrite) {
+        let (from, to) = (self.at(write.place), write.at);
+        let drained = self.drained_bytes.get(&from.0).copied().unwrap_or(0);
+        let image = self.untimed.image_mut();
+        let (mut line, newer) = (write.line, image.read(from).unwrap_or(ZERO_LINE));
+        for byte in (0..LINE_BYTES).filter(|byte| drained >> byte & 1 == 1) {
+            line[byte] = newer[byte];
+        }
+        image.write(to, &line, 0xff, write.sideband);
+        let unknown = write.moved.unknown && drained == 0;
+        let moved = journal::Moved {
+            unknown,
+            ..write.moved
+        };
+        moved.settle(to, write.sideband, image);
+        if let Some(versions) = self.versions.get(&from.0).cloned() {
+            self.versions.insert(to.0, versions);
+        } else {
+            self.versions.remove(&to.0);
+        }
+        self.drained_bytes.insert(to.0, drained);
+    }
+
+    /// Makes those of the write's `bytes` the image's, at `at`, that are newer.
     fn apply_newest(
         &mut self,
+        at: Place,
         write: &journal::MediumWrite,
         bytes: u64,
         changed: &mut Vec<Changed>,
     ) {
-        let versions = self.versions.entry(write.place.0);
+        let versions = self.versions.entry(at.0);
         let versions = versions.or_insert_with(|| Box::new([0; LINE_BYTES]));
         let image = self.untimed.image_mut();
-        let mut line = image.read(write.place).unwrap_or(ZERO_LINE);
+        let mut line = image.read(at).unwrap_or(ZERO_LINE);
         let mut words = 0;
         for (byte, version) in versions.iter_mut().enumerate() {
             if bytes >> byte & 1 == 1 && write.order >= *version {
@@ -317,7 +410,7 @@ impl<'h> Survivors<'h> {
                 words |= 1 << (byte / 8);
             }
         }
-        image.write(write.place, &line, words, write.sideband);
+        image.write(at, &line, words, write.sideband);
         changed.push((write.place, words));
     }
 
@@ -376,11 +469,11 @@ impl<'h> Survivors<'h> {
         for index in &self.programming {
             let write = &self.journal.array[*index as usize];
             let image = self.untimed.image_mut();
-            let old = image.read(write.place).unwrap_or([0; 64]);
-            whole.push((write.place, old, image.sideband(write.place)));
+            let old = image.read(write.at).unwrap_or([0; 64]);
+            whole.push((write.at, old, image.sideband(write.at)));
             let dice = mix(self.seed ^ mix(self.position) ^ u64::from(*index) << 40);
             let beside = write.sideband.filter(|_| dice >> 8 & 1 == 1);
-            image.write(write.place, &write.line, write.words & dice as u8, beside);
+            image.write(write.at, &write.line, write.words & dice as u8, beside);
         }
         whole
     }
@@ -438,6 +531,8 @@ mod tests {
         let write = |order, place, byte| journal::MediumWrite {
             order,
             place,
+            at: place,
+            moved: journal::Moved::default(),
             line: [byte; 64],
             words: 0xff,
             sideband: None,
@@ -486,6 +581,8 @@ mod tests {
             let write = journal::MediumWrite {
                 order: u64::from(line) + 1,
                 place: place(line),
+                at: place(line),
+                moved: journal::Moved::default(),
                 line: [line as u8 + 1; 64],
                 words: 0xff,
                 sideband: None,

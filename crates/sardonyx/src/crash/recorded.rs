@@ -67,6 +67,7 @@ pub fn readable(
         let image = untimed.into_image();
         let mut layout = Layout::new(data_lines);
         let controller = stack.build(&machine.settings, &mut layout);
+        let levelling = controller.levelling().cloned();
         let power_fail = stack.integrity.power_fail.map(|make| make(&layout));
         let (journal, _) = adverse(
             &machine,
@@ -85,7 +86,9 @@ pub fn readable(
             found.nanoseconds = (*last - *first).ns();
         }
         let positions = journal.events.len() as u64;
-        let mut survivors = Survivors::new(&journal, image, platform, seed).guarded(power_fail);
+        let mut survivors = Survivors::new(&journal, image, platform, seed)
+            .levelled(levelling)
+            .guarded(power_fail);
         let mut changed = Vec::new();
         for cut in 1..=cuts.min(positions) {
             while survivors.position() < positions * cut / cuts.min(positions) {

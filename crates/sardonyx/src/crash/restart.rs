@@ -17,6 +17,7 @@ use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
+use crate::plan::start_gap::Places;
 use crate::plan::untimed::{Counted, Untimed};
 use crate::plan::{At, Step};
 use crate::stats::Cause;
@@ -89,7 +90,10 @@ impl Filling {
         let mut untimed = Untimed::new(Image::new());
         let mut kept = stack.integrity.power_fail.map(|make| make(&layout));
         if let Some(kept) = &mut kept {
-            kept.begin(untimed.image_mut());
+            kept.begin(&mut Places::new(
+                untimed.image_mut(),
+                controller.levelling(),
+            ));
         }
         Filling {
             controller,
@@ -122,9 +126,13 @@ impl Filling {
         self.untimed.forget();
         let image = self.untimed.image_mut();
         for write in writes {
-            image.write(write.place, &write.line, write.words, write.sideband);
+            image.write(write.at, &write.line, write.words, write.sideband);
+            write.moved.settle(write.at, write.sideband, image);
             if let Some(kept) = &mut self.kept {
-                kept.accepted(write.place, image);
+                kept.accepted(
+                    write.place,
+                    &mut Places::new(image, self.controller.levelling()),
+                );
             }
         }
     }

@@ -75,6 +75,7 @@ pub fn stages(
 ) -> Option<[Shown; 5]> {
     let image = history.image.copy();
     let mut survivors = Survivors::new(&history.journal, image, platform, history.seed)
+        .levelled(history.levelling())
         .guarded(history.power_fail());
     let core = |expected: &Expected| Core {
         workload: expected.spec.build().expect("it has been run"),

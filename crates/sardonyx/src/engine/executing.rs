@@ -45,14 +45,16 @@ impl Engine {
             Action::Read => self.plan.contents.overlay.leave(place, None),
             Action::Store => {
                 let index = record.link as u32;
-                let payload = self.plan.contents.overlay.payload(index);
-                let (line, words, beside) = (&payload.line, payload.words, payload.sideband);
-                self.plan.contents.image.write(place, line, words, beside);
-                self.plan
-                    .contents
-                    .overlay
-                    .leave(place, Some(Step(step.0 - 1)));
-                self.plan.contents.overlay.drop_payload(index);
+                let contents = &mut self.plan.contents;
+                let payload = contents.overlay.payload(index);
+                payload.store(place, &mut contents.image);
+                if let Some(worn) = &mut self.plan.worn
+                    && !payload.moved.only
+                {
+                    *worn.entry(payload.of.0).or_default() += 1;
+                }
+                contents.overlay.leave(place, Some(Step(step.0 - 1)));
+                contents.overlay.drop_payload(index);
             }
             Action::Coalesced => self
                 .plan

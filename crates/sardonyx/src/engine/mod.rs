@@ -18,6 +18,8 @@ pub(crate) mod slots;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use rustc_hash::FxHashMap;
+
 use crate::exhausted::Exhausted;
 use crate::line::Place;
 use crate::medium::image::Image;
@@ -560,6 +562,11 @@ impl Engine {
         self.cells.as_ref().map(|cells| cells.programmed)
     }
 
+    /// Array writes of each place of the layers, moves apart; `None` unless lines move.
+    pub fn worn(&self) -> Option<&FxHashMap<u64, u64>> {
+        self.plan.worn.as_ref()
+    }
+
     /// What the cells behind the modules' buffers have done; `None` if there are no buffers.
     pub fn blocks(&self) -> Option<Blocks> {
         let blocks = self.channels.iter().filter_map(Channel::blocks);
@@ -592,6 +599,9 @@ impl Engine {
             cells.programmed = Programmed::default();
         }
         self.plan.contents.image.forget_wear();
+        if let Some(worn) = &mut self.plan.worn {
+            worn.clear();
+        }
     }
 
     /// `observer` listens from now on.

@@ -12,7 +12,6 @@ use super::Engine;
 use super::channel::Slots;
 use crate::line::Place;
 use crate::medium::params::GroupMerging;
-use crate::plan::merged;
 use crate::plan::steps::{Action, Critical, State, Step};
 use crate::stats::Direction;
 
@@ -292,9 +291,7 @@ impl Engine {
         let (from, to) = (record.link as u32, old.link as u32);
         let new = *self.plan.contents.overlay.payload(from);
         let kept = self.plan.contents.overlay.payload_mut(to);
-        kept.line = merged(kept.line, &new.line, new.words);
-        kept.words |= new.words;
-        kept.sideband = new.sideband.or(kept.sideband);
+        kept.merge(&new);
         let flight = self.plan.contents.overlay.get_mut(Place(record.place));
         let flight = flight.expect("its write is in flight");
         if flight.payload == from {

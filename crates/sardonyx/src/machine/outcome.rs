@@ -12,6 +12,7 @@ use crate::controller::designs::Stack;
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
 use crate::figures::{Amount, Figure, Figures, Quantity};
 use crate::latency::Latencies;
+use crate::medium::levelling::LevellingParams;
 use crate::stats::{Cause, Direction, Ledger};
 use crate::units::Time;
 
@@ -94,6 +95,9 @@ mod medium {
         LIFETIME_IDEAL: Years More "lifetime_ideal_years",
             "years until cells wear out at this rate, all lines worn alike";
         LIFETIME_NONE: Years More "lifetime_none_years", "the same of the line that was written most, never moved";
+        LIFETIME_LEVELLED: Years More "lifetime_levelled_years",
+            "`medium.levelling`: the same with lines that move as they do, by the writes of each line until now";
+        LEVELLING_MOVES: Count Less "levelling_moves", "`medium.levelling`: lines moved so that all wear alike";
     }
 }
 
@@ -284,6 +288,14 @@ fn figures(sim: &Finished) -> Figures {
     let [ideal, none] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
     out.put(&medium::LIFETIME_IDEAL, ideal);
     out.put(&medium::LIFETIME_NONE, none);
+    if let Some(moves) = memory.moves() {
+        out.put(&medium::LEVELLING_MOVES, moves);
+        let years = simulated.ns() * 1e-9 / SECONDS_A_YEAR;
+        let lasts = memory.lasts(sim.machine.engine.medium.endurance as f64);
+        let [none, levelled] = lasts.map(|times| times.map(|times| times * years));
+        out.put(&medium::LIFETIME_NONE, none);
+        out.put(&medium::LIFETIME_LEVELLED, levelled);
+    }
     out.put(&traffic::FOOTPRINT_PAGES, port.pages.pages());
     out.append(of_layers);
     if sim.executes() {
@@ -353,6 +365,7 @@ pub(super) fn is_of_a_whole_run(figure: &Figure) -> bool {
     let whole = [
         &medium::MAX_LINE_WRITES,
         &medium::LIFETIME_NONE,
+        &medium::LIFETIME_LEVELLED,
         &traffic::FOOTPRINT_PAGES,
     ];
     whole.iter().any(|known| known.name == figure.name)
@@ -439,6 +452,7 @@ pub fn assumed<'m>(machine: &'m Machine, design: &str, outcome: &Outcome) -> Vec
             cored if of("pages.programs_") => cored && !outcome.takes_frames,
             _ if of("link.") && machine.engine.link.is_none() => false,
             _ if of("medium.cells.") && machine.engine.medium.cells.is_none() => false,
+            _ if of("medium.levelling.") => LevellingParams::of(&machine.settings).is_some(),
             _ if of("medium.buffer.") && machine.engine.medium.buffer.is_none() => false,
             _ if of("pages.") && !outcome.takes_frames => false,
             true if of("core.cache_latency_ns") => false,

@@ -231,6 +231,11 @@ impl Image {
         self.segments[at.segment][at.line..at.line + LINE_BYTES].fill(0);
     }
 
+    /// Nothing lies beside the line at `place`.
+    pub fn clear_sideband(&mut self, place: Place) {
+        self.sidebands.remove(&place.0);
+    }
+
     /// How worn the medium is since the last [`Image::forget_wear`].
     pub fn wear(&self) -> Wear {
         self.wear

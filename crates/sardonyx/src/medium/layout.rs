@@ -86,6 +86,11 @@ impl Layout {
         self.data_lines
     }
 
+    /// The end of all that is reserved so far, but for what is touched without order.
+    pub fn end(&self) -> u64 {
+        self.next_dense
+    }
+
     /// A region of `lines` lines.
     pub fn reserve(&mut self, name: &'static str, lines: u64) -> Region {
         let first = self.next_dense + self.skew;

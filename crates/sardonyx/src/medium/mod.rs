@@ -5,6 +5,7 @@ pub mod buffer;
 pub mod cells;
 pub mod image;
 pub mod layout;
+pub mod levelling;
 pub mod link;
 pub mod mapping;
 pub mod params;

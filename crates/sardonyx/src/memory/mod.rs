@@ -367,6 +367,22 @@ impl Memory {
         self.engine.programmed()
     }
 
+    /// Lines that were moved so that all wear alike; `None` if none ever is.
+    pub fn moves(&self) -> Option<u64> {
+        Some(self.controller.levelling()?.moves())
+    }
+
+    /// How many times as long as has been counted the medium lasts, if its lines stay where they are and if they move
+    /// as they do; nothing of what has not been written.
+    pub fn lasts(&self, endurance: f64) -> [Option<f64>; 2] {
+        let worn = self.engine.worn();
+        let most = worn.and_then(|worn| worn.values().max());
+        [
+            most.map(|most| endurance / *most as f64),
+            worn.and_then(|worn| self.controller.levelling()?.lasts(worn, endurance)),
+        ]
+    }
+
     /// What the cells behind the modules' buffers have done; `None` if there are no buffers.
     pub fn blocks(&self) -> Option<Blocks> {
         self.engine.blocks()

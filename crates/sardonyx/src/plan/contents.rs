@@ -62,7 +62,8 @@ impl Contents {
     pub fn newest(&self, place: Place) -> Option<Line> {
         match self.overlay.get(place) {
             Some(flight) if flight.writer != Step::PAST => {
-                Some(self.overlay.payload(flight.payload).line)
+                let payload = self.overlay.payload(flight.payload);
+                (!payload.moved.unknown).then_some(payload.line)
             }
             _ => self.image.read(place),
         }
@@ -70,8 +71,11 @@ impl Contents {
 
     pub fn newest_sideband(&self, place: Place) -> Option<[u8; 8]> {
         let in_flight = self.overlay.get(place).filter(|f| f.writer != Step::PAST);
-        let in_flight = in_flight.and_then(|f| self.overlay.payload(f.payload).sideband);
-        in_flight.or_else(|| self.image.sideband(place))
+        match in_flight.map(|flight| self.overlay.payload(flight.payload)) {
+            Some(payload) if payload.moved.whole => payload.sideband,
+            Some(payload) => payload.sideband.or_else(|| self.image.sideband(place)),
+            None => self.image.sideband(place),
+        }
     }
 
     /// Places of `region` that have been written or are on their way, in order.

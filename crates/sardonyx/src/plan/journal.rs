@@ -7,6 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use super::observe::Observer;
+pub use super::overlay::Moved;
 use super::overlay::Payload;
 use super::request::Request;
 use super::steps::Step;
@@ -20,8 +21,12 @@ use crate::units::Time;
 pub struct MediumWrite {
     /// Its number in the order of handling: of two writes of a word the greater is the newer.
     pub order: u64,
-    /// The line.
+    /// The line, as the layers know it.
     pub place: Place,
+    /// Where it lies in the array, the same unless wear is levelled.
+    pub at: Place,
+    /// What it is where wear is levelled.
+    pub moved: Moved,
     /// The line as it looks after this write.
     pub line: Line,
     /// Which of its 8-byte words this write carries.
@@ -33,15 +38,22 @@ pub struct MediumWrite {
 }
 
 impl MediumWrite {
-    pub(crate) fn new(order: u64, place: Place, payload: &Payload) -> MediumWrite {
+    pub(crate) fn new(order: u64, at: Place, payload: &Payload) -> MediumWrite {
         MediumWrite {
             order,
-            place,
+            place: payload.of,
+            at,
+            moved: payload.moved,
             line: payload.line,
             words: payload.words,
             sideband: payload.sideband,
             merged_into: None,
         }
+    }
+
+    /// Whether nobody has asked for it: it moves a line, or says where lines have moved.
+    pub fn is_move(&self) -> bool {
+        self.moved.only
     }
 }
 

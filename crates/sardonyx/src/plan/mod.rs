@@ -16,6 +16,7 @@ pub(crate) mod overlay;
 pub mod performed;
 pub mod request;
 pub mod script;
+pub mod start_gap;
 pub mod steps;
 pub mod storey;
 pub mod untimed;
@@ -40,8 +41,10 @@ use guard::Guard;
 use journal::{Domain, Handled, Logged, MediumWrite, OnChip, Sealed};
 use observe::Observers;
 use orders::{Choice, Orders};
-use overlay::Payload;
+use overlay::{Moved, Payload};
+use rustc_hash::FxHashMap;
 use script::Scripting;
+use start_gap::StartGap;
 pub use steps::Step;
 use steps::{Action, Steps};
 
@@ -160,6 +163,10 @@ pub struct Plan {
     purpose: Purpose,
     /// Stands between the layers and the medium; away while it is asked itself.
     pub(crate) guard: Option<Box<dyn Guard>>,
+    /// Says where a place lies in the array, if lines move; lent like the guard, which stands above it.
+    pub(crate) levelling: Option<Box<StartGap>>,
+    /// Array writes of each place, moves apart; only where lines move.
+    pub(crate) worn: Option<FxHashMap<u64, u64>>,
     /// Lines that it has refused.
     pub(crate) refused: Vec<Place>,
     /// Lines that were looked at on behalf of integrity, if somebody counts what its recovery does.
@@ -183,6 +190,8 @@ impl Plan {
             now: Time::ZERO,
             purpose: Purpose::of(Cause::Data),
             guard: None,
+            levelling: None,
+            worn: None,
             refused: Vec::new(),
             looked: None,
             undo: None,
@@ -271,7 +280,7 @@ impl Plan {
     /// Reads a line of the medium after `after`; `None` if it has never been written. A read whose
     /// newest writer is not yet accepted waits for that, and is then forwarded.
     pub fn read(&mut self, place: Place, after: Step) -> At<Option<Line>> {
-        let got = self.read_bare(place, after);
+        let got = self.read_bare(self.at(place), after);
         self.past_guard(got, |guard, got, plan| guard.read(place, got, after, plan))
     }
 
@@ -279,7 +288,7 @@ impl Plan {
     #[inline]
     pub fn scan(&mut self, place: Place) -> Option<Line> {
         self.look(place);
-        let line = self.contents.newest(place);
+        let line = self.contents.newest(self.at(place));
         if self.guard.is_none() {
             return line; // a recovery reads millions of lines
         }
@@ -315,7 +324,10 @@ impl Plan {
         let (writer, readers, newest) = (flight.writer, flight.readers, flight.payload);
         let value = match writer {
             Step::PAST => self.contents.image.read(place),
-            _ => Some(self.contents.overlay.payload(newest).line),
+            _ => {
+                let payload = self.contents.overlay.payload(newest);
+                (!payload.moved.unknown).then_some(payload.line)
+            }
         };
         let order = match self.contents.forwarding {
             true => writer,
@@ -338,7 +350,7 @@ impl Plan {
     /// The newest bytes at `place` and nothing done in hardware: for what is known on chip.
     pub fn peek(&self, place: Place) -> Option<Line> {
         self.look(place);
-        self.contents.newest(place)
+        self.contents.newest(self.at(place))
     }
 
     /// Counts that the line at `place` is looked at, if that is counted.
@@ -354,17 +366,17 @@ impl Plan {
     /// Fetches the line at `place` into the host's caches; no effect on results.
     #[inline]
     pub fn touch_ahead(&self, place: Place) {
-        self.contents.touch_ahead(place);
+        self.contents.touch_ahead(self.at(place));
     }
 
     /// The newest sideband at `place`, as [`Plan::peek`].
     pub fn peek_sideband(&self, place: Place) -> Option<[u8; 8]> {
-        self.contents.newest_sideband(place)
+        self.contents.newest_sideband(self.at(place))
     }
 
     /// The newest write of `place` that is still on its way, the past if there is none.
     pub fn under_way(&self, place: Place) -> Stored {
-        match self.contents.overlay.get(place).map(|flight| flight.writer) {
+        match (self.contents.overlay.get(self.at(place))).map(|flight| flight.writer) {
             None | Some(Step::PAST) => Stored::at(Step::PAST),
             Some(writer) => Stored {
                 accepted: writer,
@@ -375,7 +387,10 @@ impl Plan {
 
     /// The lines of `region` that have been written, in order: what a recovery may look through.
     pub fn written(&self, region: &Region) -> Vec<Place> {
-        self.contents.written(region)
+        match &self.levelling {
+            None => self.contents.written(region),
+            Some(levelling) => self.written_anywhere(levelling, region),
+        }
     }
 
     /// How many lines have a sideband, and the greatest of them as a number.
@@ -436,7 +451,7 @@ impl Plan {
 
     /// The newest line at `place` with those words of `line`.
     fn over_newest(&self, place: Place, line: &Line, words: u8) -> Line {
-        let newest = self.contents.newest(place).unwrap_or(ZERO_LINE);
+        let newest = self.contents.newest(self.at(place)).unwrap_or(ZERO_LINE);
         merged(newest, line, words)
     }
 
@@ -449,19 +464,24 @@ impl Plan {
         gate: Step,
         queue: Queue,
     ) -> Stored {
-        let stored = self.put_bare(place, data, words, sideband, gate, queue);
+        let (at, gate) = match self.levelling {
+            None => (place, gate),
+            Some(_) => (self.at(place), self.levelled(place, gate)),
+        };
+        let written = (place, data, sideband, Moved::default());
+        let stored = self.put_at(at, written, words, gate, queue);
         self.past_guard(stored, |guard, stored, plan| Stored {
             done: guard.write(place, data, sideband, stored, plan),
             ..stored
         })
     }
 
-    fn put_bare(
+    /// Writes to the array's line at `place` what the layers know under another name.
+    fn put_at(
         &mut self,
         place: Place,
-        data: At<&Line>,
+        (of, data, sideband, moved): (Place, At<&Line>, Option<[u8; 8]>, Moved),
         words: u8,
-        sideband: Option<[u8; 8]>,
         gate: Step,
         queue: Queue,
     ) -> Stored {
@@ -471,6 +491,12 @@ impl Plan {
                 undo.push((place, image.content(place)));
             }
             image.write(place, data.value, words, sideband);
+            moved.settle(place, sideband, image);
+            if let Some(worn) = &mut self.worn
+                && !moved.only
+            {
+                *worn.entry(of.0).or_default() += 1;
+            }
             return Stored::at(Step::PAST);
         }
         let (own, held) = (gate, self.hold_back(place));
@@ -479,11 +505,16 @@ impl Plan {
         let flight = self.contents.overlay.enter(place);
         let (before, readers, older) = (flight.writer, flight.readers, flight.payload);
         // The newest write in flight holds the newest sideband, be it an older write's.
-        let older = (before != Step::PAST).then(|| self.contents.overlay.payload(older).sideband);
+        let older = (before != Step::PAST && !moved.whole)
+            .then(|| self.contents.overlay.payload(older))
+            .map(|older| (older.sideband, older.moved.whole));
+        let (beside, whole) = older.unwrap_or((None, moved.whole));
         let payload = self.contents.overlay.keep(Payload {
             line: *data.value,
             words,
-            sideband: sideband.or(older.flatten()),
+            sideband: sideband.or(beside),
+            of,
+            moved: Moved { whole, ..moved },
         });
         // Accepted in the order of handling, after the reads handled before: a write that holds a
         // slot waits for nothing that might need one.
@@ -725,6 +756,8 @@ impl Plan {
         let write = MediumWrite {
             order: step.0,
             place,
+            at: place,
+            moved: Moved::default(),
             line: *line,
             words: (bytes.start / 8..=(bytes.end - 1) / 8).fold(0, |all, word| all | 1 << word),
             sideband: None,

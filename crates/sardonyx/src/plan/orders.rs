@@ -194,8 +194,8 @@ impl Seen {
         });
         let beside = write.sideband.as_ref().map(|beside| (8, &beside[..]));
         for (word, bytes) in words.chain(beside) {
-            let new = key_of(&(0u8, write.place.0, word, bytes));
-            let old = self.words.insert((write.place.0, word), new);
+            let new = key_of(&(0u8, write.at.0, word, bytes));
+            let old = self.words.insert((write.at.0, word), new);
             self.sum = self
                 .sum
                 .wrapping_sub(old.unwrap_or_default())

@@ -4,8 +4,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::merged;
 use super::steps::Step;
 use crate::line::{Line, Place};
+use crate::medium::image::Image;
 
 /// The bytes of a write on its way to the array.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +18,56 @@ pub(crate) struct Payload {
     pub words: u8,
     /// Eight bytes beside the line, atomic with it.
     pub sideband: Option<[u8; 8]>,
+    /// The line's place, as the layers know it.
+    pub of: Place,
+    /// What it is where wear is levelled.
+    pub moved: Moved,
+}
+
+/// What a write is to a line that may have moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// No layer asks for it: a line moves, or a register says how lines lie.
+    pub only: bool,
+    /// Nothing lies beside the line but what the write brings.
+    pub whole: bool,
+    /// The line that has moved was never written.
+    pub unknown: bool,
+}
+
+impl Payload {
+    /// Puts it into the array at `at`.
+    pub fn store(&self, at: Place, image: &mut Image) {
+        image.write(at, &self.line, self.words, self.sideband);
+        self.moved.settle(at, self.sideband, image);
+    }
+
+    /// What `new` makes of it in a queue.
+    pub fn merge(&mut self, new: &Payload) {
+        self.line = merged(self.line, &new.line, new.words);
+        self.words |= new.words;
+        self.sideband = match new.moved.whole {
+            true => new.sideband,
+            false => new.sideband.or(self.sideband),
+        };
+        self.of = new.of;
+        self.moved = Moved {
+            whole: self.moved.whole || new.moved.whole,
+            ..new.moved
+        };
+    }
+}
+
+impl Moved {
+    /// After the line itself has been written to `at`.
+    pub fn settle(self, at: Place, sideband: Option<[u8; 8]>, image: &mut Image) {
+        if self.whole && sideband.is_none() {
+            image.clear_sideband(at);
+        }
+        if self.unknown {
+            image.unwrite(at);
+        }
+    }
 }
 
 /// What is in flight for one line.

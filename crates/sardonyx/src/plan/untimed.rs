@@ -191,9 +191,15 @@ impl Untimed {
         let mut places: Vec<Place> = self.plan.contents.overlay.written().collect();
         places.sort_unstable();
         for place in places {
-            let line = self.plan.contents.newest(place).expect("it is written");
-            let beside = self.plan.contents.newest_sideband(place);
-            self.plan.contents.image.write(place, &line, 0xff, beside);
+            let contents = &mut self.plan.contents;
+            let beside = contents.newest_sideband(place);
+            match contents.newest(place) {
+                Some(line) => contents.image.write(place, &line, 0xff, beside),
+                None => contents.image.unwrite(place),
+            }
+            if beside.is_none() {
+                contents.image.clear_sideband(place);
+            }
         }
         self.forget();
     }

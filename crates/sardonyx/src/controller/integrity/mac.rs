@@ -9,10 +9,10 @@ use crate::controller::metadata_cache::{Lookup, MetadataCache, SETS};
 use crate::figures::{Figures, figures};
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
-use crate::medium::image::Image;
 use crate::medium::layout::Region;
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
+use crate::plan::start_gap::Places;
 use crate::plan::storey::Storey;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::{AnyKey, Settings};
@@ -183,11 +183,11 @@ impl Guard for Mac {
 }
 
 impl PowerFail for Where {
-    fn begin(&mut self, _image: &mut Image) {}
+    fn begin(&mut self, _image: &mut Places) {}
 
-    fn accepted(&mut self, _place: Place, _image: &mut Image) {}
+    fn accepted(&mut self, _place: Place, _image: &mut Places) {}
 
-    fn dumped(&mut self, place: Place, image: &mut Image) {
+    fn dumped(&mut self, place: Place, image: &mut Places) {
         let (Some((at, number)), Some(line)) = (self.of_line(place), image.read(place)) else {
             return;
         };

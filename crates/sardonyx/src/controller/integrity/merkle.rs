@@ -14,10 +14,10 @@ use crate::controller::metadata_cache::Lookup;
 use crate::figures::Figures;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
-use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
+use crate::plan::start_gap::Places;
 use crate::plan::storey::Storey;
 use crate::plan::{At, Plan, Step, Stored};
 use crate::stats::Cause;
@@ -212,14 +212,14 @@ impl Root {
 }
 
 impl PowerFail for Root {
-    fn begin(&mut self, image: &mut Image) {
+    fn begin(&mut self, image: &mut Places) {
         let first = self.at.region.first.0;
         let leaves = image.written_in(&self.at.region).into_iter();
         let leaves = leaves.map(|at| (at.0 - first, image.read(at).unwrap_or(ZERO_LINE)));
         (self.levels, self.register) = self.tree.rebuild(leaves);
     }
 
-    fn accepted(&mut self, place: Place, image: &mut Image) {
+    fn accepted(&mut self, place: Place, image: &mut Places) {
         if !self.at.region.contains(place) {
             return;
         }
@@ -238,7 +238,7 @@ impl PowerFail for Root {
         image.write(self.tree.register.line(0), &self.register, 0xff, None);
     }
 
-    fn dumped(&mut self, place: Place, image: &mut Image) {
+    fn dumped(&mut self, place: Place, image: &mut Places) {
         self.at.dumped(place, image);
         if let Some((at, _)) = self.at.of_line(place) {
             self.accepted(at, image);

@@ -14,8 +14,8 @@ use super::tree::{ARITY, Nodes, Tree, put};
 use super::versions::{Bump, Versions};
 use crate::controller::layers::PowerFail;
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
+use crate::plan::start_gap::Places;
 
 /// Versions that a line on chip is ahead of the medium's, at most: all that a minor number counts.
 const MOST_AHEAD: u64 = super::versions::MOST_MINOR;
@@ -54,7 +54,7 @@ impl Root {
     }
 
     /// Whether the line at `place` is what its MAC says under the version in `line`.
-    fn is_right(&self, number: u64, line: &Line, kept: u64, image: &Image) -> bool {
+    fn is_right(&self, number: u64, line: &Line, kept: u64, image: &Places) -> bool {
         let Some(place) = self.macs.place(number) else {
             return false;
         };
@@ -65,7 +65,7 @@ impl Root {
     }
 
     /// The versions of the lines of line `index` of MACs, which has been written.
-    fn look(&mut self, index: u64, image: &Image) -> Option<u64> {
+    fn look(&mut self, index: u64, image: &Places) -> Option<u64> {
         let now = image
             .read(self.macs.region.line(index))
             .unwrap_or(ZERO_LINE);
@@ -91,7 +91,7 @@ impl Root {
     }
 
     /// All above the line `index` of versions follows, and the register's line in the medium does.
-    fn follow(&mut self, index: u64, image: &mut Image) {
+    fn follow(&mut self, index: u64, image: &mut Places) {
         let (mut index, mut line) = (index, self.newest.get(&index).copied().unwrap_or(ZERO_LINE));
         for level in 0..self.tree.levels.len() {
             let hash = Tree::hash(level, index, &line);
@@ -114,7 +114,7 @@ impl Root {
     }
 
     /// Puts back what the run has written over what reserve power knows better.
-    fn put_back(&mut self, place: Place, image: &mut Image) {
+    fn put_back(&mut self, place: Place, image: &mut Places) {
         if self.macs.region.contains(place) {
             // Under versions of the run, and at an overflow of lines that nobody has written now.
             let first = Root::index(&self.macs.region, place) * PER_LINE;
@@ -140,7 +140,7 @@ impl Root {
         image.write(place, right, 0xff, None);
     }
 
-    fn write_mac(&self, number: u64, line: &Line, image: &mut Image) {
+    fn write_mac(&self, number: u64, line: &Line, image: &mut Places) {
         let Some(place) = self.macs.place(number) else {
             return;
         };
@@ -158,7 +158,7 @@ impl Root {
 }
 
 impl PowerFail for Root {
-    fn begin(&mut self, image: &mut Image) {
+    fn begin(&mut self, image: &mut Places) {
         let first = self.versions.region.first.0;
         for at in image.written_in(&self.versions.region) {
             let line = image.read(at).unwrap_or(ZERO_LINE);
@@ -171,7 +171,7 @@ impl PowerFail for Root {
         (self.levels, self.register) = self.tree.rebuild(lines);
     }
 
-    fn accepted(&mut self, place: Place, image: &mut Image) {
+    fn accepted(&mut self, place: Place, image: &mut Places) {
         if self.dumps {
             return self.put_back(place, image);
         }
@@ -189,7 +189,7 @@ impl PowerFail for Root {
         }
     }
 
-    fn dumped(&mut self, place: Place, image: &mut Image) {
+    fn dumped(&mut self, place: Place, image: &mut Places) {
         let Some(number) = self.macs.number(place) else {
             return;
         };

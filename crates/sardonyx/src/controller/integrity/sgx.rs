@@ -26,10 +26,10 @@ use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::figures::Figures;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
-use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
+use crate::plan::start_gap::Places;
 use crate::plan::storey::Storey;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::Settings;
@@ -434,7 +434,7 @@ impl Sums {
     }
 
     /// The MAC of the line with that number, under the version that this logic knows.
-    fn write_mac(&self, number: u64, image: &mut Image) {
+    fn write_mac(&self, number: u64, image: &mut Places) {
         let place = self.at.place(number);
         let held = place.and_then(|place| Some((place, image.read(place)?)));
         let version = counter(&self.node(number / PER_LINE), number % PER_LINE);
@@ -449,7 +449,7 @@ impl Sums {
 }
 
 impl PowerFail for Sums {
-    fn begin(&mut self, image: &mut Image) {
+    fn begin(&mut self, image: &mut Places) {
         (self.newest, self.register) = (BTreeMap::new(), ZERO_LINE);
         let versions = self.versions().clone();
         for place in image.written_in(&versions) {
@@ -458,7 +458,7 @@ impl PowerFail for Sums {
         }
     }
 
-    fn accepted(&mut self, place: Place, image: &mut Image) {
+    fn accepted(&mut self, place: Place, image: &mut Places) {
         let index = |region: &Region| place.0 - region.first.0;
         if self.versions().contains(place) {
             let index = index(self.versions());
@@ -474,7 +474,7 @@ impl PowerFail for Sums {
         }
     }
 
-    fn dumped(&mut self, place: Place, image: &mut Image) {
+    fn dumped(&mut self, place: Place, image: &mut Places) {
         self.dumps = true;
         let Some(number) = self.at.number(place) else {
             return;

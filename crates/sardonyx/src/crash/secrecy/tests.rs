@@ -36,6 +36,8 @@ fn run(writes: &[(u64, u64, Line)], pad: impl Fn(u64, u64, u64) -> u64) -> Pads 
         journal.writes.push(MediumWrite {
             order,
             place: Place(*place),
+            at: Place(*place),
+            moved: crate::plan::journal::Moved::default(),
             line,
             words: 0xff,
             sideband: None,

@@ -1,0 +1,100 @@
+//! How the medium's lines are moved so that all wear alike: Start-Gap (Qureshi et al., MICRO 2009). Parameters only;
+//! what moves lines is `plan/start_gap`. The paper says how lines move and not what of it survives a power cut: each
+//! reading of that has a name.
+//!
+//! Left out: the paper's randomised address before Start-Gap, and its regions against an attacker.
+
+use crate::settings::{Settings, keys, words};
+
+/// Whether lines are moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheme {
+    /// A place is a line of the array for ever.
+    #[default]
+    None,
+    /// A gap wanders through each region, and all lines with it.
+    StartGap,
+}
+
+words!(Scheme { "none" => None, "start-gap" => StartGap });
+
+/// How a region's start and gap survive a power cut, beside the line that has moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Registers {
+    /// They are on chip, change when the moved line is accepted, and reserve power dumps them.
+    #[default]
+    Reserve,
+    /// A line of the medium holds them, which is accepted with the moved line or not at all.
+    Group,
+    /// The same, accepted after the moved line; writes of that and the region's next move wait for it.
+    After,
+    /// The same, and nothing waits for it: for the crash explorer to catch.
+    Late,
+    /// They are accepted before the moved line: for the crash explorer to catch.
+    Before,
+}
+
+words!(Registers {
+    "reserve" => Reserve, "group" => Group, "after" => After, "late" => Late, "before" => Before
+});
+
+keys! {
+    SCHEME: Scheme = word("medium.levelling.scheme", "none"),
+        Source("ESD, SCA and EASY-PM leave lines where they are"),
+        "Which lines are moved so that all wear alike: none, or each region's by Start-Gap (Qureshi et al., MICRO 2009)";
+    WRITES_PER_MOVE: u64 = int("medium.levelling.writes_per_move", (1, 1 << 30), 100),
+        Source("MICRO 2009: one write in a hundred is a move"),
+        "Writes of a region after which a line of it moves by one place";
+    REGION_LINES: u64 = int("medium.levelling.region_lines", (2, 1 << 24), 262_144),
+        Assumed("16 MB; the paper has all of a bank's lines in one region, and smaller ones against attackers"),
+        "Lines of a region, which has one more place than lines"
+        in Between("4096", "16777216", "256 KB to 1 GB, a bank's share");
+    REGISTERS: Registers = word("medium.levelling.registers", "reserve"),
+        Assumed("the paper has two registers a region in the controller, and no power cut"),
+        "How start and gap survive a power cut: reserve power dumps them, or a line of the medium holds them that is \
+         accepted as a group with the moved line or after it; late and before are for the crash explorer to catch";
+}
+
+/// How lines are moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevellingParams {
+    /// Writes of a region for each move.
+    pub writes_per_move: u64,
+    /// Lines of a region.
+    pub region_lines: u64,
+    /// What survives, and in which order it comes to be.
+    pub registers: Registers,
+}
+
+impl LevellingParams {
+    /// As `settings` say; `None` if lines stay where they are.
+    pub fn of(settings: &Settings) -> Option<LevellingParams> {
+        (settings.get(&SCHEME) == Scheme::StartGap).then(|| LevellingParams {
+            writes_per_move: settings.get(&WRITES_PER_MOVE),
+            region_lines: settings.get(&REGION_LINES),
+            registers: settings.get(&REGISTERS),
+        })
+    }
+}
+
+/// Rotations of a region until the first of its places has had `endurance` writes, if in each of them line `i` brings
+/// `writes[i]` to where it lies. A place holds a line for one rotation and then the line before it.
+pub fn rotations(writes: &[f64], endurance: f64) -> f64 {
+    let (lines, all) = (writes.len(), writes.iter().sum::<f64>());
+    let rounds = (endurance / all).floor();
+    let left = endurance - rounds * all;
+    // From each line on, backwards: so many whole lines, then a part of one.
+    let back = |line: usize| writes[lines - 1 - line % lines];
+    let (mut shortest, mut sum, mut end) = (lines as f64, 0.0, 0);
+    for first in 0..lines {
+        while sum + back(end) < left && end - first < lines {
+            sum += back(end);
+            end += 1;
+        }
+        let part = ((left - sum) / back(end)).max(0.0);
+        shortest = shortest.min((end - first) as f64 + part);
+        sum = (sum - back(first)).max(0.0);
+        end = end.max(first + 1);
+    }
+    rounds * lines as f64 + shortest
+}
