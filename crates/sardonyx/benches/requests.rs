@@ -226,10 +226,7 @@ impl Paired {
         let seed = self.seed << 32;
         let controller = &self.controller;
         let handle = |plan: &mut sardonyx::plan::Plan, kind, line: u64, i: u64| {
-            let (controller, line) = (
-                &mut *controller.borrow_mut(),
-                Logical(line % Paired::LINES),
-            );
+            let (controller, line) = (&mut *controller.borrow_mut(), Logical(line % Paired::LINES));
             match kind {
                 Direction::Read => {
                     Stored::at(controller.read(line, Class::Data, Step::PAST, plan).at)
@@ -264,7 +261,9 @@ impl Paired {
 /// ratio counts.
 fn integrity(count: usize, only: Option<&str>) {
     const BASE: &str = "identity+no-encryption";
-    println!("scheme: ns a request, of none (times), accesses to the medium a request, ns an access of none's; without a clock");
+    println!(
+        "scheme: ns a request, of none (times), accesses to the medium a request, ns an access of none's; without a clock"
+    );
     let schemes = designs::integrities().filter(|scheme| scheme.power_fail.is_some());
     for scheme in schemes.filter(|scheme| only.is_none_or(|only| only == scheme.about.name)) {
         let name = scheme.about.name;
@@ -273,7 +272,9 @@ fn integrity(count: usize, only: Option<&str>) {
         for timed in [true, false] {
             let (mut own, mut none) = (Paired::new(&stack, timed), Paired::new(BASE, timed));
             (own.pass(count), none.pass(count));
-            let mut pairs: Vec<_> = (0..5).map(|_| (own.pass(count), none.pass(count))).collect();
+            let mut pairs: Vec<_> = (0..5)
+                .map(|_| (own.pass(count), none.pass(count)))
+                .collect();
             pairs.sort_by(|a, b| (a.0.0 / a.1.0).total_cmp(&(b.0.0 / b.1.0)));
             rows.push(pairs[2]);
         }
