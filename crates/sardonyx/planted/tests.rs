@@ -786,7 +786,6 @@ const RAREST: &[(Fault, Tried)] = &[
     (JoinFirstOnly, SCA[0]),
     (LogReadyOfLast, CHAINED[0]),
     (LogSecondRecordUngated, CHAINED[0]),
-    (VictimStaysPrivate, SCA[0]),
 ];
 
 /// Prints by which seeds they are caught, of `SEED` and the three behind it, with as many guided runs as `GUIDED` says.
@@ -893,6 +892,7 @@ fn engine_and_caches_otherwise() {
         VictimsOvertaken,
         RemoveTagsOnly,
         SharerNotNoted,
+        VictimStaysPrivate,
         UndoFirstBlock,
         UndoLastFence,
     ];

@@ -903,14 +903,14 @@ pub(super) fn adverse<'s>(
         ways,
         ..CacheLevel::default()
     };
-    let (lines, ways) = match machine.settings.get(&CRASH_CACHED) as usize {
-        0 => (adversity.cached_lines, [4, 8]),
+    let (lines, own, ways) = match machine.settings.get(&CRASH_CACHED) as usize {
+        0 => (adversity.cached_lines, adversity.cached_lines / 4, [4, 8]),
         // One way: a line also goes when another core wants its set between a store and its write-back.
-        few @ 1..8 => (few.next_power_of_two(), [1, 1]),
-        // More: a line that is in use in L1 may be what the last level has not been asked for the longest.
-        few => (few.next_power_of_two(), [4, 8]),
+        few @ 1..8 => (few.next_power_of_two(), 1, [1, 1]),
+        // Fewer ways than L1: what the last level gives up is often in use there.
+        few => (few.next_power_of_two(), few.next_power_of_two() / 2, [8, 2]),
     };
-    machine.caches.l1 = level((lines / 4).max(1), ways[0]);
+    machine.caches.l1 = level(own, ways[0]);
     machine.caches.l2 = CacheLevel::default();
     machine.caches.llc = level((lines * sources.len()).next_power_of_two(), ways[1]);
     let holding = Holding::Drawn(delays, scripting.clone());
