@@ -474,6 +474,7 @@ fn trees_by_the_plan() {
 const BY_PLAN_ALONE: &[Fault] = &[
     HashSkipsLastSlot,
     DirtyNodeFirstWord,
+    RestoreSkipsLast,
     ShadowNotGated,
     DumpWithoutOverflow,
     DumpMacsStay,

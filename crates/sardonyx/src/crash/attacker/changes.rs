@@ -132,7 +132,9 @@ impl Knowledge<'_> {
         let mut changes = Changes::new(now);
         let gone = !now.running && dice.next_u64() & 1 == 1;
         let zeroed = self.kept_of(place).filter(|_| !gone);
-        let other = now.get(place).map(|(line, beside)| (line.map(|byte| !byte), *beside));
+        let other = now
+            .get(place)
+            .map(|(line, beside)| (line.map(|byte| !byte), *beside));
         changes.put(place, other.filter(|_| !gone));
         if let Some((at, number)) = zeroed {
             changes.put_word(at, number, [0; 8]);

@@ -144,7 +144,8 @@ impl<'h> Knowledge<'h> {
             let own = layout.regions().iter().find(|r| r.contains(place));
             let name = own.map_or("data", |region| region.name);
             if of != Some(name) {
-                (of, _) = (Some(name), groups.push((name, Vec::new())));
+                of = Some(name);
+                groups.push((name, Vec::new()));
             }
             groups.last_mut().expect("just begun").1.push(place);
         }
