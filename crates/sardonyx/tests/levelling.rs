@@ -223,7 +223,7 @@ fn a_lifetime_is_that_of_an_array_that_is_worn_by_hand() {
         let moves = worn_by_hand(&writes, endurance) as f64;
         let each: Vec<f64> = writes
             .iter()
-            .map(|writes| 1.0 + (writes * (lines as u64 + 1)) as f64)
+            .map(|writes| 1.0 + (writes * lines as u64) as f64)
             .collect();
         // The gap is in the middle of a rotation at first and in the last, so a place has a part of one more or less.
         let part = each.iter().copied().fold(0.0, f64::max);

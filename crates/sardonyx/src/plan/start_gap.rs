@@ -259,7 +259,8 @@ impl StartGap {
             let rotation = (self.params.writes_per_move * (lines + 1)) as f64 / handled;
             let mut each = vec![1.0; lines as usize]; // the move itself
             for (line, writes) in worn {
-                each[line as usize] += writes as f64 * rotation;
+                // For one move in a rotation the place is the gap.
+                each[line as usize] += writes as f64 * rotation * lines as f64 / (lines + 1) as f64;
             }
             let lasts = rotations(&each, endurance) * rotation;
             let register = endurance * rotation / (lines + 1) as f64;
