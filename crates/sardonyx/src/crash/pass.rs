@@ -248,12 +248,12 @@ pub(super) fn passes(
             }),
         ]);
     }
-    passes.extend(used_up(program, shares_places, logged));
+    passes.extend(used_up(program, shares_places, logged, cores == Some(1)));
     passes
 }
 
 /// Passes in which there is too little of something: of places, of buckets of a log, of the processor's caches.
-fn used_up(program: &str, shares_places: bool, logged: bool) -> Vec<Pass> {
+fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec<Pass> {
     let mut passes = Vec::new();
     if shares_places {
         // Caches of a line: whatever is looked up, what was before is gone.
@@ -268,7 +268,9 @@ fn used_up(program: &str, shares_places: bool, logged: bool) -> Vec<Pass> {
             short.pressure.long_transactions = false;
             short
         };
-        passes.extend([short(1), short(3).limited()]); // buckets of a record, and of two
+        // Buckets of a record, and of two, which a core alone does not fill.
+        let last = if alone { short(3) } else { short(3).limited() };
+        passes.extend([short(1), last]);
     }
     let mut cached = Pass {
         packed: false, // so that lines of several cores want one set
