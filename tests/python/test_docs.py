@@ -15,7 +15,7 @@ TASK = 1200
 LONGER = {
     "architecture": 2300,
     "crash": 8200,
-    "crash-mutants": 5700,
+    "crash-mutants": 1500,
     "crash-faults": 4100,
     "crash-real": 5100,
     "designs": 3000,
