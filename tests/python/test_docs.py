@@ -16,7 +16,7 @@ LONGER = {
     "architecture": 2300,
     "crash": 8200,
     "crash-mutants": 1500,
-    "crash-faults": 4100,
+    "crash-faults": 1600,
     "crash-real": 5100,
     "designs": 3000,
     "integrity": 2650,
