@@ -14,7 +14,7 @@ import pytest
 TASK = 1200
 LONGER = {
     "architecture": 2300,
-    "crash": 8200,
+    "crash": 6900,
     "crash-mutants": 1500,
     "crash-faults": 1600,
     "crash-real": 5100,
