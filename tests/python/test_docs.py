@@ -20,7 +20,7 @@ LONGER = {
     "crash-real": 4600,
     "designs": 3000,
     "integrity": 2250,
-    "medium": 3250,
+    "medium": 3150,
     "performance": 1450,
     "recorder": 1400,
     "reproduce-easy-pm": 1700,
