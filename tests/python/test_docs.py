@@ -14,7 +14,7 @@ import pytest
 TASK = 1200
 LONGER = {
     "architecture": 2300,
-    "crash": 6900,
+    "crash": 6550,
     "crash-mutants": 1500,
     "crash-faults": 1600,
     "crash-real": 4600,
