@@ -13,7 +13,7 @@ import pytest
 #: task, and of those that explain, are looked things up in, or go through a paper claim by claim.
 TASK = 1200
 LONGER = {
-    "architecture": 2100,
+    "architecture": 2300,
     "crash": 6550,
     "crash-mutants": 1500,
     "crash-faults": 1600,
