@@ -1,6 +1,6 @@
 //! Faults that a test plants in the simulator, one at a time, to see whether the crash explorer
 //! catches it. The simulator has none of them: `faults.patch` puts them into a copy of its sources, whose
-//! module `planted` this file is (`tools/planted.py`). `docs/crash-mutants.md` has what caught each.
+//! module `planted` this file is (`tools/planted.py`). `docs/tables/crash-mutants.tsv` has what caught each.
 //! Left out: mistakes in programs, which are [`crate::workload::Mutant`]s.
 
 use std::sync::Mutex;

@@ -1,6 +1,6 @@
 //! Every fault of [`sardonyx::planted`] is caught by the plan of the crash explorer, with at least one of
 //! three seeds, under a design and a program for which it is one; and without any the same trials hold.
-//! Prints what caught each (`--nocapture`): `docs/crash-mutants.md` is made of it.
+//! Prints what caught each (`--nocapture`): `docs/tables/crash-mutants.tsv` is made of it.
 //! A program of tests in the copy that `tools/planted.py` makes; the simulator itself has no faults.
 
 use std::ops::RangeInclusive;
