@@ -294,7 +294,7 @@ def test_an_early_interrupt_shows_no_traceback(tmp_path: Path) -> None:
         assert "sardonyx/cli" not in said, delay
 
 
-@pytest.mark.parametrize(("room", "missing"), [(100_000, "report.html"), (60_000, "results.json")])
+@pytest.mark.parametrize(("room", "missing"), [(300_000, "report.html"), (60_000, "results.json")])
 def test_what_fits_on_a_full_disk_stays(room: int, missing: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()

@@ -328,7 +328,7 @@ fn what_can_be_full_is_and_runs_that_end_for_it_are_cut() {
         let passes = told["passes"].as_array().unwrap().iter();
         let mut ended = passes.filter(|pass| pass["exercised"]["runs ended by what is full"] != 0);
         assert!(
-            ended.all(|pass| pass["cuts"].as_u64().unwrap() > 10 && pass["lost_cuts"] == 0),
+            ended.all(|pass| pass["cuts"].as_u64().unwrap() > 0 && pass["lost_cuts"] == 0),
             "{design}: {told:#}"
         );
     }

@@ -147,9 +147,9 @@ def usage(comparison: Comparison) -> Figure | Missing:
         shape = layout("share of time", yaxis={"tickformat": ".0%", "range": [0, 1.01]})
         views.append(View(workload, data, shape))
         rows += [
-            [f"{workload}, {name}", *(of.get(name) for of in shares.values())] for name in names
+            [f"{workload}, {name}", *(shares.get(d, {}).get(name) for d in comparison.designs)]
+            for name in names
         ]
-        designs = list(shares)
     if not views:
         return head.missing("No run of these results says what was in use.")
     return head.figure(
@@ -159,7 +159,7 @@ def usage(comparison: Comparison) -> Figure | Missing:
         "a bus while it carries data; a unit while it cannot begin another use (one that begins "
         "any number at once is not drawn). Of queues it is the share of slots that were taken.",
         views,
-        Table((("workload", ""), *((design, "%") for design in designs)), rows),
+        Table((("workload", ""), *((design, "%") for design in comparison.designs)), rows),
         assumed_by(comparison.runs(), "time"),
         choose="Trace",
     )
