@@ -18,6 +18,7 @@ use crate::controller::encryption::pad::KEY;
 use crate::crash::history::{Again, Handling, History};
 use crate::crash::violation::{Kind, Violation};
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
 use crate::plan::journal::MediumWrite;
 
 /// Requests that are handled again: more than a byte counts.
@@ -294,10 +295,18 @@ fn clear(again: &Again) -> Clear {
 }
 
 /// What hangs on contents and not on the key, and lies under no pad: a digest of a content, whose guess anybody
-/// can check. Where a design is built on that it says so. One of two masks changes each bit of a content.
+/// can check. Where a design is built on that it says so. One of two masks changes each bit of a content; mappings that share places have one.
 fn digests(history: &History, this: &Again, other_key: &Again) -> Vec<Violation> {
     let (these, keyed) = (clear(this), clear(other_key));
-    let masks = [mask()].into_iter();
+    // Where equal contents share a place, which places are taken hangs on contents by the sets of a table on chip.
+    let shares = history
+        .stack()
+        .mapping
+        .about
+        .tries
+        .contains(&Mechanism::Duplicate);
+    let second = (!shares).then(|| mask().map(|byte| !byte));
+    let masks = std::iter::once(mask()).chain(second);
     let mut found = masks.map(|mask| {
         let how = Handling {
             mask: Some(mask),
