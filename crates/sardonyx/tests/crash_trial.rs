@@ -4,7 +4,7 @@
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::crash::{Cuts, History, OneRun, Options, Platform, Trial};
-use sardonyx::plan::script::Scripting;
+use sardonyx::plan::script::{Script, Scripting};
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
 use serde_json::Value;
 
@@ -251,6 +251,38 @@ fn one_run_and_one_cut_are_not_enough() {
         assert_not_exercised(&told, option);
         assert_eq!(told["reached"]["transactions"], 400);
     }
+}
+
+/// Contents are changed by masks, headers of a log are not: which of a mapping's sets are full may hang on that, and
+/// the counters on which places are taken. That is no digest. A run in which it does, of one accused once.
+#[test]
+fn what_hangs_on_places_is_no_digest_of_contents() {
+    let run = OneRun {
+        machine: Machine::load("sca", &[("log.buckets", "64")]).expect("a machine"),
+        design: "hw-log/esd-sound+fca".into(),
+        specs: vec![ProgramSpec {
+            name: "queue".into(),
+            item_bytes: 128,
+            footprint: 16_384,
+            transactions: 25,
+            seed: 100,
+            durability: DurabilityKind::default(),
+            sharing: Sharing::Apart,
+        }],
+        seed: 100,
+        options: Options {
+            cuts: Cuts::One(0),
+            ..Options::default()
+        },
+        script: Some(Script {
+            cached_lines: 256,
+            ..Script::default()
+        }),
+    };
+    let told = run.answer(&|_, _| true).expect("a design and a program");
+    let told = serde_json::to_value(told.expect("nobody cancels")).expect("JSON");
+    assert_eq!(told["violations"], serde_json::json!([]));
+    assert_eq!(told["verdict"], "not exercised");
 }
 
 /// Without counters a plan has ten passes, in which too little may happen: a second round brings the rest, on any

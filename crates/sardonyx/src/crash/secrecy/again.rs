@@ -6,6 +6,7 @@
 //! check bits or the same CRC-32 keep having the same, as both are sums. So a mapping does what it did, and only what is
 //! made of contents changes. Where a mapping treats zeros apart, zeros stay zeros. Left out: cuts.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
@@ -18,7 +19,6 @@ use crate::controller::encryption::pad::KEY;
 use crate::crash::history::{Again, Handling, History};
 use crate::crash::violation::{Kind, Violation};
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
 use crate::plan::journal::MediumWrite;
 
 /// Requests that are handled again: more than a byte counts.
@@ -43,6 +43,10 @@ const NUMBERS: [u64; 7] = [
 ];
 /// The same where each is handled twice.
 const TWINS: usize = 24;
+/// Masks of contents that are tried, each with its complement.
+const MASKS: u64 = 4;
+/// Keys beyond the other one under which a digest is to be the same: a few digests are as sure as many under one.
+const FURTHER_KEYS: u64 = 2;
 /// Structures that hang on the key may have the same bytes under another key, though not so often as this.
 const STRUCTURE: f64 = 1.0 / 16.0;
 
@@ -207,7 +211,7 @@ pub(super) fn twins(history: &History) -> Option<Violation> {
     let mut beyond = high.filter(|bit| 1 << bit >= history.data_lines());
     beyond.find_map(|bit| {
         let how = Handling {
-            twin: Some((bit, mask())),
+            twin: Some((bit, mask(0))),
             ..Handling::default()
         };
         let line = history.again(&how, TWINS)?.misread?;
@@ -272,8 +276,10 @@ fn vectors(history: &History, this: &Again, other_key: &Again) -> Option<Violati
     })
 }
 
-/// Pieces of what lies under no pad, by region: where, which piece of the line or beside it, and its value.
-type Clear = BTreeMap<&'static str, FxHashSet<(u64, usize, u32)>>;
+/// Four bytes under no pad: of which place, which of the line or beside it, and their value.
+type Piece = (u64, usize, u32);
+/// Pieces of what lies under no pad, by region.
+type Clear = BTreeMap<&'static str, FxHashSet<Piece>>;
 
 fn clear(again: &Again) -> Clear {
     let mut clear = Clear::new();
@@ -295,71 +301,101 @@ fn clear(again: &Again) -> Clear {
 }
 
 /// What hangs on contents and not on the key, and lies under no pad: a digest of a content, whose guess anybody
-/// can check. Where a design is built on that it says so. One of two masks changes each bit of a content; mappings that share places have one.
+/// can check. Where a design is built on that it says so. Contents are changed by a mask and by its complement, so
+/// that each bit is. Left out: masks under which other places are written. A hardware log's headers
+/// have no mask, so another of a mapping's sets may be full than was, and what follows from that is no digest.
 fn digests(history: &History, this: &Again, other_key: &Again) -> Vec<Violation> {
-    let (these, keyed) = (clear(this), clear(other_key));
-    // Where equal contents share a place, which places are taken hangs on contents by the sets of a table on chip.
-    let shares = history
-        .stack()
-        .mapping
-        .about
-        .tries
-        .contains(&Mechanism::Duplicate);
-    let second = (!shares).then(|| mask().map(|byte| !byte));
-    let masks = std::iter::once(mask()).chain(second);
-    let mut found = masks.map(|mask| {
+    let these = clear(this);
+    let keys = OnceCell::new();
+    let keyed = || {
+        let further = (2..2 + FURTHER_KEYS).filter_map(|other_key| {
+            let how = Handling {
+                other_key,
+                ..Handling::default()
+            };
+            Some(clear(&history.again(&how, AGAIN)?))
+        });
+        std::iter::once(clear(other_key)).chain(further).collect()
+    };
+    let masks = (0..MASKS).flat_map(|number| [mask(number), mask(number).map(|byte| !byte)]);
+    let others = masks.filter_map(|mask| {
         let how = Handling {
             mask: Some(mask),
             ..Handling::default()
         };
-        let other_content = history.again(&how, AGAIN);
-        other_content.map_or(Vec::new(), |other| {
-            digests_by(history, &these, &keyed, &clear(&other))
-        })
+        let other = history.again(&how, AGAIN)?;
+        are_placed_alike(this, &other).then_some(other)
+    });
+    let mut found = others.take(2).map(|other| {
+        let hang = hang(history, &these, &clear(&other));
+        let told = hang.into_iter().filter_map(|(region, pieces)| {
+            let keyed: &Vec<Clear> = keys.get_or_init(keyed);
+            digest_of(region, &pieces, keyed)
+        });
+        told.collect::<Vec<_>>()
     });
     found.find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-fn digests_by(history: &History, these: &Clear, keyed: &Clear, masked: &Clear) -> Vec<Violation> {
-    let none = FxHashSet::default();
-    let mut found = Vec::new();
-    for (region, pieces) in these {
-        let (keyed, masked) = (
-            keyed.get(region).unwrap_or(&none),
-            masked.get(region).unwrap_or(&none),
-        );
-        let mut same = Chance::of(STRUCTURE);
-        let mut hang: Vec<_> = pieces.difference(masked).collect();
+/// Whether the same places are written in the same order.
+fn are_placed_alike(this: &Again, other: &Again) -> bool {
+    let places = |again: &Again| -> Vec<Place> {
+        let covered = again.covered.iter();
+        covered.map(|line| line.place).collect()
+    };
+    places(this) == places(other)
+}
+
+/// What of `these` is not among the `masked`, in order, by region; of regions of which no design says that they show
+/// something of contents.
+fn hang<'a>(
+    history: &History,
+    these: &'a Clear,
+    masked: &Clear,
+) -> Vec<(&'static str, Vec<&'a Piece>)> {
+    let shown = history.stack().mapping.shows;
+    let judged = these.iter().filter(|(region, _)| !shown.contains(region));
+    let hang = judged.map(|(region, pieces)| {
+        let masked = masked.get(region);
+        let hangs = |piece: &&Piece| !masked.is_some_and(|masked| masked.contains(*piece));
+        let mut hang: Vec<_> = pieces.iter().filter(hangs).collect();
         hang.sort_unstable();
-        for (index, piece) in hang.iter().enumerate() {
-            same.tried(1);
-            if keyed.contains(piece) {
-                let (place, number, _) = piece;
-                same.saw(index, || match *number < LINE_BYTES / 4 {
-                    true => format!("place {place} ({region}), {}", bytes_of(*number)),
-                    false => format!("beside place {place}"),
-                });
-            }
-        }
-        let shown = history.stack().mapping.shows;
-        if let Some((index, what)) = same.told()
-            && !shown.contains(region)
-        {
-            let what = format!("a digest of contents that hangs on no key: {what}");
-            found.push(Violation {
-                place: Some(Place(hang[index].0)),
-                ..Violation::new(Kind::Digest, 0, what)
+        (*region, hang)
+    });
+    hang.filter(|(_, pieces)| !pieces.is_empty()).collect()
+}
+
+/// A digest, if more of the `pieces` than by accident are the same under each other key.
+fn digest_of(region: &'static str, pieces: &[&Piece], keyed: &[Clear]) -> Option<Violation> {
+    let mut same = Chance::of(STRUCTURE.powi(keyed.len() as i32));
+    for (index, piece) in pieces.iter().enumerate() {
+        same.tried(1);
+        let stays = |clear: &Clear| {
+            clear
+                .get(region)
+                .is_some_and(|clear| clear.contains(*piece))
+        };
+        if keyed.iter().all(stays) {
+            let (place, number, _) = piece;
+            same.saw(index, || match *number < LINE_BYTES / 4 {
+                true => format!("place {place} ({region}), {}", bytes_of(*number)),
+                false => format!("beside place {place}"),
             });
         }
     }
-    found
+    let (index, what) = same.told()?;
+    let what = format!("a digest of contents that hangs on no key: {what}");
+    Some(Violation {
+        place: Some(Place(pieces[index].0)),
+        ..Violation::new(Kind::Digest, 0, what)
+    })
 }
 
-/// What other contents differ by: no word of it is another's.
-fn mask() -> Line {
+/// What other contents differ by: no word of it is another's, nor one of a mask with another number.
+fn mask(number: u64) -> Line {
     let mut line = ZERO_LINE;
-    for (number, word) in line.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-        *word = mix(0x6d61_736b ^ number as u64).to_le_bytes();
+    for (index, word) in line.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *word = mix(0x6d61_736b ^ number << 8 ^ index as u64).to_le_bytes();
     }
     line
 }
