@@ -1,52 +1,43 @@
 //! One timed run of programs on a design, with all that a power cut could leave of it: the medium
 //! as setup left it, the journal, and what every line should hold.
 
-use std::collections::BTreeMap;
+mod again;
+
 use std::sync::Arc;
+
+pub use again::{Again, Handling};
 
 use super::caught::caught;
 use super::golden::{Expected, Golden};
 use super::joint::Joint;
 use super::narrow::{may_fill, narrow};
 use super::secrecy::{self, Before, Encrypted, Held, Pads};
-use rustc_hash::{FxHashMap, FxHashSet};
-use sardonyx_splitmix::mix;
+use rustc_hash::FxHashMap;
 
 use crate::config::{ConfigError, Machine};
 use crate::controller::designs::{self, Stack, UnknownDesign};
-use crate::controller::encryption::{ENABLED, pad::OTHER_KEY};
+use crate::controller::encryption::ENABLED;
 use crate::controller::layers::{CounterLines, Counters, Guarantee, Placement, PowerFail};
-use crate::controller::logging::undo::{MOST_BUCKETS, PER_RECORD, RECORDS};
 use crate::controller::{Class, Controller, Write};
 use crate::exhausted::Exhausted;
-use crate::line::{LINE_BYTES, Line, Logical, Persist, Place, ZERO_LINE};
+use crate::line::{LINE_BYTES, Line, Logical, Persist, Place};
 use crate::machine::{Adversity, OpSource, RunError, System, Warmup, write_untimed};
 use crate::mechanisms::{Exercised, Mechanism};
 use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::medium::params::{CRASH_CACHED, CRASH_FIRST, CRASH_SPARE, CacheLevel};
 use crate::memory::Memory;
-use crate::plan::journal::{Event, Journal, Mark, MediumWrite};
+use crate::plan::journal::{Event, Journal, Mark};
 use crate::plan::orders::Choice;
 use crate::plan::script::Scripting;
 use crate::plan::start_gap::StartGap;
 use crate::plan::untimed::Untimed;
-use crate::plan::{At, Holding, Plan, Step};
-use crate::settings::{Settings, Value};
+use crate::plan::{At, Holding};
+use crate::settings::Settings;
 use crate::workload::{ProgramSpec, SpecError, Workload};
 
 /// Lines of a page.
 const PAGE_LINES: u64 = 64;
-/// Lines with one content: more than a count of eight bits has room for.
-const SHARERS: u64 = 300;
-/// Records of a bucket up to which the longest transaction is undone that a hardware log has room for.
-const FEW_RECORDS: u64 = 8;
-/// Old lines in a record of a hardware log.
-const RECORD: u64 = PER_RECORD as u64;
-/// Requests of a transaction when requests are handled again.
-const TOGETHER: usize = 12;
-/// A line's number has fewer bits where requests are handled again.
-const MOST_BITS: u32 = 38;
 
 /// Why there is no run to cut.
 #[derive(Debug, thiserror::Error)]
@@ -120,79 +111,6 @@ pub struct History {
     counters: Option<CounterLines>,
     layout: Arc<Layout>,
     held: Held,
-}
-
-/// How requests are handled again.
-#[derive(Clone, Copy)]
-pub struct Handling<'h> {
-    /// Under a key of which this byte differs, the first being 1; 0: under the processor's.
-    pub other_key: u64,
-    /// At the line that it makes of the line.
-    pub moved: &'h dyn Fn(u64) -> u64,
-    /// In a medium whose lines have this bit in their number.
-    pub high: u32,
-    /// With contents that differ by this; zeros stay where they are treated apart.
-    pub mask: Option<Line>,
-    /// Each request once more: for the line of whose number one bit differs, with other contents.
-    pub twin: Option<(u32, Line)>,
-    /// With this key set to that value.
-    pub begin: Option<(&'static str, u64)>,
-}
-
-impl Default for Handling<'_> {
-    fn default() -> Self {
-        Handling {
-            other_key: 0,
-            moved: &|line| line,
-            high: 0,
-            mask: None,
-            twin: None,
-            begin: None,
-        }
-    }
-}
-
-/// What came of requests that were handled again.
-pub struct Again {
-    /// What lies under pads, in the order of handling.
-    pub covered: Vec<Encrypted>,
-    /// Writes of the medium that lie under no pad.
-    pub beside: Vec<MediumWrite>,
-    /// What lies beside lines, whatever is in them.
-    pub sidebands: Vec<(Place, [u8; 8])>,
-    /// Where everything lies.
-    pub layout: Layout,
-    /// The first line, if there is one, that a controller which has recovered does not read as it was written last;
-    /// looked for where lines have twins, or counters begin elsewhere.
-    pub misread: Option<Logical>,
-}
-
-impl Again {
-    fn of(untimed: &Untimed, layout: Layout) -> Again {
-        let mut again = Again {
-            covered: secrecy::written(untimed, 0, &Held::of(&layout)),
-            beside: Vec::new(),
-            sidebands: Vec::new(),
-            layout,
-            misread: None,
-        };
-        again.and_beside(untimed);
-        again
-    }
-
-    /// What `untimed` has written under no pad as well, as recovery does from what was left.
-    fn and_beside(&mut self, untimed: &Untimed) {
-        let held = Held::of(&self.layout);
-        for write in untimed.writes(0).filter(|write| !write.is_move()) {
-            let beside = write.sideband.map(|beside| (write.place, beside));
-            self.sidebands.extend(beside);
-            let is_clear = untimed.asked().handled.is_empty() && !held.covers(write.place)
-                || Encrypted::of(&write, untimed.asked(), &held).is_none();
-            if is_clear {
-                self.beside.push(write);
-            }
-        }
-    }
 }
 
 /// What a life of the programs begins with.
@@ -629,237 +547,6 @@ impl History {
         self.machine.engine.medium.geometry.lines()
     }
 
-    /// What `count` of its write requests, from the first on and round again, put into an empty medium if they
-    /// are handled like that; `None` if there is no such line. A hardware log gets what lines held before, in
-    /// transactions of some requests each.
-    pub fn again(&self, how: &Handling, count: usize) -> Option<Again> {
-        let mut settings = Settings::clone(&self.small);
-        settings.set(&OTHER_KEY, how.other_key);
-        if let Some((key, value)) = how.begin {
-            settings.put(key, Value::Int(value));
-        }
-        let high = how.twin.map_or(how.high, |(bit, _)| bit);
-        let lines = match high {
-            0..MOST_BITS => self.data_lines().max(2 << high),
-            _ => return None,
-        };
-        let mut layout = Layout::new(lines);
-        let mut controller = self.stack.build(&settings, &mut layout);
-        let mut untimed = Untimed::new(Image::sparse());
-        untimed.plan(|plan| controller.recover(plan));
-        let logs = self.stack.keeps_log();
-        let (mut held, mut logged) = (FxHashMap::default(), FxHashSet::default());
-        let mut begun = usize::MAX;
-        for (index, handled) in (0..count).zip(self.journal.handled.iter().cycle()) {
-            let line = Logical((how.moved)(handled.line.0));
-            if line.0 >= lines {
-                return None;
-            }
-            let masked = |mask: Option<Line>| {
-                let mut data = handled.data;
-                let is_apart = self.stack.mapping.zeros_apart && data == ZERO_LINE;
-                let mask = mask.filter(|_| !is_apart).unwrap_or(ZERO_LINE);
-                data.iter_mut()
-                    .zip(mask)
-                    .for_each(|(byte, mask)| *byte ^= mask);
-                data
-            };
-            let twin = how
-                .twin
-                .map(|(bit, mask)| (Logical(line.0 ^ 1 << bit), masked(Some(mask))));
-            for (line, data) in [(line, masked(how.mask))].into_iter().chain(twin) {
-                let old = held.insert(line, data);
-                if logs {
-                    untimed.plan(|plan| {
-                        if index % TOGETHER == 0 && begun != index {
-                            begun = index;
-                            controller.commit(0, plan);
-                            controller.begin(0, (index / TOGETHER) as u64 + 1, plan);
-                            logged.clear();
-                        }
-                        if let Some(old) = old.filter(|_| logged.insert(line)) {
-                            controller.log_old(0, line, At::past(&old), plan);
-                        }
-                    });
-                }
-                let write = Write {
-                    class: handled.class,
-                    order: handled.persist,
-                    ..Write::new(line, At::past(&data))
-                };
-                write_untimed(&mut controller, &mut untimed, write);
-            }
-        }
-        untimed.plan(|plan| controller.flush(plan));
-        let mut again = Again::of(&untimed, layout);
-        untimed.settle();
-        let mut recovered = self.stack.build(&settings, &mut Layout::new(lines));
-        untimed.plan(|plan| {
-            recovered.recover(plan);
-            recovered.undo(plan);
-            recovered.flush(plan);
-        });
-        again.and_beside(&untimed);
-        let asks = how.twin.is_some() || how.begin.is_some();
-        if asks && untimed.failure().is_none() && untimed.refused().is_empty() {
-            let mut written: Vec<(Logical, Line)> = held.into_iter().collect();
-            written.sort_unstable_by_key(|(line, _)| *line);
-            let wrong = |(line, data): &(Logical, Line)| {
-                let read = |plan: &mut Plan| recovered.read(*line, Class::Data, Step::PAST, plan);
-                untimed.plan(read).value != Some(*data)
-            };
-            again.misread = written.into_iter().find(wrong).map(|(line, _)| line);
-        }
-        Some(again)
-    }
-
-    /// Has the hardware log undo transactions, by controllers that find what a cut leaves: one that takes all buckets
-    /// which registers can name, and short ones, whose `numbers` are given. The first line that does not
-    /// read as it was, if there is one, and of which transaction, after so many of its lines.
-    pub fn undone(&self, numbers: &[u64]) -> Option<(Logical, u64, u64)> {
-        // What reserve power dumps past an integrity gets its MACs from logic that is not asked here.
-        if !self.stack.keeps_log() || self.stack.integrity.power_fail.is_some() {
-            return None;
-        }
-        let settings = &*self.small;
-        let (records, long) = (settings.get(&RECORDS), numbers.first().copied()?);
-        // Lines that no transaction changes lie behind those that one does.
-        let most = RECORD * (records.min(FEW_RECORDS) * MOST_BUCKETS).max(records + 1) + RECORD;
-        let build = || self.stack.build(settings, &mut Layout::new(2 * most));
-        let mut controller = build();
-        let mut untimed = Untimed::new(Image::sparse());
-        untimed.plan(|plan| controller.recover(plan));
-        for line in (0..most).map(Logical) {
-            let data = content(line.0, 0);
-            let write = Write::new(line, At::past(&data));
-            write_untimed(&mut controller, &mut untimed, write);
-        }
-        untimed.plan(|plan| controller.flush(plan));
-        if untimed.failure().is_some() {
-            return None;
-        }
-        untimed.settle();
-        for number in numbers.iter().copied() {
-            untimed.plan(|plan| controller.begin(0, number, plan));
-            let chunks = match number == long {
-                true if records <= FEW_RECORDS => records * MOST_BUCKETS,
-                true => records + 1,
-                false => 1,
-            };
-            for chunk in 0..chunks {
-                let of_chunk = || (chunk * RECORD..(chunk + 1) * RECORD).map(Logical);
-                for line in of_chunk() {
-                    let old = content(line.0, 0);
-                    untimed.plan(|plan| controller.log_old(0, line, At::past(&old), plan));
-                }
-                if untimed.failure().is_some() {
-                    return None;
-                }
-                for line in of_chunk() {
-                    let data = content(line.0, number);
-                    let write = Write::new(line, At::past(&data));
-                    write_untimed(&mut controller, &mut untimed, write);
-                }
-                // At the ends of the first bucket, and of the last.
-                let ends = [
-                    0,
-                    records - 1,
-                    records,
-                    chunks - records.min(chunks),
-                    chunks - 1,
-                ];
-                if !ends.contains(&chunk) {
-                    continue;
-                }
-                let mut left = Untimed::new(untimed.left());
-                let mut recovered = build();
-                left.plan(|plan| {
-                    recovered.recover(plan);
-                    recovered.undo(plan);
-                });
-                let changed = (chunk + 1) * RECORD;
-                let mut wrong = (0..most.min(changed + RECORD)).map(Logical).filter(|line| {
-                    let read =
-                        |plan: &mut Plan| recovered.read(*line, Class::Data, Step::PAST, plan);
-                    left.plan(read).value != Some(content(line.0, 0))
-                });
-                if let Some(line) = wrong.next() {
-                    return Some((line, number, changed));
-                }
-            }
-            // What the transaction has changed is put back, for the next.
-            untimed.plan(|plan| controller.commit(0, plan));
-            for line in (0..chunks * RECORD).map(Logical) {
-                let data = content(line.0, 0);
-                let write = Write::new(line, At::past(&data));
-                write_untimed(&mut controller, &mut untimed, write);
-            }
-            untimed.plan(|plan| controller.flush(plan));
-            untimed.settle();
-        }
-        None
-    }
-
-    /// Has more lines share a content than a count of eight bits has room for, then change, and others take what is
-    /// free; the first that does not read as it was written last, if there is one.
-    pub fn shared(&self) -> Option<Logical> {
-        if !self.stack.tries().any(|one| one == Mechanism::Duplicate) {
-            return None;
-        }
-        let each = |first: u64| (0..SHARERS).map(move |line| (line, first + line));
-        let share = (0..SHARERS).map(|line| (line, 0));
-        let others = |first: u64| (first..first + SHARERS).map(|line| (line, line));
-        // One line keeps the content; the first, at whose place it lies, would be the first to take that back.
-        let last = SHARERS as usize - 1;
-        let all_but_one = each(SHARERS).take(last).chain([(0, 2 * SHARERS)]);
-        let one_left = share.clone().chain(all_but_one).chain(others(3 * SHARERS));
-        // Nobody keeps it, some have it again, and all places that are free are taken.
-        let again = (2 * SHARERS..2 * SHARERS + 3).map(|line| (line, 0));
-        let none_left = share
-            .chain(each(SHARERS))
-            .chain(again)
-            .chain(each(2 * SHARERS));
-        // After a power cut counts are as a recovery finds them.
-        let later = each(5 * SHARERS).chain(others(SHARERS));
-        let kept = self.keeps([one_left.collect(), later.clone().collect()]);
-        kept.or_else(|| self.keeps([none_left.collect(), later.collect()]))
-    }
-
-    /// Has a controller write contents by number, and after a recovery another the second list; the first line that
-    /// one which has recovered does not read as it was written last, if there is one.
-    fn keeps(&self, lives: [Vec<(u64, u64)>; 2]) -> Option<Logical> {
-        let build = || {
-            let mut layout = Layout::new(4 * SHARERS);
-            self.stack.build(&self.small, &mut layout)
-        };
-        let mut held: BTreeMap<Logical, Line> = BTreeMap::new();
-        let (mut controller, mut untimed) = (build(), Untimed::new(Image::sparse()));
-        untimed.plan(|plan| controller.recover(plan));
-        for life in lives {
-            for (line, number) in life {
-                let (line, data) = (Logical(line), content(0, number));
-                held.insert(line, data);
-                let write = Write::new(line, At::past(&data));
-                write_untimed(&mut controller, &mut untimed, write);
-            }
-            if untimed.failure().is_some() {
-                return None;
-            }
-            untimed.plan(|plan| controller.flush(plan));
-            untimed.settle();
-            controller = build();
-            untimed.plan(|plan| controller.recover(plan));
-            let mut wrong = held.iter().filter(|(line, data)| {
-                let read = |plan: &mut Plan| controller.read(**line, Class::Data, Step::PAST, plan);
-                untimed.plan(read).value != Some(**data)
-            });
-            if let Some((line, _)) = wrong.next() {
-                return Some(*line);
-            }
-        }
-        None
-    }
-
     /// Whether a run or a recovery may end because something is full.
     pub fn may_fill(&self) -> bool {
         may_fill(&self.machine.settings)
@@ -875,15 +562,6 @@ impl History {
     pub fn core_of(&self, line: u64) -> Option<usize> {
         self.programs.iter().position(|p| p.region.contains(line))
     }
-}
-
-/// A content that has nothing in common with that of another line or number.
-fn content(line: u64, number: u64) -> Line {
-    let mut content = ZERO_LINE;
-    for (at, word) in (0..).zip(content.as_chunks_mut::<8>().0) {
-        *word = mix(mix(mix(line) ^ number) ^ at).to_le_bytes();
-    }
-    content
 }
 
 /// The journal of a run of `sources`, one a core, on a machine that is as adversarial as its instructions
