@@ -32,6 +32,8 @@ use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
 
 /// Rounds of passes that a plan goes on for, the first included, until nothing lacks that a verdict rests on.
 const MOST_ROUNDS: usize = 4;
+/// Rounds after which what has not come once is not waited for: further ones, which are longer, are the same passes.
+const ROUNDS_FOR_NOTHING: usize = 2;
 /// One design under one program, to be tried by a plan.
 #[derive(Clone, Debug)]
 pub struct Trial {
@@ -194,7 +196,7 @@ impl Trial {
         };
         let mut rounds = 0;
         // A round is whole before anybody looks what lacks: so it is the same for any number of threads.
-        while rounds == 0 || rounds < MOST_ROUNDS && found.goes_on(&bounds, &needs) {
+        while rounds == 0 || rounds < MOST_ROUNDS && found.goes_on(&bounds, &needs, rounds) {
             let first = rounds * passes.len();
             let numbers = match self.thorough {
                 Some(_) => first..usize::MAX,
@@ -520,12 +522,14 @@ impl Found {
         reached
     }
 
-    /// Whether a further round may bring something that lacks: nothing is broken, and no option keeps the runs
-    /// from it.
-    fn goes_on(&self, bounds: &Bounds, needs: &[Need]) -> bool {
+    /// Whether after so many rounds a further one may bring something that lacks: nothing is broken, no option keeps the
+    /// runs from it, and it has come before.
+    fn goes_on(&self, bounds: &Bounds, needs: &[Need], rounds: usize) -> bool {
         let all = self.all();
         let lacks = bounds.lacks(needs, &all.exercised, &self.reached(&all));
-        !all.is_broken() && lacks.iter().any(|lack| lack.kept_by.is_empty())
+        let comes = |had: u64| had > 0 || rounds < ROUNDS_FOR_NOTHING;
+        let mut lacks = lacks.iter();
+        !all.is_broken() && lacks.any(|lack| lack.kept_by.is_empty() && comes(lack.had))
     }
 
     /// Run `number`, of pass `index`, has ended early.
