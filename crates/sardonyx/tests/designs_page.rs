@@ -1,4 +1,4 @@
-//! `docs/designs.md` shows sources as they are, and commands that exist.
+//! `docs/add-a-design.md` shows sources as they are, and commands that exist.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ fn root() -> std::path::PathBuf {
 }
 
 fn page() -> String {
-    std::fs::read_to_string(root().join("docs/designs.md")).expect("the page")
+    std::fs::read_to_string(root().join("docs/add-a-design.md")).expect("the page")
 }
 
 /// Blocks of code with what is said before them: `all of FILE` or `part of FILE`, and the code without the
@@ -40,7 +40,7 @@ fn the_sources_of_the_page_are_those_of_the_tree() {
         let (what, path) = said.split_once(" of ").expect("`all of` or `part of`");
         let text = std::fs::read_to_string(root().join(path)).expect(path);
         match what {
-            "all" => assert!(code == text, "docs/designs.md shows another {path}"),
+            "all" => assert!(code == text, "docs/add-a-design.md shows another {path}"),
             _ => assert!(text.contains(&code), "{path} has no such part:\n{code}"),
         }
         if what == "all" {
