@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::{Machine, Range, keys, presets};
 use crate::controller::designs::{self, AnyLayer, Stack};
 use crate::controller::layers::{About, Design};
-use crate::settings::{Origin, Row, Value};
+use crate::settings::{Allowed, Origin, Row, Value};
 
 /// The machine whose values are the machine keys' examples: the first preset.
 const MACHINE: &str = "esd";
@@ -88,15 +88,17 @@ fn keys_by_section(out: &mut String) {
                 format!(
                     "assumed: {}{}",
                     assumed.why,
-                    otherwise(assumed.range.as_ref())
+                    otherwise(assumed.range.as_ref(), &key.kind)
                 )
             }
             (None, Some((_, Origin::Source(source)))) => source.to_owned(),
             _ => comment(text, key).to_owned(),
         };
-        let (name, meaning, range) = (key.name, key.meaning, key.kind.range());
+        let (name, meaning) = (key.name, key.meaning);
         let section = sections.entry(first.to_owned()).or_default();
-        let range = once(&mut section.range, &range);
+        let allowed = key.kind.range();
+        let range = allowed.strip_prefix("one of ").unwrap_or(&allowed);
+        let range = once(&mut section.range, range);
         let source = once(&mut section.source, &source);
         let _ = writeln!(
             section.rows,
@@ -126,9 +128,15 @@ fn once<'t>(above: &mut String, text: &'t str) -> &'t str {
     text
 }
 
-/// What an assumed value may be instead; `sardonyx show` says why.
-fn otherwise(range: Option<&Range>) -> String {
+/// What an assumed value may be instead, unless that is all else that is allowed; `sardonyx show` says why.
+fn otherwise(range: Option<&Range>, allowed: &Allowed) -> String {
+    let others = match allowed {
+        Allowed::Word(words) => words.len() - 1,
+        Allowed::Bool => 1,
+        _ => 0,
+    };
     match range {
+        Some(Range::Others(words)) if words.len() == others => String::new(),
         Some(Range::Between { low, high, .. }) => format!(". From {low} to {high}"),
         Some(Range::Others(words)) => format!(". Or {}", words.join(", ")),
         Some(Range::Inert(why)) => format!(". Changes no figure: {why}"),
