@@ -24,6 +24,11 @@ def _measure(measure: Measure) -> str:
     return f"| {measure.title} | `{measure.key}` | {measure.meaning} | {better} | {measure.mean} |"
 
 
+def _row(name: str, meaning: str, *notes: str) -> str:
+    said = ", ".join(note for note in notes if note)
+    return f"| `{name}` | {meaning} | {said} |".replace("|  |", "| |")
+
+
 def page() -> str:
     """The whole page."""
     booked = json.loads(_core.causes())
@@ -53,11 +58,8 @@ def page() -> str:
         "unit is a count. *Better* is said where, all else being equal, a direction is.",
     ]
     for title, figures in by_title().items():
-        rows = [
-            f"| `{one.name}` | {one.meaning} | {one.unit} | {one.better} |".replace("  |", " |")
-            for one in figures
-        ]
-        head = ["| name | what it is | unit | better |", "|---|---|---|---|"]
+        rows = [_row(one.name, one.meaning, one.unit, one.better) for one in figures]
+        head = ["| name | what it is | unit, better |", "|---|---|---|"]
         lines += ["", f"### {title}", "", *head, *rows]
     lines += [
         "",

@@ -98,11 +98,12 @@ fn keys_by_section(out: &mut String) {
         let section = sections.entry(first.to_owned()).or_default();
         let allowed = key.kind.range();
         let range = allowed.strip_prefix("one of ").unwrap_or(&allowed);
-        let range = once(&mut section.range, range);
+        let range = range.replace(" from ", ", ").replace(" to ", "–");
+        let range = once(&mut section.range, &range);
         let source = once(&mut section.source, &source);
         let _ = writeln!(
             section.rows,
-            "| `{name}` | {meaning} | {range} | {value} | {source} |"
+            "| `{name}` | {meaning} | {value} ({range}) | {source} |"
         );
     }
     for (first, section) in &sections {
@@ -113,7 +114,7 @@ fn keys_by_section(out: &mut String) {
         };
         let _ = write!(
             out,
-            "\n## Keys: {title}\n\n| key | meaning | allowed | `{MACHINE}` has | source |\n|---|---|---|---|---|\n{}",
+            "\n## Keys: {title}\n\n| key | meaning | `{MACHINE}` has (allowed) | source |\n|---|---|---|---|\n{}",
             section.rows
         );
     }
@@ -121,7 +122,7 @@ fn keys_by_section(out: &mut String) {
 
 /// The text, or that the row above has the same.
 fn once<'t>(above: &mut String, text: &'t str) -> &'t str {
-    if above == text && text.split(' ').count() > 2 {
+    if above == text && text.chars().count() > 14 {
         return "as above";
     }
     text.clone_into(above);
@@ -137,8 +138,8 @@ fn otherwise(range: Option<&Range>, allowed: &Allowed) -> String {
     };
     match range {
         Some(Range::Others(words)) if words.len() == others => String::new(),
-        Some(Range::Between { low, high, .. }) => format!(". From {low} to {high}"),
-        Some(Range::Others(words)) => format!(". Or {}", words.join(", ")),
+        Some(Range::Between { low, high, .. }) => format!("; {low}–{high}"),
+        Some(Range::Others(words)) => format!("; or {}", words.join(", ")),
         Some(Range::Inert(why)) => format!(". Changes no figure: {why}"),
         None => String::new(),
     }
