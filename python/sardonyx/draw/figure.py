@@ -166,6 +166,12 @@ class Series:
             row.append(value)
         return whole
 
+    def spread(self, column: str, unit: str, halves: Sequence[float | None]) -> None:
+        """A column of half intervals, which the mean has not."""
+        self._columns.append((column, unit))
+        for index, row in enumerate(self._rows):
+            row.append(halves[index] if index < len(halves) else None)
+
     def bar(
         self,
         name: str,
@@ -185,10 +191,14 @@ class Series:
         known: Sequence[str],
         unit: str = "x",
         column: str = "{}",
+        halves: Mapping[str, Sequence[float | None]] | None = None,
     ) -> list[dict[str, Any]]:
-        """Bars of each design; ``known`` are all designs of the report."""
-        return [
-            self.bar(
+        """Bars of each design; ``known`` are all designs of the report. ``halves`` of intervals, of
+        the values along the axis but not of their mean, are whiskers and columns of their own.
+        """
+        bars = []
+        for design, each in values.items():
+            drawn = self.bar(
                 design,
                 unit,
                 each,
@@ -196,8 +206,12 @@ class Series:
                 f"<b>{label(design)}</b>{hover}",
                 column.format(design),
             )
-            for design, each in values.items()
-        ]
+            known_halves = halves.get(design, ()) if halves else ()
+            if any(half is not None for half in known_halves):
+                self.spread(f"{column.format(design)} ±", unit, known_halves)
+                drawn["error_y"] = {"array": list(known_halves), "thickness": 1, "width": 3}
+            bars.append(drawn)
+        return bars
 
     def table(self) -> Table:
         return Table(tuple(self._columns), self._rows)

@@ -90,8 +90,13 @@ def beside_baseline(comparison: Comparison, key: str) -> Figure | Missing:
     head = Head(key.removesuffix("_ratio").replace("_", "-"), measure.title, words.cf)
     if BASELINE not in comparison.designs:
         return head.missing("There is no `baseline` run to compare with.")
-    values = {d: comparison.each(measure.of, d).values() for d in comparison.beside_baseline}
+    found = {
+        d: [comparison.estimate(measure.of, w, d, BASELINE) for w in comparison.workloads]
+        for d in comparison.beside_baseline
+    }
+    values = {d: [each.value for each in of] for d, of in found.items()}
     values = {d: each for d, each in values.items() if any(value is not None for value in each)}
+    halves = {d: [each.half for each in of] for d, of in found.items()}
     title = measure.title.lower()
     if not values:
         return head.missing(f"No run beside the baseline says its {title}.")
@@ -102,7 +107,7 @@ def beside_baseline(comparison: Comparison, key: str) -> Figure | Missing:
         shape = layout(words.axis, shapes=[at_one()], yaxis={"ticksuffix": "×"})
         form = "%{y:.2f}×"
     hover = f" on %{{x}}<br>{title}: {form}"
-    data = series.designs(values, hover, comparison.designs, measure.unit)
+    data = series.designs(values, hover, comparison.designs, measure.unit, halves=halves)
     return head.figure(
         words.shows,
         words.reading,
