@@ -44,7 +44,12 @@ DESIGN_COLOURS = {
 _MORE_COLOURS = ("#d9a5c7", "#5f9ea0", "#b5651d", "#6b8e23", "#9370db", "#c71585", "#708090")
 
 #: Of what is no design: lines over an axis, and causes. No design has one of these.
-LINE_COLOURS = ("#0f8f8a", "#3467d6", "#c8452f", "#b04fb5", "#d98e04", "#777d86", "#45a3d9")
+TEAL, BLUE, RED, PURPLE, AMBER, GREY, SKY = (
+    "#0f8f8a", "#3467d6", "#c8452f", "#b04fb5", "#d98e04", "#777d86", "#45a3d9",
+)  # fmt: skip
+LINE_COLOURS = (TEAL, BLUE, RED, PURPLE, AMBER, GREY, SKY)
+#: Of classes in an order, such as contents by how often they are written.
+ORDERED_COLOURS = ("#9aa7b5", "#86c5c2", "#3fa7a2", TEAL, AMBER, RED)
 
 CAUSE_COLOURS = {
     "fingerprint": "#c8452f",

@@ -406,22 +406,32 @@ def _estimated(found: Estimate, measure: Measure) -> Td:
 
 def _baseline(comparison: Comparison, measures: Sequence[Measure]) -> Row:
     """The baseline's own figures, over workloads their geometric mean."""
-    runs = comparison.runs(BASELINE)
-    return Row([_design(BASELINE, comparison, head=True), *(_own(runs, m) for m in measures)])
+    runs, tried = comparison.runs(BASELINE), comparison.results.sensitivity is not None
+    cells = [_own(runs, measure, tried) for measure in measures]
+    return Row([_design(BASELINE, comparison, head=True), *cells])
 
 
-def _own(runs: Sequence[Run], measure: Measure) -> Td:
+def _own(runs: Sequence[Run], measure: Measure, tried: bool) -> Td:
+    """A design's own figure; ``tried`` if it is known what flips, and no own figure does."""
     value = geometric_mean(run.metric(measure.base) for run in runs) if measure.base else None
-    if measure.base_unit or value is None:
-        return Td(written(value, measure.base_unit))
-    return Td(f"{value:.3g}")
+    if value is None:
+        return Td(written(value, ""))
+    text = written(value, measure.base_unit) if measure.base_unit else f"{value:.3g}"
+    marked = measure.aspect in HANGING and not tried
+    return Td(text, rests=assumed_by(runs, measure.aspect) if marked else ())
 
 
 def _absolute(comparison: Comparison) -> Grid:
     """Each design's own figures, where there is no baseline to compare with."""
     measures = [m for m in MEASURES.values() if m.base]
+    tried = comparison.results.sensitivity is not None
     rows = [
-        Row([_design(d, comparison, head=True), *(_own(comparison.runs(d), m) for m in measures)])
+        Row(
+            [
+                _design(d, comparison, head=True),
+                *(_own(comparison.runs(d), m, tried) for m in measures),
+            ]
+        )
         for d in comparison.designs
     ]
     titles = {"write_speedup": "Mean write", "read_speedup": "Mean read"}
