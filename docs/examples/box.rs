@@ -7,9 +7,16 @@ unsafe extern "C" {
 }
 
 #[repr(C)]
-struct Letter { text: [u8; 120], length: u64 }
+struct Letter {
+    text: [u8; 120],
+    length: u64,
+}
 #[repr(C)]
-struct Letters { count: u64, pad: [u64; 7], letters: [Letter; 100] }
+struct Letters {
+    count: u64,
+    pad: [u64; 7],
+    letters: [Letter; 100],
+}
 
 fn flush<T>(what: &T) {
     let at = std::ptr::from_ref(what) as usize;
@@ -36,7 +43,12 @@ fn write_letter(all: &mut Letters, number: usize) {
 fn main() {
     let words: Vec<String> = std::env::args().collect();
     let mut open = std::fs::OpenOptions::new();
-    let file = open.read(true).write(true).create(true).open(&words[1]).unwrap();
+    let file = open
+        .read(true)
+        .write(true)
+        .create(true)
+        .open(&words[1])
+        .unwrap();
     let bytes = size_of::<Letters>();
     file.set_len(bytes as u64).unwrap();
     let all = unsafe { mmap(std::ptr::null_mut(), bytes, 3, 1, file.as_raw_fd(), 0) };
