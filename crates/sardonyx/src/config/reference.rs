@@ -21,6 +21,7 @@ pub fn reference() -> String {
         "# Reference\n\n\
          This page is written by the program (`config::reference`). After a change of a design or a key run\n\
          `UPDATE_REFERENCE=1 cargo test --release --package sardonyx --test all reference`.\n\n\
+         A key has its value on the machine `esd` and what else is allowed, its meaning, and its source.\n\n\
          ## Designs\n\n\
          | name | stack | what it is | source | promises after a power cut |\n|---|---|---|---|---|\n",
     );
@@ -103,7 +104,7 @@ fn keys_by_section(out: &mut String) {
         let source = once(&mut section.source, &source);
         let _ = writeln!(
             section.rows,
-            "| `{name}` | {meaning} | {value} ({range}) | {source} |"
+            "* `{name}`: {value} ({range}). {meaning}. *{source}*"
         );
     }
     for (first, section) in &sections {
@@ -112,11 +113,7 @@ fn keys_by_section(out: &mut String) {
         } else {
             first.as_str()
         };
-        let _ = write!(
-            out,
-            "\n## Keys: {title}\n\n| key | meaning | `{MACHINE}` has (allowed) | source |\n|---|---|---|---|\n{}",
-            section.rows
-        );
+        let _ = write!(out, "\n## Keys: {title}\n\n{}", section.rows);
     }
 }
 
