@@ -2,7 +2,7 @@
 
 ``make corpus`` installs the Debian packages, makes the inputs from
 a fixed seed, records each program with and without a last-level cache, and writes the table of
-docs/corpus.md. The recordings stay in the output folder.
+docs/tables/corpus.tsv. The recordings stay in the output folder.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ def _cells(rates: list[tuple[float, ...]]) -> list[str]:
 
 
 def table(facts: dict[str, dict[str, dict[str, Any]]]) -> str:
-    """The table of docs/corpus.md."""
+    """docs/tables/corpus.tsv."""
     head = ["program"]
     rows = {s.name: [s.name] for s in SUBJECTS if s.name in facts}
     means = ["**mean**"]
@@ -351,12 +351,9 @@ def table(facts: dict[str, dict[str, dict[str, Any]]]) -> str:
             rates.append((*of, hot["contents_share"], hot["writes_share"]))
             row += [f"{one['writes']:,}", *_cells(rates[-1:])]
         means += ["", *(_cells(rates) if rates else ["-"] * 5)]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    lines += ["| " + " | ".join(row) + " |" for row in (*rows.values(), means)]
     paper = ["ESD's programs", "", f"{ESD_DUPLICATES:.1%}", "", ""]
     paper += [f"{ESD_HOT_CONTENTS:.2%}", f"{ESD_HOT_WRITES:.1%}", *[""] * 6]
-    lines.append("| " + " | ".join(paper) + " |")
-    return "\n".join(lines) + "\n"
+    return "".join("\t".join(row) + "\n" for row in (head, *rows.values(), means, paper))
 
 
 def main() -> None:
@@ -392,7 +389,7 @@ def main() -> None:
                 f"{one['duplicate_rate']:.1%} duplicates, {time.monotonic() - started:.0f} s"
             )
             kept.write_text(json.dumps(facts, indent=1) + "\n")
-    (chosen.out / "table.md").write_text(table(facts))
+    (chosen.out / "corpus.tsv").write_text(table(facts))
     shutil.rmtree(chosen.out / "inputs", ignore_errors=True)
     say(f"{chosen.out / 'table.md'}")
     sys.exit(1 if failed else 0)

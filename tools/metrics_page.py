@@ -24,6 +24,11 @@ def _measure(measure: Measure) -> str:
     return f"| {measure.title} | `{measure.key}` | {measure.meaning} | {better} | {measure.mean} |"
 
 
+def _row(name: str, meaning: str, *notes: str) -> str:
+    said = ", ".join(note for note in notes if note)
+    return f"* `{name}`: {meaning}" + (f" ({said})" if said else "")
+
+
 def page() -> str:
     """The whole page."""
     booked = json.loads(_core.causes())
@@ -49,16 +54,12 @@ def page() -> str:
         "## Metrics of one run",
         "",
         "As in `results.json`. What does not apply to a run is null or left out. Counting begins "
-        "after the warm-up. A number without a",
-        "unit is a count. *Better* is said where, all else being equal, a direction is.",
+        "after the warm-up. In brackets are the",
+        "unit (else it is a count), and whether more or less is better, all else being equal.",
     ]
     for title, figures in by_title().items():
-        rows = [
-            f"| `{one.name}` | {one.meaning} | {one.unit} | {one.better} |".replace("  |", " |")
-            for one in figures
-        ]
-        head = ["| name | what it is | unit | better |", "|---|---|---|---|"]
-        lines += ["", f"### {title}", "", *head, *rows]
+        rows = [_row(one.name, one.meaning, one.unit, one.better) for one in figures]
+        lines += ["", f"### {title}", "", *rows]
     lines += [
         "",
         "## Causes",
@@ -67,9 +68,7 @@ def page() -> str:
         "they occur. Latency is the part on",
         "the critical path of the program's requests.",
         "",
-        "| cause | what is booked under it |",
-        "|---|---|",
-        *[f"| `{cause}` | {booked[cause]} |" for cause in CAUSES],
+        *[f"* `{cause}`: {booked[cause]}" for cause in CAUSES],
     ]
     return "\n".join(lines) + "\n"
 

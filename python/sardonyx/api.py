@@ -22,6 +22,7 @@ from sardonyx.runs import sweeps
 from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Watch
+from sardonyx.runs.seeds import MOST_SEEDS, Seeded
 from sardonyx.runs.sources import named
 from sardonyx.runs.written import Window, Written, window_of
 from sardonyx.sweeps import folder as folders
@@ -53,6 +54,7 @@ def compare(
     copies: int = 1,
     distinct: bool = False,
     program: ProgramSource | Mapping[str, int] | None = None,
+    seeds: int | None = None,
     sensitivity: bool = False,
     draws: int = vary.DRAWS,
     folder: str | os.PathLike[str] | None = None,
@@ -72,6 +74,10 @@ def compare(
     transactions), or ``warmup_share`` of the run, warm the memory up and are left out of the
     statistics; ``copies`` cores run the trace at once, each in its own address space, with
     contents of its own if ``distinct``; ``jobs`` run at once (default: one a core).
+
+    ``seeds`` runs programs and generated traces with so many seeds, from their own one on: each
+    figure is then the mean, and ``Run.seeds`` has what each seed gave and half of the mean's 95 %
+    interval.
 
     ``sensitivity`` also runs each assumed key at the ends of its range, and ``draws`` of all keys
     together: ``Results.sensitivity`` says which conclusions flip. Its runs are kept in ``folder``,
@@ -104,6 +110,13 @@ def compare(
         Window() if window is None else window_of(*window),
         None if requests is None else Path(asked.path("requests", requests)),
     )
+    if seeds is not None:
+        check_alone(
+            sensitivity=sensitivity, cache_sizes=cache_sizes, timeline=timeline, requests=requests
+        )
+        seeded = Seeded(planned, asked.whole("seeds", seeds, 2, MOST_SEEDS))
+        check(seeded.each, shared)
+        return seeded.run(shared, jobs, watch)
     check(planned, shared)
     if not sensitivity:
         return run(planned, shared, jobs, watch, written)
@@ -112,6 +125,17 @@ def compare(
     with TemporaryDirectory(prefix="sardonyx.") as scratch:
         kept = Path(scratch if place is None else place)
         return varied(planned, shared, results, kept, workers=jobs, draws=draws)
+
+
+def check_alone(**others: object) -> None:
+    """An error if anything is asked for that is of single runs, beside several seeds."""
+    for name, given in others.items():
+        if given:
+            option = "--" + name.replace("_", "-")
+            raise _core.SardonyxError(
+                f"{option}: is of single runs, and --seeds gives means over several; leave one of "
+                "them out"
+            )
 
 
 def check_sensitivity(planned: Sequence[Point], draws: int) -> None:

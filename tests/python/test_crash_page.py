@@ -19,14 +19,16 @@ def blocks(heading: str) -> list[tuple[str, str]]:
     """The language and text of each block below a heading of the page."""
     below = PAGE.read_text().split(f"\n### {heading}\n")[1]
     below = re.split(r"^##+ ", below, maxsplit=1, flags=re.MULTILINE)[0]
-    return re.findall(r"^```(\w*)\n(.*?)^```$", below, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```(\S*)\s(.*?)^```$", below, flags=re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("heading", ["In C", "In C++", "In Rust"])
 def test_a_program_of_the_page_has_the_fault_that_the_page_shows(
     tmp_path: Path, heading: str
 ) -> None:
-    (_, code), (_, commands), (_, shown) = blocks(heading)
+    (language, code), (_, commands), (_, shown) = blocks(heading)
+    if language == "{literalinclude}":
+        code = (PAGE.parent / code.split()[0]).read_text()
     name = code.split(":")[0].removeprefix("// ")
     (tmp_path / name).write_text(code)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

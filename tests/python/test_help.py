@@ -166,6 +166,13 @@ def test_a_recording_is_named_anywhere(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.native
+def test_the_path_of_a_recording_is_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    paths = [line.split()[-1] for line in said("recordings").splitlines()]
+    assert paths and all(Path(path).is_file() for path in paths)
+
+
+@pytest.mark.native
 def test_a_file_of_the_name_comes_before_a_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,3 +31,16 @@ def test_a_wheel_has_recordings_and_docs_and_says_what_it_is() -> None:
     assert all(each.startswith("/") for each in left_out)  # else folders of crates go too
     needed = {"crates", "python", "traces", "docs", "tools", "Cargo.toml", "Cargo.lock"}
     assert not needed & {each[1:] for each in left_out}
+
+
+def test_a_container_is_of_the_debian_whose_qemu_the_recorder_takes() -> None:
+    lines = (ROOT / "Containerfile").read_text().splitlines()
+    bases = [line.split()[1] for line in lines if line.startswith("FROM ")]
+    assert len(bases) == 2 and all("bookworm" in base for base in bases)
+
+
+def test_nothing_that_a_checkout_makes_gets_into_a_container() -> None:
+    made = (ROOT / ".gitignore").read_text().split()
+    left_out = set((ROOT / ".dockerignore").read_text().splitlines())
+    folders = {line.strip("/") for line in made if line.startswith("/") and line.endswith("/")}
+    assert {each for each in folders if "/" not in each} <= left_out

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from sardonyx import _core
-from sardonyx.draw.figure import CAUSE_COLOURS, LINE_COLOURS, design_colour
+from sardonyx.draw.figure import CAUSE_COLOURS, DESIGN_COLOURS, LINE_COLOURS, design_colour
 from sardonyx.papers import esd
 from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
@@ -133,6 +133,54 @@ def test_daggers_name_what_a_figure_rests_on() -> None:
     assert figure("write-speedup", document).assumed == ["units.crc32.latency_ns"]
     assert "units.aes.energy_nj" in figure("energy", document).assumed
     assert figure("duplicates", document).assumed == []
+
+
+def test_a_count_has_no_dagger_as_in_the_table() -> None:
+    document = invented_document(2)
+    for run in document["runs"]:
+        run["assumed"] = ["core.width"]
+    for key in ("write-reduction", "predictions", "efit-size", "amt-size"):
+        assert figure(key, document).assumed == [], key
+    assert figure("ipc", document).assumed == ["core.width"]
+
+
+def test_a_colour_is_a_design_and_nothing_else() -> None:
+    drawn = figures(compared(invented_document(2)))
+    others = 0
+    for shown in drawn:
+        if isinstance(shown, Missing):
+            continue
+        for bar in (bar for view in shown.views for bar in view.data):
+            colours = [bar.get(part, {}).get("color") for part in ("marker", "line")]
+            used = {colour for colour in colours if isinstance(colour, str)}
+            if bar.get("name") not in DESIGN_COLOURS:
+                others += len(used)
+                assert not used & set(DESIGN_COLOURS.values()), (shown.key, bar.get("name"))
+    assert others > 10
+
+
+def test_the_baselines_own_times_have_daggers_as_in_the_terminal(tmp_path: Path) -> None:
+    document = invented_document(1)
+    for run in document["runs"]:
+        run["assumed"] = ["core.width"]
+    write_report(compared(document), tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    row = text[text.index("</i>baseline</th>") :].partition("</tr>")[0]
+    marked = ["dagger" in cell for cell in row.split("<td")[1:]]
+    # Shares and the medium's writes are counts; latencies, IPC, p99 and energy are not.
+    assert marked == [False, False, True, True, True, True, True]
+
+
+def test_no_plot_is_empty_where_no_write_is_in_a_burst(tmp_path: Path) -> None:
+    document = invented_document(2, sweeps=False)
+    for trace in document["traces"]:
+        trace["info"]["burst_write_share"] = 0.0
+    comparison = compared(document)
+    drawn = {each.key: each for each in figures(comparison)}
+    assert isinstance(drawn["worth"], Missing)
+    write_report(comparison, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert '<table data-name="worth">' in text, "writes and footprints stay"
 
 
 def test_wear_is_beside_the_baseline() -> None:

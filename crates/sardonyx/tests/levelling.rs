@@ -309,9 +309,9 @@ fn registers_that_come_too_late_or_too_early_lose_lines() {
     assert!(!crash("fca", "reserve", none).is_empty());
 }
 
-/// Prints the table of docs/medium.md.
+/// Prints the table of docs/wear.md.
 #[test]
-#[ignore = "prints what docs/medium.md shows: a minute"]
+#[ignore = "prints what docs/wear.md shows: a minute"]
 fn lifetimes_with_lines_that_move_beside_those_without() {
     use sardonyx::machine::recordings::{self, Options};
     use sardonyx::trace::Source;

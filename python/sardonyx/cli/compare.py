@@ -51,6 +51,7 @@ from sardonyx.runs import jobs, origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, parse_sample, parse_settings, parse_warmup
 from sardonyx.runs.recordings import path_of
+from sardonyx.runs.seeds import MOST_SEEDS, Seeded
 from sardonyx.runs.sources import PROGRAM, beyond, program_names
 from sardonyx.runs.written import DEFAULT, Window, Written, parse_window
 from sardonyx.sizes import size_text
@@ -110,6 +111,15 @@ class Compare(Options):
             min=0, max=MOST, help="Seed of programs' keys and choices, and of where windows lie."
         ),
     ] = 0
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=MOST_SEEDS,
+            help="Run programs and synth: traces with so many seeds; figures are means with their "
+            "95 % intervals.",
+        ),
+    ] = None
     sensitivity: Sensitivity = False
     draws: Draws = None
     timeline: Annotated[
@@ -161,6 +171,7 @@ class Compare(Options):
     "transaction_size",
     "footprint",
     "seed",
+    "seeds",
     "draws",
     "window",
     "cache_sizes",
@@ -184,6 +195,8 @@ def compare(asked: Compare) -> Work:
     sardonyx compare traces/*.parquet --sensitivity --out results/all
 
     sardonyx compare long.parquet --sample 50x10000
+
+    sardonyx compare btree --machine sca --designs fca,sca --seeds 5
 
     sardonyx compare redis --designs esd --timeline redis.pftrace
     """
@@ -210,7 +223,8 @@ def compare(asked: Compare) -> Work:
     )
     if asked.sensitivity:
         api.check_sensitivity(points, draws)
-    jobs.check(points, shared)
+    seeded = _seeded(asked, points)
+    jobs.check(seeded.each if seeded else points, shared)
     check_json_target(asked.json_to, map(path_of, asked.traces))
     written = _written(asked, sampled=sample is not None)
     for line in beyond(point.source for point in points):
@@ -221,7 +235,7 @@ def compare(asked: Compare) -> Work:
     seed = asked.seed if programs or asked.sensitivity or asked.sample else 0
     varied = Varied(draws, seed, kept_runs(asked.directory)) if asked.sensitivity else None
     out = Out(target, asked.json_to, point_to_it=asked.directory is None)
-    run = partial(_compare, points, shared, asked.workers, varied, out, written)
+    run = partial(_compare, points, shared, asked.workers, varied, out, written, seeded)
     forms = {
         "limit": "without a trace",
         "sample": "without a trace",
@@ -270,6 +284,20 @@ def _written(asked: Compare, *, sampled: bool) -> Written:
     return Written(asked.timeline, window, asked.requests)
 
 
+def _seeded(asked: Compare, points: Sequence[Point]) -> Seeded | None:
+    """The points with several seeds each, if that is asked for."""
+    if asked.seeds is None:
+        return None
+    api.check_alone(
+        sensitivity=asked.sensitivity,
+        sample=asked.sample,
+        cache_sizes=asked.cache_sizes,
+        timeline=asked.timeline,
+        requests=asked.requests,
+    )
+    return Seeded(points, asked.seeds)
+
+
 def _program(asked: Compare) -> ProgramSource:
     return ProgramSource(
         item_bytes=size_in_bytes("--transaction-size", asked.transaction_size),
@@ -286,11 +314,15 @@ def _compare(
     varied: Varied | None,
     out: Out,
     written: Written,
+    seeded: Seeded | None,
 ) -> None:
     with output_directory(out.directory):
         known = origin.origin(point.source for point in points)
         with Watcher(err) as watch:
-            results = jobs.run(points, shared, workers, watch, written)
+            if seeded is None:
+                results = jobs.run(points, shared, workers, watch, written)
+            else:
+                results = seeded.run(shared, workers, watch)
         if varied is not None:
             results = api.varied(
                 points,

@@ -1,7 +1,7 @@
 """``sardonyx crash``: cut the power everywhere and look; a thin call of the native explorer.
 
-Without ``--once`` each design is tried by a plan of passes (``docs/crash.md``). Exit status 1 if a
-design breaks its promise, or if the runs have not exercised what the verdict has to rest on.
+Without ``--once`` each design is tried by a plan of passes (``docs/crash-explorer.md``). Exit
+status 1 if a design breaks its promise, or if the runs have not exercised what it rests on.
 Left out: recordings of real programs (``crash-test``), and everything that computes.
 """
 

@@ -36,7 +36,12 @@ def machines(json_to: JsonTo = None) -> None:
 def recordings(json_to: JsonTo = None) -> None:
     """List the recordings that come with the program."""
     rows = [{"name": name, "path": str(path)} for name, path in found().items()]
-    _list(rows, ("name", "path"), json_to)
+    check_json_target(json_to)
+    if json_to != "-":
+        longest = max(map(len, found()), default=0)
+        for row in rows:  # a path is in one piece, to be copied
+            out.print(Text(f"{row['name']:<{longest}}  {row['path']}"), soft_wrap=True)
+    write_json(json_to, rows)
 
 
 def show(

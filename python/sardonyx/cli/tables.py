@@ -6,7 +6,7 @@ more rows, never cut-off ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
@@ -21,17 +21,21 @@ from sardonyx.runs.measures import (
     HANGING,
     MEASURES,
     Measure,
+    Two,
     assumed_by,
-    divide,
     geometric_mean,
+    ratio_of,
     written,
 )
 from sardonyx.runs.programs import per_transaction
 from sardonyx.runs.results import Results, Run, Trace
+from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN, Sensitivity
+from sardonyx.runs.spread import beside, shown
 from sardonyx.runs.worth import beside_caches, size, warnings, worth
 from sardonyx.sweeps.table import Goal, Swept, ranked
 
+VERY_WIDE = 160
 WIDE = 108
 MIDDLE = 72
 DAGGER = "†"
@@ -44,12 +48,15 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     ``width`` is the terminal's in columns; at 40 and more no figure is cut.
     """
     results = comparison.results
+    spread = _spread_note(results)
     if any(run.metric("transactions") for run in results.runs):
-        return _programs(results)
+        return Group(_programs(results, width), *spread)
     if not comparison.beside_baseline:
-        return Group(_plain_figures(results), *worth_tables(results))
+        return Group(_plain_figures(results), *spread, *worth_tables(results))
     measures = list(MEASURES.values())
-    columns = [measures] if width >= MIDDLE else [measures[:3], measures[3:5], measures[5:]]
+    # An interval doubles a cell.
+    fits = width >= (VERY_WIDE if spread else MIDDLE)
+    columns = [measures] if fits else [measures[:3], measures[3:5], measures[5:]]
     parts: list[RenderableType] = [_comparison(comparison, each, width) for each in columns]
     parts.append(
         Text(
@@ -63,7 +70,21 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
         )
     )
     parts += _assumed_note(assumed_by(comparison.runs(), "energy"), results.sensitivity)
-    return Group(*parts, *worth_tables(results))
+    return Group(*parts, *spread, *worth_tables(results))
+
+
+def _spread_note(results: Results) -> list[Text]:
+    """What stands behind ±, if figures are means over seeds."""
+    if not (seeds := seeds_of(results)):
+        return []
+    return [
+        Text(
+            f"Means over seeds ({seeds}), with half of the 95 % interval (Student's t): percent of "
+            "the value, of shares points (pp). A ratio is the mean of each seed's own. Facts of "
+            "traces are the first seed's.",
+            style="dim",
+        )
+    ]
 
 
 #: The figures whose intervals a sample shows: the name, the heading and the unit.
@@ -225,10 +246,10 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
         for design in designs:
             if run := comparison.run(workload, design):
                 runs = [run, base] if base else [run]
-                values = [comparison.value(m.of, workload, design, BASELINE) for m in measures]
+                found = [comparison.estimate(m.of, workload, design, BASELINE) for m in measures]
                 cells[design] = [
-                    written(v, m.unit) + mark(v, m, runs, design, workload)
-                    for v, m in zip(values, measures, strict=True)
+                    written(v, m.unit) + mark(v, m, runs, design, workload) + shown(half, v, m.unit)
+                    for (v, half), m in zip(found, measures, strict=True)
                 ]
         rows(workload, cells)
     if len(comparison.workloads) > 1:
@@ -236,9 +257,10 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
         means = {BASELINE: [_absolute(comparison.runs(BASELINE), m, mark) for m in measures]}
         for design in designs:
             runs = comparison.runs(BASELINE, design)
+            found = [comparison.estimated_mean(m, design) for m in measures]
             means[design] = [
-                written(v := comparison.mean(m, design), m.unit) + mark(v, m, runs, design)
-                for m in measures
+                written(v, m.unit) + mark(v, m, runs, design) + shown(half, v, m.unit)
+                for (v, half), m in zip(found, measures, strict=True)
             ]
         rows(f"mean of {len(comparison.workloads)}", means)
     return table
@@ -248,7 +270,14 @@ def _absolute(runs: Sequence[Run], measure: Measure, mark: _Marks) -> str:
     """The baseline's own figure, over runs their geometric mean."""
     value = geometric_mean(run.metric(measure.base) for run in runs) if measure.base else None
     text = written(value, measure.base_unit) if measure.base_unit else _plain(value)
-    return text + mark(value, measure, runs, BASELINE)
+    return text + mark(value, measure, runs, BASELINE) + _own_spread(runs, measure.base)
+
+
+def _own_spread(runs: Sequence[Run], metric: str, unit: str = "") -> str:
+    """The interval of one run's own figure, if it is a mean over seeds."""
+    if len(runs) != 1 or runs[0].seeds is None:
+        return ""
+    return shown(runs[0].seeds.half_widths.get(metric), runs[0].metric(metric), unit)
 
 
 def _plain(value: float | None) -> str:
@@ -289,9 +318,11 @@ def _plain_figures(results: Results) -> RenderableType:
         ipc = run.metric("ipc")
         table.add_row(
             name,
-            written(run.metric("mean_write_latency_ns"), "ns"),
-            written(run.metric("mean_read_latency_ns"), "ns"),
-            "–" if ipc is None else f"{ipc:.3g}",
+            written(run.metric("mean_write_latency_ns"), "ns")
+            + _own_spread([run], "mean_write_latency_ns"),
+            written(run.metric("mean_read_latency_ns"), "ns")
+            + _own_spread([run], "mean_read_latency_ns"),
+            ("–" if ipc is None else f"{ipc:.3g}") + _own_spread([run], "ipc"),
         )
     advice = Text(
         "Mean latencies. Add `baseline` and another design to --designs for speed-ups.", style="dim"
@@ -299,38 +330,60 @@ def _plain_figures(results: Results) -> RenderableType:
     return Group(table, advice)
 
 
-def _programs(results: Results) -> RenderableType:
+def _programs(results: Results, width: int) -> RenderableType:
     """Programs: how fast, beside the first design of the same program, and what was written."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("program", overflow="fold")
-    table.add_column("design", overflow="fold")
-    for heading in ("trans./s", "runtime", "writes", "bytes", "reads", "ctr hits"):
-        table.add_column(heading, justify="right")
-    first: dict[tuple[str, int, str], Run] = {}
-    for run in results.runs:
-        name = (run.trace, run.copies, run.variant_label)
-        base = first.setdefault(name, run)
-        cores = f"×{run.copies}" if run.copies > 1 else ""
-        label = " ".join(part for part in (run.trace, cores, run.variant_label) if part)
-        rate = run.metric("transactions_per_second")
-        runtime = divide(run.metric("runtime_ns"), base.metric("runtime_ns"))
-        table.add_row(
-            Text(label if base is run else "", style="bold"),
-            run.design,
-            "–" if rate is None else f"{rate / 1e6:.3f} M",
-            written(runtime, "x"),
-            *(
-                "–" if (value := per_transaction(run, metric)) is None else f"{value:.4g}"
-                for metric in ("medium_writes", "medium_write_bytes", "medium_reads")
-            ),
-            written(run.metric("counter_cache_hit_rate"), "%"),
-        )
+    headings = ("trans./s", "runtime", "writes", "bytes", "reads", "ctr hits")
+    # An interval doubles a cell.
+    narrow = width < WIDE and any(run.seeds for run in results.runs)
+    fit = len(headings) if not narrow else 3 if width >= MIDDLE else 2
+    columns = [headings[at : at + fit] for at in range(0, len(headings), fit)]
+    tables = []
+    for chosen in columns:
+        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+        table.add_column("program", overflow="fold")
+        table.add_column("design", overflow="fold")
+        for heading in chosen:
+            table.add_column(heading, justify="right")
+        for label, run, cells in _program_rows(results):
+            table.add_row(Text(label, style="bold"), run.design, *(cells[each] for each in chosen))
+        tables.append(table)
     note = Text(
         "Runtime beside the first design's; writes, bytes written and reads of the medium a "
         "transaction; look-ups in the counter cache that hit.",
         style="dim",
     )
-    return Group(table, note, *_assumed_note(assumed_by(results.runs, "time"), results.sensitivity))
+    assumed = _assumed_note(assumed_by(results.runs, "time"), results.sensitivity)
+    return Group(*tables, note, *assumed)
+
+
+def _program_rows(results: Results) -> Iterator[tuple[str, Run, dict[str, str]]]:
+    """Each run's label (of the first design of a program alone), and its cells by heading."""
+    first: dict[tuple[str, int, str], Run] = {}
+    for run in results.runs:
+        base = first.setdefault((run.trace, run.copies, run.variant_label), run)
+        cores = f"×{run.copies}" if run.copies > 1 else ""
+        label = " ".join(part for part in (run.trace, cores, run.variant_label) if part)
+        rate = run.metric("transactions_per_second")
+        runtime, half = beside(ratio_of("runtime_ns"), run, base)
+        hits = "counter_cache_hit_rate"
+        cells = {
+            "trans./s": ("–" if rate is None else f"{rate / 1e6:.3f} M")
+            + _own_spread([run], "transactions_per_second"),
+            "runtime": written(runtime, "x") + ("" if run is base else shown(half, runtime, "x")),
+            "ctr hits": written(run.metric(hits), "%") + _own_spread([run], hits, "%"),
+        }
+        for heading, metric in (
+            ("writes", "medium_writes"),
+            ("bytes", "medium_write_bytes"),
+            ("reads", "medium_reads"),
+        ):
+            value, half = beside(_per_transaction(metric), run, run)
+            cells[heading] = ("–" if value is None else f"{value:.4g}") + shown(half, value, "")
+        yield label if base is run else "", run, cells
+
+
+def _per_transaction(metric: str) -> Two:
+    return lambda run, _: per_transaction(run, metric)
 
 
 def _assumed_note(names: Sequence[str], sensitivity: Sensitivity | None) -> list[Text]:

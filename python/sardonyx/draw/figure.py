@@ -44,7 +44,12 @@ DESIGN_COLOURS = {
 _MORE_COLOURS = ("#d9a5c7", "#5f9ea0", "#b5651d", "#6b8e23", "#9370db", "#c71585", "#708090")
 
 #: Of what is no design: lines over an axis, and causes. No design has one of these.
-LINE_COLOURS = ("#0f8f8a", "#3467d6", "#c8452f", "#b04fb5", "#d98e04", "#777d86", "#45a3d9")
+TEAL, BLUE, RED, PURPLE, AMBER, GREY, SKY = (
+    "#0f8f8a", "#3467d6", "#c8452f", "#b04fb5", "#d98e04", "#777d86", "#45a3d9",
+)  # fmt: skip
+LINE_COLOURS = (TEAL, BLUE, RED, PURPLE, AMBER, GREY, SKY)
+#: Of classes in an order, such as contents by how often they are written.
+ORDERED_COLOURS = ("#9aa7b5", "#86c5c2", "#3fa7a2", TEAL, AMBER, RED)
 
 CAUSE_COLOURS = {
     "fingerprint": "#c8452f",
@@ -166,6 +171,12 @@ class Series:
             row.append(value)
         return whole
 
+    def spread(self, column: str, unit: str, halves: Sequence[float | None]) -> None:
+        """A column of half intervals, which the mean has not."""
+        self._columns.append((column, unit))
+        for index, row in enumerate(self._rows):
+            row.append(halves[index] if index < len(halves) else None)
+
     def bar(
         self,
         name: str,
@@ -185,10 +196,14 @@ class Series:
         known: Sequence[str],
         unit: str = "x",
         column: str = "{}",
+        halves: Mapping[str, Sequence[float | None]] | None = None,
     ) -> list[dict[str, Any]]:
-        """Bars of each design; ``known`` are all designs of the report."""
-        return [
-            self.bar(
+        """Bars of each design; ``known`` are all designs of the report. ``halves`` of intervals, of
+        the values along the axis but not of their mean, are whiskers and columns of their own.
+        """
+        bars = []
+        for design, each in values.items():
+            drawn = self.bar(
                 design,
                 unit,
                 each,
@@ -196,8 +211,12 @@ class Series:
                 f"<b>{label(design)}</b>{hover}",
                 column.format(design),
             )
-            for design, each in values.items()
-        ]
+            known_halves = halves.get(design, ()) if halves else ()
+            if any(half is not None for half in known_halves):
+                self.spread(f"{column.format(design)} ±", unit, known_halves)
+                drawn["error_y"] = {"array": list(known_halves), "thickness": 1, "width": 3}
+            bars.append(drawn)
+        return bars
 
     def table(self) -> Table:
         return Table(tuple(self._columns), self._rows)

@@ -59,13 +59,16 @@ def beside(
     for name, measure in measures.items():
         series = Series("program", programs.names)
         hover = f", %{{x}}<br>{axis}: %{{y:.2f}}×"
-        values = {
-            d: programs.each(
+        found = {
+            d: programs.estimates(
                 measure, {"design": d, "cores": cores}, {"design": over, "cores": cores}
             ).values()
             for d in designs
         }
-        views.append(View(name, series.designs(values, hover, designs), shape))
+        values = {d: [each.value for each in of] for d, of in found.items()}
+        halves = {d: [each.half for each in of] for d, of in found.items() if d != over}
+        bars = series.designs(values, hover, designs, halves=halves)
+        views.append(View(name, bars, shape))
         tables.append(series.table())
     return head.figure(shows, reading, views, tables[0], assumed(programs))
 

@@ -182,6 +182,7 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
             workloads.locality(traces),
             workloads.collisions(traces),
         ],
+        workloads.worth_of_each(traces),
     )
 
 

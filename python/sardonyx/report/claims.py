@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.draw.figure import Cell, Figure, Table, View, label, scatter
+from sardonyx.draw.figure import GREY, RED, TEAL, Cell, Figure, Table, View, label, scatter
 from sardonyx.papers.claims import ClaimRow
 
-OURS, PAPERS = "#009e73", "#d55e00"
+OURS, PAPERS = TEAL, RED
 
 
 def figures(rows: Sequence[ClaimRow]) -> list[Figure]:
@@ -40,7 +40,7 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
         "mode": "lines",
         "x": [x for row, _ in pairs for x in (row.claim.value, row.ours, None)],
         "y": [y for _, name in pairs for y in (name, name, None)],
-        "line": {"color": "#8a8f98", "width": 2},
+        "line": {"color": GREY, "width": 2},
         "hoverinfo": "skip",
         "showlegend": False,
     }

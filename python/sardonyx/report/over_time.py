@@ -290,7 +290,6 @@ def wear_map(comparison: Comparison) -> Figure | Missing:
             ),
             rows,
         ),
-        assumed_by(comparison.runs(), "counts"),
     )  # fmt: skip
 
 

@@ -44,7 +44,6 @@ from sardonyx.runs.measures import (
     assumed_by,
     divide,
     geometric_mean,
-    mean,
     plain,
     ratio_of,
     written,
@@ -53,7 +52,9 @@ from sardonyx.runs.merging import algorithms
 from sardonyx.runs.origin import Origin
 from sardonyx.runs.programs import ACCESSES, BYTES, runtime_ratio, traffic_ratio
 from sardonyx.runs.results import Machine, Results, Run, Trace
+from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN
+from sardonyx.runs.spread import Estimate, shown
 from sardonyx.runs.worth import warnings
 
 #: Plotly's build with bars and lines alone, a quarter of the whole: npm's plotly.js-basic-dist-min,
@@ -61,6 +62,10 @@ from sardonyx.runs.worth import warnings
 PLOTLY = "plotly-basic.min.js.gz"
 #: What programs stand beside.
 PLAIN = "no-encryption"
+SPREAD = (
+    " Figures are means over seeds; behind ± stands half of the 95 % interval (Student's t), in "
+    "percent of the value, of shares in points (pp)."
+)
 #: Designs that have no summary of writes and energy.
 OF_THEIR_OWN = {*stores.designs(), *algorithms()}
 
@@ -77,6 +82,7 @@ def render(
         [
             ("machine", results.machine.name),
             ("designs", ", ".join(results.designs)),
+            *([("seeds", seeds)] if (seeds := seeds_of(results)) else []),
             *workload_summary(results.traces),
             ("Sardonyx", results.version),
             *((name, origin.said[name][:10]) for name in ("date",) if name in origin.said),
@@ -293,8 +299,8 @@ def _summary_of_programs(comparison: Comparison) -> list[Group]:
 
     def cell(of: Two, design: str) -> Td:
         a, b = ({"design": name, "cores": cores} for name in (design, PLAIN))
-        values = programs.each(of, a, b).values()
-        return Td(written(mean(values, "arithmetic"), "x"))
+        value, half = programs.estimated_mean(of, a, b)
+        return Td(written(value, "x"), beside=shown(half, value, "x"))
 
     rows = [
         Row([_design(d, comparison, head=True), *(cell(of, d) for of in columns.values())])
@@ -306,6 +312,8 @@ def _summary_of_programs(comparison: Comparison) -> list[Group]:
         f"{'core' if cores == 1 else 'cores'}: arithmetic means over "
         f"{len(programs.names)} programs. Lower is better."
     )
+    if seeds_of(comparison.results):
+        legend += SPREAD
     heads = [Th(name) for name in ("design", *columns)]
     table = Grid(heads, rows, kind="summary", tall=False)
     return [Group("summary", "Summary", inner=[table, Text(legend, "reading")])]
@@ -318,7 +326,8 @@ def _summary(comparison: Comparison) -> Group:
         return Group("summary", "Summary", inner=[_absolute(comparison), Text(text, "reading")])
     measures = list(MEASURES.values())
     heads = [_heading(m) for m in measures]
-    means = {d: [comparison.mean(m, d) for m in measures] for d in designs}
+    estimates = {d: [comparison.estimated_mean(m, d) for m in measures] for d in designs}
+    means = {d: [each.value for each in estimates[d]] for d in designs}
     found = comparison.results.sensitivity
     several = MEAN if len(comparison.workloads) > 1 else comparison.workloads[0]
     rests = {
@@ -338,9 +347,10 @@ def _summary(comparison: Comparison) -> Group:
                         written(v, m.unit),
                         "best" if len(designs) > 1 and v is not None and v == top else "",
                         rests=rests[d, m.key],
+                        beside=shown(half, v, m.unit),
                         small=_p99_ratio(comparison, m, d),
                     )
-                    for v, m, top in zip(means[d], measures, best, strict=True)
+                    for (v, half), m, top in zip(estimates[d], measures, best, strict=True)
                 ),
             ]
         )
@@ -361,12 +371,14 @@ def _summary(comparison: Comparison) -> Group:
         else "† is a figure whose conclusion (better or worse, and by 5 %) flips with an assumed "
         "parameter in its range, or with all drawn together."
     )
+    if seeds_of(comparison.results):
+        legend += SPREAD
     per_trace = [
         Row(
             [
                 Td(w if d == designs[0] else "", head=True),
                 _design(d, comparison),
-                *(Td(written(comparison.value(m.of, w, d, BASELINE), m.unit)) for m in measures),
+                *(_estimated(comparison.estimate(m.of, w, d, BASELINE), m) for m in measures),
             ],
             "first" if d == designs[0] else "",
         )
@@ -386,24 +398,40 @@ def _summary(comparison: Comparison) -> Group:
     )
 
 
+def _estimated(found: Estimate, measure: Measure) -> Td:
+    return Td(
+        written(found.value, measure.unit), beside=shown(found.half, found.value, measure.unit)
+    )
+
+
 def _baseline(comparison: Comparison, measures: Sequence[Measure]) -> Row:
     """The baseline's own figures, over workloads their geometric mean."""
-    runs = comparison.runs(BASELINE)
-    return Row([_design(BASELINE, comparison, head=True), *(_own(runs, m) for m in measures)])
+    runs, tried = comparison.runs(BASELINE), comparison.results.sensitivity is not None
+    cells = [_own(runs, measure, tried) for measure in measures]
+    return Row([_design(BASELINE, comparison, head=True), *cells])
 
 
-def _own(runs: Sequence[Run], measure: Measure) -> Td:
+def _own(runs: Sequence[Run], measure: Measure, tried: bool) -> Td:
+    """A design's own figure; ``tried`` if it is known what flips, and no own figure does."""
     value = geometric_mean(run.metric(measure.base) for run in runs) if measure.base else None
-    if measure.base_unit or value is None:
-        return Td(written(value, measure.base_unit))
-    return Td(f"{value:.3g}")
+    if value is None:
+        return Td(written(value, ""))
+    text = written(value, measure.base_unit) if measure.base_unit else f"{value:.3g}"
+    marked = measure.aspect in HANGING and not tried
+    return Td(text, rests=assumed_by(runs, measure.aspect) if marked else ())
 
 
 def _absolute(comparison: Comparison) -> Grid:
     """Each design's own figures, where there is no baseline to compare with."""
     measures = [m for m in MEASURES.values() if m.base]
+    tried = comparison.results.sensitivity is not None
     rows = [
-        Row([_design(d, comparison, head=True), *(_own(comparison.runs(d), m) for m in measures)])
+        Row(
+            [
+                _design(d, comparison, head=True),
+                *(_own(comparison.runs(d), m, tried) for m in measures),
+            ]
+        )
         for d in comparison.designs
     ]
     titles = {"write_speedup": "Mean write", "read_speedup": "Mean read"}

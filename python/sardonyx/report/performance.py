@@ -10,7 +10,12 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sardonyx.draw.figure import (
+    AMBER,
+    BLUE,
     CAUSE_COLOURS,
+    GREY,
+    RED,
+    TEAL,
     Cell,
     Figure,
     Head,
@@ -27,7 +32,7 @@ from sardonyx.draw.figure import (
 )
 from sardonyx.runs import measures
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.measures import BASELINE, MEASURES, arithmetic_mean, assumed_by
+from sardonyx.runs.measures import BASELINE, HANGING, MEASURES, arithmetic_mean, assumed_by
 from sardonyx.runs.results import Run
 
 CDF_POINTS = 300
@@ -90,8 +95,13 @@ def beside_baseline(comparison: Comparison, key: str) -> Figure | Missing:
     head = Head(key.removesuffix("_ratio").replace("_", "-"), measure.title, words.cf)
     if BASELINE not in comparison.designs:
         return head.missing("There is no `baseline` run to compare with.")
-    values = {d: comparison.each(measure.of, d).values() for d in comparison.beside_baseline}
+    found = {
+        d: [comparison.estimate(measure.of, w, d, BASELINE) for w in comparison.workloads]
+        for d in comparison.beside_baseline
+    }
+    values = {d: [each.value for each in of] for d, of in found.items()}
     values = {d: each for d, each in values.items() if any(value is not None for value in each)}
+    halves = {d: [each.half for each in of] for d, of in found.items()}
     title = measure.title.lower()
     if not values:
         return head.missing(f"No run beside the baseline says its {title}.")
@@ -102,13 +112,13 @@ def beside_baseline(comparison: Comparison, key: str) -> Figure | Missing:
         shape = layout(words.axis, shapes=[at_one()], yaxis={"ticksuffix": "×"})
         form = "%{y:.2f}×"
     hover = f" on %{{x}}<br>{title}: {form}"
-    data = series.designs(values, hover, comparison.designs, measure.unit)
+    data = series.designs(values, hover, comparison.designs, measure.unit, halves=halves)
     return head.figure(
         words.shows,
         words.reading,
         [View("", data, shape)],
         series.table(),
-        assumed_by(comparison.runs(), measure.aspect),
+        assumed_by(comparison.runs(), measure.aspect) if measure.aspect in HANGING else [],
     )
 
 
@@ -278,7 +288,7 @@ def _by_cause(
             cause,
             groups,
             column,
-            CAUSE_COLOURS.get(cause, "#777d86"),
+            CAUSE_COLOURS.get(cause, GREY),
             f"%{{x}}<br>{label(cause)}: %{{y:.1%}} of write latency",
         )
         for cause, column in zip(causes, zip(*shares, strict=True), strict=True)
@@ -341,10 +351,10 @@ def predictions(comparison: Comparison) -> Figure | Missing:
     """How DeWrite's predictions came out (ESD Fig. 4)."""
     head = Head("predictions", "Prediction outcomes", "ESD Fig. 4")
     outcomes = (
-        ("T1", "predicted duplicate, was one", "prediction_t1", "#009e73"),
-        ("F2", "predicted duplicate, was none", "prediction_f2", "#d55e00"),
-        ("T3", "predicted unique, was unique", "prediction_t3", "#1f78c8"),
-        ("F4", "predicted unique, was a duplicate", "prediction_f4", "#e69f00"),
+        ("T1", "predicted duplicate, was one", "prediction_t1", TEAL),
+        ("F2", "predicted duplicate, was none", "prediction_f2", RED),
+        ("T3", "predicted unique, was unique", "prediction_t3", BLUE),
+        ("F4", "predicted unique, was a duplicate", "prediction_f4", AMBER),
     )
     runs = [(w, comparison.run(w, "dewrite")) for w in comparison.workloads]
     known = [
@@ -369,7 +379,6 @@ def predictions(comparison: Comparison) -> Figure | Missing:
         "an encryption. The rightmost bar is the arithmetic mean.",
         [View("", data, _shares("share of predictions"))],
         series.table(),
-        assumed_by(comparison.runs("dewrite"), "counts"),
     )
 
 
@@ -393,15 +402,15 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
         by_cache = f"{hover} by a fingerprint in the cache"
         by_look = f"{hover} only by looking in the medium"
         data = [
-            series.bar("found by a cached fingerprint", "%", in_cache, "#009e73", by_cache),
-            series.bar("found by looking in the medium", "%", in_medium, "#1f78c8", by_look),
+            series.bar("found by a cached fingerprint", "%", in_cache, TEAL, by_cache),
+            series.bar("found by looking in the medium", "%", in_medium, BLUE, by_look),
             scatter(
                 "markers",
                 "look-up share of write latency",
                 series.axis,
                 series.add("", "%", [measures.cause_share(run, "lookup") for run in runs]),
                 "%{x}<br>look-ups take %{y:.1%} of write latency",
-                marker={"color": "#d55e00", "size": 9, "symbol": "diamond"},
+                marker={"color": RED, "size": 9, "symbol": "diamond"},
             ),
         ]
         views.append(View(design, data, _shares("share of writes, of latency")))

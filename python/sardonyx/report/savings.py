@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
-from sardonyx.draw.figure import Figure, Head, Missing, Series, View, label, layout
+from sardonyx.draw.figure import ORDERED_COLOURS, Figure, Head, Missing, Series, View, label, layout
 
 #: What ``_core.store_estimate`` found of one way of cutting, and of one design.
 Cutting = Mapping[str, Any]
 Design = Mapping[str, Any]
 
-COLOURS = ("#8a8f98", "#56b4e9", "#1f78c8", "#e69f00", "#d55e00", "#7a5195")
+COLOURS = ORDERED_COLOURS
 OF_DESIGNS = ("#009e73", "#d55e00", "#0072b2", "#cc79a7", "#56b4e9", "#e69f00")
 
 

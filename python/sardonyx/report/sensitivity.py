@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.draw.figure import Cell, Figure, Head, Missing, Table, View, label, layout
+from sardonyx.draw.figure import (
+    BLUE,
+    GREY,
+    RED,
+    Cell,
+    Figure,
+    Head,
+    Missing,
+    Table,
+    View,
+    label,
+    layout,
+)
 from sardonyx.report.content import Block, Folded, Grid, Row, Td, Text, Th
 from sardonyx.runs.sensitivity import Headline, Sensitivity
 
 #: Keys that a tornado draws; its table has all that move the figure.
 KEYS = 20
-LOW, HIGH, TOGETHER = "#1f78c8", "#d55e00", "#8a8f98"
+LOW, HIGH, TOGETHER = BLUE, RED, GREY
 
 
 def tornado(found: Sensitivity) -> Figure | Missing:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from sardonyx.draw.figure import Cell, Curves, Figure, Head, Missing, Table
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.measures import arithmetic_mean, assumed_by
+from sardonyx.runs.measures import arithmetic_mean
 from sardonyx.runs.results import Run
 from sardonyx.runs.sweeps import AMT_BYTES, EFIT_BYTES, POLICY, points
 
@@ -77,13 +77,11 @@ def _figure(
         Curves(view, names, lines, "hit rate").view("size")
         for view, lines in {"mean of all traces": means, **curves}.items()
     ]
-    runs = [run for by_trace in series.values() for by in by_trace.values() for run in by.values()]
     return head.figure(
         shows,
         f"{reading} The mean is arithmetic over traces; the axis need not start at 0.",
         views,
         Table((("workload, table", ""), *((name, "%") for name in names)), rows),
-        assumed_by(runs, "counts"),
         choose="Trace",
     )
 

@@ -9,28 +9,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from sardonyx.draw.figure import (
-    Cell,
+    AMBER,
+    BLUE,
+    GREY,
+    ORDERED_COLOURS,
+    PURPLE,
+    RED,
+    TEAL,
     Figure,
     Head,
     Missing,
     Series,
-    Table,
     View,
     label,
     layout,
 )
+from sardonyx.report.content import Block, Grid, Row, Td, Text, Th
 from sardonyx.runs.measures import arithmetic_mean, divide, written
 from sardonyx.runs.results import Collisions, Trace
 from sardonyx.runs.worth import Worth, size, worth
 
 #: The fingerprint that others are measured by.
 CRC32 = "crc-32"
-LOCALITY_COLOURS = ("#8a8f98", "#56b4e9", "#1f78c8", "#e69f00", "#d55e00", "#7a5195")
 FINGERPRINT_COLOURS = {
-    CRC32: "#8a8f98",
-    "truncated-hamming": "#009e73",
-    "hsiao-opentitan": "#1f78c8",
-    "hsiao-1970": "#e69f00",
+    CRC32: GREY,
+    "truncated-hamming": TEAL,
+    "hsiao-opentitan": BLUE,
+    "hsiao-1970": AMBER,
 }
 
 
@@ -41,9 +46,9 @@ def duplicates(traces: Sequence[Trace]) -> Figure | Missing:
     if not known:
         return head.missing("No trace in these results says how many duplicates it has.")
     kinds = (
-        ("all duplicates", "duplicate_rate", "#1f78c8"),
-        ("zero lines", "zero_rate", "#8a8f98"),
-        ("silent: the line held this already", "silent_write_rate", "#e69f00"),
+        ("all duplicates", "duplicate_rate", BLUE),
+        ("zero lines", "zero_rate", GREY),
+        ("silent: the line held this already", "silent_write_rate", AMBER),
     )
     series = Series("trace", [t.name for t in known])
     bars = [
@@ -83,7 +88,7 @@ def locality(traces: Sequence[Trace]) -> Figure | Missing:
                 next((getattr(r, attribute) for r in t.locality if r.times == name), None)
                 for t in known
             ]
-            colour = LOCALITY_COLOURS[index % len(LOCALITY_COLOURS)]
+            colour = ORDERED_COLOURS[index % len(ORDERED_COLOURS)]
             hover = f"%{{x}}<br>contents written {label(name)} times: %{{y:.2%}}"
             column = f"{view.split(':')[0]} {name}×"
             data.append(series.bar(f"written {name}×", "%", values, colour, hover, column))
@@ -116,7 +121,7 @@ def collisions(traces: Sequence[Trace]) -> Figure | Missing:
         data = []
         for code in codes:
             values = [of(t, code) for t in known]
-            colour = FINGERPRINT_COLOURS.get(code, "#cc79a7")
+            colour = FINGERPRINT_COLOURS.get(code, PURPLE)
             hover = f"%{{x}}<br>{label(code)}: {form}"
             data.append(series.bar(code, unit, values, colour, hover, f"{code}, {view}"))
         if any(value for trace in data for value in trace["y"]):
@@ -192,31 +197,48 @@ def _bursts(trace: Worth) -> float:
 
 
 def rests_on(traces: Sequence[Trace]) -> Figure | Missing:
-    """What a mean over the traces rests on: writes, bursts, footprint."""
-    head = Head("worth", "What a mean rests on", "")
+    """The share of writes in bursts, where a trace has any."""
+    head = Head("worth", "Writes in bursts", "")
     known = [each for each in worth(traces) if each.burst_share is not None]
     if not known:
         return head.missing("No trace in these results says how many of its writes are in bursts.")
+    if not any(each.burst_share for each in known):
+        return head.missing("No write of these traces is in a burst.")
     series = Series("trace", [each.name for each in known])
     shares: list[float | None] = [each.burst_share for each in known]
-    bar = series.bar("writes in bursts", "%", shares, "#d55e00", "%{x}<br>%{y:.1%} of writes")
-    rows: list[list[Cell]] = [
-        [each.name, each.writes, each.burst_share, size(each.footprint), size(each.recorded_below)]
-        for each in known
-    ]
+    bar = series.bar("writes in bursts", "%", shares, RED, "%{x}<br>%{y:.1%} of writes")
     return head.figure(
         "For each trace, the share of its writes that come in bursts: runs of 64 accesses without "
         "an instruction between them.",
         "A cache writes back a line now and then; thousands of writes at one instant are a flush "
-        "of it, and their latencies are those of a full write queue. Below a thousand writes, or "
-        "above 5 % in bursts, a mean says little. A footprint that fits the caches above the "
-        "recording, or the tables on chip, says little of larger ones.",
+        "of it, and their latencies are those of a full write queue.",
         [View("", [bar], layout("share of writes", yaxis={"tickformat": ".0%", "range": [0, 1]}))],
-        Table(
-            (
-                ("trace", ""), ("writes", "number"), ("in bursts", "%"), ("footprint", ""),
-                ("below caches of", ""),
-            ),
-            rows,
-        ),
-    )  # fmt: skip
+        series.table(),
+    )
+
+
+def worth_of_each(traces: Sequence[Trace]) -> list[Block]:
+    """What a mean over the traces rests on: writes, bursts, footprint."""
+    known = [each for each in worth(traces) if each.burst_share is not None]
+    if not known:
+        return []
+    heads = ("trace", "writes", "in bursts", "footprint", "below caches of")
+    rows = [
+        Row(
+            [
+                Td(each.name, head=True),
+                Td(f"{each.writes:,}", number=str(each.writes)),
+                Td(written(each.burst_share, "%"), number=repr(each.burst_share)),
+                Td(size(each.footprint)),
+                Td(size(each.recorded_below)),
+            ]
+        )
+        for each in known
+    ]
+    reading = (
+        "What a mean rests on. Below a thousand writes, or above 5 % in bursts (runs of 64 "
+        "accesses without an instruction between), it says little. A footprint that fits the "
+        "caches above the recording, or the tables on chip, says little of larger ones."
+    )
+    grid = Grid([Th(heads[0], "name"), *map(Th, heads[1:])], rows, "worth", tall=False)
+    return [grid, Text(reading, "reading")]

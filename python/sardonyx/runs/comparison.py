@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sardonyx.runs.measures import BASELINE, Measure, Two, mean
+from sardonyx.runs.measures import BASELINE, Measure, Two
 from sardonyx.runs.programs import Programs
 from sardonyx.runs.results import Results, Run, in_order
+from sardonyx.runs.spread import Estimate, beside, mean_beside
 
 
 class Comparison:
@@ -43,17 +44,26 @@ class Comparison:
         """The plain runs of these designs (of all designs when none is named)."""
         return [run for (_, d), run in self._grid.items() if not designs or d in designs]
 
+    def estimate(self, measure: Two, workload: str, design: str, over: str) -> Estimate:
+        """``measure`` of one design over another on one workload, with its interval over seeds."""
+        run, base = self.run(workload, design), self.run(workload, over)
+        return Estimate(None) if run is None or base is None else beside(measure, run, base)
+
     def value(self, measure: Two, workload: str, design: str, over: str) -> float | None:
         """``measure`` of one design over another on one workload."""
-        run, base = self.run(workload, design), self.run(workload, over)
-        return None if run is None or base is None else measure(run, base)
+        return self.estimate(measure, workload, design, over).value
 
     def each(self, measure: Two, design: str, over: str = BASELINE) -> dict[str, float | None]:
         """``measure`` of one design over another, by workload."""
         return {label: self.value(measure, label, design, over) for label in self.workloads}
 
     def mean(self, measure: Measure, design: str) -> float | None:
-        return mean(self.each(measure.of, design).values(), measure.mean)
+        return self.estimated_mean(measure, design).value
+
+    def estimated_mean(self, measure: Measure, design: str) -> Estimate:
+        """The mean over workloads; of means over seeds that of each seed's, with its interval."""
+        pairs = [(self.run(each, design), self.run(each, BASELINE)) for each in self.workloads]
+        return mean_beside(measure.of, pairs, measure.mean)
 
     def causes(self) -> list[str]:
         """Causes that took part in any run, in report order."""

@@ -10,6 +10,7 @@ from html import escape
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import BASELINE, MEASURES, plain, written
 from sardonyx.runs.results import Results
+from sardonyx.runs.spread import shown
 
 
 def table(results: Results) -> str:
@@ -26,8 +27,8 @@ def table(results: Results) -> str:
             cells = []
             for measure in measures:
                 if beside and design != BASELINE:
-                    value = comparison.value(measure.of, workload, design, BASELINE)
-                    cells.append(written(value, measure.unit))
+                    value, half = comparison.estimate(measure.of, workload, design, BASELINE)
+                    cells.append(written(value, measure.unit) + shown(half, value, measure.unit))
                 else:
                     own = run.metric(measure.base) if measure.base else None
                     unit = measure.base_unit

@@ -8,6 +8,7 @@ from typing import Any
 
 from sardonyx.runs.measures import Two, divide, gain_of, of_known, ratio_of, saved
 from sardonyx.runs.results import Results, Run, Scalar
+from sardonyx.runs.spread import Estimate, beside, mean_beside
 
 KB, MB = 1 << 10, 1 << 20
 #: Settings that SCA's figures vary, and Table 2's values.
@@ -112,11 +113,23 @@ class Programs:
 
     def each(self, of: Two, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, float | None]:
         """``of`` two runs of each program, which ``a`` and ``b`` select."""
-        values: dict[str, float | None] = {}
+        return {name: found.value for name, found in self.estimates(of, a, b).items()}
+
+    def estimates(self, of: Two, a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Estimate]:
+        """The same with the intervals of means over seeds."""
+        found: dict[str, Estimate] = {}
         for program in self.names:
             first, second = self._run(program, **a), self._run(program, **b)
-            values[program] = None if first is None or second is None else of(first, second)
-        return values
+            if first is None or second is None:
+                found[program] = Estimate(None)
+            else:
+                found[program] = beside(of, first, second)
+        return found
+
+    def estimated_mean(self, of: Two, a: Mapping[str, Any], b: Mapping[str, Any]) -> Estimate:
+        """The arithmetic mean of ``of`` over programs, of seeds that of each seed's."""
+        pairs = [(self._run(name, **a), self._run(name, **b)) for name in self.names]
+        return mean_beside(of, pairs, "arithmetic")
 
 
 #: Time a transaction of a run relative to another.

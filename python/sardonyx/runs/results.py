@@ -11,7 +11,7 @@ import json
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -257,6 +257,17 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class Seeds:
+    """The seeds over which a run's figures are means, what each gave (``values``, in the order of
+    the seeds), and half of each mean's 95 % interval.
+    """
+
+    seeds: tuple[int, ...]
+    half_widths: dict[str, float] = field(default_factory=dict)
+    values: dict[str, tuple[Number, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Series:
     """Figures over time: a list each, of epochs that begin at ``begin_ns`` and are ``width_ns``
     long; the last may end early.
@@ -316,7 +327,8 @@ class Usage:
 @dataclass(frozen=True, slots=True)
 class Run:
     """One trace under one design. ``variant`` holds what differs from the machine; empty for the
-    plain run. ``sample`` says what was timed, if that was not all of it.
+    plain run. ``sample`` says what was timed, if that was not all of it; ``seeds`` over which
+    figures are means, if there were several.
     """
 
     trace: str
@@ -332,10 +344,22 @@ class Run:
     sample: Sample | None = None
     epochs: Series | None = None
     usage: Usage | None = None
+    seeds: Seeds | None = None
 
     def metric(self, name: str) -> float | None:
         """The metric, or ``None`` where the run has none of that name."""
         return self.metrics.get(name)
+
+    @property
+    def each_seed(self) -> list[Run]:
+        """What it was under each of its seeds: the metrics alone; itself without several."""
+        if self.seeds is None:
+            return [self]
+        values = self.seeds.values
+        return [
+            replace(self, seeds=None, metrics={name: each[index] for name, each in values.items()})
+            for index in range(len(self.seeds.seeds))
+        ]
 
     @property
     def variant_label(self) -> str:
@@ -391,10 +415,11 @@ class Results:
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row a run: identity, every metric, every cause as
-        ``cause.<cause>.<quantity>``.
+        ``cause.<cause>.<quantity>``; of means over seeds also ``half_width.<metric>``.
         """
         metrics = sorted({name for run in self.runs for name in run.metrics})
         causes = in_order({name for run in self.runs for name in run.causes})
+        halves = sorted({n for run in self.runs if run.seeds for n in run.seeds.half_widths})
         rows = []
         for run in self.runs:
             row: dict[str, Any] = {
@@ -409,6 +434,8 @@ class Results:
                 booked = run.causes.get(cause)
                 for quantity in _CAUSE_FIELDS:
                     row[f"cause.{cause}.{quantity}"] = booked and getattr(booked, quantity)
+            for name in halves:
+                row[f"half_width.{name}"] = run.seeds and run.seeds.half_widths.get(name)
             rows.append(row)
         return rows
 
@@ -446,7 +473,7 @@ class Results:
         if self.sensitivity is None:
             del document["sensitivity"]
         for run in document["runs"]:
-            for name in ("sample", "epochs", "usage"):
+            for name in ("sample", "epochs", "usage", "seeds"):
                 if run[name] is None:
                     del run[name]
         return document

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::{Machine, Range, keys, presets};
 use crate::controller::designs::{self, AnyLayer, Stack};
 use crate::controller::layers::{About, Design};
-use crate::settings::{Origin, Row, Value};
+use crate::settings::{Allowed, Origin, Row, Value};
 
 /// The machine whose values are the machine keys' examples: the first preset.
 const MACHINE: &str = "esd";
@@ -21,6 +21,7 @@ pub fn reference() -> String {
         "# Reference\n\n\
          This page is written by the program (`config::reference`). After a change of a design or a key run\n\
          `UPDATE_REFERENCE=1 cargo test --release --package sardonyx --test all reference`.\n\n\
+         A key has its value on the machine `esd` and what else is allowed, its meaning, and its source.\n\n\
          ## Designs\n\n\
          | name | stack | what it is | source | promises after a power cut |\n|---|---|---|---|---|\n",
     );
@@ -88,19 +89,22 @@ fn keys_by_section(out: &mut String) {
                 format!(
                     "assumed: {}{}",
                     assumed.why,
-                    otherwise(assumed.range.as_ref())
+                    otherwise(assumed.range.as_ref(), &key.kind)
                 )
             }
             (None, Some((_, Origin::Source(source)))) => source.to_owned(),
             _ => comment(text, key).to_owned(),
         };
-        let (name, meaning, range) = (key.name, key.meaning, key.kind.range());
+        let (name, meaning) = (key.name, key.meaning);
         let section = sections.entry(first.to_owned()).or_default();
+        let allowed = key.kind.range();
+        let range = allowed.strip_prefix("one of ").unwrap_or(&allowed);
+        let range = range.replace(" from ", ", ").replace(" to ", "–");
         let range = once(&mut section.range, &range);
         let source = once(&mut section.source, &source);
         let _ = writeln!(
             section.rows,
-            "| `{name}` | {meaning} | {range} | {value} | {source} |"
+            "* `{name}`: {value} ({range}). {meaning}. *{source}*"
         );
     }
     for (first, section) in &sections {
@@ -109,28 +113,30 @@ fn keys_by_section(out: &mut String) {
         } else {
             first.as_str()
         };
-        let _ = write!(
-            out,
-            "\n## Keys: {title}\n\n| key | meaning | allowed | `{MACHINE}` has | source |\n|---|---|---|---|---|\n{}",
-            section.rows
-        );
+        let _ = write!(out, "\n## Keys: {title}\n\n{}", section.rows);
     }
 }
 
 /// The text, or that the row above has the same.
 fn once<'t>(above: &mut String, text: &'t str) -> &'t str {
-    if above == text && text.split(' ').count() > 2 {
+    if above == text && text.chars().count() > 14 {
         return "as above";
     }
     text.clone_into(above);
     text
 }
 
-/// What an assumed value may be instead; `sardonyx show` says why.
-fn otherwise(range: Option<&Range>) -> String {
+/// What an assumed value may be instead, unless that is all else that is allowed; `sardonyx show` says why.
+fn otherwise(range: Option<&Range>, allowed: &Allowed) -> String {
+    let others = match allowed {
+        Allowed::Word(words) => words.len() - 1,
+        Allowed::Bool => 1,
+        _ => 0,
+    };
     match range {
-        Some(Range::Between { low, high, .. }) => format!(". From {low} to {high}"),
-        Some(Range::Others(words)) => format!(". Or {}", words.join(", ")),
+        Some(Range::Others(words)) if words.len() == others => String::new(),
+        Some(Range::Between { low, high, .. }) => format!("; {low}–{high}"),
+        Some(Range::Others(words)) => format!("; or {}", words.join(", ")),
         Some(Range::Inert(why)) => format!(". Changes no figure: {why}"),
         None => String::new(),
     }

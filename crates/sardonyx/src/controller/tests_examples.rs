@@ -1,4 +1,4 @@
-//! The worked example of `docs/designs.md`, which is compiled for tests alone: it gives back what it got, it
+//! The worked example of `docs/add-a-design.md`, which is compiled for tests alone: it gives back what it got, it
 //! shares what is equal, and the crash explorer tells its sound form from the one that trusts its counts.
 
 use std::collections::HashMap;

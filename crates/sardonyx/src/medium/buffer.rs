@@ -21,8 +21,8 @@ words!(Victim { "random" => Random, "oldest" => Oldest });
 
 keys! {
     VICTIM: Victim = word("medium.buffer.victim", "random"),
-        Assumed("no text says; the write amplification that was measured grows by and by beyond the buffer's size \
-                 (FAST 2020, Fig. 9), where the oldest would make it jump"),
+        Assumed("no text says; measured write amplification grows by and by (FAST 2020, Fig. 9), where the \
+                 oldest would make it jump"),
         "Which block has to leave a full buffer of the memory module";
 }
 

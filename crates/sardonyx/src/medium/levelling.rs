@@ -46,13 +46,13 @@ keys! {
         Source("MICRO 2009: one write in a hundred is a move"),
         "Writes of a region after which a line of it moves by one place";
     REGION_LINES: u64 = int("medium.levelling.region_lines", (2, 1 << 24), 262_144),
-        Assumed("16 MB; the paper has all of a bank's lines in one region, and smaller ones against attackers"),
+        Assumed("16 MB; the paper has a bank's lines in one region, and smaller ones against attackers"),
         "Lines of a region, which has one more place than lines"
         in Between("4096", "16777216", "256 KB to 1 GB, a bank's share");
     REGISTERS: Registers = word("medium.levelling.registers", "reserve"),
         Assumed("the paper has two registers a region in the controller, and no power cut"),
-        "How start and gap survive a power cut: reserve power dumps them, or a line of the medium holds them that is \
-         accepted as a group with the moved line or after it; late and before are for the crash explorer to catch";
+        "How start and gap survive a power cut: dumped by reserve power, or in a line that is accepted as a \
+         group with the moved line or after it; late and before are for the crash explorer to catch";
 }
 
 /// How lines are moved.

@@ -45,8 +45,7 @@ words!(First { "reads" => Reads, "oldest" => Oldest });
 
 keys! {
     FIRST: First = word("link.first", "reads"),
-        Assumed("CXL.mem has separate channels, with their own credits, for requests and for requests with data; \
-                 no text says who waits"),
+        Assumed("CXL.mem has separate channels for requests and for data; no text says who waits"),
         "Which of the requests that wait for the link goes first";
 }
 

@@ -181,12 +181,11 @@ words!(GroupMerging { "all" => All, "member" => Member });
 
 keys! {
     GROUP_MERGING: GroupMerging = word("medium.queues.group_merging", "all"),
-        Assumed("SCA Sec. 1: pairing a line with its counter restricts coalescing; its Sec. 5.2.2 has one \
-                 ready bit an entry, which cannot say that half of it waits for a partner"),
-        "With coalescing, writes that are accepted together (a line and its counter) are merged all or \
-         none, or each member by itself; they are durable at one instant either way";
+        Assumed("SCA: pairing restricts coalescing (Sec. 1), and an entry has one ready bit (Sec. 5.2.2)"),
+        "With coalescing, writes that are accepted together (a line and its counter) are merged all or none, or \
+         each member by itself";
     REMERGING: bool = flag("medium.queues.remerging", false),
-        Assumed("no paper says; an entry of a queue that finds lines by their address could take any number"),
+        Assumed("no paper says"),
         "With coalescing, a queued write takes a third write of its line and more, not only a second";
 }
 
@@ -322,8 +321,7 @@ const A_CORE: Number = (
     (
         Value::Int(0),
         Origin::Assumed(
-            "one a core: ESD Sec. IV-E has the core compute hashes, and the 80 % of write latency in Fig. 17 \
-             leave no room for a queue before 321 ns of SHA-1",
+            "one a core: ESD Sec. IV-E has the core compute hashes, and Fig. 17 leaves no room for a queue",
         ),
     ),
     Some(Doubt::Between(
@@ -465,25 +463,23 @@ keys! {
         "Pages by which a copy's first page lies further into its share of memory than the copy before's"
         in Between("0", "74", "no skew, and twice the default");
     PROGRAMS_FIRST: u64 = int("pages.programs_first", (0, 1 << 20), 126),
-        Assumed("found by search: on machine sca with 1 to 8 cores no two rows that cores write in every \
-                 transaction, their logs' and those of their logs' counters, share a bank; such a clash would \
-                 hide everything else"),
+        Assumed("found by search: on machine sca with 1 to 8 cores no two logs, nor a log and its counters, \
+                 share a bank"),
         "Pages of memory before the first program's"
         in Between("0", "252", "none, and twice the default");
     CRASH_FIRST: u64 = int("pages.crash_first", (0, 1 << 32), 0),
-        Source("what the crash explorer begins with: a large medium that is full of others' lines"),
+        Source("for the crash explorer"),
         "Pages of memory before the first program's in a run of `crash`, whose medium is then as large as that takes";
     CRASH_SPARE: u64 = int("pages.crash_spare", (0, 100), 100),
-        Source("what the crash explorer needs; designs that write out of place need some"),
+        Source("for the crash explorer"),
         "Lines of the medium beyond those of the programs in a run of `crash`, in percent of these, beside a row";
     CRASH_SHORT: u64 = int("pages.crash_short", (0, 1 << 20), 0),
-        Source("what the crash explorer begins with: a medium or a log that is full"),
-        "Places that the medium has fewer than the programs of a run of `crash` take at one time, or buckets that a \
-         hardware log has fewer, and one more: at 1 it gets full; at 2 and more the run ends because it is full, and \
-         is cut up to there; 0 for room enough";
+        Source("for the crash explorer"),
+        "In a run of `crash`, places of the medium or buckets of a hardware log that lack, plus 1: at 1 it gets \
+         full; from 2 on the run ends because it is full; 0 for room enough";
     CRASH_CACHED: u64 = int("pages.crash_cached", (0, 1 << 20), 0),
-        Source("what the crash explorer begins with: caches so small that lines leave them for want of room"),
-        "Lines that the processor's caches hold for each core in a run of `crash`, each in one place; 0 for what its seed draws";
+        Source("for the crash explorer"),
+        "Lines that the processor's caches hold for each core in a run of `crash`; 0 for what its seed draws";
     PROGRAMS_SKEW: u64 = int("pages.programs_skew", (0, 1 << 20), 110),
         Assumed("found with pages.programs_first"),
         "Pages by which a program lies further into its share of memory than the core's before"

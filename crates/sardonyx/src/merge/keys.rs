@@ -14,14 +14,14 @@ pub fn rows() -> Vec<&'static Row> {
         .collect()
 }
 
-/// The keys as a table in Markdown, for `docs/merge.md`.
+/// The keys as a table with tabs between the cells, `docs/tables/merge-keys.tsv`.
 pub fn table() -> String {
     table_of(rows())
 }
 
 /// The same of some keys.
 pub(super) fn table_of(rows: Vec<&'static Row>) -> String {
-    let mut text = "| key | takes | default | meaning |\n|---|---|---|---|\n".to_owned();
+    let mut text = "key\ttakes\tdefault\tmeaning\n".to_owned();
     for row in rows {
         let (_, default) = said(&Settings::default(), row);
         let assumed = match row.default {
@@ -35,10 +35,7 @@ pub(super) fn table_of(rows: Vec<&'static Row>) -> String {
         };
         let default = default.to_string().replace('"', "");
         let (name, range) = (row.name, row.kind.range().replace('"', ""));
-        text += &format!(
-            "| `{name}` | {range} | {default} | {}{assumed} |\n",
-            row.meaning
-        );
+        text += &format!("`{name}`\t{range}\t{default}\t{}{assumed}\n", row.meaning);
     }
     text
 }

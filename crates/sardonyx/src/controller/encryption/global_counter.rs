@@ -27,12 +27,12 @@ keys! {
         Source("SCA does not say; see [crash.md](crash.md)"),
         "How the global counter survives a power cut: by a persisted mark, or from what is shown";
     MARK_STRIDE: u64 = int("encryption.mark_stride", (2, 1 << 40), 4096),
-        Assumed("no source; half of it, 2048 writes, between two marks makes their cost too small to measure"),
+        Assumed("no source; its cost is too small to measure"),
         "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks"
         in Between("64", "65536", "from a mark every 32 writes to one every 32,768")
         under |by| by.stride;
     FIRST_COUNTER: u64 = int("encryption.first_counter", (1, 1 << 62), 1),
-        Source("what the crash explorer begins with: the counters of a machine that has run for long"),
+        Source("for the crash explorer: a machine that has run for long"),
         "The first encryption counter that is drawn where the medium shows no greater";
 }
 

@@ -41,8 +41,7 @@ words!(Accepts { "with-root" => WithRoot, "before-root" => BeforeRoot });
 
 keys! {
     ACCEPTS: Accepts = word("integrity.accepts", "with-root"),
-        Assumed("the sound reading: a write is as fresh as the root that knows it; most papers are silent, and some of \
-                 their figures cannot be had so"),
+        Assumed("the sound reading; most papers are silent, and some of their figures cannot be had so"),
         "When a write is in the persistence domain: with the root that has it, or before that is computed";
 }
 

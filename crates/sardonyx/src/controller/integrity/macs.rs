@@ -33,8 +33,7 @@ words!(Verify { "wait" => Wait, "speculate" => Speculate });
 
 keys! {
     VERIFY: Verify = word("integrity.verify", "wait"),
-        Assumed("the sound reading: nothing is used before it is verified; papers mostly speculate, which hides the \
-                 latency and lets a core act on what an attacker wrote until it is stopped"),
+        Assumed("the sound reading; papers mostly speculate, which hides the latency"),
         "When a line that was read may be used: after it is verified, or at once";
 }
 

@@ -33,14 +33,13 @@ words!(Valid { "registers" => Registers, "medium" => Medium, "both" => Both });
 
 keys! {
     FIRST_NONCE: u64 = int("easy_pm.first_nonce", (1, 1 << 62), 1),
-        Source("what the crash explorer begins with: the log of a machine that has run for long"),
+        Source("for the crash explorer: a machine that has run for long"),
         "The first number that vectors are made of where the medium shows no greater";
     CFB_SERIAL: bool = flag("easy_pm.cfb_serial", false),
         Source("EASY-PM Table I has 40 ns whatever is encrypted; the chain of CFB is serial"),
         "A log line takes the AES unit for its four blocks one after the other, not for one latency";
     VALID_HEADERS: Valid = word("easy_pm.valid_headers", "both"),
-        Assumed("EASY-PM III-D has VHN among a bucket's metadata, beside the vectors, and ATOM's registers as \
-                 well; it does not say when VHN is written"),
+        Assumed("EASY-PM III-D has VHN in the bucket and ATOM's registers; it does not say when it is written"),
         "Where the number of a bucket's valid headers is: in registers that reserve power dumps, in the \
          bucket's line (a write a header), or in both";
 }

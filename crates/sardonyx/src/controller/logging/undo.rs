@@ -70,11 +70,10 @@ keys! {
         in Between("64", "512", "two to sixteen for each of 32 transactions")
         under |by| Some(if by.limits { 320 } else { 64 });
     FIRST_BUCKET: u64 = int("log.first_bucket", (0, 32_767), 0),
-        Source("what the crash explorer begins with: the log of a machine that has run for long"),
+        Source("for the crash explorer: a machine that has run for long"),
         "The bucket that is taken first; those before it come last";
     REUSE: BucketReuse = word("log.reuse", "fifo"),
-        Assumed("no source; a log is appended to (EASY-PM III-C), so it goes round: fifo wears all of its lines \
-                 alike, as `places.reuse` does those of data"),
+        Assumed("no source; a log is appended to (EASY-PM III-C) and wears all of its lines alike"),
         "Which bucket a transaction takes of those given up: the first or the last";
     PLACEMENT: BucketPlacement = word("log.placement", "staggered"),
         Assumed("no source; who lays out a log knows the banks, as SCA's programs are laid out here"),

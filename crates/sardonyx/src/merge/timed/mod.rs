@@ -101,20 +101,20 @@ fn own_rows() -> Vec<&'static Row> {
     rows
 }
 
-/// The keys as tables in Markdown, for `docs/reproduce-pageforge.md`: those of the machine, and what each
-/// application does.
+/// The keys as tables with tabs between the cells, `docs/tables/pageforge-*.tsv`: those of the machine, and
+/// what each application does.
 pub fn tables() -> [String; 2] {
-    let mut text = "| application |".to_owned();
+    let mut text = "application".to_owned();
     let rows = applications::rows();
     let own = rows.len() / applications::ALL.len();
     for row in &rows[..own] {
-        text += &format!(" {} |", row.split().1.replace('_', " "));
+        text += &format!("\t{}", row.split().1.replace('_', " "));
     }
-    text += &format!("\n|---|{}\n", "---|".repeat(own));
+    text += "\n";
     for (application, rows) in applications::ALL.iter().zip(rows.chunks(own)) {
-        text += &format!("| `{}` |", application.name);
+        text += &format!("`{}`", application.name);
         for row in rows {
-            text += &format!(" {} |", merge_keys::said(&Settings::default(), row).1);
+            text += &format!("\t{}", merge_keys::said(&Settings::default(), row).1);
         }
         text += "\n";
     }
