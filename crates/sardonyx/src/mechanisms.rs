@@ -79,6 +79,8 @@ amounts! {
         ForcedRecord = "forced log records", least 30;
         /// A record got its header because time had run out.
         TimedOutRecord = "timed-out log records", least 30;
+        /// An array write paused or was cancelled for a read.
+        WriteInterrupted = "interrupted array writes", least 0;
         /// A line was moved so that all wear alike.
         LineMoved = "moved lines", least 0;
         /// A transaction took a further bucket of the hardware log.

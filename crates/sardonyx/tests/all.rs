@@ -33,6 +33,7 @@ mod merge_kernel;
 mod module_buffer;
 mod nvmain;
 mod observers;
+mod pausing;
 mod reference;
 mod rooms;
 mod sca_timelines;

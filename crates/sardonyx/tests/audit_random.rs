@@ -159,6 +159,7 @@ impl Model<'_> {
                 rank.any = now + t.tRFC;
                 rank.refreshes.push(now);
             }
+            Kind::Pause | Kind::Cancel | Kind::Resume => return false,
         }
         channel.next = now + 1;
         matches!(c.kind, Kind::Read { .. } | Kind::Write { .. }) || (c.place, c.done) == (0, 0)

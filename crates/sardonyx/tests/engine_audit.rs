@@ -12,6 +12,7 @@ use sardonyx::medium::mapping::{Field, Mapping};
 use sardonyx::medium::params::{
     EngineParams, Geometry, GroupMerging, PagePolicy, Queues, Scheduler, Timing, Unit,
 };
+use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandLog};
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
 use sardonyx::stats::{Cause, Direction, Ledger};
@@ -97,14 +98,28 @@ fn mapping() -> impl Strategy<Value = Mapping> {
     orders.prop_map(|order| Mapping(order.try_into().expect("five fields")))
 }
 
+/// Half of the machines have array writes that reads interrupt.
+fn pausing() -> impl Strategy<Value = Option<PausingParams>> {
+    let one = (any::<bool>(), 0..=100u64, 1..20u64, 1..6u64);
+    prop::option::of(
+        one.prop_map(|(pauses, threshold, iterations, times)| PausingParams {
+            pauses,
+            threshold,
+            iterations,
+            times,
+        }),
+    )
+}
+
 fn params() -> impl Strategy<Value = EngineParams> {
     let unit = (0..40_000u64, 0..40_000u64);
-    let medium = (geometry(), mapping(), any::<[bool; 2]>());
+    let medium = (geometry(), mapping(), pausing(), any::<[bool; 2]>());
     (medium, timing(), queues(), 1..20usize, unit).prop_map(
-        |((geometry, mapping, [by_member, again]), timing, queues, ingress, unit)| {
+        |((geometry, mapping, pausing, [by_member, again]), timing, queues, ingress, unit)| {
             let mut params = preset();
             params.medium.geometry = geometry;
             params.medium.mapping = mapping;
+            params.medium.pausing = pausing;
             params.medium.remerging = again;
             params.medium.group_merging = match by_member {
                 true => GroupMerging::Member,
@@ -285,6 +300,7 @@ fn handle(
 
 /// Everything that a run leaves.
 struct Ran {
+    interruptions: u64,
     log: Vec<Command>,
     answers: Vec<(u64, Time, Time)>,
     ledger: Ledger,
@@ -358,8 +374,13 @@ fn run(params: &EngineParams, ops: &[Op], places: &[Place]) -> Ran {
     assert_eq!(total.medium_reads, service[0].accesses);
     assert_eq!(total.medium_writes, service[1].accesses);
     assert_eq!(total.unit_uses, plain.units);
-    assert_eq!(engine.image().wear().writes, total.medium_writes);
+    let interruptions = engine.interruptions().unwrap_or_default();
+    let worn = engine.image().wear().writes;
+    // A write that was cancelled after it had begun has worn its line once more.
+    let most = total.medium_writes + interruptions.cancelled;
+    assert!((total.medium_writes..=most).contains(&worn));
     Ran {
+        interruptions: interruptions.paused + interruptions.cancelled,
         ledger: engine.ledger().clone(),
         log: engine
             .take::<CommandLog>()
@@ -375,6 +396,7 @@ fn check(params: &EngineParams, ops: &[Op], places: &[Place]) {
     let total = ran.ledger.grand_total();
     assert_eq!(summary.reads, total.medium_reads);
     assert_eq!(summary.writes, total.medium_writes);
+    assert_eq!(summary.interruptions, ran.interruptions);
     let mut tags: Vec<u64> = ran.answers.iter().map(|answer| answer.0).collect();
     tags.sort_unstable();
     assert!(tags.into_iter().eq(0..ops.len() as u64), "answered once");

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use super::pairs::{demands, horizon};
 use super::{Logged, Rule, Violation, alone};
 use crate::medium::params::{MediumParams, Timing};
+use crate::medium::pausing::PausingParams;
 use crate::plan::command::{Command, CommandKind};
 
 /// Refreshes of a rank that may be put off.
@@ -20,6 +21,26 @@ struct Bank {
     by: Option<Logged>,
 }
 
+/// The last write of a bank.
+#[derive(Clone, Copy, Default)]
+struct Write {
+    place: u64,
+    /// Cycles in which the array has been written and those that are left, of `tWP` together.
+    left: u64,
+    /// Since when it is written.
+    since: u64,
+    interrupted: bool,
+    times: u64,
+}
+
+/// A command that is recent, as the banks see it.
+struct Recent {
+    event: Logged,
+    logged: Command,
+    /// Cycles for which it writes the array.
+    array: u64,
+}
+
 /// The refreshes of a rank.
 #[derive(Clone, Copy, Default)]
 struct Refreshes {
@@ -31,11 +52,12 @@ pub(super) struct Channel {
     timing: Timing,
     banks_per_rank: usize,
     horizon: u64,
+    pausing: Option<PausingParams>,
     banks: Vec<Bank>,
+    writes: Vec<Write>,
     refreshes: Vec<Refreshes>,
     last: Option<Logged>,
-    /// Each as the banks see it, and as it was logged.
-    recent: VecDeque<(Logged, Command)>,
+    recent: VecDeque<Recent>,
 }
 
 impl Channel {
@@ -45,7 +67,9 @@ impl Channel {
             timing: params.timing.clone(),
             banks_per_rank: banks as usize,
             horizon: horizon(&params.timing),
+            pausing: params.pausing,
             banks: vec![Bank::default(); (ranks * banks) as usize],
+            writes: vec![Write::default(); (ranks * banks) as usize],
             refreshes: vec![Refreshes::default(); ranks as usize],
             last: None,
             recent: VecDeque::new(),
@@ -61,20 +85,29 @@ impl Channel {
     ) -> Result<(), Box<Violation>> {
         self.on_the_bus(logged)?;
         let events = self.events(logged);
-        while let Some((event, _)) = self.recent.front()
+        while let Some(Recent { event, .. }) = self.recent.front()
             && event.command.cycle + self.horizon < logged.command.cycle
         {
             self.recent.pop_front();
         }
         self.change_state(logged)?;
+        self.change_write(logged)?;
         for event in &events {
             self.distances(event.command, logged, tight)?;
         }
         if logged.command.kind == CommandKind::Refresh {
             self.refresh(logged)?;
         }
-        self.recent
-            .extend(events.into_iter().map(|event| (event, logged.command)));
+        let number = self.number(logged.command.rank, logged.command.bank);
+        let array = match logged.command.kind {
+            CommandKind::Write { .. } | CommandKind::Resume => self.writes[number].left,
+            _ => 0,
+        };
+        self.recent.extend(events.into_iter().map(|event| Recent {
+            event,
+            logged: logged.command,
+            array,
+        }));
         self.last = Some(logged);
         Ok(())
     }
@@ -123,8 +156,8 @@ impl Channel {
     ) -> Result<(), Box<Violation>> {
         use CommandKind::Activate;
         let mut activates = 0;
-        for (earlier, command) in self.recent.iter().rev() {
-            let (index, earlier) = (earlier.index, earlier.command);
+        for recent in self.recent.iter().rev() {
+            let (index, earlier) = (recent.event.index, recent.event.command);
             let actual = event.cycle - earlier.cycle;
             let mut broken = None;
             let mut demand = |rule: Rule, required: u64| {
@@ -133,7 +166,7 @@ impl Channel {
                 }
                 tight[rule as usize] += u64::from(actual == required);
             };
-            demands(&self.timing, &earlier, &event, &mut demand);
+            demands(&self.timing, &earlier, recent.array, &event, &mut demand);
             let kinds = (earlier.kind, event.kind);
             if matches!(kinds, (Activate { .. }, Activate { .. })) && earlier.rank == event.rank {
                 activates += 1;
@@ -142,7 +175,7 @@ impl Channel {
                 }
             }
             if let Some((rule, required)) = broken {
-                let command = *command;
+                let command = recent.logged;
                 let earlier = Logged { index, command };
                 return Err(pair(rule, earlier, logged, required, actual));
             }
@@ -208,6 +241,103 @@ impl Channel {
                     return wrong(Rule::RefreshOpen, open.by, 0, 0);
                 }
             }
+            CommandKind::Pause | CommandKind::Cancel | CommandKind::Resume => {}
+        }
+        Ok(())
+    }
+
+    /// Whether the array write of the command's bank may become what the command makes of it, and what that is.
+    fn change_write(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
+        let Command {
+            cycle,
+            rank,
+            bank,
+            kind,
+            place,
+            done,
+            ..
+        } = logged.command;
+        let number = self.number(rank, bank);
+        let of_rank = self.number(rank, 0)..self.number(rank, 0) + self.banks_per_rank;
+        let t = &self.timing;
+        match kind {
+            CommandKind::Refresh if self.writes[of_rank].iter().any(|one| one.interrupted) => {
+                return Err(alone(Rule::WriteInterrupted, logged, 0, 0));
+            }
+            CommandKind::Write { .. } if self.writes[number].interrupted => {
+                return Err(alone(Rule::WriteInterrupted, logged, 0, 0));
+            }
+            CommandKind::Write { .. } => {
+                self.writes[number] = Write {
+                    place,
+                    left: t.tWP,
+                    since: cycle + t.tCWD + t.tBURST.max(t.tCCD),
+                    ..Write::default()
+                };
+            }
+            CommandKind::Pause | CommandKind::Cancel => {
+                let (write, whole) = (self.writes[number], t.tWP);
+                let under_way = write.since <= cycle && cycle < write.since + write.left;
+                let pausing = self.pausing.filter(|_| under_way && !write.interrupted);
+                let Some(pausing) = pausing.filter(|one| write.times < one.times) else {
+                    return Err(alone(Rule::Interruption, logged, 0, 0));
+                };
+                let written = whole - write.left + (cycle - write.since);
+                let cancels = written * 100 < pausing.threshold * whole;
+                let of_place = write.place == place;
+                if !of_place
+                    || cancels != (kind == CommandKind::Cancel)
+                    || !cancels && !pausing.pauses
+                {
+                    return Err(alone(Rule::Interruption, logged, write.place, place));
+                }
+                // Counted up, iteration by iteration.
+                let iteration = whole.div_ceil(pausing.iterations);
+                let mut stops = 0;
+                while !cancels && stops < written {
+                    stops += iteration;
+                }
+                let until = if cancels {
+                    cycle
+                } else {
+                    cycle + stops - written
+                };
+                if done != until || stops >= whole {
+                    return Err(alone(Rule::Done, logged, until, done));
+                }
+                let array = until - write.since;
+                let of_bank = |one: &&mut Recent| {
+                    let Command {
+                        rank: r, bank: b, ..
+                    } = one.event.command;
+                    (r, b) == (rank, bank) && one.array > 0
+                };
+                if let Some(recent) = self.recent.iter_mut().rev().find(of_bank) {
+                    recent.array = array;
+                }
+                self.writes[number] = Write {
+                    left: if cancels { whole } else { whole - stops },
+                    interrupted: true,
+                    times: write.times + 1,
+                    ..write
+                };
+            }
+            CommandKind::Resume => {
+                let write = self.writes[number];
+                if !write.interrupted || write.place != place {
+                    return Err(alone(Rule::Interruption, logged, write.place, place));
+                }
+                let wanted = cycle + write.left + t.off_chip;
+                if done != wanted {
+                    return Err(alone(Rule::Done, logged, wanted, done));
+                }
+                self.writes[number] = Write {
+                    since: cycle,
+                    interrupted: false,
+                    ..write
+                };
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -224,6 +354,9 @@ impl Channel {
 
     /// Whether any rank lacks a refresh at the log's end, which is at `end` on whatever channel.
     pub(super) fn finish(&self, channel: u32, end: Logged) -> Result<(), Box<Violation>> {
+        if self.writes.iter().any(|write| write.interrupted) {
+            return Err(alone(Rule::WriteInterrupted, end, 0, 0));
+        }
         for rank in 0..self.refreshes.len() as u32 {
             self.refresh_due(channel, rank, end, Rule::RefreshMissing)?;
         }

@@ -32,6 +32,8 @@ pub struct AuditSummary {
     pub writes: u64,
     /// Refreshes.
     pub refreshes: u64,
+    /// Array writes that were interrupted, each time counted.
+    pub interruptions: u64,
     /// The latest cycle in the log.
     pub end: u64,
     tight: [u64; Rule::ALL.len()],
@@ -59,6 +61,8 @@ impl AuditSummary {
                 self.auto_precharges += u64::from(auto_precharge);
             }
             CommandKind::Refresh => self.refreshes += 1,
+            CommandKind::Pause | CommandKind::Cancel => self.interruptions += 1,
+            CommandKind::Resume => {}
         }
     }
 }
@@ -157,6 +161,16 @@ fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<Violation>
         CommandKind::Write { row, .. } => {
             let transfer = t.tBURST.max(t.tCCD);
             (row, t.tCWD + transfer + t.tWP + t.off_chip)
+        }
+        // Their cycles are checked beside the write that they are about.
+        CommandKind::Pause | CommandKind::Cancel | CommandKind::Resume => {
+            let [channel, rank, bank, _] = address(params, c.place);
+            let place = [channel, rank, bank];
+            let said = [c.channel, c.rank, c.bank].map(u64::from);
+            return match place.into_iter().zip(said).find(|(a, b)| a != b) {
+                Some((required, actual)) => Err(alone(Rule::Address, logged, required, actual)),
+                None => Ok(()),
+            };
         }
         kind => {
             let whole_rank = matches!(kind, CommandKind::PrechargeAll | CommandKind::Refresh);

@@ -13,8 +13,8 @@ pub(super) fn horizon(t: &Timing) -> u64 {
     column + row + 2 * t.tBURST
 }
 
-/// How long after `event` its bank may be precharged, explicitly or by itself.
-fn to_precharge(t: &Timing, event: CommandKind) -> Option<(Rule, u64)> {
+/// How long after `event` its bank may be precharged, explicitly or by itself, if its array is written for `array`.
+fn to_precharge(t: &Timing, event: CommandKind, array: u64) -> Option<(Rule, u64)> {
     match event {
         CommandKind::Activate { .. } => Some((Rule::ActivateToPrecharge, t.tRAS)),
         CommandKind::Read { .. } => {
@@ -22,9 +22,10 @@ fn to_precharge(t: &Timing, event: CommandKind) -> Option<(Rule, u64)> {
             Some((Rule::ReadToPrecharge, distance))
         }
         CommandKind::Write { .. } => {
-            let distance = t.tCWD + t.tBURST + t.tWP + t.tWR;
+            let distance = t.tCWD + t.tBURST + array + t.tWR;
             Some((Rule::WriteToPrecharge, distance))
         }
+        CommandKind::Resume => Some((Rule::WriteToPrecharge, array + t.tWR)),
         _ => None,
     }
 }
@@ -40,9 +41,16 @@ fn data(t: &Timing, command: &Command) -> Option<(u64, u64)> {
     Some((start, start + t.tBURST))
 }
 
-/// Tells `demand` each rule on the distance from `a` to the later `b`, with the least distance.
-pub(super) fn demands(t: &Timing, a: &Command, b: &Command, demand: &mut dyn FnMut(Rule, u64)) {
-    use CommandKind::{Activate, Precharge, Read, Refresh, Write};
+/// Tells `demand` each rule on the distance from `a`, which writes the array for `array` cycles if it writes it at
+/// all, to the later `b`, with the least distance.
+pub(super) fn demands(
+    t: &Timing,
+    a: &Command,
+    array: u64,
+    b: &Command,
+    demand: &mut dyn FnMut(Rule, u64),
+) {
+    use CommandKind::{Activate, Precharge, Read, Refresh, Resume, Write};
     let same_rank = a.rank == b.rank;
     let same_bank = same_rank && a.bank == b.bank;
     let gap = if same_rank { 0 } else { t.tRTRS };
@@ -60,7 +68,7 @@ pub(super) fn demands(t: &Timing, a: &Command, b: &Command, demand: &mut dyn FnM
 
         (Read { .. }, Read { .. }) => demand(Rule::ReadToRead, transfer + gap),
         (Write { .. }, Write { .. }) if same_bank => {
-            demand(Rule::WriteToWriteSameBank, transfer + t.tWP)
+            demand(Rule::WriteToWriteSameBank, transfer + array)
         }
         (Write { .. }, Write { .. }) => demand(Rule::WriteToWrite, transfer + gap),
         (Read { .. }, Write { .. }) => {
@@ -68,9 +76,13 @@ pub(super) fn demands(t: &Timing, a: &Command, b: &Command, demand: &mut dyn FnM
             demand(Rule::ReadToWrite, turn);
         }
         (Write { .. }, Read { .. }) if same_bank => {
-            let array = t.tCWD + t.tBURST + t.tWTR + t.tWP;
-            demand(Rule::WriteToReadSameBank, array);
+            demand(
+                Rule::WriteToReadSameBank,
+                t.tCWD + t.tBURST + t.tWTR + array,
+            );
         }
+        (Resume, Read { .. }) if same_bank => demand(Rule::WriteToReadSameBank, array + t.tWTR),
+        (Resume, Write { .. }) if same_bank => demand(Rule::WriteToWriteSameBank, array),
         (Write { .. }, Read { .. }) if same_rank => {
             demand(Rule::WriteToRead, t.tCWD + t.tBURST + t.tWTR)
         }
@@ -78,8 +90,8 @@ pub(super) fn demands(t: &Timing, a: &Command, b: &Command, demand: &mut dyn FnM
     }
 
     if same_bank
-        && b.kind == Precharge
-        && let Some((rule, distance)) = to_precharge(t, a.kind)
+        && matches!(b.kind, Precharge | Resume)
+        && let Some((rule, distance)) = to_precharge(t, a.kind, array)
     {
         demand(rule, distance);
     }
@@ -88,7 +100,7 @@ pub(super) fn demands(t: &Timing, a: &Command, b: &Command, demand: &mut dyn FnM
     // same holds of an explicit precharge, by the rules before and after it, so there is no need
     // to know which of the two it was.
     let opened = same_bank && matches!(b.kind, Activate { .. }) || same_rank && b.kind == Refresh;
-    if opened && let Some((_, distance)) = to_precharge(t, a.kind) {
+    if opened && let Some((_, distance)) = to_precharge(t, a.kind, array) {
         demand(Rule::AutoPrecharge, distance + t.tRP);
     }
 

@@ -9,10 +9,14 @@ crate::names::named! {
         Range = "channel, rank or bank out of range",
         /// A column command's place decodes to its channel, bank, rank and row.
         Address = "address and coordinates differ",
-        /// A column command's request is done when the equations say.
+        /// A column command's request is done when the equations say; an interrupted write leaves its bank when they do.
         Done = "wrong completion",
         /// Fields that a command does not use are 0.
         Unused = "unused field not 0",
+        /// A write pauses, is cancelled and goes on as `medium.pausing` has it.
+        Interruption = "an array write is interrupted or goes on out of turn",
+        /// While its write is interrupted a bank takes no other, and its rank no refresh.
+        WriteInterrupted = "a bank's write is interrupted",
         /// The cycles of a channel never go back.
         Order = "out of order",
         /// A channel's bus takes one command a cycle.

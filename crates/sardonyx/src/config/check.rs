@@ -4,8 +4,10 @@
 
 use crate::controller::designs;
 use crate::line::LINE_BYTES;
+use crate::medium::cells::Coding;
 use crate::medium::mapping::Field;
 use crate::medium::params::MAX_BANKS;
+use crate::medium::pausing::{ITERATIONS, POLICY, PausingParams, THRESHOLD, TIMES};
 use crate::settings::CacheParams;
 use crate::units::Time;
 
@@ -21,6 +23,7 @@ pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), Confi
     geometry(machine, layers)?;
     queues(machine, layers)?;
     cells(machine, layers)?;
+    pausing(machine, layers)?;
     timing(machine, layers)?;
     cache_levels(machine, layers)?;
     for key in designs::caches() {
@@ -125,6 +128,52 @@ fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             format!("groups of {} bits have more flags than a word", cells.group),
             "give 8, 16, 32 or 64",
         ));
+    }
+    Ok(())
+}
+
+/// Writes that take time in banks pause, and what says how changes something.
+fn pausing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+    let medium = &machine.engine.medium;
+    let (policy, fault) = (
+        POLICY.name(),
+        |keys: &[&str], problem: &str, remedy: &str| {
+            Err(layers.fault(keys, problem.to_owned(), remedy))
+        },
+    );
+    for key in [ITERATIONS.name(), THRESHOLD.name(), TIMES.name()] {
+        if layers.is_asked_for(key) && !PausingParams::matters(medium.pausing, key) {
+            return fault(
+                &[key],
+                "it changes nothing under this medium.pausing.policy",
+                "set that to a policy that it is of, or leave it out",
+            );
+        }
+    }
+    let (Some(pausing), cells) = (medium.pausing, medium.cells) else {
+        return Ok(());
+    };
+    if medium.buffer.is_some() {
+        return fault(
+            &[policy, "medium.buffer.blocks"],
+            "a module's buffer writes blocks for which no read waits",
+            "use a machine without medium.buffer.blocks, or leave medium.pausing out",
+        );
+    }
+    let timed = cells.is_some_and(|cells| cells.set.max(cells.reset) > Time::ZERO);
+    if medium.timing.tWP == 0 && !timed {
+        return fault(
+            &[policy, "medium.timing.tWP"],
+            "an array write that takes no time cannot be interrupted",
+            "give medium.timing.tWP a value in the place of tWR",
+        );
+    }
+    if pausing.threshold > 0 && cells.is_some_and(|cells| cells.coding != Coding::Whole) {
+        return fault(
+            &[policy, "medium.cells.coding"],
+            "which cells a cancelled write has changed is not known",
+            "use pause, or whole",
+        );
     }
     Ok(())
 }

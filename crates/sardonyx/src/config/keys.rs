@@ -15,6 +15,7 @@ use crate::medium::params::{
     CoreParams, EngineParams, FRAMES, GROUP_MERGING, Geometry, MediumParams, PROGRAMS_FIRST,
     PROGRAMS_SKEW, Queues, REMERGING, Think, Timing, UnitParams,
 };
+use crate::medium::pausing::{ITERATIONS, POLICY, THRESHOLD, TIMES};
 use crate::settings::{Allowed, Key, Row};
 
 const CORE_COUNT: Allowed = Allowed::Int { min: 1, max: 1024 };
@@ -40,6 +41,10 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&VICTIM.row),
         CellParams::ROWS,
         std::slice::from_ref(&CODING.row),
+        std::slice::from_ref(&POLICY.row),
+        std::slice::from_ref(&ITERATIONS.row),
+        std::slice::from_ref(&THRESHOLD.row),
+        std::slice::from_ref(&TIMES.row),
         std::slice::from_ref(&SCHEME.row),
         std::slice::from_ref(&WRITES_PER_MOVE.row),
         std::slice::from_ref(&REGION_LINES.row),

@@ -6,6 +6,7 @@
 
 use super::buffer::{Blocks, Buffer};
 use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
+use super::pausing::{Interruptions, Pausing, Under};
 use super::queue::{Entry, Lists, NONE};
 use crate::line::Place;
 use crate::medium::mapping::Decoder;
@@ -58,6 +59,17 @@ pub(crate) struct Acted {
     pub issued: Option<Issued>,
     /// The write queue takes new writes again.
     pub drained: bool,
+    /// An array write was interrupted, or goes on.
+    pub turned: Option<Turned>,
+}
+
+/// What became of an array write that had been issued.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Turned {
+    /// It is not done when it would have been, and this share of it is lost.
+    Stopped(Transaction, f64),
+    /// It goes on from this cycle, and would have been done at the cycle behind if it had not been interrupted.
+    Resumed(Issued, u64, u64),
 }
 
 pub(crate) struct Channel {
@@ -82,6 +94,8 @@ pub(crate) struct Channel {
     banks: Banks,
     /// What answers in their place, if the memory module has a buffer.
     buffer: Option<Box<Buffer>>,
+    /// Array writes that reads interrupt, if any are.
+    pausing: Option<Box<Pausing>>,
     /// Each busy bank's access.
     transactions: [Transaction; MOST],
     /// Banks with a transaction.
@@ -117,6 +131,9 @@ impl Channel {
             buffer: params
                 .buffer
                 .map(|buffer| Box::new(Buffer::new(buffer, &params.timing, index))),
+            pausing: params
+                .pausing
+                .map(|pausing| Box::new(Pausing::new(pausing))),
             issued: None,
         }
     }
@@ -151,7 +168,7 @@ impl Channel {
     /// Whether anything is queued or under way.
     pub fn has_work(&self) -> bool {
         let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_work());
-        self.busy != 0 || self.used != [0; 3] || buffered
+        self.busy | self.interrupted() != 0 || self.used != [0; 3] || buffered
     }
 
     /// Whether a write is queued.
@@ -195,6 +212,9 @@ impl Channel {
         if self.buffer.is_some() {
             return self.act_buffered();
         }
+        if self.pausing.is_some() {
+            return self.act_interruptibly(&mut program);
+        }
         let mut outcome = Acted {
             cycle: self.next_act,
             ..Acted::default()
@@ -218,6 +238,130 @@ impl Channel {
                 return outcome;
             }
             outcome.cycle = self.next_act;
+        }
+    }
+
+    /// The same where reads interrupt array writes: one cycle, in which such a command goes before all others.
+    fn act_interruptibly(&mut self, program: &mut Option<Program>) -> Acted {
+        let cycle = self.next_act;
+        let mut outcome = Acted {
+            cycle,
+            ..Acted::default()
+        };
+        if let Some(pausing) = &mut self.pausing {
+            pausing.expire(cycle);
+        }
+        self.refresh(cycle);
+        if !self.nothing_to_select() {
+            let draining = self.draining;
+            outcome.selected = self.select();
+            outcome.drained = draining && !self.draining && !self.queues.refill_in_drain;
+        }
+        if self.banks.bus_is_free(cycle) {
+            let stopped = self.stop_a_write(cycle);
+            outcome.turned = stopped.or_else(|| self.resume_a_write(cycle));
+        }
+        outcome.issued = self.issue(cycle, program);
+        self.next_act = self.next_action(cycle).min(self.next_turn(cycle));
+        outcome
+    }
+
+    /// Banks whose array write is under way while a read has been selected for them, unless writes go first.
+    fn read_wanted(&self) -> u64 {
+        let Some(pausing) = self.pausing.as_ref().filter(|_| !self.draining) else {
+            return 0;
+        };
+        let of_reads = |bank: &usize| self.transactions[*bank].direction == READ_LIST;
+        let banks = bits(pausing.writing() & self.busy).filter(of_reads);
+        banks.fold(0, |banks, bank| banks | 1 << bank)
+    }
+
+    /// Interrupts the array write of a bank for which a read has been selected.
+    fn stop_a_write(&mut self, cycle: u64) -> Option<Turned> {
+        let wanted = self.read_wanted();
+        let pausing = self.pausing.as_mut()?;
+        let (bank, stop) =
+            bits(wanted).find_map(|bank| Some((bank, pausing.stop(bank, cycle)?)))?;
+        pausing.interrupt(bank, &stop);
+        let Under {
+            access,
+            before,
+            held,
+            closed,
+            ..
+        } = *pausing.of(bank);
+        self.banks
+            .hold(bank, before, held.map(|from| from - stop.cut), closed);
+        self.banks.want_again(bank);
+        self.banks.send(cycle);
+        self.note(bank, cycle, stop.kind, access.place, stop.at);
+        Some(Turned::Stopped(access, stop.lost))
+    }
+
+    /// Has an interrupted write go on when its bank could be precharged and no read may go to it.
+    fn resume_a_write(&mut self, cycle: u64) -> Option<Turned> {
+        let pausing = self.pausing.as_mut()?;
+        let reads = match self.draining {
+            true => 0,
+            false => self.lists[READ_LIST].banks() & !self.banks.refreshing(),
+        };
+        let mut quiet = bits(pausing.interrupted() & !self.busy & !reads);
+        let bank = quiet.find(|bank| self.banks.next(*bank)[PRE] <= cycle)?;
+        let under = pausing.resume(bank, cycle);
+        under.before = self.banks.next(bank);
+        under.held = self.banks.held_by_array(under.ends);
+        under.closed = self.banks.open_row(bank).is_none();
+        let was_done = std::mem::replace(&mut under.done, under.ends + self.banks.off_chip());
+        let (access, done) = (under.access, under.done);
+        let (before, held, closed) = (under.before, under.held, under.closed);
+        self.banks.hold(bank, before, held, closed);
+        self.banks.send(cycle);
+        self.note(bank, cycle, CommandKind::Resume, access.place, done);
+        Some(Turned::Resumed(Issued { access, done }, cycle, was_done))
+    }
+
+    /// The next cycle after `cycle` in which an array write may be interrupted, go on, or end.
+    fn next_turn(&self, cycle: u64) -> u64 {
+        let Some(pausing) = &self.pausing else {
+            return NEVER;
+        };
+        let ends = bits(pausing.writing()).map(|bank| pausing.of(bank).ends);
+        let stops = bits(self.read_wanted()).filter_map(|bank| pausing.next_stop(bank, cycle));
+        let quiet = bits(pausing.interrupted() & !self.busy);
+        let resumes = quiet.map(|bank| self.banks.next(bank)[PRE].max(cycle + 1));
+        let next = ends.chain(stops).chain(resumes).min();
+        next.map_or(NEVER, |next| next.max(cycle + 1))
+    }
+
+    /// Banks whose array write is interrupted.
+    #[inline]
+    fn interrupted(&self) -> u64 {
+        let pausing = self.pausing.as_ref();
+        pausing.map_or(0, |pausing| pausing.interrupted())
+    }
+
+    /// Banks that take no access of `list` now, though they are not busy: a write that waits there for another would
+    /// keep reads from interrupting that.
+    #[inline]
+    fn held(&self, list: usize) -> u64 {
+        match &self.pausing {
+            Some(pausing) if list == WRITE_LIST && !self.draining => {
+                pausing.interrupted() | pausing.writing()
+            }
+            Some(pausing) if list == WRITE_LIST => pausing.interrupted(),
+            _ => 0,
+        }
+    }
+
+    /// How often array writes were interrupted; `None` where none is.
+    pub fn interruptions(&self) -> Option<Interruptions> {
+        self.pausing.as_ref().map(|pausing| pausing.count)
+    }
+
+    /// Counts that from zero again.
+    pub fn forget_interruptions(&mut self) {
+        if let Some(pausing) = &mut self.pausing {
+            pausing.count = Interruptions::default();
         }
     }
 
@@ -296,7 +440,7 @@ impl Channel {
     /// The next cycle after `cycle` in which a command can go.
     #[inline]
     fn next_command(&self, cycle: u64) -> u64 {
-        let next = self.banks.next_refresh(self.busy);
+        let next = self.banks.next_refresh(self.busy | self.interrupted());
         next.min(self.banks.next_command()).max(cycle + 1)
     }
 
@@ -308,7 +452,7 @@ impl Channel {
         }
         let idle = !self.busy & !self.banks.refreshing();
         let (first, second) = self.directions();
-        let selectable = |list: usize| self.lists[list].banks() & idle != 0;
+        let selectable = |list: usize| self.lists[list].banks() & idle & !self.held(list) != 0;
         if selectable(first) || second.is_some_and(selectable) {
             return Some(cycle + 1);
         }
@@ -382,11 +526,12 @@ impl Channel {
             Scheduler::FrFcfs { starvation } => starvation,
             Scheduler::Fcfs => {
                 let entry = lists.oldest(banks);
-                let free = entry != NONE && self.busy >> lists.bank(entry) & 1 == 0;
+                let taken = self.busy | self.held(list);
+                let free = entry != NONE && taken >> lists.bank(entry) & 1 == 0;
                 return if free { entry } else { NONE };
             }
         };
-        banks &= !self.busy;
+        banks &= !(self.busy | self.held(list));
         let mut best = (u8::MAX, u64::MAX, NONE);
         while banks != 0 {
             let bank = banks.trailing_zeros() as usize;
@@ -464,7 +609,20 @@ impl Channel {
         if let (WRITE, Some(program)) = (command, program) {
             self.banks.array_write(program(&access));
         }
+        let before = self.banks.next(bank);
         let done = self.banks.access(bank, command, cycle, closes);
+        if let (WRITE, Some(pausing)) = (command, &mut self.pausing) {
+            let (lead, cycles) = self.banks.array();
+            let under = Under {
+                access,
+                done,
+                before,
+                held: self.banks.held_by_write(cycle),
+                closed: closes,
+                ..Under::default()
+            };
+            pausing.begin(bank, cycle + lead, cycles, under);
+        }
         if closes {
             for lists in &mut self.lists {
                 lists.row_closed(bank);
@@ -496,7 +654,8 @@ impl Channel {
     }
 
     fn refresh_due(&mut self, cycle: u64) {
-        while let Some((rank, at, kind)) = self.banks.refresh(cycle, self.busy) {
+        let busy = self.busy | self.interrupted();
+        while let Some((rank, at, kind)) = self.banks.refresh(cycle, busy) {
             let bank = rank * self.banks.per_rank();
             if kind == CommandKind::PrechargeAll {
                 for bank in bank..bank + self.banks.per_rank() {
@@ -529,6 +688,15 @@ impl Channel {
 
 const READ_LIST: usize = 0;
 const WRITE_LIST: usize = 1;
+
+/// The numbers of the bits that are set.
+fn bits(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (set != 0).then_some(set.trailing_zeros() as usize);
+        set &= set.wrapping_sub(1);
+        bit
+    })
+}
 
 fn column(list: usize) -> usize {
     match list {

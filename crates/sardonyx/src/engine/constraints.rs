@@ -310,6 +310,63 @@ impl Banks {
         self.opening &= !(1 << bank);
     }
 
+    /// When each command may go, as the bank alone has it.
+    pub fn next(&self, bank: usize) -> [u64; 4] {
+        self.bank(bank).next
+    }
+
+    /// Of a column write: the cycles until its array write begins, and those that this takes.
+    pub fn array(&self) -> (u64, u64) {
+        let t = &self.timing;
+        (t.tCWD + t.tBURST.max(t.tCCD), t.tWP)
+    }
+
+    /// From when on a column write at `cycle` lets its bank be precharged, read and written.
+    pub fn held_by_write(&self, cycle: u64) -> [u64; 3] {
+        self.columns[1].same.map(|wait| cycle + wait)
+    }
+
+    /// The same of an array write that goes on until `end`.
+    pub fn held_by_array(&self, end: u64) -> [u64; 3] {
+        [end + self.timing.tWR, end + self.timing.tWTR, end]
+    }
+
+    /// Cycles from an array write's end to its completion.
+    pub fn off_chip(&self) -> u64 {
+        self.timing.off_chip
+    }
+
+    /// The bank's array write is another than it was: without one the bank's commands might go at `before`, and now
+    /// its precharge, read and write may not go earlier than `held`. `closed`: it closes itself.
+    #[cold]
+    pub fn hold(&mut self, bank: usize, before: [u64; 4], held: [u64; 3], closed: bool) {
+        let closing = self.timing.tRP;
+        let next = &mut self.bank_mut(bank).next;
+        next[PRE] = before[PRE].max(held[0]);
+        next[READ] = before[READ].max(held[1]);
+        next[WRITE] = before[WRITE].max(held[2]);
+        if closed {
+            next[ACT] = before[ACT].max(next[PRE] + closing);
+        }
+    }
+
+    /// Applies the bank's own limits anew to the command that its access needs next.
+    #[cold]
+    pub fn want_again(&mut self, bank: usize) {
+        let command = self.limit_of.as_flattened()[bank % MOST] as usize % 4;
+        self.want(bank, command);
+    }
+
+    /// Whether no command has gone out at `cycle`.
+    pub fn bus_is_free(&self, cycle: u64) -> bool {
+        cycle >= self.bus_used
+    }
+
+    /// A command that concerns an array alone goes out.
+    pub fn send(&mut self, cycle: u64) {
+        self.bus_used = cycle + 1;
+    }
+
     /// The array writes from now on take so many cycles.
     #[cold]
     pub fn array_write(&mut self, cycles: u64) {

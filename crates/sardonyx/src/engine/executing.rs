@@ -1,7 +1,7 @@
 //! The life of a step: it starts when it is ready, waits in a unit or a queue, and ends, which lets other
 //! steps start. This is the timed side of the engine; `mod.rs` has its interface.
 
-use super::channel::{Slots, Transaction};
+use super::channel::{Issued, NEVER, Slots, Transaction, Turned};
 use super::{Acceptance, Engine};
 use crate::line::{Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
@@ -250,8 +250,8 @@ impl Engine {
     #[inline]
     pub(super) fn result(&mut self, source: usize, done: u64, step: Step) {
         let results = &mut self.results[source];
-        if self.cells.is_some() && results.back().is_some_and(|last| last.0 > done) {
-            // Short writes overtake long ones of other banks.
+        if self.reorders && results.back().is_some_and(|last| last.0 > done) {
+            // Short writes overtake long ones of other banks, and any writes those that are interrupted.
             let at = results.partition_point(|before| before.0 <= done);
             results.insert(at, (done, step));
             let first = results[0].0;
@@ -320,6 +320,9 @@ impl Engine {
         if self.plan.observers.any() {
             self.tell_commands(index);
         }
+        if let Some(turned) = outcome.turned {
+            self.turned(index, turned);
+        }
         if let Some(issued) = outcome.issued {
             let source = self.channels.len() * issued.access.direction + index;
             self.issued(&issued.access, issued.done * clock, source, share);
@@ -333,6 +336,39 @@ impl Engine {
             self.slot_is_free(index, Slots::Write);
             self.slot_is_free(index, Slots::CounterWrite);
             self.start_ready();
+        }
+    }
+
+    /// An array write of a channel has been interrupted, or goes on. What it takes longer is its bank's use; what is
+    /// lost of it is spent, and has worn its line.
+    #[cold]
+    fn turned(&mut self, index: usize, turned: Turned) {
+        let source = self.channels.len() * Direction::Write as usize + index;
+        match turned {
+            Turned::Stopped(access, lost) => {
+                let results = &mut self.results[source];
+                let found = results.iter().position(|(_, step)| *step == access.step);
+                results.remove(found.expect("its write was not done"));
+                let first = results.front().map_or(NEVER, |first| first.0);
+                self.heads.set_result(source, first);
+                self.plan.exercise(Mechanism::WriteInterrupted);
+                if lost > 0.0 {
+                    let purpose = self.plan.steps.get(access.step).purpose;
+                    let energy = self.params.medium.energy.write.fj() as f64 * lost;
+                    self.ledger.of(purpose).energy += Energy::from_fj(energy.round() as u64);
+                    self.plan.contents.image.wear_again(Place(access.place));
+                }
+            }
+            Turned::Resumed(Issued { access, done }, from, was_done) => {
+                let (from, done) = (from * self.clock, done * self.clock);
+                self.service[Direction::Write as usize].total +=
+                    Time::from_ps(done - was_done * self.clock);
+                let bank = self.decoder.bank(access.place);
+                let bank = &mut self.banks[index * self.of_a_channel + bank];
+                bank.busy += Time::from_ps(done.saturating_sub(from.max(bank.until)));
+                bank.until = bank.until.max(done);
+                self.result(source, done, access.step);
+            }
         }
     }
 

@@ -12,6 +12,7 @@ mod constraints;
 mod executing;
 mod heads;
 mod link;
+mod pausing;
 mod queue;
 pub(crate) mod slots;
 
@@ -40,6 +41,7 @@ pub use cells::Programmed;
 use channel::{Channel, NEVER};
 use heads::{Head, Heads};
 use link::Link;
+pub use pausing::Interruptions;
 use slots::Waiting;
 
 /// A request admitted by [`Engine::admit_announced`] is accepted: what it wrote is in the persistence
@@ -95,6 +97,8 @@ pub struct Engine {
     unit_free: [Vec<u64>; Unit::ALL.len()],
     link: Option<Link>,
     cells: Option<Box<Cells>>,
+    /// Array writes may be done in another order than they were begun in.
+    reorders: bool,
     now: u64,
     /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
     clock: u64,
@@ -145,6 +149,7 @@ impl Engine {
             cells: medium
                 .cells
                 .map(|cells| Box::new(Cells::new(cells, &medium.timing))),
+            reorders: medium.cells.is_some() || medium.pausing.is_some(),
             now: 0,
             clock: medium.timing.clock.ps(),
             cycle: 0,
@@ -562,6 +567,15 @@ impl Engine {
         self.cells.as_ref().map(|cells| cells.programmed)
     }
 
+    /// How often reads have interrupted array writes; `None` where they do not.
+    pub fn interruptions(&self) -> Option<Interruptions> {
+        let channels = self.channels.iter().filter_map(Channel::interruptions);
+        channels.reduce(|sum, one| Interruptions {
+            paused: sum.paused + one.paused,
+            cancelled: sum.cancelled + one.cancelled,
+        })
+    }
+
     /// Array writes of each place of the layers, moves apart; `None` unless lines move.
     pub fn worn(&self) -> Option<&FxHashMap<u64, u64>> {
         self.plan.worn.as_ref()
@@ -581,6 +595,11 @@ impl Engine {
         &self.plan.contents.image
     }
 
+    /// Whether writes wear nothing out from now on; see [`Image::spare`].
+    pub fn spare(&mut self, spared: bool) {
+        self.plan.contents.image.spare(spared);
+    }
+
     /// Consumes the engine and returns what a power cut would leave in the array.
     pub fn into_image(self) -> Image {
         self.plan.contents.image
@@ -595,6 +614,8 @@ impl Engine {
             (bank.accesses, bank.busy) = (0, Time::ZERO);
         }
         self.channels.iter_mut().for_each(Channel::forget_blocks);
+        let channels = self.channels.iter_mut();
+        channels.for_each(Channel::forget_interruptions);
         if let Some(cells) = &mut self.cells {
             cells.programmed = Programmed::default();
         }

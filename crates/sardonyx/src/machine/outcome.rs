@@ -13,6 +13,7 @@ use crate::controller::mapping::figures::DUPLICATE_WRITES;
 use crate::figures::{Amount, Figure, Figures, Quantity};
 use crate::latency::Latencies;
 use crate::medium::levelling::LevellingParams;
+use crate::medium::pausing::PausingParams;
 use crate::stats::{Cause, Direction, Ledger};
 use crate::units::Time;
 
@@ -89,6 +90,9 @@ mod medium {
         CELLS_RESET: Count Less "cells_reset", "`medium.cells`: cells that writes have reset to 0";
         LIFETIME_CELLS: Years More "lifetime_cells_years",
             "`medium.cells`: years until cells wear out, all cells programmed alike";
+        WRITES_PAUSED: Count Neither "writes_paused", "`medium.pausing`: array writes that have paused for a read, each time counted";
+        WRITES_CANCELLED: Count Less "writes_cancelled",
+            "`medium.pausing`: array writes that were cancelled for a read and begun anew, each time counted";
         WRITE_BYTES: Bytes Less "medium_write_bytes", "bytes written to the cells";
         BITS_FLIPPED: Count Less "bits_flipped", "bits that writes have changed";
         MAX_LINE_WRITES: Count Less "max_line_writes", "writes of the line that was written most";
@@ -282,6 +286,10 @@ fn figures(sim: &Finished) -> Figures {
         let [ideal, _] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
         out.put(&medium::LIFETIME_CELLS, ideal.number().map(lines));
     }
+    if let Some(interruptions) = memory.interruptions() {
+        out.put(&medium::WRITES_PAUSED, interruptions.paused);
+        out.put(&medium::WRITES_CANCELLED, interruptions.cancelled);
+    }
     out.put(&medium::MAX_LINE_WRITES, u64::from(wear.max_line_writes));
     out.put(&medium::BITS_FLIPPED, wear.bits_flipped);
     out.put(&medium::WRITE_BYTES, wear.bytes);
@@ -452,6 +460,9 @@ pub fn assumed<'m>(machine: &'m Machine, design: &str, outcome: &Outcome) -> Vec
             cored if of("pages.programs_") => cored && !outcome.takes_frames,
             _ if of("link.") && machine.engine.link.is_none() => false,
             _ if of("medium.cells.") && machine.engine.medium.cells.is_none() => false,
+            _ if of("medium.pausing.") => {
+                PausingParams::matters(machine.engine.medium.pausing, key)
+            }
             _ if of("medium.levelling.") => LevellingParams::of(&machine.settings).is_some(),
             _ if of("medium.buffer.") && machine.engine.medium.buffer.is_none() => false,
             _ if of("pages.") && !outcome.takes_frames => false,

@@ -89,6 +89,8 @@ pub struct Image {
     sparse_free: Vec<u32>,
     sidebands: FxHashMap<u64, [u8; 8]>,
     wear: Wear,
+    /// Writes wear nothing out: what they do will be forgotten.
+    spared: bool,
 }
 
 impl Default for Image {
@@ -104,6 +106,7 @@ impl Default for Image {
             sparse_free: Vec::new(),
             sidebands: FxHashMap::default(),
             wear: Wear::default(),
+            spared: false,
         }
     }
 }
@@ -156,9 +159,27 @@ impl Image {
         self.sidebands.get(&place.0).copied()
     }
 
+    /// Whether writes count as wear from now on. Those between two looks at it need not: the count of a line lies
+    /// apart from its bytes, and costs as much host time.
+    pub fn spare(&mut self, spared: bool) {
+        self.spared = spared;
+    }
+
     /// Writes those 8-byte words of `line` whose bit is set in `words`, and the sideband; counts
     /// the wear.
     pub fn write(&mut self, place: Place, line: &Line, words: u8, sideband: Option<[u8; 8]>) {
+        if self.spared && place.0 < self.sparse_from {
+            if let Some(beside) = sideband {
+                self.sidebands.insert(place.0, beside);
+            }
+            let at = locate(self.touch(place), place);
+            let old = &mut self.segments[at.segment][at.line..at.line + LINE_BYTES];
+            match words {
+                0xff => old.copy_from_slice(line),
+                _ => _ = overwrite(old.try_into().expect("a line's bytes"), line, words),
+            }
+            return;
+        }
         if let Some(beside) = sideband {
             let old = self.sidebands.insert(place.0, beside).unwrap_or_default();
             let flips = u64::from_le_bytes(old) ^ u64::from_le_bytes(beside);
@@ -194,6 +215,15 @@ impl Image {
         self.wear.max_line_writes = self.wear.max_line_writes.max(writes);
         self.wear.writes += 1;
         self.wear.bytes += u64::from(words.count_ones()) * 8;
+    }
+
+    /// Counts as wear of `place` an array write that has left nothing there: it was cancelled.
+    pub fn wear_again(&mut self, place: Place) {
+        let words = 0;
+        match self.read(place) {
+            Some(line) => self.write(place, &line, words, None),
+            None => self.wear.writes += 1, // its first write will follow
+        }
     }
 
     /// The line at `place` and the 8 bytes beside it; nothing if it has never been written.

@@ -9,3 +9,4 @@ pub mod levelling;
 pub mod link;
 pub mod mapping;
 pub mod params;
+pub mod pausing;

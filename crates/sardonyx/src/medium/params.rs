@@ -8,6 +8,7 @@ use super::buffer::BufferParams;
 use super::cells::CellParams;
 use super::link::LinkParams;
 use super::mapping::{MAPPING, Mapping};
+use super::pausing::PausingParams;
 use crate::line::LINE_BYTES;
 use crate::settings::{
     Allowed, AnyKey, Doubt, Origin, Row, Setting, Settings, Value, Word, clock, keys, latency,
@@ -217,6 +218,8 @@ pub struct MediumParams {
     pub buffer: Option<BufferParams>,
     /// What a write does to its cells, if that differs from write to write.
     pub cells: Option<CellParams>,
+    /// Which array writes a read interrupts, if any.
+    pub pausing: Option<PausingParams>,
     /// Energy of an access, by what it does.
     pub energy: AccessEnergy,
     /// Writes a cell survives, for lifetimes.
@@ -243,6 +246,7 @@ impl MediumParams {
             remerging: settings.get(&REMERGING),
             buffer: BufferParams::of(settings),
             cells: CellParams::of(settings),
+            pausing: PausingParams::of(settings),
             energy: AccessEnergy::of(settings),
             endurance: settings.named("medium.endurance"),
         }

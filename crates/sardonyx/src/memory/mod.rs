@@ -8,7 +8,7 @@ use crate::config::Machine;
 use crate::controller::designs::{self, UnknownDesign};
 use crate::controller::{Class, Controller, Figures, Write};
 use crate::engine::{
-    Acceptance, Answer, Asked, BankUse, Blocks, Engine, Programmed, Request, Service,
+    Acceptance, Answer, Asked, BankUse, Blocks, Engine, Interruptions, Programmed, Request, Service,
 };
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical, Place};
@@ -346,6 +346,11 @@ impl Memory {
             .at_once(|plan| controller.read(line, class, Step::PAST, plan));
     }
 
+    /// Whether what is done at once wears the medium out from now on; if not, for what will be forgotten.
+    pub fn spare(&mut self, spared: bool) {
+        self.engine.spare(spared);
+    }
+
     /// Everything is in the medium, and nothing has been counted.
     pub fn settle(&mut self) {
         let controller = &mut self.controller;
@@ -365,6 +370,11 @@ impl Memory {
     /// Cells that writes have programmed; `None` if that is not looked at.
     pub fn programmed(&self) -> Option<Programmed> {
         self.engine.programmed()
+    }
+
+    /// How often reads have interrupted array writes; `None` where they do not.
+    pub fn interruptions(&self) -> Option<Interruptions> {
+        self.engine.interruptions()
     }
 
     /// Lines that were moved so that all wear alike; `None` if none ever is.

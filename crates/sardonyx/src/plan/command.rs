@@ -30,6 +30,12 @@ pub enum CommandKind {
     },
     /// Refresh the rank; `bank` is 0.
     Refresh,
+    /// Have the bank's array write pause when its iteration ends.
+    Pause,
+    /// Stop the bank's array write at once; it will begin anew.
+    Cancel,
+    /// Have the bank's array write go on, or begin anew.
+    Resume,
 }
 
 /// One entry of the log.
@@ -45,10 +51,11 @@ pub struct Command {
     pub bank: u32,
     /// What the command does: activate, read, write, precharge, refresh.
     pub kind: CommandKind,
-    /// The line of a column command; 0 otherwise.
+    /// The line of a column command, and of a write that is interrupted or goes on; 0 otherwise.
     pub place: u64,
     /// When a column command's request is done (data returned and off chip, or array written), in
-    /// cycles; 0 otherwise.
+    /// cycles, and when a write that goes on is done, unless it is interrupted; when an interrupted one leaves its
+    /// bank; 0 otherwise.
     pub done: u64,
 }
 

@@ -247,7 +247,14 @@ impl Drawing<'_> {
             if command == column {
                 notes.push(("done_ns", Said::Time(step.ended)));
                 notes.push(line());
-                let found = ["hit", "closed", "conflict"][(commands.len() - 1).min(2)];
+                let rows = |c: &&Command| {
+                    matches!(
+                        c.kind,
+                        CommandKind::Activate { .. } | CommandKind::Precharge
+                    )
+                };
+                let rows = commands.iter().filter(rows).count();
+                let found = ["hit", "closed", "conflict"][rows.min(2)];
                 notes.push(("row_was", Said::Text(found)));
             }
             self.slice(track, step, (begin, own), name.to_owned(), notes);
@@ -288,6 +295,9 @@ impl Drawing<'_> {
             CommandKind::Read { row, .. } => ("RD", command.done, Some(row)),
             CommandKind::Write { row, .. } => ("WR", command.done, Some(row)),
             CommandKind::Refresh => ("REF", command.cycle + timing.tRFC, None),
+            CommandKind::Pause => ("PAUSE", command.done.max(command.cycle + 1), None),
+            CommandKind::Cancel => ("CANCEL", command.cycle + 1, None),
+            CommandKind::Resume => ("RESUME", command.done, None),
         };
         (name, self.time(until), row)
     }

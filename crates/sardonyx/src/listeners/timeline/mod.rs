@@ -101,6 +101,8 @@ pub struct Timeline {
     open: u64,
     under_way: FxHashMap<u32, UnderWay>,
     parts: Vec<Part>,
+    /// Commands of each bank's write that is interrupted, the column command last.
+    interrupted: FxHashMap<(u32, u32, u32), Commands>,
     /// Commands of each channel's banks that a column command will follow.
     opening: FxHashMap<(u32, u32, u32), Commands>,
     /// Accesses whose end is to come, by channel, line and the cycle of their end.
@@ -123,6 +125,7 @@ impl Timeline {
             open: 0,
             under_way: FxHashMap::default(),
             parts: Vec::new(),
+            interrupted: FxHashMap::default(),
             opening: FxHashMap::default(),
             columns: FxHashMap::default(),
         }
@@ -266,6 +269,32 @@ impl Observer for Timeline {
                 commands.push(*command);
                 let access = (command.channel, command.place, command.done);
                 self.columns.insert(access, commands);
+            }
+            CommandKind::Pause | CommandKind::Cancel => {
+                let write = self.columns.iter().find(|((channel, place, _), commands)| {
+                    let writes = |c: &Command| matches!(c.kind, CommandKind::Write { .. });
+                    (*channel, *place) == (command.channel, command.place)
+                        && commands.last().is_some_and(writes)
+                });
+                let access = write.map(|(access, _)| *access);
+                let commands = access.and_then(|access| self.columns.remove(&access));
+                let mut commands = commands.unwrap_or_default();
+                // What the array was written with until now: the write, or its last going on.
+                let resumed = |c: &Command| c.kind == CommandKind::Resume;
+                let part = commands.iter().rposition(resumed);
+                let part = part.or(commands.len().checked_sub(1));
+                if let Some(part) = part {
+                    commands[part].done = command.cycle;
+                    commands.insert(commands.len() - 1, *command);
+                }
+                self.interrupted.insert(bank, commands);
+            }
+            CommandKind::Resume => {
+                if let Some(mut commands) = self.interrupted.remove(&bank) {
+                    commands.insert(commands.len().saturating_sub(1), *command);
+                    let access = (command.channel, command.place, command.done);
+                    self.columns.insert(access, commands);
+                }
             }
             CommandKind::PrechargeAll | CommandKind::Refresh => {
                 if let Phase::During(_) = self.phase {

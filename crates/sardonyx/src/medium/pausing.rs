@@ -1,0 +1,77 @@
+//! What a read does to the array write that is under way in its bank: nothing, or it has the write pause at the end of an
+//! iteration, or cancels it (Qureshi et al., HPCA 2010, from memory). Parameters only; `engine/pausing.rs` does it.
+
+use crate::settings::{Settings, keys, words};
+
+/// What a read does to the write that its bank is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// It waits.
+    #[default]
+    None,
+    /// The write pauses at the end of an iteration and goes on later.
+    Pause,
+    /// The write stops at once, unless it is nearly done, and begins anew later.
+    Cancel,
+    /// It is cancelled unless it is nearly done, and pauses then.
+    Both,
+}
+
+words!(Policy { "none" => None, "pause" => Pause, "cancel" => Cancel, "both" => Both });
+
+keys! {
+    POLICY: Policy = word("medium.pausing.policy", "none"),
+        Source("ESD, SCA and EASY-PM have reads wait for the write under way in their bank"),
+        "What a read does to the array write under way in its bank: none, pause (at the end of an iteration), cancel, or \
+         both: cancel below the threshold and pause above (Qureshi et al., HPCA 2010)";
+    ITERATIONS: u64 = int("medium.pausing.iterations", (1, 1024), 8),
+        Assumed("cells of several levels are written and verified some eight times; no machine here says"),
+        "Iterations of an array write, alike in time; a write can pause between two"
+        in Between("4", "16", "half as many and twice as many");
+    THRESHOLD: u64 = int("medium.pausing.threshold", (1, 100), 75),
+        Assumed("HPCA 2010 tries several shares and finds the best around three quarters, from memory"),
+        "Percent of an array write from which on it is no longer cancelled"
+        in Between("25", "100", "hardly ever cancelled, and always");
+    TIMES: u64 = int("medium.pausing.times", (1, 1 << 20), 4),
+        Assumed("the paper bounds by how full the write queue is, which a drain does here; this bounds a write's wear"),
+        "How often one array write pauses or is cancelled, at most"
+        in Between("1", "1048576", "once, and as often as reads come");
+}
+
+/// Which writes pause, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PausingParams {
+    /// They pause.
+    pub pauses: bool,
+    /// They are cancelled before this share of their time, in percent; 0 for never.
+    pub threshold: u64,
+    /// Iterations of a write.
+    pub iterations: u64,
+    /// How often one write may pause or be cancelled.
+    pub times: u64,
+}
+
+impl PausingParams {
+    /// As `settings` say; `None` if reads wait.
+    pub fn of(settings: &Settings) -> Option<PausingParams> {
+        let policy = settings.get(&POLICY);
+        (policy != Policy::None).then(|| PausingParams {
+            pauses: policy != Policy::Cancel,
+            threshold: match policy {
+                Policy::Pause => 0,
+                _ => settings.get(&THRESHOLD),
+            },
+            iterations: settings.get(&ITERATIONS),
+            times: settings.get(&TIMES),
+        })
+    }
+
+    /// Whether the parameter `key` changes anything under `params`.
+    pub fn matters(params: Option<PausingParams>, key: &str) -> bool {
+        params.is_some_and(|params| match key {
+            _ if key == ITERATIONS.name() => params.pauses,
+            _ if key == THRESHOLD.name() => params.threshold > 0,
+            _ => true,
+        })
+    }
+}
