@@ -3,6 +3,7 @@
 use sardonyx::audit::{Rule, Violation, audit};
 use sardonyx::config::Machine;
 use sardonyx::medium::params::MediumParams;
+use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandKind};
 
 /// DDR4-2400 on two channels with an array write and a link: every term of the equations counts.
@@ -99,6 +100,17 @@ impl Log<'_> {
 
     fn refresh(&mut self, cycle: u64, at: At) -> &mut Self {
         self.add(cycle, at, CommandKind::Refresh)
+    }
+
+    /// The write of the first bank is interrupted or goes on.
+    fn turn(&mut self, cycle: u64, kind: CommandKind, done: u64) -> &mut Self {
+        let command = *self.wr(cycle, B0).1.last().expect("a write");
+        *self.1.last_mut().expect("a write") = Command {
+            kind,
+            done,
+            ..command
+        };
+        self
     }
 }
 
@@ -465,4 +477,113 @@ fn refreshes_come_in_time() {
     // Without refresh nothing is ever due.
     p.timing.tREFI = 0;
     passes(&p, |l| _ = l.act(1 << 40, B0));
+}
+
+#[test]
+fn writes_are_interrupted_and_go_on_in_turn() {
+    use CommandKind::{Cancel, Pause, Resume};
+    let mut p = mixed();
+    p.pausing = Some(PausingParams {
+        pauses: true,
+        threshold: 0,
+        iterations: 4,
+        times: 1,
+    });
+    let t = p.timing.clone();
+    // The array is written from `from` on, in four iterations of 5 cycles; long after, it is written again.
+    let (wr, late) = (200, 1_000);
+    let from = wr + t.tCWD + t.tBURST.max(t.tCCD);
+    let whole = late + 20 + t.off_chip;
+    let rest = whole - 10;
+    let paused = |l: &mut Log| _ = l.act(0, B0).wr(wr, B0).turn(from + 7, Pause, from + 10);
+    passes(&p, |l| {
+        paused(l);
+        l.turn(late, Resume, rest);
+    });
+    caught(&p, Rule::Done, |l| {
+        l.act(0, B0).wr(wr, B0).turn(from + 7, Pause, from + 11);
+    });
+    caught(&p, Rule::Done, |l| {
+        paused(l);
+        l.turn(late, Resume, rest + 1);
+    });
+    for (cycle, kind) in [
+        (from - 1, Pause),
+        (from + 20, Pause),
+        (from + 7, Cancel),
+        (late, Resume),
+    ] {
+        caught(&p, Rule::Interruption, |l| {
+            l.act(0, B0).wr(wr, B0).turn(cycle, kind, cycle);
+        });
+    }
+    // Once is enough; another line is not what is written.
+    caught(&p, Rule::Interruption, |l| {
+        paused(l);
+        l.turn(late, Resume, rest).turn(late + 1, Pause, late + 5);
+    });
+    caught(&p, Rule::Interruption, |l| {
+        paused(l);
+        l.1.last_mut().unwrap().place += 1;
+    });
+    // While it is interrupted: no other write, no refresh, no end.
+    caught(&p, Rule::WriteInterrupted, paused);
+    caught(&p, Rule::WriteInterrupted, |l| {
+        paused(l);
+        l.wr(late, B0);
+    });
+    caught(&p, Rule::WriteInterrupted, |l| {
+        paused(l);
+        l.pre(late, B0).refresh(late + 100, B0);
+    });
+    // The bank is free when its iteration has ended, and again when the rest has.
+    let read = wr + t.tCWD + t.tBURST + 10 + t.tWTR;
+    for (earlier, rule) in [(0, None), (1, Some(Rule::WriteToReadSameBank))] {
+        let change = |l: &mut Log| {
+            paused(l);
+            l.rd(read - earlier, B0);
+            if earlier == 0 {
+                l.turn(late, Resume, rest);
+            }
+        };
+        check(&p, rule, change);
+        let change = |l: &mut Log| {
+            paused(l);
+            l.turn(late, Resume, rest);
+            l.rd(late + 10 + t.tWTR - earlier, B0);
+        };
+        check(&p, rule, change);
+    }
+    let quiet = wr + t.tCWD + t.tBURST + 10 + t.tWR;
+    let on = |cycle| {
+        move |l: &mut Log| {
+            paused(l);
+            l.turn(cycle, Resume, cycle + rest - late);
+        }
+    };
+    passes(&p, on(quiet));
+    caught(&p, Rule::WriteToPrecharge, on(quiet - 1));
+    // Cancelled while less than half is done.
+    p.pausing.as_mut().unwrap().threshold = 50;
+    passes(&p, |l| {
+        let at = from + 9;
+        l.act(0, B0).wr(wr, B0).turn(at, Cancel, at);
+        l.turn(late, Resume, whole);
+    });
+    caught(&p, Rule::Interruption, |l| {
+        l.act(0, B0).wr(wr, B0).turn(from + 9, Pause, from + 10);
+    });
+    caught(&p, Rule::Interruption, |l| {
+        let at = from + 10;
+        l.act(0, B0).wr(wr, B0).turn(at, Cancel, at);
+    });
+    p.pausing = None;
+    caught(&p, Rule::Interruption, paused);
+}
+
+fn check(p: &MediumParams, rule: Option<Rule>, change: impl Fn(&mut Log)) {
+    match rule {
+        Some(rule) => _ = caught(p, rule, change),
+        None => passes(p, change),
+    }
 }

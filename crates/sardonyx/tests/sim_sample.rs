@@ -4,7 +4,7 @@ use sardonyx::config::Machine;
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{Outcome, RunError, Sample, Sampling, TAIL};
 use sardonyx::stats::Cause;
-use sardonyx::trace::{Source, Spec, Synth};
+use sardonyx::trace::{Source, Spec, Synth, TraceWriter};
 
 const RECORDS: u64 = 240_000;
 
@@ -121,6 +121,60 @@ fn nine_of_ten_intervals_hold_what_the_whole_run_says() {
         10 * held >= 9 * all,
         "{held} of {all} intervals hold the truth"
     );
+}
+
+/// Most of this run's time is one gap, which few windows meet: what is known of gaps without a clock counts.
+#[test]
+fn a_long_gap_that_no_window_meets_counts_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gap.parquet");
+    let mut records = source(4);
+    let mut writer = TraceWriter::create(&path, records.provenance()).unwrap();
+    let (mut batch, mut number) = (Vec::new(), 0);
+    while records.next_batch(&mut batch).unwrap() {
+        for record in &mut batch {
+            number += 1;
+            if number == 150_000 {
+                record.gap = 100_000_000;
+            }
+            writer.push(record).unwrap();
+        }
+    }
+    writer.finish().unwrap();
+    let sources = || vec![Source::open(&path).unwrap()];
+    let options = || Options {
+        warmup: 40_000,
+        ..Options::default()
+    };
+    for design in ["baseline", "esd"] {
+        let whole = recordings::run(&machine(), design, sources(), options(), &mut |_| true);
+        let whole = whole.unwrap();
+        for seed in 1..4 {
+            let sampling = Sampling { seed, ..SAMPLING };
+            let what = (&sampling, RECORDS);
+            let sample =
+                recordings::sample(&machine(), design, sources(), options(), what, &mut |_| {
+                    true
+                });
+            let sample = sample.unwrap();
+            for name in ["simulated_ns", "ipc"] {
+                let mut halves = sample.half_widths.iter();
+                let half = halves.find(|(figure, _)| figure.name == name).unwrap().1;
+                let half = half / figure(&sample.outcome, name);
+                let ratio = of_a_request(&sample.outcome, name) / of_a_request(&whole, name);
+                let strayed = (ratio - 1.0).abs();
+                assert!(
+                    strayed < 1.5 * half,
+                    "{design} {seed} {name}: {ratio} +- {half}"
+                );
+                assert!(half < 0.05, "{design} {seed} {name}: +- {half}");
+            }
+            let instructions =
+                |outcome| figure(outcome, "instructions") / figure(outcome, "requests");
+            let ratio = instructions(&sample.outcome) / instructions(&whole);
+            assert!((ratio - 1.0).abs() < 1e-3, "{ratio}");
+        }
+    }
 }
 
 #[test]

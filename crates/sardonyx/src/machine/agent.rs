@@ -43,6 +43,9 @@ pub trait Passing {
     /// Its trace is broken further on, or does not fit in memory.
     fn pass(&mut self, port: &mut Port, most: u64) -> Result<u64, RunError>;
 
+    /// Instructions before its next access, those gone over included; `None` if its trace counts cycles.
+    fn gone(&self) -> Option<u64>;
+
     /// Goes on in time, from `now` on.
     fn resume(&mut self, now: Time);
 }

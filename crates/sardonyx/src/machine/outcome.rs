@@ -392,6 +392,17 @@ pub(super) fn weight(figure: &Figure) -> Option<&'static Figure> {
     }
 }
 
+/// The power of a run's time that a figure goes with, all else equal: amounts a second, and years until something has
+/// come to an amount.
+pub(super) fn power_of_time(figure: &Figure) -> i32 {
+    match figure.unit {
+        _ if figure.name == time::HOST_SPEED.name => 0,
+        Quantity::PerSecond | Quantity::GigabytesPerSecond => -1,
+        Quantity::Years => 1,
+        _ => 0,
+    }
+}
+
 /// Whether a figure is a percentile or the greatest of latencies, and so of all windows' requests together.
 pub(super) fn is_pooled(figure: &Figure) -> bool {
     let means = [latency::MEAN_WRITE.name, latency::MEAN_READ.name];

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use sardonyx_splitmix::SplitMix64;
 
-use super::outcome::{self, HostSpeed};
+use super::outcome::{self, HostSpeed, time};
 use super::system::Until;
 use super::{Outcome, RunError, System, TraceUse, Warmup};
 use crate::figures::{Amount, Figure, Figures};
@@ -72,7 +72,9 @@ impl System<'_> {
             remedy: "ask for fewer or smaller windows, or leave --sample out",
         })?;
         let mut windows = Vec::new();
-        let (mut done, mut timed) = (0, 0);
+        let mut done = self.pass(counted.start, progress)?;
+        let mut timed = 0;
+        let before = self.gone();
         for start in starts {
             done += self.pass(start - done, &mut |passed| progress(done + passed))?;
             let base = self.port.admitted;
@@ -80,11 +82,27 @@ impl System<'_> {
             done += self.port.admitted - base;
             timed += self.port.admitted - base;
         }
-        progress(counted.end);
-        let mut sample = estimate(windows);
+        // What comes after the last window is not asked what it does, but how long its gaps are.
+        done += self.pass(counted.end - done, &mut |passed| progress(done + passed))?;
+        let known = before.zip(self.gone()).map(|(before, after)| {
+            let all = (counted.end - counted.start) as f64;
+            let (core, cores) = (&self.machine.core, self.agents.len() as f64);
+            Known {
+                instructions: (after - before) as f64 * sampling.requests as f64 / all,
+                speed: cores * core.width as f64 / core.clock.ns(),
+                cycles: cores / core.clock.ns(),
+            }
+        });
+        let mut sample = estimate(windows, known);
         sample.outcome.host_speed = HostSpeed(done as f64 / started.elapsed().as_secs_f64());
         (sample.timed, sample.requests) = (timed, counted.end);
         Ok(sample)
+    }
+
+    /// Instructions of all cores before their next accesses; `None` if a trace counts cycles.
+    fn gone(&mut self) -> Option<u64> {
+        let mut agents = self.agents.iter_mut();
+        agents.try_fold(0, |sum, agent| Some(sum + agent.passing()?.gone()?))
     }
 
     /// Goes over so many requests without a clock, cores in turn; how many there were. Wear is not counted: it is
@@ -187,8 +205,85 @@ struct Window {
     writes: Latencies,
 }
 
+/// What is known of a window's mean without any clock.
+///
+/// Rare long gaps between accesses can be half of a run's time, and windows miss them or have too many. How many
+/// instructions there are is known, and they take time at full speed; what comes on top is what windows tell (a
+/// difference estimator; Cochran, Sampling Techniques, 7.2).
+struct Known {
+    /// Instructions of a window, the mean of the whole run.
+    instructions: f64,
+    /// Instructions of all cores in a nanosecond at full speed.
+    speed: f64,
+    /// The same at one instruction a cycle.
+    cycles: f64,
+}
+
+impl Known {
+    /// Puts the whole run's pace into figures that are means of `windows`.
+    fn pace(&self, windows: &[&Figures], sample: &mut Sample) {
+        let figures = &mut sample.outcome.figures;
+        let took = |window: &&Figures| {
+            let instructions = window.of(&time::INSTRUCTIONS).number()?;
+            Some((
+                window.of(&time::SIMULATED).number()? - instructions / self.speed,
+                1.0,
+            ))
+        };
+        let on_top: Vec<(f64, f64)> = windows.iter().filter_map(took).collect();
+        let (Some((on_top, Some(half))), Some(timed)) =
+            (mean(&on_top), figures.of(&time::SIMULATED).number())
+        else {
+            return;
+        };
+        let whole = on_top + self.instructions / self.speed;
+        if whole <= 0.0 {
+            return;
+        }
+        let (longer, unsure) = (whole / timed, half / whole);
+        let all: Vec<_> = figures.iter().collect();
+        for (figure, value) in all {
+            let power = outcome::power_of_time(figure);
+            let Some(value) = value.number().filter(|_| power != 0) else {
+                continue;
+            };
+            let value_then = value * longer.powi(power);
+            figures.set(figure, value_then);
+            for (_, half) in of(&mut sample.half_widths, figure) {
+                *half = value_then * (*half / value).hypot(unsure);
+            }
+        }
+        for (figure, value, half) in [
+            (&time::SIMULATED, whole, Some(half)),
+            (&time::INSTRUCTIONS, self.instructions, None),
+        ] {
+            figures.set(figure, value);
+            sample
+                .half_widths
+                .retain(|(known, _)| known.name != figure.name);
+            sample.half_widths.extend(half.map(|half| (figure, half)));
+        }
+        if figures.of(&time::IPC).number().is_some() {
+            let ipc = self.instructions / (whole * self.cycles);
+            figures.set(&time::IPC, ipc);
+            for (_, half) in of(&mut sample.half_widths, &time::IPC) {
+                *half = ipc * unsure;
+            }
+        }
+    }
+}
+
+/// The half widths of a figure.
+fn of<'h>(
+    half_widths: &'h mut [(&'static Figure, f64)],
+    figure: &'static Figure,
+) -> impl Iterator<Item = &'h mut (&'static Figure, f64)> {
+    let all = half_widths.iter_mut();
+    all.filter(|(known, _)| known.name == figure.name)
+}
+
 /// The mean of all windows, and how sure it is.
-fn estimate(windows: Vec<Window>) -> Sample {
+fn estimate(windows: Vec<Window>, known: Option<Known>) -> Sample {
     let all: Vec<&Figures> = windows
         .iter()
         .map(|window| &window.outcome.figures)
@@ -222,7 +317,7 @@ fn estimate(windows: Vec<Window>) -> Sample {
     outcome::pooled(&mut figures, &reads, &writes);
     half_widths.retain(|(figure, _)| !outcome::is_pooled(figure));
     let first = &windows[0].outcome;
-    Sample {
+    let mut sample = Sample {
         outcome: Outcome {
             figures,
             ledger: ledger.divided(windows.len() as u64),
@@ -234,7 +329,11 @@ fn estimate(windows: Vec<Window>) -> Sample {
         half_widths,
         timed: 0,
         requests: 0,
+    };
+    if let Some(known) = known {
+        known.pace(&all, &mut sample);
     }
+    sample
 }
 
 /// The mean of values by their weights, and half of its 95 % interval: that of a ratio of two sums, to first order.

@@ -92,6 +92,8 @@ pub struct TraceCore {
     written: u64,
     /// The head has gone by without a clock.
     passed: bool,
+    /// Instructions that have gone by so, up to the access before the head.
+    over: u64,
 }
 
 impl TraceCore {
@@ -115,6 +117,7 @@ impl TraceCore {
             fetched: 0,
             written: 0,
             passed: false,
+            over: 0,
         };
         core.advance();
         core
@@ -337,10 +340,22 @@ impl Passing for TraceCore {
                 Direction::Read => port.pass_read(line),
                 Direction::Write => port.pass_write(line, &access.data),
             }
+            // The gap before the head was counted when it became that.
+            self.over += if self.passed { access.gap } else { 0 };
+            self.over += u64::from(access.kind == Direction::Read);
+            self.passed = true;
             passed += 1;
         }
-        self.passed |= passed > 0;
         Ok(passed)
+    }
+
+    fn gone(&self) -> Option<u64> {
+        let next = self.stream.peek(0).map(|access| access.gap);
+        let gap = match self.passed {
+            true => next.unwrap_or_else(|| self.stream.trailing_gap()),
+            false => 0,
+        };
+        Some(self.instructions()? + self.over + gap)
     }
 
     fn resume(&mut self, now: Time) {
