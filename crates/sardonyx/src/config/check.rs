@@ -7,7 +7,7 @@ use crate::line::LINE_BYTES;
 use crate::medium::cells::Coding;
 use crate::medium::mapping::Field;
 use crate::medium::params::MAX_BANKS;
-use crate::medium::pausing::{ITERATIONS, POLICY, PausingParams, THRESHOLD, TIMES};
+use crate::medium::pausing::POLICY;
 use crate::settings::CacheParams;
 use crate::units::Time;
 
@@ -132,7 +132,7 @@ fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Writes that take time in banks pause, and what says how changes something.
+/// Writes that take time in banks are interrupted.
 fn pausing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     let medium = &machine.engine.medium;
     let (policy, fault) = (
@@ -141,15 +141,6 @@ fn pausing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             Err(layers.fault(keys, problem.to_owned(), remedy))
         },
     );
-    for key in [ITERATIONS.name(), THRESHOLD.name(), TIMES.name()] {
-        if layers.is_asked_for(key) && !PausingParams::matters(medium.pausing, key) {
-            return fault(
-                &[key],
-                "it changes nothing under this medium.pausing.policy",
-                "set that to a policy that it is of, or leave it out",
-            );
-        }
-    }
     let (Some(pausing), cells) = (medium.pausing, medium.cells) else {
         return Ok(());
     };

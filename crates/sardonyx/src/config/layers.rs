@@ -179,12 +179,6 @@ impl Layers {
         }
     }
 
-    /// Whether somebody has set `key` beside all files.
-    pub(super) fn is_asked_for(&self, key: &str) -> bool {
-        let setting = self.settings.get(key);
-        setting.is_some_and(|setting| setting.place.line.is_none())
-    }
-
     fn missing(&self, key: &Row) -> ConfigError {
         let all = keys::all()
             .filter(|key| key.default.is_none() && !self.settings.contains_key(key.name))

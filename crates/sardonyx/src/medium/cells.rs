@@ -2,7 +2,7 @@
 //! costs. Left as it is, a write takes `tWP` and `write_nj` whatever it changes.
 //!
 //! Sources: data-comparison write (Yang et al., ISCAS 2007), Flip-N-Write (Cho and Lee, MICRO 2009), the two stages of a
-//! write (Yue and Zhu, HPCA 2013). Left out: cells of several levels, writes that pause or are cancelled.
+//! write (Yue and Zhu, HPCA 2013). Left out: cells of several levels.
 
 use crate::settings::{Allowed, Origin, Row, Settings, Value, keys, words};
 use crate::units::Time;
