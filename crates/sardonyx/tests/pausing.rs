@@ -315,6 +315,42 @@ fn a_cancelled_write_costs_what_was_done_of_it_and_wears_its_line_again() {
     assert_ne!(met("both", 46).0, met("none", 46).0);
 }
 
+/// When the read that interrupts it is answered, its write is accepted and no more than that.
+#[test]
+fn an_interrupted_write_is_not_in_the_array_until_it_is_done() {
+    for policy in ["pause", "cancel", "both"] {
+        let mut sets = ONE_BANK.to_vec();
+        sets.push(("medium.pausing.policy", policy));
+        let machine = machine(&sets);
+        let mut memory = Memory::new(&machine, "no-encryption").unwrap();
+        let clock = machine.engine.medium.timing.clock.ps();
+        let ask = |kind, cycle: u64| Request {
+            arrival: Time::from_ps(cycle * clock),
+            core: 0,
+            tag: cycle,
+            kind,
+            counted: true,
+        };
+        let line = Logical(0);
+        let write = ask(Direction::Write, 0);
+        memory.write(write, write.arrival, Write::new(line, At::past(&[7; 64])));
+        let read = ask(Direction::Read, 60);
+        memory.advance_until(read.arrival);
+        let other = Logical(machine.engine.medium.geometry.columns);
+        memory.read(read, read.arrival, other, Class::Data);
+        let mut order = Vec::new();
+        while memory.next_event() != Time::NEVER {
+            memory.advance_until(memory.next_event());
+            let in_array = memory.image().read(sardonyx::line::Place(0)).is_some();
+            for answer in memory.answers() {
+                assert_eq!(in_array, answer.request.kind == Direction::Write);
+                order.push(answer.request.tag);
+            }
+        }
+        assert_eq!(order, [60, 0], "{policy}");
+    }
+}
+
 #[test]
 fn what_cannot_be_interrupted_is_an_error() {
     for (machine, sets) in [
