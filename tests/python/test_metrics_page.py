@@ -30,6 +30,7 @@ def test_the_metrics_page_names_what_runs_have() -> None:
     ).runs
     runs += sardonyx.compare([ladder], designs=["sca"], machine="optane").runs
     cells = {"medium.cells.coding": "changed", "medium.levelling.scheme": "start-gap"}
-    runs += sardonyx.compare([ladder], designs=["sca"], overrides=cells).runs
+    pauses = {"medium.pausing.policy": "pause"}
+    runs += sardonyx.compare([ladder], designs=["sca"], overrides=cells | pauses).runs
     assert set(NAMES) == {name for run in runs for name in run.metrics}
     assert {cause for run in runs for cause in run.causes} <= set(CAUSES)
