@@ -2,6 +2,7 @@
 //! Left out: everything above it, which needs not know of it ([`crate::plan::guard`]).
 
 mod bmt;
+mod keyed;
 mod macs;
 mod root;
 #[cfg(test)]

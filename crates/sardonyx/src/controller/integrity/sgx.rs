@@ -14,9 +14,8 @@
 //! Left out: that SGX counts write-backs of a node in the counter above it; here that is the sum in both, which also
 //! says how often something below it was written. Versions of 56 bits do not overflow.
 
-use siphasher::sip::SipHasher24;
+use super::keyed::SipHasher24;
 use std::collections::BTreeMap;
-use std::hash::Hasher;
 
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
 use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Where, mac_of_version, word};
