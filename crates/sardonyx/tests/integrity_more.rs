@@ -63,6 +63,9 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         "identity+no-encryption@sgx-sound",
         "esd-sound+fca@sgx-sound",
         "co-located@sgx-sound",
+        "sca@anubis-asit",
+        "identity+no-encryption@anubis-asit",
+        "esd-sound+fca@anubis-asit",
     ] {
         let options = Options {
             recovery_cuts: 16,
@@ -82,6 +85,8 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         ("hw-log/identity+sca@sgx-sound", Platform::Adr),
         ("sca@sgx-sound", Platform::Eadr),
         ("esd-sound+fca@sgx-sound", Platform::Eadr),
+        ("hw-log/identity+sca@anubis-asit", Platform::Adr),
+        ("sca@anubis-asit", Platform::Eadr),
     ] {
         let found = attacked(design, platform, (60, 0));
         assert_eq!(
@@ -99,6 +104,10 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
         ("esd-sound+fca@sgx-sound", Platform::Adr),
         ("hw-log/identity+sca@sgx-sound", Platform::Adr),
         ("sca@sgx-sound", Platform::Eadr),
+        ("sca@anubis-asit", Platform::Adr),
+        ("esd-sound+fca@anubis-asit", Platform::Adr),
+        ("hw-log/identity+sca@anubis-asit", Platform::Adr),
+        ("sca@anubis-asit", Platform::Eadr),
     ] {
         let found = attacked(design, platform, (40, 10));
         assert_eq!((found.cuts, found.honest_refused), (40, 0), "{design}");
@@ -137,6 +146,9 @@ fn a_recovery_is_counted_by_what_it_looks_at_and_timed_by_the_engine() {
     assert_eq!(cut.reads, 584);
     assert_eq!(cut.writes, cut.dirty, "what was lost is made anew");
     assert!(cut.writes > 30 && cut.time > whole.time, "{cut:?}");
+    // What a recovery looks at follows from the cache, and what is lost is restored.
+    let table = of("identity+no-encryption@anubis-asit", 4096, 1000);
+    assert!(table.writes > 30 && !table.refused, "{table:?}");
     let counters = of("sca@merkle", 4096, 1000);
     assert!(counters.reads > 584 && !counters.refused, "{counters:?}");
 }
