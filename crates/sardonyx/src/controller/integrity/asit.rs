@@ -310,7 +310,7 @@ impl Asit {
 
     /// Memory's nodes of versions as the table says, by the greatest sum; what it names of each level.
     fn restore_versions(&mut self, plan: &mut Plan) -> Vec<BTreeSet<u64>> {
-        let mut of_level = vec![BTreeSet::new(); self.tree.levels.len() + 1];
+        let mut of_level = vec![BTreeSet::new(); self.tree.levels.len()];
         for line in plan.written(&self.table) {
             let entry = plan.peek(line).unwrap_or(ZERO_LINE);
             let Some(place) = place_of(&entry) else {
@@ -372,17 +372,13 @@ impl Storey for Asit {
         plan.write(self.tree.register.line(0), At::past(&register), Step::PAST);
     }
 
-    /// Restores the versions that the table has, makes the nodes above them and those that it names anew, from the
-    /// lowest up, and compares the sums of the highest level with the register.
+    /// Restores the versions that the table has, makes the nodes that it names anew, from the lowest up, and compares the sums of the highest level with the register.
     fn recover(&mut self, plan: &mut Plan) {
         let plan = &mut plan.because(Cause::Integrity);
-        let mut named = self.restore_versions(plan);
-        for level in 0..self.tree.levels.len() {
-            for index in std::mem::take(&mut named[level]) {
-                if level > 0 {
-                    self.remake(level, index, plan);
-                }
-                named[level + 1].insert(index / ARITY);
+        let named = self.restore_versions(plan);
+        for (level, nodes) in named.into_iter().enumerate().skip(1) {
+            for index in nodes {
+                self.remake(level, index, plan);
             }
         }
         let top = self.tree.levels.len() - 1;
