@@ -301,8 +301,6 @@ faults! {
     AsitRemakeSkipsLast = "asit-remake-skips-last",
     /// A recovery does not compare the sums with the register.
     AsitSumsUnchecked = "asit-sums-unchecked",
-    /// What stays of a line that is written in part is not verified.
-    AsitPartUnverified = "asit-part-unverified",
     /// Nodes are not verified when they come into the cache.
     AsitNodesUnverified = "asit-nodes-unverified",
     /// The register does not follow what the table has.

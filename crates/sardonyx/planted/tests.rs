@@ -373,11 +373,7 @@ const TREES: &[(&[Fault], &[Tried], &[&str])] = &[
         REFUSED,
     ),
     (&[SgxDumpForgotten], COUNTERS_OVER_LOG, REFUSED),
-    (
-        &[AsitSumsUnchecked, AsitPartUnverified, AsitNodesUnverified],
-        NAMED,
-        UNDETECTED,
-    ),
+    (&[AsitSumsUnchecked, AsitNodesUnverified], NAMED, UNDETECTED),
     (
         &[
             AsitEntryOnce,
