@@ -285,6 +285,29 @@ faults! {
     /// Reserve power does not count the versions of what it dumps.
     SgxDumpForgotten = "sgx-dump-forgotten",
 
+    /// A node of versions is in the table as it was when it became dirty.
+    AsitEntryOnce = "asit-entry-once",
+    /// Two nodes of a group share a line of the table, and both stay in the cache.
+    AsitTwoOfLine = "asit-two-of-line",
+    /// Nodes above versions are not named in the table.
+    AsitNodesUnnamed = "asit-nodes-unnamed",
+    /// A line of the table does not wait for the write-back of the node that it named.
+    AsitNotGated = "asit-not-gated",
+    /// A line of the table is not in one group with what has changed its node.
+    AsitEntryNotGrouped = "asit-entry-not-grouped",
+    /// A recovery takes a line of the table whose node is older than memory's.
+    AsitOlderWins = "asit-older-wins",
+    /// A node is made anew without its last child.
+    AsitRemakeSkipsLast = "asit-remake-skips-last",
+    /// A recovery does not compare the sums with the register.
+    AsitSumsUnchecked = "asit-sums-unchecked",
+    /// Nodes are not verified when they come into the cache.
+    AsitNodesUnverified = "asit-nodes-unverified",
+    /// The register does not follow what the table has.
+    AsitRegisterSkipsTable = "asit-register-skips-table",
+    /// Reserve power does not count the versions of what it dumps.
+    AsitDumpForgotten = "asit-dump-forgotten",
+
     /// A MAC under a version does not depend on the place.
     BmtMacWithoutPlace = "bmt-mac-without-place",
     /// It does not depend on the version.

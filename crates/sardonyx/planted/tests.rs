@@ -66,6 +66,8 @@ const TREE: &[Tried] = &[on("sca@merkle", "btree")];
 const TREE_OVER_LOG: &[Tried] = &[on("hw-log/identity+sca@merkle", "btree")];
 const COUNTERS: &[Tried] = &[on("sca@sgx-sound", "btree")];
 const COUNTERS_OVER_LOG: &[Tried] = &[on("hw-log/identity+sca@sgx-sound", "btree")];
+const NAMED: &[Tried] = &[on("sca@anubis-asit", "btree")];
+const NAMED_OVER_LOG: &[Tried] = &[on("hw-log/identity+sca@anubis-asit", "btree")];
 /// Versions go with their lines, and nodes are made anew: all else that Bonsai trees share shows there.
 const BONSAI: &[Tried] = &[on("sca@bonsai-lazy-sound", "btree")];
 const BONSAI_BESIDE: &[Tried] = &[on("co-located@bonsai-lazy-sound", "btree")];
@@ -371,6 +373,22 @@ const TREES: &[(&[Fault], &[Tried], &[&str])] = &[
         REFUSED,
     ),
     (&[SgxDumpForgotten], COUNTERS_OVER_LOG, REFUSED),
+    (&[AsitSumsUnchecked, AsitNodesUnverified], NAMED, UNDETECTED),
+    (
+        &[
+            AsitEntryOnce,
+            AsitTwoOfLine,
+            AsitNodesUnnamed,
+            AsitNotGated,
+            AsitEntryNotGrouped,
+            AsitOlderWins,
+            AsitRemakeSkipsLast,
+            AsitRegisterSkipsTable,
+        ],
+        NAMED,
+        REFUSED,
+    ),
+    (&[AsitDumpForgotten], NAMED_OVER_LOG, REFUSED),
     (
         &[
             BmtMacWithoutPlace,

@@ -32,13 +32,23 @@ fn spec(program: &str, seed: u64) -> ProgramSpec {
 }
 
 fn history(program: &str, design: &str, cores: u64, seed: u64) -> History {
+    history_under(&[], program, design, cores, seed)
+}
+
+fn history_under(
+    settings: &[(&str, &str)],
+    program: &str,
+    design: &str,
+    cores: u64,
+    seed: u64,
+) -> History {
     let durability = DurabilityKind::on(&Stack::named(design).unwrap());
     let spec = |core| ProgramSpec {
         durability,
         ..spec(program, seed + core)
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
-    let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
+    let machine = Machine::load("sca", settings).expect("a machine");
     History::record(&machine, design, &specs, seed + 2)
         .unwrap_or_else(|error| panic!("{design}: {error}"))
 }
@@ -63,6 +73,9 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         "identity+no-encryption@sgx-sound",
         "esd-sound+fca@sgx-sound",
         "co-located@sgx-sound",
+        "sca@anubis-asit",
+        "identity+no-encryption@anubis-asit",
+        "esd-sound+fca@anubis-asit",
     ] {
         let options = Options {
             recovery_cuts: 16,
@@ -82,6 +95,8 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         ("hw-log/identity+sca@sgx-sound", Platform::Adr),
         ("sca@sgx-sound", Platform::Eadr),
         ("esd-sound+fca@sgx-sound", Platform::Eadr),
+        ("hw-log/identity+sca@anubis-asit", Platform::Adr),
+        ("sca@anubis-asit", Platform::Eadr),
     ] {
         let found = attacked(design, platform, (60, 0));
         assert_eq!(
@@ -99,6 +114,10 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
         ("esd-sound+fca@sgx-sound", Platform::Adr),
         ("hw-log/identity+sca@sgx-sound", Platform::Adr),
         ("sca@sgx-sound", Platform::Eadr),
+        ("sca@anubis-asit", Platform::Adr),
+        ("esd-sound+fca@anubis-asit", Platform::Adr),
+        ("hw-log/identity+sca@anubis-asit", Platform::Adr),
+        ("sca@anubis-asit", Platform::Eadr),
     ] {
         let found = attacked(design, platform, (40, 10));
         assert_eq!((found.cuts, found.honest_refused), (40, 0), "{design}");
@@ -109,8 +128,15 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
                 assert_eq!(came.undetected, 0, "{design}, {when:?} {kind:?}: {came:?}");
             }
         }
-        let versions = found.of(When::Off, Attack::Tamper).regions.get("versions");
-        assert!(versions.is_some_and(|count| *count > 10), "{versions:?}");
+        let regions = &found.of(When::Off, Attack::Tamper).regions;
+        let table = design.ends_with("asit").then_some("shadow-nodes");
+        for region in ["versions"].into_iter().chain(table) {
+            let count = regions.get(region);
+            assert!(
+                count.is_some_and(|count| *count > 10),
+                "{design}: {regions:?}"
+            );
+        }
     }
 }
 
@@ -137,6 +163,9 @@ fn a_recovery_is_counted_by_what_it_looks_at_and_timed_by_the_engine() {
     assert_eq!(cut.reads, 584);
     assert_eq!(cut.writes, cut.dirty, "what was lost is made anew");
     assert!(cut.writes > 30 && cut.time > whole.time, "{cut:?}");
+    // What a recovery looks at follows from the cache, and what is lost is restored.
+    let table = of("identity+no-encryption@anubis-asit", 4096, 1000);
+    assert!(table.writes > 30 && !table.refused, "{table:?}");
     let counters = of("sca@merkle", 4096, 1000);
     assert!(counters.reads > 584 && !counters.refused, "{counters:?}");
 }
@@ -160,6 +189,7 @@ fn what_stays_of_a_line_that_is_written_in_part_is_verified() {
         "sca@bonsai",
         "sca@osiris",
         "sca@sgx-sound",
+        "sca@anubis-asit",
     ] {
         let mut layout = Layout::new(640);
         let settings = Settings::default();
@@ -183,22 +213,25 @@ fn what_stays_of_a_line_that_is_written_in_part_is_verified() {
     }
 }
 
+/// A cache of two lines, in which everything is evicted, and short queues.
+const TIGHT: &[(&str, &str)] = &[
+    ("integrity.cache.bytes", "128"),
+    ("integrity.cache.ways", "2"),
+    ("medium.queues.writes", "4"),
+    ("medium.queues.counter_writes", "4"),
+    ("medium.queues.high_watermark", "3"),
+    ("medium.queues.low_watermark", "1"),
+];
+
 /// Caches of two lines and short queues, as in the plan's tighter passes, and minor numbers that overflow.
 #[test]
 fn honest_recoveries_are_believed_where_all_is_small() {
     for (design, bits) in [
         ("sca@anubis", "0"),
+        ("sca@anubis-asit", "7"),
         ("hw-log/identity+sca@bonsai-lazy-sound", "2"),
     ] {
-        let settings = [
-            ("integrity.cache.bytes", "128"),
-            ("integrity.cache.ways", "2"),
-            ("integrity.minor_bits", bits),
-            ("medium.queues.writes", "4"),
-            ("medium.queues.counter_writes", "4"),
-            ("medium.queues.high_watermark", "3"),
-            ("medium.queues.low_watermark", "1"),
-        ];
+        let settings = [&[("integrity.minor_bits", bits)], TIGHT].concat();
         let machine = Machine::load("sca", &settings).expect("a machine");
         let spec = |core| ProgramSpec {
             transactions: 40,
@@ -259,7 +292,8 @@ fn processor() -> f64 {
     nanoseconds.parse::<f64>().expect("a number") / 1e9
 }
 
-/// Cuts and attacks over all schemes below several designs and programs, further seeds for as long as it is given:
+/// Cuts and attacks over all schemes below several designs and programs, every third seed with caches and queues that
+/// are tight; further seeds for as long as it is given, of all schemes or of one (`CAMPAIGN_SCHEME=anubis`):
 /// `CAMPAIGN_SECONDS=3600 cargo test --release --test all integrity_more::a_campaign -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes as long as it is given"]
@@ -270,7 +304,9 @@ fn a_campaign_finds_no_promise_broken() {
     let seconds = asked("CAMPAIGN_SECONDS", 60);
     let until = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
     let schemes = designs::integrities().filter(|scheme| scheme.power_fail.is_some());
-    let schemes: Vec<_> = schemes.collect();
+    let one = std::env::var("CAMPAIGN_SCHEME").ok();
+    let wanted = |name: &str| one.as_deref().is_none_or(|one| one == name);
+    let schemes: Vec<_> = schemes.filter(|scheme| wanted(scheme.about.name)).collect();
     let bases = [
         "sca",
         "identity+no-encryption",
@@ -295,7 +331,8 @@ fn a_campaign_finds_no_promise_broken() {
         let design = format!("{}@{name}", bases[seed as usize % bases.len()]);
         let cores = 1 + seed % 2;
         let program = programs[(seed / 2) as usize % programs.len()];
-        let history = history(program, &design, cores, seed * 10);
+        let tight = if seed % 3 == 2 { TIGHT } else { &[] };
+        let history = history_under(tight, program, &design, cores, seed * 10);
         let explored = explore(&history, &options, &|_| true).expect("nobody cancels");
         let attacks = Attacks {
             looks: 60,

@@ -130,6 +130,9 @@ impl Engine {
                     self.slot_taken(step, slots);
                 }
                 Waiter::Group(group) => {
+                    if !self.has_room(group, queue) {
+                        return;
+                    }
                     let queues = self.queues_of(group);
                     let first = |q: &(usize, Slots)| self.waiting.front(*q) == Some(waiter);
                     if !queues.iter().all(first) || !self.take_group(group) {
@@ -176,6 +179,17 @@ impl Engine {
             }
         }
         queues
+    }
+
+    /// Whether one of a group's queues has all slots that it needs there.
+    fn has_room(&self, group: u32, queue: (usize, Slots)) -> bool {
+        let of = |member: &&Step| {
+            self.queue_of(**member, self.write_slots(**member)) == queue
+                && self.mergeable_alone(**member).is_none()
+        };
+        let members = &self.plan.groups[group as usize - 1];
+        let wanted = members.iter().filter(of).count();
+        wanted == 0 || self.channels[queue.0].has_slots(queue.1, wanted)
     }
 
     /// Takes all slots that a group needs or none.

@@ -5,7 +5,8 @@
 //! An entry is eight bytes, one for each line of the cache, and is in the group that makes the line dirty; one that
 //! names another line does not go before that line has been written back. The table needs no MAC: who changes it
 //! makes the root another than the register's.
-//! Left out: AGIT-Read, which names each line that comes into the cache; ASIT, for counter trees of SGX; a table that is written in the order of the cache's sets.
+//! Left out: AGIT-Read, which names each line that comes into the cache; ASIT, for counter trees of SGX (`asit`);
+//! a table that is written in the order of the cache's sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 

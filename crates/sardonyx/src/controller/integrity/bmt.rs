@@ -115,18 +115,18 @@ struct Open {
 }
 
 /// A write that is to be settled.
-struct Pending {
-    place: Place,
-    line: At<Line>,
-    sideband: Option<[u8; 8]>,
-    stored: Stored,
+pub(super) struct Pending {
+    pub place: Place,
+    pub line: At<Line>,
+    pub sideband: Option<[u8; 8]>,
+    pub stored: Stored,
 }
 
 /// A line of a level.
 type Changed = ((usize, u64), Open);
 
 /// The number of a group, the last of its writes, and all.
-type Group = (u32, Step, Vec<Pending>);
+pub(super) type Group = (u32, Step, Vec<Pending>);
 
 /// Writes of a line that one request makes, at most.
 const NEAR: u64 = 8;
@@ -497,22 +497,7 @@ impl Trees {
             self.under_way.clear();
             return;
         }
-        let mut groups: Vec<Group> = Vec::new();
-        for write in pending {
-            let number = plan.group_of(write.stored);
-            let known = groups
-                .iter_mut()
-                .rev()
-                .find(|(group, ..)| number != 0 && *group == number);
-            match known {
-                Some((_, last, group)) => {
-                    *last = (*last).max(write.stored.accepted);
-                    group.push(write);
-                }
-                None => groups.push((number, write.stored.accepted, vec![write])),
-            }
-        }
-        groups.sort_by_key(|(_, last, _)| *last);
+        let groups = groups(pending, plan);
         for (.., group) in self.together(groups, plan) {
             self.settle(&group, policy, plan);
         }
@@ -644,8 +629,29 @@ impl Trees {
     }
 }
 
+/// The same groups as the layers above have made, in the order of their last writes.
+pub(super) fn groups(pending: Vec<Pending>, plan: &Plan) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for write in pending {
+        let number = plan.group_of(write.stored);
+        let known = groups
+            .iter_mut()
+            .rev()
+            .find(|(group, ..)| number != 0 && *group == number);
+        match known {
+            Some((_, last, group)) => {
+                *last = (*last).max(write.stored.accepted);
+                group.push(write);
+            }
+            None => groups.push((number, write.stored.accepted, vec![write])),
+        }
+    }
+    groups.sort_by_key(|(_, last, _)| *last);
+    groups
+}
+
 /// The words in which `line` differs from the newest one at `place`.
-fn differing(place: Place, line: &Line, plan: &Plan) -> u8 {
+pub(super) fn differing(place: Place, line: &Line, plan: &Plan) -> u8 {
     let newest = plan.peek(place).unwrap_or(ZERO_LINE);
     let differs = |at: &usize| word(&newest, *at) != word(line, *at);
     (0..8).filter(differs).fold(0, |all, at| all | 1 << at)

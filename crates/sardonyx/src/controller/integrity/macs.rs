@@ -3,8 +3,7 @@
 //! follows from the place alone.
 //! Left out: that a line is the newest ([`super::tree`]).
 
-use siphasher::sip::SipHasher24;
-use std::hash::Hasher;
+use super::keyed::SipHasher24;
 
 use crate::line::{Line, Place};
 use crate::medium::layout::{Layout, Region};

@@ -2,6 +2,7 @@
 //! Left out: everything above it, which needs not know of it ([`crate::plan::guard`]).
 
 mod bmt;
+mod keyed;
 mod macs;
 mod root;
 #[cfg(test)]
@@ -16,4 +17,4 @@ use super::layers::{Integrity, files};
 /// The integrity of a stack that names none.
 pub const DEFAULT: &str = none::NAME;
 
-files! { Integrity: none mac merkle bonsai supermem osiris triad anubis plp sgx }
+files! { Integrity: none mac merkle bonsai supermem osiris triad anubis plp sgx asit }

@@ -14,9 +14,8 @@
 //! Left out: that SGX counts write-backs of a node in the counter above it; here that is the sum in both, which also
 //! says how often something below it was written. Versions of 56 bits do not overflow.
 
-use siphasher::sip::SipHasher24;
+use super::keyed::SipHasher24;
 use std::collections::BTreeMap;
-use std::hash::Hasher;
 
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
 use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Where, mac_of_version, word};
@@ -36,15 +35,15 @@ use crate::settings::Settings;
 use crate::stats::Cause;
 
 /// The region of versions, which is the tree's lowest level.
-const VERSIONS: &str = "versions";
+pub(super) const VERSIONS: &str = "versions";
 /// Bytes of a counter in a node.
-const COUNTER_BYTES: usize = 7;
+pub(super) const COUNTER_BYTES: usize = 7;
 /// Where a node's MAC begins.
-const MAC_AT: usize = ARITY as usize * COUNTER_BYTES;
+pub(super) const MAC_AT: usize = ARITY as usize * COUNTER_BYTES;
 /// The key of MACs of nodes, as public as all others.
 const NODE_KEY: &[u8; 16] = b"sardonyx: counte";
 
-const LIMITS: &[Limit] = &[Limit {
+pub(super) const LIMITS: &[Limit] = &[Limit {
     name: "versions of a counter tree",
     bits: 56,
     begins: None,
@@ -90,7 +89,7 @@ pub static FILE: File<Integrity> = File {
 };
 
 /// Counter `number` of a node.
-fn counter(node: &Line, number: u64) -> u64 {
+pub(super) fn counter(node: &Line, number: u64) -> u64 {
     let mut bytes = [0; 8];
     let from = number as usize * COUNTER_BYTES;
     bytes[..COUNTER_BYTES].copy_from_slice(&node[from..][..COUNTER_BYTES]);
@@ -98,7 +97,7 @@ fn counter(node: &Line, number: u64) -> u64 {
 }
 
 /// What the counter above a node is.
-fn sum(node: &Line) -> u64 {
+pub(super) fn sum(node: &Line) -> u64 {
     (0..ARITY).map(|number| counter(node, number)).sum()
 }
 
@@ -116,7 +115,7 @@ fn mac_of_node(level: usize, index: u64, node: &Line, above: u64) -> u64 {
 }
 
 /// `node` with counter `number` at `value`, and the MAC that follows.
-fn counted(level: usize, index: u64, node: &Line, number: u64, value: u64) -> Line {
+pub(super) fn counted(level: usize, index: u64, node: &Line, number: u64, value: u64) -> Line {
     let mut node = *node;
     let from = number as usize * COUNTER_BYTES;
     node[from..][..COUNTER_BYTES].copy_from_slice(&value.to_le_bytes()[..COUNTER_BYTES]);
@@ -126,12 +125,12 @@ fn counted(level: usize, index: u64, node: &Line, number: u64, value: u64) -> Li
 }
 
 /// Whether a node is what the counter above it says.
-fn is_right(level: usize, index: u64, node: &Line, above: u64) -> bool {
+pub(super) fn is_right(level: usize, index: u64, node: &Line, above: u64) -> bool {
     sum(node) == above && word(node, 7) == mac_of_node(level, index, node, above)
 }
 
 /// Counter `number` of the register, which has no MAC.
-fn kept(register: &Line, number: u64) -> u64 {
+pub(super) fn kept(register: &Line, number: u64) -> u64 {
     word(register, (number % ARITY) as usize)
 }
 
@@ -394,18 +393,18 @@ impl Guard for Sgx {
 /// The register, as it follows the versions that come into the persistence domain. Where reserve power dumps lines
 /// past the guard its logic counts their versions on, and makes their MACs and nodes; from the first dump on versions
 /// and MACs are what this logic has made, not what the run has written.
-struct Sums {
-    at: Where,
-    tree: Tree,
+pub(super) struct Sums {
+    pub at: Where,
+    pub tree: Tree,
     /// Nodes of versions.
-    newest: BTreeMap<u64, Line>,
-    register: Line,
+    pub newest: BTreeMap<u64, Line>,
+    pub register: Line,
     /// Reserve power has dumped lines past the guard.
     dumps: bool,
 }
 
 impl Sums {
-    fn of(layout: &Layout) -> Sums {
+    pub fn of(layout: &Layout) -> Sums {
         let versions = layout.region(VERSIONS).expect("it has been reserved");
         Sums {
             at: Where::of(layout),
@@ -416,16 +415,16 @@ impl Sums {
         }
     }
 
-    fn versions(&self) -> &Region {
+    pub fn versions(&self) -> &Region {
         &self.tree.levels[0]
     }
 
-    fn node(&self, index: u64) -> Line {
+    pub fn node(&self, index: u64) -> Line {
         self.newest.get(&index).copied().unwrap_or(ZERO_LINE)
     }
 
     /// The node `index` of versions is now `node`.
-    fn count(&mut self, index: u64, node: Line) {
+    pub fn count(&mut self, index: u64, node: Line) {
         let before = self.newest.insert(index, node).unwrap_or(ZERO_LINE);
         let top = (1..self.tree.levels.len()).fold(index, |index, _| index / ARITY);
         let counted = kept(&self.register, top).wrapping_add(sum(&node));
@@ -434,7 +433,7 @@ impl Sums {
     }
 
     /// The MAC of the line with that number, under the version that this logic knows.
-    fn write_mac(&self, number: u64, image: &mut Places) {
+    pub fn write_mac(&self, number: u64, image: &mut Places) {
         let place = self.at.place(number);
         let held = place.and_then(|place| Some((place, image.read(place)?)));
         let version = counter(&self.node(number / PER_LINE), number % PER_LINE);

@@ -86,7 +86,7 @@ fn compare(rig: &Rig) -> Vec<u64> {
     let mut below = counted.clone();
     let levels = all[own + 1..]
         .iter()
-        .filter(|region| region.name != "integrity-root");
+        .filter(|region| !["integrity-root", "shadow-nodes"].contains(&region.name));
     let mut level = 0;
     for region in levels {
         let nodes: Vec<&[u64]> = below.chunks(8).collect();
@@ -120,7 +120,8 @@ proptest! {
     ) {
         for design in [
             "identity+no-encryption@sgx", "identity+no-encryption@sgx-sound", "sca@sgx", "sca@sgx-sound",
-            "esd-sound+fca@sgx-sound", "co-located@sgx-sound",
+            "esd-sound+fca@sgx-sound", "co-located@sgx-sound", "identity+no-encryption@anubis-asit", "sca@anubis-asit",
+            "esd-sound+fca@anubis-asit",
         ] {
             let mut settings = Settings::default();
             if small {

@@ -3,8 +3,7 @@
 //! above the highest, at most eight hashes, is a register.
 //! Left out: when nodes are written and verified, which `merkle` says.
 
-use siphasher::sip::SipHasher24;
-use std::hash::Hasher;
+use super::keyed::SipHasher24;
 
 use super::macs::word;
 use crate::line::{Line, Place, ZERO_LINE};
