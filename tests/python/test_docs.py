@@ -20,6 +20,7 @@ LONGER = {
     "crash-mutants": 1400,
     "designs": 1950,
     "integrity": 2200,
+    "performance": 1350,
     "reproduce-easy-pm": 1600,
     "reproduce-esd": 2100,
     "reproduce-integrity": 2050,
