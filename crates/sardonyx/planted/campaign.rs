@@ -37,11 +37,10 @@ fn campaign() {
     let (began, minutes) = (Instant::now(), said("MINUTES", 1));
     let (mut cuts, mut plans) = (0, 0);
     for seed in said("SEED", 1).. {
-        for platform in [Platform::Adr, Platform::Eadr] {
-            for (design, program) in SOUND
-                .iter()
-                .flat_map(|design| PROGRAMS.iter().map(move |program| (*design, *program)))
-            {
+        // All designs on both platforms before a second program.
+        for program in PROGRAMS {
+            let both = |design| [Platform::Adr, Platform::Eadr].map(|platform| (design, platform));
+            for (design, platform) in SOUND.iter().flat_map(both) {
                 if began.elapsed().as_secs() >= 60 * minutes {
                     return;
                 }

@@ -80,13 +80,16 @@ amounts! {
         /// A record got its header because time had run out.
         TimedOutRecord = "timed-out log records", least 30;
         /// An array write paused or was cancelled for a read.
-        WriteInterrupted = "interrupted array writes", least 0;
+        WriteInterrupted = "interrupted array writes", least 30;
         /// A line was moved so that all wear alike.
-        LineMoved = "moved lines", least 0;
+        LineMoved = "moved lines", least 30;
         /// A transaction took a further bucket of the hardware log.
         NextBucket = "further log buckets", least 30;
         /// A recovery put a transaction back from the hardware log.
         Undone = "transactions undone by hardware", least 300;
+        /// A run's requests were handled with other contents, and written to the same places: what else differs is a
+        /// digest.
+        OtherContents = "runs with other contents", least 10;
         /// A power cut came after a recovery from another.
         NextLife = "cuts of a second life", least 300;
     }

@@ -5,7 +5,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use super::encryption::{self, ENABLED, none};
-use super::layers::{About, Design, Guarantee, Integrity, Logging, Mapping, Policy};
+use super::layers::{About, Counters, Design, Guarantee, Integrity, Logging, Mapping, Policy};
 use super::{Controller, integrity, logging, mapping};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
@@ -188,6 +188,11 @@ impl Stack {
     /// What it promises.
     pub fn guarantee(&self) -> Guarantee {
         (self.logging.guarantee)((self.mapping.guarantee)(self.policy.guarantee))
+    }
+
+    /// Whether lines lie in the medium under pads.
+    pub fn encrypts(&self, settings: &Settings) -> bool {
+        self.policy.counters != Counters::None && settings.get(&ENABLED)
     }
 
     /// The mechanisms that its layers have, and not every stack.

@@ -312,7 +312,7 @@ impl Found {
         checker.unpaced();
         look_at(&mut checker, new);
         let mut explored = std::mem::take(&mut checker.explored);
-        whole_run(history, options, &mut explored.tally);
+        whole_run(history, options, &mut explored);
         self.orders += 1;
         self.choices = self.choices.max(made.len() as u64);
         let at_once = made.iter().map(|choice| u64::from(choice.options)).max();

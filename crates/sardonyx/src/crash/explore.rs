@@ -86,7 +86,7 @@ pub fn explore(
         all.covered.add(piece.covered);
         all.tally.append(piece.tally);
     }
-    whole_run(history, options, &mut all.tally);
+    whole_run(history, options, &mut all);
     Some(all)
 }
 

@@ -17,6 +17,8 @@ pub struct Covered {
     pub no_room: u64,
     /// Cuts within the lives that follow: of recoveries, and of transactions after them.
     pub recovery_cuts: u64,
+    /// Times that the run's requests were handled with other contents, and written to the same places.
+    pub masked: u64,
     /// Lives after the first, one after the other, at most.
     pub later_lives: u64,
 }
@@ -30,6 +32,7 @@ impl Covered {
         self.undone += other.undone;
         self.no_room += other.no_room;
         self.recovery_cuts += other.recovery_cuts;
+        self.masked += other.masked;
         self.later_lives = self.later_lives.max(other.later_lives);
     }
 }

@@ -247,7 +247,7 @@ fn cut_at(history: &History, pairs: &[(u64, u64)], options: &Options) -> Explore
         next = next.max(to + 1);
     }
     let mut explored = std::mem::take(&mut checker.explored);
-    whole_run(history, options, &mut explored.tally);
+    whole_run(history, options, &mut explored);
     explored
 }
 

@@ -16,7 +16,6 @@ use rustc_hash::FxHashMap;
 
 use crate::config::{ConfigError, Machine};
 use crate::controller::designs::{self, Stack, UnknownDesign};
-use crate::controller::encryption::ENABLED;
 use crate::controller::layers::{CounterLines, Counters, Guarantee, Placement, PowerFail};
 use crate::controller::{Class, Controller, Write};
 use crate::exhausted::Exhausted;
@@ -524,7 +523,7 @@ impl History {
 
     /// Whether lines are encrypted.
     pub fn is_encrypted(&self) -> bool {
-        self.stack.policy.counters != Counters::None && self.machine.settings.get(&ENABLED)
+        self.stack.encrypts(&self.machine.settings)
     }
 
     /// Whether all lines draw from one counter.

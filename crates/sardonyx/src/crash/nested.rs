@@ -179,11 +179,12 @@ pub(super) fn look(
 ) -> Covered {
     let mut checker = Checker::new(life, options, &live);
     at(&mut checker);
+    let mut explored = std::mem::take(&mut checker.explored);
+    whole_run(life, options, &mut explored);
     let Explored {
         covered,
-        tally: mut found,
-    } = std::mem::take(&mut checker.explored);
-    whole_run(life, options, &mut found);
+        tally: found,
+    } = explored;
     tally.lost.count += found.lost.count;
     tally.secret.count += found.secret.count;
     for (count, violation) in found.kinds.into_values() {

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use super::check::Checker;
+use super::found::Explored;
 use super::history::History;
 use super::nested;
 use super::report::OneRun;
@@ -195,9 +196,9 @@ fn first(
     }
     spent.cuts += checker.explored.covered.cuts + checker.explored.covered.recovery_cuts;
     is_that(&checker.explored.tally).or_else(|| {
-        let mut tally = Tally::default();
-        whole_run(history, &question.options, &mut tally);
-        is_that(&tally)
+        let mut explored = Explored::default();
+        whole_run(history, &question.options, &mut explored);
+        is_that(&explored.tally)
     })
 }
 

@@ -11,6 +11,7 @@ use crate::config::Machine;
 use crate::controller::designs::Stack;
 use crate::line::Place;
 use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
+use crate::medium::levelling::LevellingParams;
 use crate::medium::params::{CRASH_CACHED, CRASH_SHORT, Queues};
 use crate::plan::journal::{Event, Mark};
 use crate::settings::{AnyKey, Pressure};
@@ -106,6 +107,12 @@ impl Bounds<'_> {
         used.extend(queues.coalescing.then_some(Mechanism::Merge));
         used.extend(queues.forwarding.then_some(Mechanism::Forward));
         used.extend(self.stack.tries());
+        let interrupts = self.machine.engine.medium.pausing.is_some();
+        used.extend(interrupts.then_some(Mechanism::WriteInterrupted));
+        let moves = LevellingParams::of(&self.machine.settings).is_some();
+        used.extend(moves.then_some(Mechanism::LineMoved));
+        let encrypts = self.stack.encrypts(&self.machine.settings);
+        used.extend(encrypts.then_some(Mechanism::OtherContents));
         used.extend([Mechanism::HandedLine, Mechanism::Beside]);
         let mut reached = ALWAYS.to_vec();
         reached.extend(self.has_caches().then_some(Value::CacheSizes));
@@ -275,6 +282,7 @@ pub fn exercised(history: &History, explored: &Explored) -> Exercised {
     let mut exercised = history.exercised();
     exercised.add(Mechanism::NextLife, explored.covered.recovery_cuts);
     exercised.add(Mechanism::Undone, explored.covered.undone);
+    exercised.add(Mechanism::OtherContents, explored.covered.masked);
     exercised.add(Mechanism::NoRoom, explored.covered.no_room);
     exercised
 }

@@ -655,3 +655,44 @@ impl Found {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_came_is_not_waited_for_longer_than_a_second_round() {
+        let trial = Trial {
+            machine: "sca".into(),
+            overrides: Vec::new(),
+            design: "esd-sound".into(),
+            program: "queue".into(),
+            durability: DurabilityKind::default(),
+            seed: 1,
+            cores: None,
+            transactions: None,
+            item_bytes: None,
+            footprint: None,
+            options: Options::default(),
+            thorough: None,
+            guided: 0,
+            shorten: false,
+        };
+        let stack = Stack::named("esd-sound").expect("a design");
+        let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
+        let bounds = trial.bounds(&stack, &machine);
+        let needs = [Need::Used(Mechanism::FullMedium)];
+        let goes_on = |times, rounds| {
+            let mut found = Found {
+                passes: vec![Shown::default()],
+                ..Found::default()
+            };
+            found.passes[0].exercised.add(Mechanism::FullMedium, times);
+            found.goes_on(&bounds, &needs, rounds)
+        };
+        let least = Mechanism::FullMedium.least();
+        assert!(goes_on(0, 1) && !goes_on(0, 2));
+        assert!(goes_on(1, 2) && goes_on(least - 1, 3));
+        assert!(!goes_on(least, 1));
+    }
+}

@@ -1,18 +1,22 @@
 //! What a run as a whole shows without any cut: the order of array writes, pairs, and secrets.
 
+use std::cell::Cell;
+
 use super::asked::{Cuts, Options};
 use super::audit;
 use super::caught::caught;
+use super::found::Explored;
 use super::history::History;
 use super::secrecy;
-use super::violation::{Kind, Tally, Violation};
+use super::violation::{Kind, Violation};
 
 /// What the run as a whole shows, without any cut; of one cut, what is first seen there.
-pub fn whole_run(history: &History, options: &Options, tally: &mut Tally) {
+pub fn whole_run(history: &History, options: &Options, explored: &mut Explored) {
+    let masked = Cell::new(0);
     let audits: [&dyn Fn() -> Vec<Violation>; 3] = [
         &|| audit::array_writes(history),
         &|| audit::pairs(history, options.platform),
-        &|| secrecy::within(history),
+        &|| secrecy::within(history, &masked),
     ];
     for audit in audits {
         let found = caught(audit).unwrap_or_else(|what| {
@@ -22,8 +26,9 @@ pub fn whole_run(history: &History, options: &Options, tally: &mut Tally) {
         for violation in found {
             match options.cuts {
                 Cuts::One(position) if position != violation.position => {}
-                _ => tally.add(violation),
+                _ => explored.tally.add(violation),
             }
         }
     }
+    explored.covered.masked += masked.get();
 }

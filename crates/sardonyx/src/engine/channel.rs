@@ -67,9 +67,13 @@ pub(crate) struct Acted {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Turned {
     /// It is not done when it would have been, and this share of it is lost.
-    Stopped(Transaction, f64),
-    /// It goes on from this cycle, and would have been done at the cycle behind if it had not been interrupted.
-    Resumed(Issued, u64, u64),
+    Stopped { access: Transaction, lost: f64 },
+    /// It goes on from the cycle `from`, and would have been done at `was_done` if it had not been interrupted.
+    Resumed {
+        issued: Issued,
+        from: u64,
+        was_done: u64,
+    },
 }
 
 pub(crate) struct Channel {
@@ -295,7 +299,8 @@ impl Channel {
         self.banks.want_again(bank);
         self.banks.send(cycle);
         self.note(bank, cycle, stop.kind, access.place, stop.at);
-        Some(Turned::Stopped(access, stop.lost))
+        let lost = stop.lost;
+        Some(Turned::Stopped { access, lost })
     }
 
     /// Has an interrupted write go on when its bank could be precharged and no read may go to it.
@@ -317,7 +322,11 @@ impl Channel {
         self.banks.hold(bank, before, held, closed);
         self.banks.send(cycle);
         self.note(bank, cycle, CommandKind::Resume, access.place, done);
-        Some(Turned::Resumed(Issued { access, done }, cycle, was_done))
+        Some(Turned::Resumed {
+            issued: Issued { access, done },
+            from: cycle,
+            was_done,
+        })
     }
 
     /// The next cycle after `cycle` in which an array write may be interrupted, go on, or end.

@@ -345,7 +345,7 @@ impl Engine {
     fn turned(&mut self, index: usize, turned: Turned) {
         let source = self.channels.len() * Direction::Write as usize + index;
         match turned {
-            Turned::Stopped(access, lost) => {
+            Turned::Stopped { access, lost } => {
                 let results = &mut self.results[source];
                 let found = results.iter().position(|(_, step)| *step == access.step);
                 results.remove(found.expect("its write was not done"));
@@ -359,7 +359,11 @@ impl Engine {
                     self.plan.contents.image.wear_again(Place(access.place));
                 }
             }
-            Turned::Resumed(Issued { access, done }, from, was_done) => {
+            Turned::Resumed {
+                issued: Issued { access, done },
+                from,
+                was_done,
+            } => {
                 let (from, done) = (from * self.clock, done * self.clock);
                 self.service[Direction::Write as usize].total +=
                     Time::from_ps(done - was_done * self.clock);

@@ -17,9 +17,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::bmt::{Pending, differing, groups};
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
-use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Where, mac_of_version, word};
+use super::macs::{
+    CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, mac_of_version, verified, word,
+};
 use super::sgx::{
-    COUNTER_BYTES, LIMITS, MAC_AT, Sums, VERSIONS, counted, counter, is_right, kept, sum,
+    COUNTER_BYTES, LIMITS, MAC_AT, Sums, VERSIONS, counted, counter, is_held, is_right, kept, sum,
 };
 use super::tree::{ARITY, REGISTER_BYTES, Tree, put};
 use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
@@ -424,24 +426,9 @@ impl Guard for Asit {
         let node = self.fetch(0, self.index(at), after, plan);
         let version = counter(&node.value, number as u64);
         let macs = self.cache.get(at, after, plan);
-        let kept = word(self.cache.line(macs), number);
-        let known = plan.both(node.at, macs.at);
-        let both = plan.both(got.at, known);
-        let checked = plan.unit(Unit::Mac, both);
-        plan.exercise(Mechanism::Verified);
-        let right = match &got.value {
-            None => 0,
-            Some(line) => mac_of_version(place, version, line, plan.peek_sideband(place)),
-        };
-        let usable = match self.verify {
-            Verify::Wait => checked,
-            Verify::Speculate => got.at,
-        };
-        if right != kept || (version == 0) != got.value.is_none() {
-            plan.refuse(place);
-            return At::new(None, usable);
-        }
-        At::new(got.value, usable)
+        let mac = word(self.cache.line(macs), number);
+        let by = At::new(Vouched { version, mac }, plan.both(node.at, macs.at));
+        verified(place, got, by, self.verify, plan)
     }
 
     fn write(
@@ -464,23 +451,7 @@ impl Guard for Asit {
     }
 
     fn holds(&self, place: Place, plan: &Plan) -> bool {
-        let Some((at, number)) = self.at.of_line(place) else {
-            return true;
-        };
-        if self.is_under_way(place) {
-            return true;
-        }
-        let known = |at: Place| {
-            let cached = self.cache.peek(at).copied();
-            cached.or_else(|| plan.peek(at)).unwrap_or(ZERO_LINE)
-        };
-        let node = known(self.tree.levels[0].line(self.index(at)));
-        let version = counter(&node, number as u64);
-        let right = match plan.peek(place) {
-            None => 0,
-            Some(line) => mac_of_version(place, version, &line, plan.peek_sideband(place)),
-        };
-        right == word(&known(at), number)
+        self.is_under_way(place) || is_held(&self.at, &self.tree, &self.cache, place, plan)
     }
 
     fn finish(&mut self, plan: &mut Plan) {

@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Where, mac_of_version, word};
+use super::macs::{
+    CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, mac_of_version, verified, word,
+};
 use super::tree::{ARITY, Tree, kept, put};
 use super::versions::{Bump, MINOR_BITS, Versions};
 use crate::controller::metadata_cache::{MetadataCache, SETS};
@@ -246,20 +248,6 @@ impl Trees {
         cached.or_else(|| plan.peek(place)).unwrap_or(ZERO_LINE)
     }
 
-    /// Whether `got` at `place` is what was last written there, under that version and that MAC.
-    fn is_right(
-        place: Place,
-        version: u64,
-        kept: u64,
-        got: Option<&Line>,
-        sideband: Option<[u8; 8]>,
-    ) -> bool {
-        match got {
-            None => version == 0 && kept == 0,
-            Some(line) => version != 0 && mac_of_version(place, version, line, sideband) == kept,
-        }
-    }
-
     /// Counts the write on, and gives the line of versions and the slot; all 64 lines get new MACs at an overflow.
     fn count(&mut self, number: u64, plan: &mut Plan) -> (u64, u64, Bump) {
         let (index, slot) = self.versions.of_number(number);
@@ -288,11 +276,12 @@ impl Trees {
             None => plan.read(place, Step::PAST),
         };
         let sideband = plan.peek_sideband(place);
-        let kept = word(
-            &self.open_macs(number / PER_LINE, plan).line,
-            (number % PER_LINE) as usize,
-        );
-        if written.is_none() && !Trees::is_right(place, old, kept, read.value.as_ref(), sideband) {
+        let macs = &self.open_macs(number / PER_LINE, plan).line;
+        let by = Vouched {
+            version: old,
+            mac: word(macs, (number % PER_LINE) as usize),
+        };
+        if written.is_none() && !by.is_for(place, read.value.as_ref(), sideband) {
             plan.refuse(place);
             return;
         }
@@ -717,22 +706,12 @@ impl<P: Policy> Guard for Bonsai<P> {
         let cached = trees
             .cache
             .get(trees.macs.region.line(number / PER_LINE), after, plan);
-        let kept = word(trees.cache.line(cached), (number % PER_LINE) as usize);
-        let version = trees.versions.get(&line.value, slot);
-        let both = plan.both(line.at, cached.at);
-        let both = plan.both(both, got.at);
-        let checked = plan.unit(Unit::Mac, both);
-        plan.exercise(Mechanism::Verified);
-        let at = match trees.verify {
-            Verify::Wait => checked,
-            Verify::Speculate => got.at,
+        let by = Vouched {
+            version: trees.versions.get(&line.value, slot),
+            mac: word(trees.cache.line(cached), (number % PER_LINE) as usize),
         };
-        let sideband = plan.peek_sideband(place);
-        if !Trees::is_right(place, version, kept, got.value.as_ref(), sideband) {
-            plan.refuse(place);
-            return At::new(None, at);
-        }
-        At::new(got.value, at)
+        let by = At::new(by, plan.both(line.at, cached.at));
+        verified(place, got, by, trees.verify, plan)
     }
 
     fn write(
@@ -766,13 +745,12 @@ impl<P: Policy> Guard for Bonsai<P> {
         let (index, slot) = trees.versions.of_number(number);
         let version = trees.known(trees.versions.region.line(index), plan);
         let macs = trees.known(trees.macs.region.line(number / PER_LINE), plan);
-        Trees::is_right(
-            place,
-            trees.versions.get(&version, slot),
-            word(&macs, (number % PER_LINE) as usize),
-            plan.peek(place).as_ref(),
-            plan.peek_sideband(place),
-        )
+        let by = Vouched {
+            version: trees.versions.get(&version, slot),
+            mac: word(&macs, (number % PER_LINE) as usize),
+        };
+        let sideband = plan.peek_sideband(place);
+        by.is_for(place, plan.peek(place).as_ref(), sideband)
     }
 
     fn finish(&mut self, plan: &mut Plan) {

@@ -6,7 +6,10 @@
 use super::keyed::SipHasher24;
 
 use crate::line::{Line, Place};
+use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
+use crate::medium::params::Unit;
+use crate::plan::{At, Plan};
 use crate::settings::{keys, words};
 
 /// The region of MACs.
@@ -61,6 +64,51 @@ pub fn mac_of_version(place: Place, version: u64, line: &Line, sideband: Option<
     hasher.write(&[u8::from(sideband.is_some())]);
     hasher.write(&sideband.unwrap_or_default());
     hasher.finish().max(1)
+}
+
+/// What vouches for a line: its version and its MAC.
+#[derive(Clone, Copy, Debug)]
+pub struct Vouched {
+    /// How often the line was written.
+    pub version: u64,
+    /// The MAC that is kept of it; 0 if it never was.
+    pub mac: u64,
+}
+
+impl Vouched {
+    /// Whether it vouches for what is at `place`. A line that was never written has version 0: nobody can take the
+    /// bytes of another away.
+    pub fn is_for(self, place: Place, line: Option<&Line>, sideband: Option<[u8; 8]>) -> bool {
+        match line {
+            None => self.version == 0 && self.mac == 0,
+            Some(line) => {
+                self.version != 0 && mac_of_version(place, self.version, line, sideband) == self.mac
+            }
+        }
+    }
+}
+
+/// What was read at `place`, or nothing if it is not what `by` vouches for; usable when `verify` says.
+pub fn verified(
+    place: Place,
+    got: At<Option<Line>>,
+    by: At<Vouched>,
+    verify: Verify,
+    plan: &mut Plan,
+) -> At<Option<Line>> {
+    let both = plan.both(got.at, by.at);
+    let checked = plan.unit(Unit::Mac, both);
+    plan.exercise(Mechanism::Verified);
+    let usable = match verify {
+        Verify::Wait => checked,
+        Verify::Speculate => got.at,
+    };
+    let sideband = plan.peek_sideband(place);
+    if !by.value.is_for(place, got.value.as_ref(), sideband) {
+        plan.refuse(place);
+        return At::new(None, usable);
+    }
+    At::new(got.value, usable)
 }
 
 /// Where the MACs lie.

@@ -18,7 +18,9 @@ use super::keyed::SipHasher24;
 use std::collections::BTreeMap;
 
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
-use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Where, mac_of_version, word};
+use super::macs::{
+    CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, mac_of_version, verified, word,
+};
 use super::tree::{ARITY, REGISTER_BYTES, Tree};
 use crate::controller::layers::{About, File, Integrity, Limit, PowerFail, Reached, Refuses};
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
@@ -127,6 +129,29 @@ pub(super) fn counted(level: usize, index: u64, node: &Line, number: u64, value:
 /// Whether a node is what the counter above it says.
 pub(super) fn is_right(level: usize, index: u64, node: &Line, above: u64) -> bool {
     sum(node) == above && word(node, 7) == mac_of_node(level, index, node, above)
+}
+
+/// Whether memory has at `place` what versions and MACs say, which may be newer in the cache.
+pub(super) fn is_held(
+    at: &Where,
+    tree: &Tree,
+    cache: &MetadataCache,
+    place: Place,
+    plan: &Plan,
+) -> bool {
+    let Some((macs, number)) = at.of_line(place) else {
+        return true;
+    };
+    let known = |at: Place| {
+        let cached = cache.peek(at).copied();
+        cached.or_else(|| plan.peek(at)).unwrap_or(ZERO_LINE)
+    };
+    let node = known(tree.levels[0].line(macs.0 - at.region.first.0));
+    let by = Vouched {
+        version: counter(&node, number as u64),
+        mac: word(&known(macs), number),
+    };
+    by.is_for(place, plan.peek(place).as_ref(), plan.peek_sideband(place))
 }
 
 /// Counter `number` of the register, which has no MAC.
@@ -309,25 +334,9 @@ impl Guard for Sgx {
         let node = self.fetch(0, self.index(at), after, plan);
         let version = counter(self.cache.line(node), number as u64);
         let macs = self.cache.get(at, after, plan);
-        let kept = word(self.cache.line(macs), number);
-        let known = plan.both(node.at, macs.at);
-        let both = plan.both(got.at, known);
-        let checked = plan.unit(Unit::Mac, both);
-        plan.exercise(Mechanism::Verified);
-        let right = match &got.value {
-            None => 0,
-            Some(line) => mac_of_version(place, version, line, plan.peek_sideband(place)),
-        };
-        let usable = match self.verify {
-            Verify::Wait => checked,
-            Verify::Speculate => got.at,
-        };
-        // A line that was never written has version 0: its bytes cannot be taken away again.
-        if right != kept || (version == 0) != got.value.is_none() {
-            plan.refuse(place);
-            return At::new(None, usable);
-        }
-        At::new(got.value, usable)
+        let mac = word(self.cache.line(macs), number);
+        let by = At::new(Vouched { version, mac }, plan.both(node.at, macs.at));
+        verified(place, got, by, self.verify, plan)
     }
 
     fn write(
@@ -373,20 +382,7 @@ impl Guard for Sgx {
     }
 
     fn holds(&self, place: Place, plan: &Plan) -> bool {
-        let Some((at, number)) = self.at.of_line(place) else {
-            return true;
-        };
-        let known = |at: Place| {
-            let cached = self.cache.peek(at).copied();
-            cached.or_else(|| plan.peek(at)).unwrap_or(ZERO_LINE)
-        };
-        let node = known(self.tree.levels[0].line(self.index(at)));
-        let version = counter(&node, number as u64);
-        let right = match plan.peek(place) {
-            None => 0,
-            Some(line) => mac_of_version(place, version, &line, plan.peek_sideband(place)),
-        };
-        right == word(&known(at), number)
+        is_held(&self.at, &self.tree, &self.cache, place, plan)
     }
 }
 

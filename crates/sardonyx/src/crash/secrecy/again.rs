@@ -6,7 +6,7 @@
 //! check bits or the same CRC-32 keep having the same, as both are sums. So a mapping does what it did, and only what is
 //! made of contents changes. Where a mapping treats zeros apart, zeros stay zeros. Left out: cuts.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
@@ -51,7 +51,7 @@ const FURTHER_KEYS: u64 = 2;
 const STRUCTURE: f64 = 1.0 / 16.0;
 
 /// What handling requests again shows.
-pub(super) fn with_less(history: &History) -> Vec<Violation> {
+pub(super) fn with_less(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
     let again = |how: Handling, count| history.again(&how, count);
     let Some(this) = again(Handling::default(), AGAIN) else {
         return Vec::new();
@@ -85,7 +85,7 @@ pub(super) fn with_less(history: &History) -> Vec<Violation> {
     let one_line = one_line.map_or(Vec::new(), |again| again.covered);
     found.extend(Pads::of(one_line).within().into_iter().next());
     found.extend(vectors(history, &this, &other_key));
-    found.extend(digests(history, &this, &other_key));
+    found.extend(digests(history, &this, &other_key, masked));
     found
 }
 
@@ -276,8 +276,15 @@ fn vectors(history: &History, this: &Again, other_key: &Again) -> Option<Violati
     })
 }
 
-/// Four bytes under no pad: of which place, which of the line or beside it, and their value.
-type Piece = (u64, usize, u32);
+/// Four bytes under no pad.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Piece {
+    place: u64,
+    /// Which of the line; those beside it come after.
+    number: usize,
+    value: u32,
+}
+
 /// Pieces of what lies under no pad, by region.
 type Clear = BTreeMap<&'static str, FxHashSet<Piece>>;
 
@@ -287,8 +294,13 @@ fn clear(again: &Again) -> Clear {
         let region = again.layout.name_of(place).0;
         let pieces = clear.entry(region).or_default();
         for (number, word) in words.iter().enumerate() {
-            pieces.insert((place.0, first + 2 * number, *word as u32));
-            pieces.insert((place.0, first + 2 * number + 1, (word >> 32) as u32));
+            for (half, value) in [*word as u32, (word >> 32) as u32].into_iter().enumerate() {
+                pieces.insert(Piece {
+                    place: place.0,
+                    number: first + 2 * number + half,
+                    value,
+                });
+            }
         }
     };
     for write in &again.beside {
@@ -302,9 +314,14 @@ fn clear(again: &Again) -> Clear {
 
 /// What hangs on contents and not on the key, and lies under no pad: a digest of a content, whose guess anybody
 /// can check. Where a design is built on that it says so. Contents are changed by a mask and by its complement, so
-/// that each bit is. Left out: masks under which other places are written. A hardware log's headers
+/// that each bit is; `masked` counts those that could tell. Left out: masks under which other places are written. A hardware log's headers
 /// have no mask, so another of a mapping's sets may be full than was, and what follows from that is no digest.
-fn digests(history: &History, this: &Again, other_key: &Again) -> Vec<Violation> {
+fn digests(
+    history: &History,
+    this: &Again,
+    other_key: &Again,
+    masked: &Cell<u64>,
+) -> Vec<Violation> {
     let these = clear(this);
     let keys = OnceCell::new();
     let keyed = || {
@@ -327,6 +344,7 @@ fn digests(history: &History, this: &Again, other_key: &Again) -> Vec<Violation>
         are_placed_alike(this, &other).then_some(other)
     });
     let mut found = others.take(2).map(|other| {
+        masked.set(masked.get() + 1);
         let hang = hang(history, &these, &clear(&other));
         let told = hang.into_iter().filter_map(|(region, pieces)| {
             let keyed: &Vec<Clear> = keys.get_or_init(keyed);
@@ -376,9 +394,9 @@ fn digest_of(region: &'static str, pieces: &[&Piece], keyed: &[Clear]) -> Option
                 .is_some_and(|clear| clear.contains(*piece))
         };
         if keyed.iter().all(stays) {
-            let (place, number, _) = piece;
-            same.saw(index, || match *number < LINE_BYTES / 4 {
-                true => format!("place {place} ({region}), {}", bytes_of(*number)),
+            let Piece { place, number, .. } = **piece;
+            same.saw(index, || match number < LINE_BYTES / 4 {
+                true => format!("place {place} ({region}), {}", bytes_of(number)),
                 false => format!("beside place {place}"),
             });
         }
@@ -386,7 +404,7 @@ fn digest_of(region: &'static str, pieces: &[&Piece], keyed: &[Clear]) -> Option
     let (index, what) = same.told()?;
     let what = format!("a digest of contents that hangs on no key: {what}");
     Some(Violation {
-        place: Some(Place(pieces[index].0)),
+        place: Some(Place(pieces[index].place)),
         ..Violation::new(Kind::Digest, 0, what)
     })
 }
@@ -398,4 +416,43 @@ fn mask(number: u64) -> Line {
         *word = mix(0x6d61_736b ^ number << 8 ^ index as u64).to_le_bytes();
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(values: impl IntoIterator<Item = u32>) -> FxHashSet<Piece> {
+        let numbered = values.into_iter().enumerate();
+        let piece = |(number, value)| Piece {
+            place: 7,
+            number,
+            value,
+        };
+        numbered.map(piece).collect()
+    }
+
+    #[test]
+    fn eight_pieces_are_a_digest_if_they_stay_under_three_other_keys() {
+        let digest = pieces(1..=8);
+        let hang: Vec<&Piece> = digest.iter().collect();
+        let stays: Clear = [("free-map", digest.clone())].into();
+        let gone: Clear = [("free-map", pieces(11..=18))].into();
+        let told = |keyed: &[&Clear], pieces: &[&Piece]| {
+            let keyed: Vec<Clear> = keyed.iter().map(|clear| (*clear).clone()).collect();
+            digest_of("free-map", pieces, &keyed).is_some()
+        };
+        assert!(told(&[&stays, &stays, &stays], &hang));
+        assert!(!told(&[&stays, &stays, &gone], &hang));
+        assert!(!told(&[&stays], &hang), "one key leaves it to chance");
+        assert!(!told(&[&stays, &stays, &stays], &hang[..4]));
+    }
+
+    #[test]
+    fn no_word_of_a_mask_is_another_s() {
+        let masks: Vec<Line> = (0..MASKS).map(mask).collect();
+        let words = |line: &Line| -> Vec<[u8; 8]> { line.as_chunks().0.to_vec() };
+        let all: FxHashSet<[u8; 8]> = masks.iter().flat_map(words).collect();
+        assert_eq!(all.len(), MASKS as usize * LINE_BYTES / 8);
+    }
 }
