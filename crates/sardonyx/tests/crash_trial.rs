@@ -257,16 +257,17 @@ fn one_run_and_one_cut_are_not_enough() {
 /// the counters on which places are taken. That is no digest. A run in which it does, of one accused once.
 #[test]
 fn what_hangs_on_places_is_no_digest_of_contents() {
+    let design = "hw-log/esd-sound+fca";
     let run = OneRun {
         machine: Machine::load("sca", &[("log.buckets", "64")]).expect("a machine"),
-        design: "hw-log/esd-sound+fca".into(),
+        design: design.into(),
         specs: vec![ProgramSpec {
             name: "queue".into(),
             item_bytes: 128,
             footprint: 16_384,
             transactions: 25,
-            seed: 100,
-            durability: DurabilityKind::default(),
+            seed: 100 * 1024,
+            durability: DurabilityKind::on(&Stack::named(design).expect("a design")),
             sharing: Sharing::Apart,
         }],
         seed: 100,
@@ -283,6 +284,33 @@ fn what_hangs_on_places_is_no_digest_of_contents() {
     let told = serde_json::to_value(told.expect("nobody cancels")).expect("JSON");
     assert_eq!(told["violations"], serde_json::json!([]));
     assert_eq!(told["verdict"], "not exercised");
+}
+
+/// What a machine or a stack has beyond others is needed where it is, and nowhere else.
+#[test]
+fn a_verdict_needs_what_its_machine_and_stack_have() {
+    let required = |design: &str, machine: &str, sets: &[(&str, &str)]| {
+        let mut trial = trial("btree", design, 1);
+        let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        (trial.machine, trial.overrides) = (machine.into(), sets.iter().map(own).collect());
+        trial.transactions = Some(2);
+        let told = answer(&trial);
+        let required = told["required"].as_array().expect("a list");
+        let names = [
+            "interrupted array writes",
+            "moved lines",
+            "runs with other contents",
+        ];
+        names.map(|name| required.iter().any(|one| one == name))
+    };
+    let interrupts = [("medium.pausing.policy", "both")];
+    let moves = [("medium.levelling.scheme", "start-gap")];
+    assert_eq!(required("sca", "sca", &[]), [false, false, true]);
+    assert_eq!(required("sca", "easy-pm", &interrupts), [true, false, true]);
+    assert_eq!(
+        required("no-encryption", "sca", &moves),
+        [false, true, false]
+    );
 }
 
 /// Without counters a plan has ten passes, in which too little may happen: a second round brings the rest, on any
