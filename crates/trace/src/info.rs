@@ -2,13 +2,15 @@
 //! often two contents share a fingerprint (ESD Fig. 8).
 //!
 //! Contents are told apart by the first 128 bits of their SHA-1, so memory grows with the distinct
-//! contents and lines (about 100 bytes each), never with the records.
+//! contents (about 100 bytes each) and lines (about 30), never with the records.
 
-use std::iter;
+use std::collections::hash_map::Entry;
+use std::num::NonZeroU32;
+use std::{iter, mem};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
-use sha1::{Digest, Sha1};
+use sha1::Digest as _;
 
 use super::bursts::{BURST, BURSTS_MOST, Bursts, WRITES_LEAST};
 use super::{Checksums, GapUnit, Level, Op, Provenance, Record, Source, TraceError};
@@ -125,22 +127,19 @@ const CRC_32: Fingerprint = Fingerprint {
     of: |data| u64::from(crc32fast::hash(data)),
 };
 
-/// Reads `source` to its end and counts the collisions of CRC-32 and of `fingerprints`, at most seven; `progress` hears of
-/// records done and in all.
+/// Reads `source` to its end and counts the collisions of CRC-32 and of `fingerprints`; `progress` hears of records done
+/// and in all.
 ///
 /// # Errors
 /// As [`Source::next_batch`].
-///
-/// # Panics
-/// If there are more than seven fingerprints.
 pub fn info(
     mut source: Source,
     fingerprints: &[Fingerprint],
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<TraceInfo, TraceError> {
     let mut survey = Survey::new(fingerprints);
-    source.each(progress, |record| {
-        survey.add(record);
+    source.batches(progress, |batch| {
+        survey.add(batch);
         Ok(())
     })?;
     let provenance = source.provenance();
@@ -188,19 +187,16 @@ fn warnings(writes: u64, in_bursts: u64, longest: u64, cache: Option<u64>) -> Ve
     found
 }
 
-/// What is known of one distinct content.
-struct Content {
-    writes: u64,
-    /// Bit f: an earlier content has the same fingerprint f.
-    collides: u8,
-}
+/// A content, counted from 1 in order of first appearance.
+type Number = NonZeroU32;
 
-/// What is known of one line.
-#[derive(Clone, Copy, Default)]
-struct Touched {
-    first_read: bool,
-    /// Number of the content last written.
-    content: Option<u32>,
+/// A content: the first 128 bits of its SHA-1.
+type Digest = [u64; 2];
+
+fn digest(data: &Line) -> Digest {
+    let bytes = sha1::Sha1::digest(data);
+    let (words, _) = bytes.as_chunks::<8>();
+    [words[0], words[1]].map(u64::from_le_bytes)
 }
 
 /// The statistics while the records pass by.
@@ -212,65 +208,71 @@ struct Survey {
     bursts: Bursts,
     zeros: u64,
     silent: u64,
+    written: u64,
+    read_first: u64,
     threads: FxHashSet<u16>,
-    lines: FxHashMap<u64, Touched>,
-    numbers: FxHashMap<u128, u32>,
-    contents: Vec<Content>,
-    /// CRC-32 and those asked for, each with the values met.
-    seen: Vec<(Fingerprint, FxHashSet<u64>)>,
+    /// The lines met, each with the content last written.
+    lines: FxHashMap<u64, Option<Number>>,
+    numbers: FxHashMap<Digest, Number>,
+    /// How often each content is written.
+    writes: Vec<u64>,
+    /// CRC-32 and those asked for, each with its value of every content.
+    prints: Vec<(Fingerprint, Vec<u64>)>,
+    /// The digests of a batch's writes: found before any table is asked, so that the host waits for several answers at once.
+    digests: Vec<Digest>,
 }
 
 impl Survey {
     fn new(fingerprints: &[Fingerprint]) -> Survey {
-        let most = u8::BITS as usize - 1;
-        assert!(fingerprints.len() <= most, "a bit for each fingerprint");
         let all = iter::once(&CRC_32).chain(fingerprints);
         Survey {
-            seen: all.map(|print| (*print, FxHashSet::default())).collect(),
+            prints: all.map(|print| (*print, Vec::new())).collect(),
             ..Survey::default()
         }
     }
 
-    fn add(&mut self, record: &Record) {
-        self.records += 1;
-        self.of[usize::from(record.op.code())] += 1;
-        self.gaps = self.gaps.saturating_add(u64::from(record.gap));
-        self.threads.insert(record.thread);
-        self.bursts.add(record);
-        match (&record.data, record.op) {
-            (Some(data), op) if op.is_write() || op == Op::Store => self.write(record.line.0, data),
-            (_, Op::ReadMiss | Op::Load) => {
-                let touched = self.lines.entry(record.line.0).or_default();
-                touched.first_read |= touched.content.is_none();
+    fn add(&mut self, batch: &[Record]) {
+        let mut digests = mem::take(&mut self.digests);
+        digests.extend(batch.iter().filter_map(written).map(digest));
+        let mut next = digests.drain(..);
+        for record in batch {
+            self.records += 1;
+            self.of[usize::from(record.op.code())] += 1;
+            self.gaps = self.gaps.saturating_add(u64::from(record.gap));
+            self.threads.insert(record.thread);
+            self.bursts.add(record);
+            if let Some(data) = written(record) {
+                let digest = next.next().expect("a digest for each write");
+                self.write(record.line.0, data, digest);
+            } else if matches!(record.op, Op::ReadMiss | Op::Load)
+                && let Entry::Vacant(line) = self.lines.entry(record.line.0)
+            {
+                line.insert(None);
+                self.read_first += 1;
             }
-            _ => {}
         }
+        drop(next);
+        self.digests = digests;
     }
 
-    fn write(&mut self, line: u64, data: &Line) {
-        let number = self.number(data);
-        self.contents[number as usize].writes += 1;
+    fn write(&mut self, line: u64, data: &Line, digest: Digest) {
+        let number = self.number(data, digest);
+        self.writes[number.get() as usize - 1] += 1;
         self.zeros += u64::from(*data == ZERO_LINE);
-        let touched = self.lines.entry(line).or_default();
-        self.silent += u64::from(touched.content == Some(number));
-        touched.content = Some(number);
+        let before = self.lines.entry(line).or_default().replace(number);
+        self.silent += u64::from(before == Some(number));
+        self.written += u64::from(before.is_none());
     }
 
-    /// The number of a content, in order of first appearance.
-    fn number(&mut self, data: &Line) -> u32 {
-        let digest = Sha1::digest(data);
-        let key = u128::from_le_bytes(digest[..16].try_into().expect("SHA-1 has 20 bytes"));
-        let next = u32::try_from(self.contents.len()).expect("fewer than 2^32 distinct contents");
-        let number = *self.numbers.entry(key).or_insert(next);
+    fn number(&mut self, data: &Line, digest: Digest) -> Number {
+        let count = u32::try_from(self.writes.len() + 1).expect("fewer than 2^32 contents");
+        let next = Number::new(count).expect("one more than there are");
+        let number = *self.numbers.entry(digest).or_insert(next);
         if number == next {
-            let mut collides = 0;
-            for (f, (print, seen)) in self.seen.iter_mut().enumerate() {
-                collides |= u8::from(!seen.insert((print.of)(data))) << f;
+            self.writes.push(0);
+            for (print, values) in &mut self.prints {
+                values.push((print.of)(data));
             }
-            self.contents.push(Content {
-                writes: 0,
-                collides,
-            });
         }
         number
     }
@@ -289,7 +291,7 @@ impl Survey {
             Op::FlushWriteBack,
             Op::Store,
         ]);
-        let distinct = self.contents.len() as u64;
+        let distinct = self.writes.len() as u64;
         let cache = last_cache(provenance);
         let footprint = self.lines.len() as u64;
         let (in_bursts, longest) = self.bursts.finish();
@@ -304,18 +306,14 @@ impl Survey {
             threads: self.threads.len() as u64,
             footprint_lines: footprint,
             footprint_bytes: footprint * LINE_BYTES as u64,
-            written_lines: self.lines.values().filter(|l| l.content.is_some()).count() as u64,
-            lines_read_before_written: self.lines.values().filter(|l| l.first_read).count() as u64,
+            written_lines: self.written,
+            lines_read_before_written: self.read_first,
             distinct_contents: distinct,
             duplicate_rate: share(writes - distinct, writes),
             zero_rate: share(self.zeros, writes),
             silent_write_rate: share(self.silent, writes),
-            locality: locality(&self.contents, writes),
-            collisions: collisions(
-                &self.contents,
-                writes,
-                self.seen.iter().map(|(print, _)| print.name),
-            ),
+            locality: locality(&self.writes, writes),
+            collisions: collisions(&self.writes, writes, &self.prints),
             burst_writes: memory.then_some(in_bursts),
             burst_write_share: memory.then(|| share(in_bursts, writes)),
             longest_burst: memory.then_some(longest),
@@ -326,7 +324,8 @@ impl Survey {
     }
 }
 
-fn locality(contents: &[Content], writes: u64) -> Vec<Bucket> {
+/// The contents by how often each is written, of so many writes in all.
+fn locality(contents: &[u64], writes: u64) -> Vec<Bucket> {
     let mut buckets: Vec<_> = BUCKETS
         .iter()
         .map(|&(_, times)| Bucket {
@@ -334,10 +333,10 @@ fn locality(contents: &[Content], writes: u64) -> Vec<Bucket> {
             ..Bucket::default()
         })
         .collect();
-    for content in contents {
-        let at = BUCKETS.partition_point(|&(least, _)| least <= content.writes) - 1;
+    for &times in contents {
+        let at = BUCKETS.partition_point(|&(least, _)| least <= times) - 1;
         buckets[at].contents += 1;
-        buckets[at].writes += content.writes;
+        buckets[at].writes += times;
     }
     for bucket in &mut buckets {
         bucket.contents_share = share(bucket.contents, contents.len() as u64);
@@ -346,32 +345,66 @@ fn locality(contents: &[Content], writes: u64) -> Vec<Bucket> {
     buckets
 }
 
-/// Those of the fingerprints of these names, CRC-32 first.
+/// The collisions of each fingerprint, CRC-32 first, among contents that are written so often.
 fn collisions(
-    contents: &[Content],
+    contents: &[u64],
     writes: u64,
-    names: impl Iterator<Item = &'static str>,
+    prints: &[(Fingerprint, Vec<u64>)],
 ) -> Vec<Collisions> {
-    let count = |f: usize| {
-        let colliding = contents.iter().filter(move |c| c.collides >> f & 1 == 1);
-        colliding.fold((0, 0), |(n, writes), c| (n + 1, writes + c.writes))
-    };
-    let (crc_contents, crc_writes) = count(0);
     let ratio = |n: u64, of: u64| (of > 0).then(|| n as f64 / of as f64);
-    names
-        .enumerate()
-        .map(|(f, fingerprint)| {
-            let (n, colliding) = count(f);
-            Collisions {
-                fingerprint,
-                contents: n,
-                writes: colliding,
-                writes_share: share(colliding, writes),
-                contents_to_crc32: ratio(n, crc_contents),
-                writes_to_crc32: ratio(colliding, crc_writes),
-            }
+    let counted: Vec<_> = prints
+        .iter()
+        .map(|(print, values)| {
+            let colliding = colliding(values);
+            let writes = colliding.iter().map(|&content| contents[content]).sum();
+            (print.name, colliding.len() as u64, writes)
+        })
+        .collect();
+    let (crc_contents, crc_writes) = counted
+        .first()
+        .map_or((0, 0), |&(_, n, writes)| (n, writes));
+    counted
+        .into_iter()
+        .map(|(fingerprint, n, colliding)| Collisions {
+            fingerprint,
+            contents: n,
+            writes: colliding,
+            writes_share: share(colliding, writes),
+            contents_to_crc32: ratio(n, crc_contents),
+            writes_to_crc32: ratio(colliding, crc_writes),
         })
         .collect()
+}
+
+/// The places of those values that stand at an earlier place too.
+fn colliding(values: &[u64]) -> Vec<usize> {
+    // Sorted by 32 bits of each value's hash: a word a place, and few values share these bits.
+    let hashed = |&value: &u64| value.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+    let places = values.iter().zip(0..);
+    let mut order: Vec<u64> = places.map(|(v, place)| hashed(v) << 32 | place).collect();
+    order.sort_unstable();
+    let mut found = Vec::new();
+    for alike in order.chunk_by(|a, b| a >> 32 == b >> 32) {
+        if alike.len() == 1 {
+            continue;
+        }
+        let places = alike.iter().map(|both| (both & 0xffff_ffff) as usize);
+        let mut group: Vec<_> = places.map(|place| (values[place], place)).collect();
+        group.sort_unstable();
+        let pairs = group.windows(2);
+        found.extend(
+            pairs
+                .filter(|pair| pair[0].0 == pair[1].0)
+                .map(|pair| pair[1].1),
+        );
+    }
+    found
+}
+
+/// What a record writes, if it does.
+fn written(record: &Record) -> Option<&Line> {
+    let writes = record.op.is_write() || record.op == Op::Store;
+    record.data.as_ref().filter(|_| writes)
 }
 
 /// `part` of `whole`, and nothing of nothing.

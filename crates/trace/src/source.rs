@@ -143,9 +143,18 @@ impl Source {
         progress: &mut dyn FnMut(u64, u64),
         mut work: impl FnMut(&Record) -> Result<(), TraceError>,
     ) -> Result<(), TraceError> {
+        self.batches(progress, |batch| batch.iter().try_for_each(&mut work))
+    }
+
+    /// The same, some thousand records at a time.
+    pub(super) fn batches(
+        &mut self,
+        progress: &mut dyn FnMut(u64, u64),
+        mut work: impl FnMut(&[Record]) -> Result<(), TraceError>,
+    ) -> Result<(), TraceError> {
         let mut batch = Vec::new();
         while self.next_batch(&mut batch)? {
-            batch.iter().try_for_each(&mut work)?;
+            work(&batch)?;
             progress(self.done, self.total());
         }
         Ok(())

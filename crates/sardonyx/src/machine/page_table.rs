@@ -156,7 +156,9 @@ pub struct Frames {
     skew: u64,
     order: FrameOrder,
     shares: u32,
-    table: FxHashMap<u64, u64>,
+    used: u64,
+    /// The frames of runs of pages, [`NO_FRAME`] where there is none: neighbours share a line of the host's caches.
+    table: FxHashMap<u64, Box<[u64; RUN]>>,
     /// Pages translated of late, each at its number modulo the length, and their frames; [`NO_PAGE`] for none.
     recent: Vec<(u64, u64)>,
 }
@@ -165,6 +167,10 @@ pub struct Frames {
 const RECENT: usize = 256;
 /// No trace has a line of this page.
 const NO_PAGE: u64 = u64::MAX;
+/// Pages whose frames stand together: 2 MiB, as in a table of the last level of x86-64.
+const RUN: usize = 512;
+/// No memory has a frame of this number.
+const NO_FRAME: u64 = u64::MAX;
 
 impl Frames {
     /// All the frames of a memory of `capacity_lines` lines.
@@ -185,6 +191,7 @@ impl Frames {
             skew: 0,
             order: FrameOrder::default(),
             shares,
+            used: 0,
             table: FxHashMap::default(),
             recent: vec![(NO_PAGE, 0); RECENT],
         }
@@ -222,7 +229,12 @@ impl Frames {
         let (page, offset) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
         let recent = &mut self.recent[page as usize % RECENT];
         if recent.0 != page {
-            *recent = (page, *self.table.get(&page)?);
+            let run = self.table.get(&(page / RUN as u64))?;
+            let frame = run[page as usize % RUN];
+            if frame == NO_FRAME {
+                return None;
+            }
+            *recent = (page, frame);
         }
         let frame = recent.1;
         Some(Logical(frame * PAGE_LINES + offset))
@@ -230,32 +242,30 @@ impl Frames {
 
     /// Pages touched so far.
     pub fn used(&self) -> u64 {
-        self.table.len() as u64
+        self.used
     }
 
     fn find(&mut self, page: u64) -> Result<u64, OutOfMemory> {
-        let used = self.used();
-        let frame = match self.table.get(&page) {
-            Some(&frame) => frame,
-            None if used >= self.frames => {
+        let run = self.table.entry(page / RUN as u64);
+        let run = run.or_insert_with(|| Box::new([NO_FRAME; RUN]));
+        let frame = &mut run[page as usize % RUN];
+        if *frame == NO_FRAME {
+            if self.used >= self.frames {
                 return Err(OutOfMemory {
                     frames: self.frames,
                     shares: self.shares,
                 });
             }
-            None => {
-                let next = (used + self.skew) % self.frames;
-                let frame = self.base
-                    + match self.order {
-                        FrameOrder::InOrder => next,
-                        FrameOrder::Scattered => scattered(next, self.frames),
-                    };
-                self.table.insert(page, frame);
-                frame
-            }
-        };
-        self.recent[page as usize % RECENT] = (page, frame);
-        Ok(frame)
+            let next = (self.used + self.skew) % self.frames;
+            *frame = self.base
+                + match self.order {
+                    FrameOrder::InOrder => next,
+                    FrameOrder::Scattered => scattered(next, self.frames),
+                };
+            self.used += 1;
+        }
+        self.recent[page as usize % RECENT] = (page, *frame);
+        Ok(*frame)
     }
 }
 
