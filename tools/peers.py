@@ -6,10 +6,10 @@ that their owner has built as their own pages say; one that is not named is left
 random lines of 1 GiB, half of them reads, and come as fast as the memory takes them, or those of a
 recording (``--trace redis``).
 
-A simulator's time is that of its process with 2 N requests less that with N, so starting and
-reading its files count nowhere; of ``--runs`` such differences it is the median, and the least and
-the most stand beside it. DRAMsim3 runs for a number of cycles and not of requests: there N is what
-it has done in that many cycles.
+A simulator's time is that of its process with 4 N requests less that with N, so starting, the
+first pages of memory and reading its files count nowhere; of ``--runs`` such differences it is the
+median, and the least and the most stand beside it. DRAMsim3 runs for a number of cycles and not of
+requests: there N is what it has done in that many cycles.
 """
 
 from __future__ import annotations
@@ -186,11 +186,11 @@ def rewritten(requests: Requests) -> None:
             for_nvmain.write(f"0 {'R' if read else 'W'} {address} {data} 0\n")
 
 
-def measured(peer: Peer, half: Requests, whole: Requests, runs: int) -> list[float]:
+def measured(peer: Peer, part: Requests, whole: Requests, runs: int) -> list[float]:
     """Nanoseconds a request, one figure for each pair of runs."""
     taken = []
     for _ in range(runs):
-        first, few = peer.run(half)
+        first, few = peer.run(part)
         second, many = peer.run(whole)
         taken.append(1e9 * (second - first) / (many - few))
     return taken
@@ -224,19 +224,19 @@ def main() -> None:
         ]
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            counts = (chosen.requests, 2 * chosen.requests)
-            half, whole = (
+            counts = (chosen.requests, 4 * chosen.requests)
+            part, whole = (
                 recorded(chosen.trace, count, folder)
                 if chosen.trace
                 else generated(count, chosen.seed, folder)
                 for count in counts
             )
-            rewritten(half)
+            rewritten(part)
             rewritten(whole)
             print("| simulator | memory | carries | ns a request | least, most |")
             print("|---|---|---|---|---|")
             for peer in peers:
-                taken = measured(peer, half, whole, chosen.runs)
+                taken = measured(peer, part, whole, chosen.runs)
                 middle, least, most = statistics.median(taken), min(taken), max(taken)
                 print(
                     f"| {peer.name} | {peer.memory} | {peer.carries} "
