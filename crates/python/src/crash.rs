@@ -442,7 +442,7 @@ pub fn programs() -> String {
         "programs": programs.collect::<Vec<Value>>(),
         "mutants": each(&[Mutant::ALL, Mutant::LOCKING].concat()),
         "equivalent_mutants": each(Mutant::EQUIVALENT),
-        "exercised": Mechanism::ALL.map(Mechanism::name),
+        "exercised": Mechanism::ALL.map(Mechanism::name).to_vec(),
         "reached": mechanisms::Value::ALL.map(mechanisms::Value::name),
     })
     .to_string()

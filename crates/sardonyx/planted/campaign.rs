@@ -12,6 +12,7 @@ const SOUND: &[&str] = &[
     "fca",
     "co-located",
     "co-located-cc",
+    "deuce",
     "ideal",
     "no-encryption",
     "easy-pm",

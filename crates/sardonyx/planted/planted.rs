@@ -36,6 +36,24 @@ macro_rules! faults {
 }
 
 faults! {
+    /// DEUCE: a write that begins an epoch leaves the words that do not change as they lie.
+    DeuceEpochKeeps = "deuce-epoch-keeps",
+    /// DEUCE: a word's bit is never set, and it lies under the trailing counter's pad.
+    DeuceBitNotSet = "deuce-bit-not-set",
+    /// DEUCE: of eight bytes of which all four words have changed, one has the trailing counter's pad.
+    DeucePartReused = "deuce-part-reused",
+    /// DEUCE: a word's bit is never stored, though it lies under the leading counter's pad.
+    DeuceBitNotStored = "deuce-bit-not-stored",
+    /// DEUCE: each write clears the bits of the words that it does not change.
+    DeuceBitsCleared = "deuce-bits-cleared",
+    /// DEUCE: a write goes on from the bits in the array, though newer ones are on their way.
+    DeuceBitsStale = "deuce-bits-stale",
+    /// DEUCE: a word whose bytes change in their lowest bit alone counts as one that does not change.
+    DeuceLowBitUnseen = "deuce-low-bit-unseen",
+    /// DEUCE: a write does not count while the one before is on its way.
+    DeuceCounterInFlight = "deuce-counter-in-flight",
+    /// DEUCE: 16 bits of the counter are kept.
+    DeuceCounter16 = "deuce-counter-16",
     // One thing wrong of another kind each.
     /// The first counter beyond a mark may be used under it.
     MarkLimitOneMore = "mark-limit-one-more",

@@ -51,6 +51,7 @@ const SCA_OR_QUEUE: &[Tried] = &[
 ];
 const FCA: &[Tried] = &[on("fca", "btree")];
 const BESIDE: &[Tried] = &[on("co-located", "btree")];
+const DEUCE: &[Tried] = &[on("deuce", "btree")];
 const ESD: &[Tried] = &[on("esd-sound", "btree"), on("esd+sca", "btree")];
 const ESD_ON_DEMAND: &[Tried] = &[on("esd+sca", "btree")];
 const FULL_INDEX: &[Tried] = &[many("dedup-sha1-sound")];
@@ -273,6 +274,7 @@ fn without_a_fault_all_of_it_holds() {
         SCA_OR_QUEUE,
         FCA,
         BESIDE,
+        DEUCE,
         ESD,
         ZEROS_ALONE,
         CRC,
@@ -371,6 +373,24 @@ fn counters_beside_their_lines() {
         (&[SidebandOfOlder, SidebandLostOnMerge], BESIDE, LOST),
         (&[CounterKeptInFlight, SidebandShowsDigest], BESIDE, SECRETS),
     ]);
+}
+
+#[test]
+fn deuce() {
+    let secrets = [
+        DeuceBitNotSet,
+        DeucePartReused,
+        DeuceBitsCleared,
+        DeuceBitsStale,
+        DeuceLowBitUnseen,
+        DeuceCounterInFlight,
+    ];
+    let lost = [
+        DeuceEpochKeeps,
+        DeuceBitNotStored,
+        DeuceCounter16,
+    ];
+    all_caught(&[(&secrets, DEUCE, SECRETS), (&lost, DEUCE, LOST)]);
 }
 
 #[test]

@@ -51,6 +51,10 @@ amounts! {
         MetadataWriteBack = "metadata write-backs", least 30;
         /// A mark of the global counter was written.
         CounterMark = "counter marks", least 30;
+        /// All words of a line that had been written before were encrypted anew, as an epoch of it began.
+        EpochBegun = "epochs begun", least 30;
+        /// Words of a line kept their ciphertext in a write of it.
+        WordsKept = "writes that keep words", least 30;
         /// A line of counters served a marked write after a relaxed one, or the other way round.
         MixedCounterLine = "mixed counter lines", least 30;
         /// A line of counters served another core than the last time.
@@ -171,8 +175,14 @@ impl Reached {
 }
 
 /// How often each mechanism was used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exercised([u64; Mechanism::ALL.len()]);
+
+impl Default for Exercised {
+    fn default() -> Exercised {
+        Exercised([0; Mechanism::ALL.len()])
+    }
+}
 
 impl Exercised {
     /// Once more.

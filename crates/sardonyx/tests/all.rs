@@ -20,6 +20,7 @@ mod crash_shared;
 mod crash_stages;
 mod crash_trial;
 mod designs_page;
+mod deuce;
 mod engine_audit;
 mod engine_rules;
 mod guarded;

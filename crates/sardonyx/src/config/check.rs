@@ -101,7 +101,7 @@ fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Cells are programmed behind banks, in groups whose flags a line's word holds.
+/// Cells are programmed behind banks.
 fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     let medium = &machine.engine.medium;
     let Some(cells) = &medium.cells else {
@@ -120,13 +120,6 @@ fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             &["medium.cells.budget", "medium.timing.tWP"],
             "a power budget makes rounds of an array write that takes no time".to_owned(),
             "give medium.cells.set_ns or medium.cells.reset_ns, or tWP in the place of tWR",
-        ));
-    }
-    if cells.group < 8 {
-        return Err(layers.fault(
-            &["medium.cells.group"],
-            format!("groups of {} bits have more flags than a word", cells.group),
-            "give 8, 16, 32 or 64",
         ));
     }
     Ok(())

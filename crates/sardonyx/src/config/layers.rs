@@ -258,9 +258,9 @@ pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Resu
             fault_if(n < min.into() || n > max.into(), "is out of range")?;
             Value::Int(n as u64)
         }
-        Allowed::PowerOfTwo { max } => {
+        Allowed::PowerOfTwo { min, max } => {
             let n = whole("an integer")?;
-            fault_if(n < 1 || n > max.into(), "is out of range")?;
+            fault_if(n < min.into() || n > max.into(), "is out of range")?;
             fault_if(!(n as u64).is_power_of_two(), "is no power of two")?;
             Value::Int(n as u64)
         }

@@ -195,6 +195,12 @@ impl Stack {
         self.policy.counters != Counters::None && settings.get(&ENABLED)
     }
 
+    /// If words of a line that do not change may keep their ciphertext: the bytes of a word.
+    pub fn keeps(&self, settings: &Settings) -> Option<usize> {
+        let kept = self.policy.keeps.filter(|_| self.encrypts(settings));
+        kept.map(|bytes| settings.get(bytes) as usize)
+    }
+
     /// The mechanisms that its layers have, and not every stack.
     pub fn tries(&self) -> impl Iterator<Item = Mechanism> {
         let own = self.layers().into_iter();

@@ -363,6 +363,8 @@ pub struct Policy {
     pub counters: Counters,
     /// How they lie in a layout in which it has been built, if they have lines of their own.
     pub counter_lines: fn(&Layout) -> Option<CounterLines>,
+    /// If words of a line that do not change may keep their ciphertext: the bytes of a word.
+    pub keeps: Option<&'static Key<u64>>,
 }
 
 /// How encryption counters lie in the lines of a region of their own, for who reads them from the medium's

@@ -200,7 +200,7 @@ impl SetUp {
             stack,
             small: Arc::new(fresh(&machine.settings)),
             counters: (stack.policy.counter_lines)(&layout),
-            held: Held::of(&layout),
+            held: Held::of(&layout, &stack, &machine.settings),
             layout: Arc::new(layout),
             machine: Arc::new(machine),
         };
@@ -672,7 +672,7 @@ pub(super) fn set_up(
     if let Some(why) = untimed.failure() {
         return Err(why.into());
     }
-    let encrypted = secrecy::written(&untimed, 0, &Held::of(&layout));
+    let encrypted = secrecy::written(&untimed, 0, &Held::of(&layout, stack, &settings));
     untimed.settle();
     Ok((untimed.into_image(), encrypted))
 }

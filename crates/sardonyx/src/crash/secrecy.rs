@@ -5,7 +5,8 @@
 //!
 //! A pad counts as used when its ciphertext reached the array; encryptions that were merged over in
 //! a queue, wasted or dropped do not. Words of eight bytes count one by one, whatever they are; pieces of
-//! four in their numbers (`chance`). Here is what lies under a pad; `pads` has what returns of them, `shown` what
+//! four in their numbers (`chance`). A design may say that parts of a line keep their ciphertext while they do not change:
+//! which did not is known then, and is no violation; a part under one pad with two contents is one. Here is what lies under a pad; `pads` has what returns of them, `shown` what
 //! lies in clear, `again` what another key, place, counter or content would change.
 
 mod again;
@@ -20,11 +21,13 @@ use std::ops::Range;
 
 use super::history::History;
 use super::violation::{Kind, Violation};
+use crate::controller::designs::Stack;
 use crate::controller::logging::LOG_REGION;
-use crate::line::{LINE_BYTES, Line, Place};
+use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::medium::layout::Layout;
 use crate::plan::journal::{Journal, MediumWrite};
 use crate::plan::untimed::Untimed;
+use crate::settings::Settings;
 use chance::{Chance, PIECE_BYTES};
 
 pub use pads::{Before, Pads};
@@ -39,16 +42,19 @@ pub struct Held {
     pub lines: u64,
     /// The lines of a log that has a region of its own.
     pub log: Range<u64>,
+    /// If words of data that do not change may keep their ciphertext: the bytes of a word.
+    pub keeps: Option<usize>,
 }
 
 impl Held {
-    /// All of a layout in which a design has been built.
-    pub fn of(layout: &Layout) -> Held {
+    /// All of a layout in which `stack` has been built.
+    pub fn of(layout: &Layout, stack: &Stack, settings: &Settings) -> Held {
         let mut regions = layout.regions().iter();
         let log = regions.find(|region| region.name == LOG_REGION);
         Held {
             lines: layout.data_lines(),
             log: log.map_or(0..0, |log| log.first.0..log.first.0 + log.lines),
+            keeps: stack.keeps(settings),
         }
     }
 
@@ -71,6 +77,8 @@ pub struct Encrypted {
     pub words: u8,
     /// What covers it, in 8-byte words.
     pub pad: [u64; WORDS],
+    /// If parts of it that do not change may keep their ciphertext: the bytes of a part.
+    pub keeps: Option<usize>,
 }
 
 impl Encrypted {
@@ -94,6 +102,7 @@ impl Encrypted {
             plain,
             words: write.words,
             pad: std::array::from_fn(|word| plain_words[word] ^ words[word]),
+            keeps: held.keeps.filter(|_| place < held.lines),
         })
     }
 
@@ -102,8 +111,18 @@ impl Encrypted {
         self.words >> word & 1 == 1
     }
 
+    /// Whether `bytes` of it may have the ciphertext that they had in `old`, an older use of its place: their content
+    /// is the same, and that of the whole part which is encrypted anew or not. It gives away that they did not change.
+    fn may_keep(&self, old: &Encrypted, bytes: Range<usize>) -> bool {
+        self.keeps.is_some_and(|part| {
+            let parts = bytes.start / part * part..bytes.end.next_multiple_of(part);
+            self.plain[parts.clone()] == old.plain[parts]
+        })
+    }
+
     /// What word `word` here gives away beside `old_word` of `old`, written before, if their pads are equal.
-    /// The same content at the same place under the same counter gives nothing away.
+    /// The same content at the same place under the same counter gives nothing away, nor does one that may keep its
+    /// ciphertext.
     fn clash_of(&self, word: usize, old: &Encrypted, old_word: usize) -> Option<String> {
         let bytes = |word: usize| format!("bytes {} to {}", word * 8, word * 8 + 7);
         let (place, old_place) = (self.place.0, old.place.0);
@@ -130,6 +149,9 @@ impl Encrypted {
         let (Some(counter), Some(before)) = (self.counter, old.counter) else {
             return None;
         };
+        if self.may_keep(old, word * 8..word * 8 + 8) {
+            return None;
+        }
         (counter != before).then(|| {
             format!("the pad of place {place} is the same under counters {before} and {counter}")
         })
@@ -195,12 +217,58 @@ impl Encrypted {
                 continue;
             }
             for half in 0..2 {
-                if (differ >> (32 * half)) as u32 == 0 {
+                let from = (2 * word + half) * PIECE_BYTES;
+                let kept = self.may_keep(old, from..from + PIECE_BYTES);
+                if (differ >> (32 * half)) as u32 == 0 && !kept {
                     pieces.saw(index, || {
                         let (place, bytes) = (self.place.0, bytes_of(2 * word + half));
                         format!("the pad of place {place}, {bytes}, returns")
                     });
                 }
+            }
+        }
+    }
+
+    /// Which bytes lie as they lay in `old`, the use of its place before, and may.
+    fn kept(&self, old: &Encrypted) -> u64 {
+        let Some(part) = self.keeps else { return 0 };
+        let (pad, old_pad) = (bytes_of_words(&self.pad), bytes_of_words(&old.pad));
+        let parts = (0..LINE_BYTES).step_by(part).map(|from| from..from + part);
+        let kept = parts.filter(|bytes| {
+            self.plain[bytes.clone()] == old.plain[bytes.clone()]
+                && pad[bytes.clone()] == old_pad[bytes.clone()]
+        });
+        kept.flatten().fold(0, |bytes, byte| bytes | 1 << byte)
+    }
+
+    /// Takes those of its parts that are encrypted anew and whose pad is that of an older use of its place, `olds`, the
+    /// newest first, with another content there, into `returned`; of the use numbered `index`. Each part comes true
+    /// once at most, whichever of the different pads before it is: as likely as one of so many trials.
+    fn parts_of(&self, olds: &[&Encrypted], index: usize, returned: &mut Chance) {
+        let (Some(part), Some(newest)) = (self.keeps, olds.first()) else {
+            return;
+        };
+        let pad = bytes_of_words(&self.pad);
+        let pads: Vec<Line> = olds.iter().map(|old| bytes_of_words(&old.pad)).collect();
+        let kept = self.kept(newest);
+        for from in (0..LINE_BYTES)
+            .step_by(part)
+            .filter(|from| kept >> from & 1 == 0)
+        {
+            let bytes = from..from + part;
+            let mut different: Vec<&[u8]> = pads.iter().map(|pad| &pad[bytes.clone()]).collect();
+            different.sort_unstable();
+            different.dedup();
+            returned.tried(different.len() as u64);
+            let mut same = olds.iter().zip(&pads).filter(|(old, old_pad)| {
+                old_pad[bytes.clone()] == pad[bytes.clone()]
+                    && old.plain[bytes.clone()] != self.plain[bytes.clone()]
+            });
+            if same.next().is_some() {
+                returned.saw(index, || {
+                    let (place, to) = (self.place.0, from + part - 1);
+                    format!("the pad of place {place}, bytes {from} to {to}, covers two contents")
+                });
             }
         }
     }
@@ -263,6 +331,14 @@ pub fn pieces_after(pads: &Pads, written: &[Encrypted], position: u64) -> Option
 fn numbers(line: &Line) -> [u64; WORDS] {
     let (words, _) = line.as_chunks();
     std::array::from_fn(|word| u64::from_le_bytes(words[word]))
+}
+
+fn bytes_of_words(words: &[u64; WORDS]) -> Line {
+    let mut line = ZERO_LINE;
+    for (bytes, word) in line.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
+    }
+    line
 }
 
 fn number(bytes: &[u8]) -> u64 {

@@ -78,7 +78,7 @@ impl BufferParams {
         row(
             "medium.buffer.lines",
             Value::Int(4),
-            Allowed::PowerOfTwo { max: 64 },
+            Allowed::PowerOfTwo { min: 1, max: 64 },
             "Lines of a block, by which the cells behind the buffer are read and written",
         ),
         row(

@@ -58,7 +58,7 @@ impl CellParams {
         row(
             "medium.cells.group",
             Value::Int(32),
-            Allowed::PowerOfTwo { max: 64 },
+            Allowed::PowerOfTwo { min: 8, max: 64 },
             "Bits of a group that Flip-N-Write keeps as they are or inverted",
         ),
         row(

@@ -27,7 +27,7 @@ const fn int(min: u64, max: u64) -> Allowed {
 }
 
 const fn power_of_two(max: u64) -> Allowed {
-    Allowed::PowerOfTwo { max }
+    Allowed::PowerOfTwo { min: 1, max }
 }
 
 const fn cycles(min: u64) -> Allowed {

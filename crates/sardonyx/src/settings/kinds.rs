@@ -30,7 +30,9 @@ pub enum Allowed {
     },
     /// A power of two of the range.
     PowerOfTwo {
-        /// Largest; the smallest is 1.
+        /// Smallest.
+        min: u64,
+        /// Largest.
         max: u64,
     },
     /// Memory-clock cycles, or nanoseconds (rounded up) under the name with `_ns`.
@@ -72,7 +74,7 @@ impl Allowed {
     pub fn range(&self) -> String {
         match *self {
             Allowed::Int { min, max } => format!("{min} to {max}"),
-            Allowed::PowerOfTwo { max } => format!("a power of two from 1 to {max}"),
+            Allowed::PowerOfTwo { min, max } => format!("a power of two from {min} to {max}"),
             Allowed::Cycles { min } => format!("{min} or more cycles, at most 1 s"),
             Allowed::Ns { min_ps, max_ps } => {
                 format!(

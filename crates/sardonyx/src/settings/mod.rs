@@ -130,6 +130,19 @@ impl<T> Key<T> {
         let kind = Allowed::Int { min, max };
         Key::with(name, kind, Value::Int(default), origin, meaning)
     }
+
+    /// A power of two of `range`, both ends included.
+    pub const fn power_of_two(
+        name: &'static str,
+        range: (u64, u64),
+        default: u64,
+        origin: Origin,
+        meaning: &'static str,
+    ) -> Key<T> {
+        let (min, max) = range;
+        let kind = Allowed::PowerOfTwo { min, max };
+        Key::with(name, kind, Value::Int(default), origin, meaning)
+    }
 }
 
 impl Key<bool> {

@@ -96,6 +96,7 @@ pub(super) const fn global(
         guarantee,
         counters: Counters::Global,
         counter_lines,
+        keeps: None,
     }
 }
 
@@ -133,6 +134,7 @@ pub static FILE: File<Policy> = File {
             guarantee: Guarantee::AfterProgramRecovery,
             counters: Counters::PerLine,
             counter_lines,
+            keeps: None,
         },
         global(
             "ideal",

@@ -75,7 +75,8 @@ const LAST: Limit = Limit {
     pads: false,
     reached: Reached::Never("it takes 2^64 writes; a global counter then refuses to go on"),
 };
-const PLACES: Limit = Limit {
+/// Places, of which pads are made.
+pub const PLACES: Limit = Limit {
     name: "places in pads",
     bits: 56,
     begins: None,

@@ -23,6 +23,7 @@ pub static FILE: File<Policy> = File {
         guarantee: Guarantee::EveryLine,
         counters: Counters::None,
         counter_lines: |_| None,
+        keeps: None,
     }],
     designs: &[Design {
         name: "no-encryption",

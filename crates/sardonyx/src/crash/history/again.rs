@@ -72,18 +72,21 @@ pub struct Again {
     pub sidebands: Vec<(Place, [u8; 8])>,
     /// Where everything lies.
     pub layout: Layout,
+    /// What of it lies under pads.
+    held: Held,
     /// The first line, if there is one, that a controller which has recovered does not read as it was written last;
     /// looked for where lines have twins, or counters begin elsewhere.
     pub misread: Option<Logical>,
 }
 
 impl Again {
-    fn of(untimed: &Untimed, layout: Layout) -> Again {
+    fn of(untimed: &Untimed, layout: Layout, held: Held) -> Again {
         let mut again = Again {
-            covered: secrecy::written(untimed, 0, &Held::of(&layout)),
+            covered: secrecy::written(untimed, 0, &held),
             beside: Vec::new(),
             sidebands: Vec::new(),
             layout,
+            held,
             misread: None,
         };
         again.and_beside(untimed);
@@ -92,12 +95,11 @@ impl Again {
 
     /// What `untimed` has written under no pad as well, as recovery does from what was left.
     fn and_beside(&mut self, untimed: &Untimed) {
-        let held = Held::of(&self.layout);
         for write in untimed.writes(0).filter(|write| !write.is_move()) {
             let beside = write.sideband.map(|beside| (write.place, beside));
             self.sidebands.extend(beside);
-            let is_clear = untimed.asked().handled.is_empty() && !held.covers(write.place)
-                || Encrypted::of(&write, untimed.asked(), &held).is_none();
+            let is_clear = untimed.asked().handled.is_empty() && !self.held.covers(write.place)
+                || Encrypted::of(&write, untimed.asked(), &self.held).is_none();
             if is_clear {
                 self.beside.push(write);
             }
@@ -168,7 +170,8 @@ impl History {
             }
         }
         untimed.plan(|plan| controller.flush(plan));
-        let mut again = Again::of(&untimed, layout);
+        let under_pads = Held::of(&layout, &self.stack, &settings);
+        let mut again = Again::of(&untimed, layout, under_pads);
         untimed.settle();
         let mut recovered = self.stack.build(&settings, &mut Layout::new(lines));
         untimed.plan(|plan| {

@@ -5,15 +5,18 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::chance::Chance;
+use super::chance::{Chance, PIECE_BYTES};
 use super::{Encrypted, Held, WORDS};
 use crate::crash::violation::{Kind, Violation};
+use crate::line::LINE_BYTES;
 use crate::plan::journal::Journal;
 
 /// Encryptions from which on a pad's bit that has always been the same is no accident.
 const ENOUGH: usize = 128;
 /// Pieces of a pad are compared with those of so many older uses of its place.
 const OLDER: usize = 256;
+/// The same where parts of a line keep their ciphertext, and are so small that one is another by chance.
+const OLDER_PARTS: usize = 32;
 /// No such word, or use.
 const NONE: u32 = u32::MAX;
 
@@ -31,6 +34,47 @@ struct Use {
 impl Use {
     fn has_reached(&self, position: u64) -> bool {
         u64::from(self.from) <= position && position < u64::from(self.until)
+    }
+}
+
+/// The bits of pads, each by how it has always been.
+struct Bits {
+    ones: [u64; WORDS],
+    zeros: [u64; WORDS],
+    /// How often each byte was written, without those that kept their ciphertext.
+    counts: [usize; LINE_BYTES],
+}
+
+impl Default for Bits {
+    fn default() -> Bits {
+        Bits {
+            ones: [u64::MAX; WORDS],
+            zeros: [u64::MAX; WORDS],
+            counts: [0; LINE_BYTES],
+        }
+    }
+}
+
+impl Bits {
+    /// One use more, and the one of its place before it.
+    fn take(&mut self, what: &Encrypted, old: Option<&Encrypted>) {
+        let kept = old.map_or(0, |old| what.kept(old));
+        for byte in (0..LINE_BYTES).filter(|byte| what.carries(byte / 8) && kept >> byte & 1 == 0) {
+            let (word, others) = (byte / 8, !(0xff << (byte % 8 * 8)));
+            self.ones[word] &= what.pad[word] | others;
+            self.zeros[word] &= !what.pad[word] | others;
+            self.counts[byte] += 1;
+        }
+    }
+
+    /// Whether any has been the same so often that it is no accident.
+    fn is_any_the_same(&self) -> bool {
+        (0..LINE_BYTES)
+            .filter(|byte| self.counts[*byte] >= ENOUGH)
+            .any(|byte| {
+                let same = self.ones[byte / 8] | self.zeros[byte / 8];
+                same >> (byte % 8 * 8) & 0xff != 0
+            })
     }
 }
 
@@ -97,6 +141,11 @@ impl Pads {
             pads.add(what, 0);
         }
         pads
+    }
+
+    #[cfg(test)]
+    pub(super) fn uses_mut(&mut self) -> impl Iterator<Item = &mut Encrypted> {
+        self.uses.iter_mut().map(|each| &mut each.what)
     }
 
     fn add(&mut self, what: Encrypted, from: u32) {
@@ -194,22 +243,20 @@ impl Pads {
     /// What the run gives away by itself, and beside what came before it.
     pub(super) fn within(&self) -> Vec<Violation> {
         let mut found = Vec::new();
-        let (mut ones, mut zeros) = ([u64::MAX; WORDS], [u64::MAX; WORDS]);
+        let mut bits = Bits::default();
         let (mut clear, mut alike) = (Chance::of_pieces(), Chance::of_pieces());
         let mut returned = Chance::of_pieces();
+        let part = self.uses.iter().find_map(|each| each.what.keeps);
+        let part_bits = 8 * part.unwrap_or(1) as i32;
+        let mut parts = Chance::of(0.5f64.powi(part_bits));
         for (index, new) in self.uses.iter().enumerate() {
             let what = &new.what;
             let position = u64::from(new.from);
             if let Some(bare) = what.bare() {
                 found.push(what.violation(Kind::Plaintext, position, bare));
             }
-            for word in (0..WORDS).filter(|word| what.carries(*word)) {
-                ones[word] &= what.pad[word];
-                zeros[word] &= !what.pad[word];
-            }
-            if index + 1 == ENOUGH.max(self.uses.len())
-                && ones.iter().chain(&zeros).any(|b| *b != 0)
-            {
+            bits.take(what, self.older_of(new.older).next().map(|old| &old.what));
+            if index + 1 == self.uses.len() && bits.is_any_the_same() {
                 let same = format!("a bit of the pad is the same in {} lines", index + 1);
                 found.push(what.violation(Kind::PadReused, position, same));
             }
@@ -219,6 +266,12 @@ impl Pads {
             }
             for old in self.older_of(new.older).take(OLDER) {
                 what.pieces_of(&old.what, index, &mut returned);
+            }
+            if part.is_some_and(|part| part < PIECE_BYTES) {
+                let reached = self.older_of(new.older).filter(|old| old.until == u32::MAX);
+                let olds: Vec<&Encrypted> =
+                    reached.take(OLDER_PARTS).map(|old| &old.what).collect();
+                what.parts_of(&olds, index, &mut parts);
             }
             let mut words = (0..WORDS).filter(|word| what.carries(*word));
             let own = words.find_map(|word| {
@@ -243,6 +296,7 @@ impl Pads {
             (clear, Kind::Plaintext),
             (alike, Kind::PadReused),
             (returned, Kind::PadReused),
+            (parts, Kind::PadReused),
         ] {
             found.extend(pieces.told().map(|(index, told)| {
                 let first = &self.uses[index];

@@ -51,6 +51,7 @@ fn held() -> Held {
     Held {
         lines: 1 << 20,
         log: 0..0,
+        keeps: None,
     }
 }
 
@@ -119,6 +120,7 @@ fn what_was_used_before_a_cut_counts_in_later_lives_and_what_was_not_yet_does_no
         plain,
         words: 0xff,
         pad: std::array::from_fn(|word| mixed(1, counter, word as u64)),
+        keeps: None,
     };
     assert_eq!(first.clash(&again(2, [9; 64]), 1), None);
     assert!(first.clash(&again(2, [9; 64]), 2).is_some());
@@ -181,6 +183,7 @@ fn words_that_were_not_written_say_nothing_and_those_that_were_count() {
         plain,
         words,
         pad: std::array::from_fn(|word| mixed(1, 1, word as u64)),
+        keeps: None,
     };
     let pads = |second| Pads::of(vec![part(0x0f, 1, [1; 64]), part(second, 2, [2; 64])]);
     assert_eq!(words(&pads(0xf0)), [""; 0]);
@@ -197,6 +200,7 @@ fn any_word_of_a_pad_that_returns_after_a_cut_is_seen() {
             plain: [9; 64],
             words: 0xff,
             pad: std::array::from_fn(|at| mixed(1, 1 + u64::from(at != word), at as u64)),
+            keeps: None,
         };
         assert!(first.clash(&again, 1).is_some(), "{word}");
     }
@@ -210,4 +214,89 @@ fn the_other_key_makes_other_pads() {
     let other = pad::Pads::new(&settings).crypt(Place(3), 5, &[0; 64]);
     let (this, other) = (numbers(&this), numbers(&other));
     assert!((0..8).all(|word| this[word] != other[word]));
+}
+
+/// Uses of a place whose words of two bytes are encrypted anew under the counter or kept since an epoch of 16 began,
+/// as `is_new` says of place, counter and word.
+fn in_parts(is_new: impl Fn(u64, u64) -> bool) -> Pads {
+    let mut uses = Vec::new();
+    for place in 0..8 {
+        let mut plain: Line = std::array::from_fn(|byte| byte as u8);
+        for counter in 16..160 {
+            let begun = counter / 16 * 16;
+            // A word of each place changes at each write, another one in each epoch.
+            let changed = (place + counter / 16) % 32;
+            plain[changed as usize * 2] = counter as u8;
+            let under = |word| match word == changed && counter != begun && is_new(counter, word) {
+                true => counter,
+                false => begun,
+            };
+            let mut pad = [0; WORDS];
+            for word in 0..32 {
+                let part = mixed(place, under(word), word) & 0xffff;
+                pad[word as usize / 4] |= part << (16 * (word % 4));
+            }
+            uses.push(Encrypted {
+                place: Place(place),
+                counter: Some(counter),
+                plain,
+                words: 0xff,
+                pad,
+                keeps: Some(2),
+            });
+        }
+    }
+    Pads::of(uses)
+}
+
+#[test]
+fn parts_that_stay_may_keep_their_ciphertext_and_those_that_change_may_not() {
+    assert_eq!(words(&in_parts(|_, _| true)), [""; 0]);
+    // The word of one write in 16 lies under the pad of another content.
+    let told = words(&in_parts(|counter, _| counter % 16 != 5));
+    assert!(
+        told.iter().any(|what| what.contains("covers two contents")),
+        "{told:?}"
+    );
+    // What one design may do another may not.
+    let mut others = in_parts(|_, _| true);
+    for each in others.uses_mut() {
+        each.keeps = None;
+    }
+    assert!(words(&others)[0].contains("the same under counters"));
+}
+
+/// Neighbours of four bytes, and of eight, are encrypted anew as they should be: the two bytes are all there is to see.
+#[test]
+fn two_bytes_of_a_pad_that_return_with_another_content_are_seen_in_their_numbers() {
+    let run = |reused: bool| {
+        let mut uses = Vec::new();
+        for place in 0..16 {
+            for counter in 16..80 {
+                let plain: Line = std::array::from_fn(|byte| mixed(counter, 3, byte as u64) as u8);
+                let mut pad: [u64; WORDS] =
+                    std::array::from_fn(|word| mixed(place, counter, word as u64));
+                if reused && counter % 8 == 7 {
+                    let old = mixed(place, counter - 3, 2);
+                    pad[2] = pad[2] & !0xffff_0000 | old & 0xffff_0000;
+                }
+                uses.push(Encrypted {
+                    place: Place(place),
+                    counter: Some(counter),
+                    plain,
+                    words: 0xff,
+                    pad,
+                    keeps: Some(2),
+                });
+            }
+        }
+        words(&Pads::of(uses))
+    };
+    assert_eq!(run(false), [""; 0]);
+    let told = run(true);
+    assert!(
+        told.iter()
+            .any(|what| what.contains("bytes 18 to 19, covers two")),
+        "{told:?}"
+    );
 }

@@ -1,0 +1,298 @@
+//! DEUCE, dual counter encryption: of a line's words those are encrypted anew that have changed since its epoch began.
+//! Source: Young, Nair and Qureshi, "DEUCE: Write-Efficient Encryption for Non-Volatile Memories" (ASPLOS 2015), from
+//! memory. The reading taken: a line counts its own writes. That counter is the leading one; the trailing one is the
+//! same with the low bits of the epoch taken off, which is the leading one as the epoch began. A bit for each word says
+//! whether the word has changed since: then it lies under the leading counter's pad, and is encrypted anew at each
+//! write, else under the trailing one's and as it lay. A write that begins an epoch encrypts all words and clears the
+//! bits; so does a line's first. Counter and bits lie in the eight bytes beside the line and persist with it. A write
+//! reads the line, its counter and bits first, and decrypts it to find the words that change.
+//!
+//! A policy of its own, not an option of the others: the trailing counter must follow from the leading one, so a
+//! counter that all lines draw from (`sca`, `fca`, `ideal`, `co-located`) has none; and counters in lines of their own
+//! (`per-line`) may be older after a power cut than the bits beside the line, which then say what they never said.
+//! Left out: a cache of counters, the time that comparing takes, the paper's variants (INVMM, dynamic DEUCE) and its
+//! wear levelling.
+
+use super::global_counter::{FIRST_COUNTER, PLACES};
+use super::pad::Pads;
+use super::{COUNTER_BYTES, ENABLED, WASTED_ENCRYPTIONS};
+use crate::controller::layers::{About, Counters, Design, File, Guarantee, Limit, Policy, Reached};
+use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
+use crate::exhausted::Exhausted;
+use crate::figures::{Amount, figures};
+use crate::line::{LINE_BYTES, Line, Place};
+use crate::mechanisms::Mechanism;
+use crate::medium::params::Unit;
+use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::settings::{Settings, keys};
+use crate::stats::Cause;
+
+keys! {
+    EPOCH: u64 = power_of_two("encryption.deuce.epoch", (1, 1024), 32),
+        Source("ASPLOS 2015, from memory"),
+        "Writes of a line from one encryption of all its words to the next; 1: all words at each write"
+        under |by| by.stride.map(|stride| stride.next_power_of_two().max(4));
+    WORD_BYTES: u64 = power_of_two("encryption.deuce.word_bytes", (2, 8), 2),
+        Source("ASPLOS 2015, from memory: 32 bits a line"),
+        "Bytes of a word that keeps its ciphertext unless it has changed; a bit for each lies beside the line";
+}
+
+figures! { "Encryption";
+    KEPT_WORDS_SHARE: Ratio More "kept_words_share", "`deuce`: share of the words written that kept their ciphertext";
+}
+
+const TRIES: &[Mechanism] = &[Mechanism::EpochBegun, Mechanism::WordsKept];
+
+const LIMITS: &[Limit] = &[
+    Limit {
+        name: "encryption counters",
+        bits: u32::BITS,
+        begins: Some(&FIRST_COUNTER),
+        pads: true,
+        reached: Reached::Near {
+            bits: &[16, 24],
+            below: 8,
+        },
+    },
+    Limit {
+        name: "the last encryption counter",
+        bits: u32::BITS,
+        begins: None,
+        pads: false,
+        reached: Reached::Never(
+            "a line's cells wear out long before 2^32 writes; the write is then refused",
+        ),
+    },
+    PLACES,
+];
+
+/// What this file has.
+pub static FILE: File<Policy> = File {
+    layers: &[Policy {
+        about: About {
+            name: "deuce",
+            keys: &[&ENABLED, &EPOCH, &WORD_BYTES, &FIRST_COUNTER],
+            units: &[Unit::Aes],
+            figures: &[&[&COUNTER_BYTES, &WASTED_ENCRYPTIONS], FIGURES],
+            cut: "counter and bits are atomic with their line",
+            tries: TRIES,
+            limits: LIMITS,
+        },
+        build: |settings, _| build(settings),
+        guarantee: Guarantee::EveryLine,
+        counters: Counters::PerLine,
+        counter_lines: |_| None,
+        keeps: Some(&WORD_BYTES),
+    }],
+    designs: &[Design {
+        name: "deuce",
+        source: "DEUCE (Young et al., ASPLOS 2015)",
+        line: "words that do not change keep their ciphertext for an epoch of 32 writes",
+        stack: "identity+deuce",
+    }],
+};
+
+fn build(settings: &Settings) -> Encryption {
+    Box::new(Deuce {
+        pads: Pads::new(settings),
+        epoch: settings.get(&EPOCH),
+        word_bytes: settings.get(&WORD_BYTES) as usize,
+        first: settings.get(&FIRST_COUNTER),
+        counted: 0,
+        wasted: 0,
+        words: 0,
+        kept: 0,
+    })
+}
+
+/// What lies beside a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Beside {
+    /// The leading counter: writes of the line.
+    counter: u32,
+    /// Words that have changed since the epoch began, a bit each.
+    changed: u32,
+}
+
+impl Beside {
+    fn of(bytes: [u8; 8]) -> Beside {
+        let both = u64::from_le_bytes(bytes);
+        Beside {
+            counter: both as u32,
+            changed: (both >> 32) as u32,
+        }
+    }
+
+    fn bytes(self) -> [u8; 8] {
+        (u64::from(self.counter) | u64::from(self.changed) << 32).to_le_bytes()
+    }
+}
+
+/// Two virtual counters over a medium with eight bytes beside each line.
+struct Deuce {
+    pads: Pads,
+    epoch: u64,
+    word_bytes: usize,
+    /// The least counter.
+    first: u64,
+    counted: u64,
+    wasted: u64,
+    words: u64,
+    kept: u64,
+}
+
+impl Deuce {
+    /// All words' bits.
+    fn all(&self) -> u32 {
+        u32::MAX >> (32 - LINE_BYTES / self.word_bytes)
+    }
+
+    fn trailing(&self, counter: u64) -> u64 {
+        counter & !(self.epoch - 1)
+    }
+
+    /// `line` under the pads that `beside` says, or from under them.
+    fn crypt(&self, a: Place, beside: Beside, line: &Line) -> Line {
+        let leading = u64::from(beside.counter);
+        let under = |counter| self.pads.crypt(a, counter, line);
+        if beside.changed == self.all() {
+            return under(leading);
+        }
+        let mut out = under(self.trailing(leading));
+        if beside.changed != 0 {
+            let newer = under(leading);
+            for word in (0..LINE_BYTES / self.word_bytes).filter(|w| beside.changed >> w & 1 == 1) {
+                let bytes = word * self.word_bytes..(word + 1) * self.word_bytes;
+                out[bytes.clone()].copy_from_slice(&newer[bytes]);
+            }
+        }
+        out
+    }
+
+    /// Makes the pads that `beside` says, after `known`.
+    fn make_pads(&self, beside: Beside, known: Step, plan: &mut Plan) -> Step {
+        let one = plan.unit(Unit::Aes, known);
+        if beside.changed == 0 || beside.changed == self.all() {
+            return one;
+        }
+        let other = plan.unit(Unit::Aes, known);
+        plan.both(one, other)
+    }
+
+    /// The words of two contents that differ.
+    fn differing(&self, old: &Line, new: &Line) -> u32 {
+        let words = old.chunks(self.word_bytes).zip(new.chunks(self.word_bytes));
+        let differ = words.enumerate().filter(|(_, (old, new))| old != new);
+        differ.fold(0, |bits, (word, _)| bits | 1 << word)
+    }
+
+    /// The counter of the write after `old`, and whether it begins an epoch.
+    fn next(&self, old: u64, plan: &mut Plan) -> (u64, bool) {
+        let next = (old + 1).max(self.first);
+        let begins = old == 0 || self.trailing(next) != self.trailing(old);
+        let next = if begins {
+            next.next_multiple_of(self.epoch)
+        } else {
+            next
+        };
+        if next > u64::from(u32::MAX) {
+            plan.fail(Exhausted {
+                problem: "the encryption counter of a line is used up",
+                remedy: "give a smaller encryption.first_counter, or encrypt all of memory anew under another key",
+            });
+            return (old.max(1), begins);
+        }
+        (next, begins)
+    }
+}
+
+impl Storey for Deuce {
+    fn recover(&mut self, plan: &mut Plan) {
+        self.counted = plan.greatest_sideband().0;
+    }
+
+    fn forget_figures(&mut self) {
+        (self.wasted, self.words, self.kept) = (0, 0, 0);
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        out.put(&COUNTER_BYTES, (self.counted * 8) as f64);
+        out.put(&WASTED_ENCRYPTIONS, self.wasted as f64);
+        out.put(
+            &KEPT_WORDS_SHARE,
+            Amount::Part {
+                of: self.words,
+                part: self.kept,
+            },
+        );
+    }
+}
+
+impl Layer for Deuce {
+    type Addr = Place;
+
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+        let stored = plan.read(a, after);
+        let beside = plan.peek_sideband(a).map(Beside::of);
+        let Some((line, beside)) = stored.value.zip(beside) else {
+            return At::new(None, stored.at);
+        };
+        let pads = self.make_pads(beside, stored.at, &mut plan.because(Cause::Encryption));
+        At::new(Some(self.crypt(a, beside, &line)), pads)
+    }
+
+    fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {
+        let Write {
+            at: a, data, gate, ..
+        } = write;
+        let found = plan.because(Cause::Encryption).read(a, data.at);
+        let beside = plan.peek_sideband(a).map(Beside::of);
+        let old = found.value.zip(beside);
+        self.counted += u64::from(old.is_none());
+        let (counter, begins) = self.next(old.map_or(0, |(_, beside)| beside.counter.into()), plan);
+        let mut at = plan.because(Cause::Encryption).unit(Unit::Aes, found.at);
+        let changed = match old {
+            Some((line, beside)) if !begins => {
+                let decrypted =
+                    self.make_pads(beside, found.at, &mut plan.because(Cause::Encryption));
+                at = plan.both(at, decrypted);
+                beside.changed | self.differing(&self.crypt(a, beside, &line), data.value)
+            }
+            _ => 0,
+        };
+        let beside = Beside {
+            counter: counter as u32,
+            changed,
+        };
+        let words = (LINE_BYTES / self.word_bytes) as u64;
+        self.words += words;
+        if !begins {
+            let kept = words - u64::from(changed.count_ones());
+            self.kept += kept;
+            if kept > 0 {
+                plan.exercise(Mechanism::WordsKept);
+            }
+        } else if old.is_some() {
+            plan.exercise(Mechanism::EpochBegun);
+        }
+        let line = self.crypt(a, beside, data.value);
+        let (line, spare) = (At::new(&line, plan.both(data.at, at)), Some(beside.bytes()));
+        let stored = plan.write_words(a, line, 0xff, spare, gate, Queue::Data);
+        plan.sealed(stored, a, counter, None);
+        stored
+    }
+
+    fn discard_encryption(&mut self, _a: Place, data: Step, plan: &mut Plan) {
+        self.wasted += 1;
+        plan.because(Cause::Encryption).unit(Unit::Aes, data);
+    }
+
+    /// Counters and bits went with their lines.
+    fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
+        Stored::at(after)
+    }
+
+    fn hint(&self, a: Place, plan: &Plan) {
+        plan.touch_ahead(a);
+    }
+}
