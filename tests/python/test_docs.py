@@ -14,12 +14,9 @@ import pytest
 TASK = 1200
 LONGER = {
     "architecture": 1900,
-    "crash": 2400,
-    "crash-explorer": 1950,
-    "crash-images": 2000,
+    "crash-explorer": 1350,
     "crash-mutants": 1400,
     "designs": 1950,
-    "integrity": 2200,
     "performance": 1350,
     "reproduce-easy-pm": 1600,
     "reproduce-esd": 2100,
