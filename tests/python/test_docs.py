@@ -20,7 +20,7 @@ LONGER = {
     "performance": 1350,
     "reproduce-easy-pm": 1600,
     "reproduce-esd": 2100,
-    "reproduce-integrity": 1700,
+    "reproduce-integrity": 1500,
     "reproduce-pageforge": 1450,
     "reproduce-sca": 2300,
     "trace-format": 1750,
