@@ -65,7 +65,7 @@ pub struct TraceInfo {
     pub recorded_cache_bytes: Option<u64>,
     /// What of the file is under checksums, all of which hold; a generated trace has no file.
     pub checksums: Option<Checksums>,
-    /// What a reader must know before she believes a mean, in sentences.
+    /// What a reader should know before trusting a mean, in sentences.
     pub warnings: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ pub struct Fingerprint {
 /// How well a fingerprint tells contents apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Collisions {
-    /// `crc-32`, or the name that whoever asked gave it.
+    /// `crc-32`, or the name that the caller gave it.
     pub fingerprint: &'static str,
     /// Distinct contents whose fingerprint an earlier distinct content had.
     pub contents: u64,
@@ -125,8 +125,8 @@ const CRC_32: Fingerprint = Fingerprint {
     of: |data| u64::from(crc32fast::hash(data)),
 };
 
-/// Reads `source` to its end and counts the collisions of CRC-32 and of `fingerprints`, at most seven; `progress` hears of
-/// records done and in all.
+/// Reads `source` to its end and counts the collisions of CRC-32 and of `fingerprints`, at most seven. `progress` is
+/// told the records done and in all.
 ///
 /// # Errors
 /// As [`Source::next_batch`].

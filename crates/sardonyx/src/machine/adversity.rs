@@ -45,7 +45,7 @@ pub struct Adversity {
 }
 
 impl Adversity {
-    /// By `seed`, or as a script says.
+    /// Adversity drawn from `seed`, or as a script says.
     pub fn new(seed: u64, scripting: &Scripting) -> Adversity {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let cached_lines = CACHED_LINES[random.next_u32() as usize % 3];
@@ -115,7 +115,7 @@ impl Adversity {
         self.random.next_u32() as usize % end
     }
 
-    /// A seed for somebody else.
+    /// A seed for another part of the run.
     pub fn seed(&mut self) -> u64 {
         self.random.next_u64()
     }
