@@ -45,7 +45,7 @@ pub struct Adversity {
 }
 
 impl Adversity {
-    /// Adversity drawn from `seed`, or as a script says.
+    /// By `seed`, or as a script says.
     pub fn new(seed: u64, scripting: &Scripting) -> Adversity {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let cached_lines = CACHED_LINES[random.next_u32() as usize % 3];
