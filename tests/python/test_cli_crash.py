@@ -205,7 +205,7 @@ def test_the_stages_of_a_transaction_are_counted(tmp_path: Path) -> None:
         (("btree", "--stages", "--recovery-cuts", "0"), "--recovery-cuts: does nothing with"),
         (("btree", "--stages", "--out", "x"), "--out: does nothing with --stages"),
         (("--replay", "x.json"), "--replay x.json: No such file"),
-        (("--replay", "/dev/null"), "is no replay file"),
+        (("--replay", "/dev/null"), "is not a replay file"),
         (("--seed", "2"), "no program is named"),
         (("btree", "--once", "--lint", "--html", "x"), "No such option: --lint"),
         (("app.parquet",), "sardonyx crash-test app.parquet --pool FILE"),
