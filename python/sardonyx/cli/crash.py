@@ -628,12 +628,12 @@ def _lacking(run: dict[str, Any]) -> list[str]:
         kept = " and ".join(lack["kept_by"])
         by.setdefault(kept, []).append(f"{lack['what']} {lack['had']:,} of {lack['least']:,}")
     return [
-        f"{run['program']}, {run['design']}: nothing was found, and too little was tried: "
+        f"{run['program']}, {run['design']}: no violation, but too little was tried: "
         f"{', '.join(each)}; "
         + (
-            f"{kept} keeps it so: leave it out"
+            f"{kept} prevents more: leave it out"
             if kept
-            else "the plan went on and did not come to it: give another --seed, or --thorough TIME"
+            else "the plan could not reach it: give another --seed, or --thorough TIME"
         )
         for kept, each in by.items()
     ]

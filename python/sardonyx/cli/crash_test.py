@@ -613,7 +613,7 @@ def _show(people: Console, found: dict[str, Any]) -> None:
     )
     if found["has_places"] and found["suspects"]:
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("look here first", "in", "because it was"):
+        for column in ("look here first", "in", "it persisted"):
             table.add_column(column)
         for suspect in found["suspects"][:SHOWN]:
             frame = suspect["frame"]
@@ -634,10 +634,10 @@ def _show(people: Console, found: dict[str, Any]) -> None:
     if more > 0:
         people.print(f"\nand {more} more causes; --json has all")
     if found["assumed"]:
+        at = ", ".join(found["assumed"])
         people.print(
-            "\nso that these do not hide others, stores at "
-            + ", ".join(found["assumed"])
-            + " then counted as persistent at once",
+            f"\nto find what these causes hide, later rounds counted stores at {at} as persistent "
+            "at once",
             soft_wrap=True,
         )
 

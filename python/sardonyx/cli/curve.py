@@ -241,7 +241,10 @@ def _conclude(people: Console, asked: Curves, points: list[Point]) -> None:
     found = agreement(points)
     if found is None:
         people.print(
-            Text("Nothing was measured to hold this against: --measured FILE.", style="dim")
+            Text(
+                "No measurements of this machine are known: --measured FILE gives yours.",
+                style="dim",
+            )
         )
         return
     worst = found.worst
