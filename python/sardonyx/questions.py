@@ -156,12 +156,12 @@ class CrashTestQuestion(Value):
     pool: str
     #: The recording, a trace of level ``cpu``.
     recording: str
-    #: Words of the recovery's command.
+    #: The words of the recovery's command.
     recover: tuple[str, ...]
     #: How the program acknowledged operations: ``lines`` (it printed a line when one was done) or
     #: ``none`` (any beginning will do).
     acknowledged: str = "lines"
-    #: Words of the command that makes a pool of some operations.
+    #: The words of the command that makes a pool of some operations.
     apply: tuple[str, ...] = ()
     #: Lines of code, ``FILE:LINE``, whose stores count as persistent at once.
     assume_persisted: tuple[str, ...] = ()
@@ -171,14 +171,14 @@ class CrashTestQuestion(Value):
     #: refuse the pool by the exit status that the pool gets before the first store), ``orderly``
     #: (by any), or ``skip`` (such cuts are not tried).
     creation: str = "status"
-    #: A folder in which the images of each cause are left.
+    #: A folder for the images of each cause.
     keep: str | None = None
     #: Bytes of memory for one recovery.
     memory_limit: int = 4_294_967_296
     #: Further mapped files that are cut with it; ``{pool2}`` in the recovery's command is the first
     #: of them.
     more_pools: tuple[str, ...] = ()
-    #: Exit statuses that are none of a violation.
+    #: Exit statuses that are no violation.
     ok: tuple[int, ...] = (0,)
     #: The operations of the recorded run, one a line: what the recovery prints must be what a
     #: beginning of them leaves.
@@ -190,18 +190,18 @@ class CrashTestQuestion(Value):
     replay: str | None = None
     #: The seed that subsets of pending lines are drawn from.
     seed: int = 1
-    #: Lines of code are wanted, if the recording has places.
+    #: Whether lines of code are wanted, if the recording has places.
     source: bool = True
     #: A mark, or a row of the recording, from which on cuts are tried.
     start: str | None = None
-    #: Lines tear at words.
+    #: Whether lines tear at words.
     tear: bool = False
     #: Another order of threads than the recorded one, ``THREAD@ROW``: that thread is held back
     #: after that row, and only what is in another order then is cut.
     thread_order: str | None = None
-    #: Workers; 0 for one a processor.
+    #: The number of workers; 0: one for each processor.
     threads: int = 0
-    #: Seconds for one recovery; by default what the undisturbed one suggests.
+    #: Seconds for one recovery; by default it follows from the undisturbed one.
     time_limit: float | None = None
 
 
@@ -229,19 +229,19 @@ Format: TypeAlias = Literal["fiu", "destor"]
 
 
 class EstimateQuestion(Value):
-    """What to look at, and how."""
+    """What to read, and how to count it."""
 
     #: Bytes of fixed blocks, ascending; each a multiple of the first.
     blocks: tuple[int, ...]
-    #: Bytes of memory at most.
+    #: The most memory in bytes.
     memory: int
     #: A directory, a file, a device, or ``-`` for standard input.
     path: str
     #: Average bytes of chunks by content.
     content_defined: int | None = None
-    #: Where to keep what has been found so far, and to go on from.
+    #: The file that keeps what has been found so far, and from which the estimate goes on.
     state: str | None = None
-    #: It is a trace of digests.
+    #: The format, if it is a trace of digests.
     trace: Format | None = None
 
 
@@ -314,13 +314,13 @@ class Job(Value):
 
 
 class RecordRequest(Value):
-    """The options of ``sardonyx trace record``."""
+    """The options of ``sardonyx trace record``, as the user writes them."""
 
     #: How the kernel clears pages: ``whole-lines``, ``fetched`` or ``none``.
     clearing: str
     #: Cores with private caches.
     cores: int
-    #: Children too.
+    #: Children are recorded too.
     follow_fork: bool
     #: FAULT:LINE, instructions of the kernel for a page and for each line that it clears.
     kernel_instructions: str
@@ -332,31 +332,31 @@ class RecordRequest(Value):
     level: str
     #: SIZE:WAYS or ``none``.
     llc: str
-    #: SIZE of the memory that random frames are of.
+    #: The size of the memory for random frames, as in ``8G``.
     memory: str
     #: The last level does not include the others.
     non_inclusive: bool
     #: The trace.
     output: str
-    #: Places in the program.
+    #: Flushes, fences and stores to mapped files carry their place in the program.
     pc: bool
     #: The plugin.
     plugin: str
     #: The program and its arguments.
     program: tuple[str, ...]
-    #: Contents of first reads.
+    #: The first read of a line carries its bytes.
     read_data: bool
     #: ``last-freed``, ``first-freed`` or ``never``.
     reuse: str
-    #: Records left out.
+    #: Records to leave out at the beginning.
     skip: int
-    #: Instructions left out.
+    #: Instructions to leave out at the beginning.
     skip_instructions: int
-    #: The descriptor that acknowledgements are written to.
+    #: The descriptor to which acknowledgements are printed.
     acks: int | None = None
-    #: Records kept.
+    #: The most records to keep.
     limit: int | None = None
-    #: Instructions kept.
+    #: The most instructions to keep.
     limit_instructions: int | None = None
     #: ``virtual``, ``sequential``, ``random[:SEED]`` or ``pagemap``; by default ``sequential``, and
     #: at level ``cpu`` ``virtual``.
@@ -368,11 +368,11 @@ class RecordRequest(Value):
 class StoreAsked(Value):
     """A design with those of its keys that are set."""
 
-    #: Its design.
+    #: The design.
     name: str
     #: An empty folder, for a store that is executed.
     folder: str | None = None
-    #: Those of the design's keys that are set, and their values as users write them.
+    #: The keys that are set, with their values as users write them.
     keys: tuple[tuple[str, str], ...] = ()
 
 
@@ -386,11 +386,11 @@ class Stream(Value):
     kind: Literal["stream"] = "stream"
     #: Share of writes whose content was written before.
     duplicates: float = 0.3
-    #: Each write is encrypted under a pad of its own before it comes.
+    #: Whether each write is encrypted under a pad of its own before it comes.
     encrypted: bool = False
-    #: Share of operations that read one of the blocks written before.
+    #: Share of operations that read a block written before.
     reads: float = 0.0
-    #: Chooses which.
+    #: The seed that chooses the duplicates and the reads.
     seed: int = 0
     #: Bytes of logical blocks that are written, again and again; 0 for as many as ``bytes``.
     span: int = 0
@@ -417,11 +417,11 @@ Workload: TypeAlias = Annotated[Stream | Tree | BlockTrace, Field(discriminator=
 
 
 class StoreQuestion(Value):
-    """A design on a workload, in blocks of this size."""
+    """A design and a workload, with blocks of this size."""
 
     #: The store.
     design: StoreAsked
-    #: What is written to it.
+    #: The operations on it.
     workload: Workload
     #: Bytes of a block.
     block_bytes: int = 4_096

@@ -77,7 +77,7 @@ def test_a_plan_that_tries_too_little_is_no_success(tmp_path: Path) -> None:
     assert run["verdict"] == "not exercised" and run["violations"] == []
     for lack in run["lacks"]:
         assert f"{lack['what']} {lack['had']:,} of {lack['least']:,}" in ended.stdout
-    assert "--transactions 1 keeps it so: leave it out" in ended.stdout
+    assert "--transactions 1 prevents more: leave it out" in ended.stdout
 
 
 @pytest.mark.parametrize("how", [("--once",), ("--cut", "60"), ("--cuts", "1")])
@@ -86,7 +86,7 @@ def test_one_run_or_one_cut_never_holds(tmp_path: Path, how: tuple[str, ...], de
     ended = crash("btree", "-d", design, *how, where=tmp_path, status=1)
     kept = " ".join(how)
     assert f"btree, {design}: not exercised at " in ended.stdout
-    assert f"{kept} keeps it so: leave it out" in ended.stdout
+    assert f"{kept} prevents more: leave it out" in ended.stdout
     assert not list(tmp_path.iterdir())
 
 
@@ -205,7 +205,7 @@ def test_the_stages_of_a_transaction_are_counted(tmp_path: Path) -> None:
         (("btree", "--stages", "--recovery-cuts", "0"), "--recovery-cuts: does nothing with"),
         (("btree", "--stages", "--out", "x"), "--out: does nothing with --stages"),
         (("--replay", "x.json"), "--replay x.json: No such file"),
-        (("--replay", "/dev/null"), "is no replay file"),
+        (("--replay", "/dev/null"), "is not a replay file"),
         (("--seed", "2"), "no program is named"),
         (("btree", "--once", "--lint", "--html", "x"), "No such option: --lint"),
         (("app.parquet",), "sardonyx crash-test app.parquet --pool FILE"),

@@ -113,7 +113,7 @@ def test_accepted_causes_are_no_failure_and_new_ones_are(tmp_path: Path) -> None
         tmp_path, "r.parquet", "--pool", "pool", "--recover", "./both {pool} check",
         "--baseline", "base.json",
     )  # fmt: skip
-    assert "is no baseline" in told
+    assert "is not a baseline" in told
 
 
 def test_two_stores_of_a_line_are_tried_apart_within_the_first_pass(tmp_path: Path) -> None:

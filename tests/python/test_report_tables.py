@@ -28,7 +28,7 @@ def test_figures_by_hand() -> None:
     line = next(line for line in text.splitlines() if " baseline " in line)
     cells = ["–", "10", "300", "ns", "100", "ns", "0.500", "–", "80.0", "nJ"]
     assert line.split() == ["t", "baseline", *cells]
-    assert "† time or energy, rests on 2 assumed parameters; no sensitivity was run" in text
+    assert "† a time or an energy that rests on 2 assumed parameters" in text
     assert "1 core ran each trace" in text
 
 

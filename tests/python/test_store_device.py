@@ -288,7 +288,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
     new = ("--dir", "new", "--size", "1M")
     long = "x" * 120
     cases = [
-        (("--socket", "file", *new), "--socket file: exists and is no socket"),
+        (("--socket", "file", *new), "--socket file: exists and is not a socket"),
         (("--socket", "no/s", *new), "--socket no/s: its directory does not exist"),
         (("--socket", long, *new), "has at most 107 bytes"),
         (("--socket", "t", "--dir", "new"), "--size: give one, as 1G"),

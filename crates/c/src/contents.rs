@@ -1,5 +1,5 @@
-//! What is written where a host has no bytes: what was there, one of so many contents, or what a trace's
-//! writes carry, so that deduplication still means something.
+//! What is written where a host gives no bytes: the line's last content, a random one, or the contents of a trace's
+//! writes, so that deduplication still means something.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::handles::{Problem, problem};
 /// Lines that are taken from a trace at most; then they come round again.
 const MOST: usize = 1 << 22;
 
-/// Where bytes come from that the host does not give.
+/// Where the bytes come from that the host does not give.
 #[derive(Default)]
 pub enum Drawn {
     /// What the host wrote there last: the write changes nothing.
@@ -20,24 +20,24 @@ pub enum Drawn {
     Last,
     /// One of so many contents, drawn anew for each write.
     Pool {
-        /// How many; content 0 is zeros.
+        /// The number of contents; content 0 is zeros.
         size: u64,
-        /// What is drawn follows from it.
+        /// The seed of the draws.
         seed: u64,
         /// Writes of each line so far.
         writes: HashMap<u64, u64>,
     },
-    /// The next of these.
+    /// The contents of a trace's writes, one after the other.
     Trace {
-        /// In the order of the trace.
+        /// The contents in the order of the trace.
         lines: Vec<Line>,
-        /// The next.
+        /// The index of the next content.
         next: usize,
     },
 }
 
 impl Drawn {
-    /// `last`, `drawn:NUMBER` or `trace:FILE`.
+    /// The contents that `last`, `drawn:NUMBER` or `trace:FILE` names.
     pub fn named(word: &str, seed: Option<u64>) -> Result<Drawn, Problem> {
         let (kind, of) = word.split_once(':').unwrap_or((word, ""));
         if kind != "drawn" && seed.is_some() {
@@ -57,12 +57,12 @@ impl Drawn {
         }
     }
 
-    /// Whether what was written last does not matter: each line is drawn whole.
+    /// Whether each line is drawn whole, so that its last content does not matter.
     pub fn is_drawn(&self) -> bool {
         !matches!(self, Drawn::Last)
     }
 
-    /// The line to write at line number `line`, which was `last`.
+    /// The content to write at line number `line`, whose last content was `last`.
     pub fn line(&mut self, line: u64, last: &Line) -> Line {
         match self {
             Drawn::Last => *last,

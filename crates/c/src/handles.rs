@@ -1,5 +1,5 @@
-//! Handles and errors: the table of all memories of the process, and the one way in. A handle is a number, so
-//! that one that is none, or that was destroyed, is an error and no crash; no panic gets out.
+//! Handles and errors: the table of all memories of the process, through which every call goes. A handle is a number,
+//! so an unknown or destroyed one is an error and not a crash; no panic leaves the library.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -44,18 +44,18 @@ pub fn problem<T>(what: impl Into<String>) -> Result<T, Problem> {
     Err(Problem(what.into()))
 }
 
-/// What the calling thread's last failed call says.
+/// The error of the calling thread's last failed call.
 pub fn last_error() -> *const c_char {
     ERROR.with_borrow(|error| error.as_ptr())
 }
 
-/// Keeps what went wrong for the calling thread.
+/// Keeps the error for the calling thread.
 pub fn fail(problem: Problem) {
     let text = problem.0.replace('\0', "\u{fffd}");
     ERROR.set(CString::new(text).unwrap_or_default());
 }
 
-/// Runs `call`; an error, or a panic, becomes `failed`, and its words are kept.
+/// Runs `call`; if it fails or panics, keeps the error and returns `failed`.
 pub fn guarded<T>(failed: T, call: impl FnOnce() -> Result<T, Problem>) -> T {
     let done = catch_unwind(AssertUnwindSafe(call));
     match done.unwrap_or_else(|panic| Err(bug(&*panic))) {
@@ -87,7 +87,7 @@ pub fn enter(hosting: Hosting) -> Result<u64, Problem> {
     problem(format!("there are {SLOTS} memories; destroy one"))
 }
 
-/// Ends the memory, also one whose call has panicked.
+/// Destroys the memory, even if one of its calls has panicked.
 pub fn leave(handle: u64) -> Result<Box<Hosting>, Problem> {
     let place = &TABLE[handle as usize % SLOTS];
     let mut slot = match place.try_lock() {
@@ -101,8 +101,8 @@ pub fn leave(handle: u64) -> Result<Box<Hosting>, Problem> {
     Ok(hosting)
 }
 
-/// Has `call` work on the memory of `handle`; `failed` if it cannot. A panic leaves the lock poisoned: what the call
-/// left undone nobody knows.
+/// Runs `call` on the memory of `handle`; returns `failed` if it cannot. After a panic the lock stays poisoned, because
+/// nobody knows what the call left undone.
 pub fn with<T>(handle: u64, failed: T, call: impl FnOnce(&mut Hosting) -> Result<T, Problem>) -> T {
     guarded(failed, || {
         let mut slot = lock(&TABLE[handle as usize % SLOTS])?;

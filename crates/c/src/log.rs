@@ -1,6 +1,5 @@
-//! The log of a coupling (`host.log`): what the controller was asked and has answered, and beside it what the
-//! adapter and the application say of the same requests. `sardonyx check-host` holds them against each other.
-//! Left out: judging.
+//! The log of a coupling (`host.log`): what the controller was asked and has answered, and beside it what the adapter
+//! and the application say of the same requests. `sardonyx check-host` compares them. Left out: the comparison.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,7 +11,7 @@ use sardonyx::machine::hosted::{Told, What};
 use crate::handles::{Problem, problem};
 use crate::{SARDONYX_APPLICATION, SARDONYX_ASKED, SARDONYX_DONE, SARDONYX_PORT, sardonyx_request};
 
-/// What the first line says.
+/// The first line.
 pub const HEAD: &str = "view,event,tag,ps,bytes";
 
 /// The files that memories of this process write: one each.
@@ -25,7 +24,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// A new file; while another memory writes it, `PATH.2` and so on.
+    /// A new log; while another memory writes it, `PATH.2` and so on.
     pub fn new(path: &str) -> Result<Log, Problem> {
         let mut open = OPEN.lock().unwrap_or_else(|poison| poison.into_inner());
         let more = (2..).map(|number: u32| format!("{path}.{number}"));
@@ -44,7 +43,7 @@ impl Log {
         Ok(log)
     }
 
-    /// The controller was asked at `ps`, and has taken it or not.
+    /// Notes that the controller was asked at `ps`, and whether it took the request.
     pub fn asked(
         &mut self,
         request: &sardonyx_request,
@@ -56,7 +55,7 @@ impl Log {
         self.line(&format!("controller,{event},{tag},{ps},{size}"))
     }
 
-    /// The controller has answered.
+    /// Notes that the controller has answered.
     pub fn told(&mut self, told: &Told) -> Result<(), Problem> {
         if !matches!(told.what, What::Read | What::Written) {
             return Ok(());
@@ -65,7 +64,7 @@ impl Log {
         self.line(&format!("controller,done,{tag},{ps},{size}"))
     }
 
-    /// What the adapter says.
+    /// Notes what the adapter says.
     pub fn noted(
         &mut self,
         view: u32,
@@ -95,7 +94,7 @@ impl Log {
         self.line(&format!("{view},{event},{tag},{ps},{bytes}"))
     }
 
-    /// All of it is in the file.
+    /// Writes everything to the file.
     pub fn flush(&mut self) -> Result<(), Problem> {
         let done = self.file.flush();
         done.map_err(|why| Problem(format!("host.log={}: {why}", self.path)))

@@ -1,4 +1,4 @@
-//! One memory behind a handle: the hosted machine, and what only the border has.
+//! One memory behind a handle: the hosted machine, and what only this border needs.
 
 use std::ffi::CString;
 
@@ -31,7 +31,7 @@ pub struct Hosting {
     contents: Drawn,
     /// What a power cut left.
     left: Option<Image>,
-    /// What is asked and answered is written down.
+    /// The log, if requests and answers are logged.
     pub log: Option<Log>,
     /// Why that no longer goes.
     unlogged: Option<Problem>,
@@ -56,7 +56,7 @@ impl Hosting {
         })
     }
 
-    /// Sends a request that has these bytes, if it has any.
+    /// Sends a request, with its bytes if it has any.
     pub fn send(
         &mut self,
         request: &sardonyx_request,
@@ -130,8 +130,8 @@ impl Hosting {
         Ok(taken)
     }
 
-    /// The next answer, which is written down. Where that fails the answer is given all the same, and the next call
-    /// says why; then no more is written down.
+    /// The next answer, which is logged. If logging fails the answer is returned all the same; the next call reports
+    /// the failure, and then nothing more is logged.
     pub fn answer(&mut self) -> Result<Option<Told>, Problem> {
         if let Some(problem) = self.unlogged.take() {
             self.log = None;
@@ -144,12 +144,12 @@ impl Hosting {
         Ok(told)
     }
 
-    /// Whether the next call for an answer has something else to say.
+    /// Whether the next call for an answer returns something else: a failure of the log.
     pub fn is_unlogged(&self) -> bool {
         self.unlogged.is_some()
     }
 
-    /// What was written down is in the file.
+    /// Writes the log to its file.
     pub fn flush_log(&mut self) -> Result<(), Problem> {
         self.log.as_mut().map_or(Ok(()), Log::flush)
     }
@@ -183,7 +183,7 @@ impl Hosting {
         Ok(())
     }
 
-    /// Recovers: lines kept and lost.
+    /// Recovers; returns the number of lines kept and lost.
     pub fn recover(&mut self) -> Result<(u64, u64), Problem> {
         match self.left.take() {
             Some(left) => Ok(self.host.recover(left)?),

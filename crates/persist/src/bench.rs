@@ -1,4 +1,4 @@
-//! What one worker has, and what all of them share: the recovery is run here, and its verdicts are kept.
+//! What one worker has, and what all workers share: the recovery is run here, and its verdicts are kept.
 
 use std::fs::File;
 use std::io::Write;
@@ -58,7 +58,7 @@ pub struct Shared {
     pub(crate) repaired: Mutex<FxHashMap<u32, Image>>,
     /// Images that wait for a worker are not tried any more.
     pub(crate) enough: AtomicBool,
-    /// Everybody is to stop.
+    /// Whether all workers are to stop.
     pub stop: AtomicBool,
 }
 
@@ -86,12 +86,12 @@ impl Refusal {
 }
 
 impl Shared {
-    /// Whether the pool is still being made at a cut.
+    /// Whether the pool is still being made at this cut.
     pub fn creates(&self, cut: u32) -> bool {
         u64::from(self.course.cuts[cut as usize].event) < self.made.load(Ordering::Relaxed)
     }
 
-    /// Whether an end on an image of a cut is none that should be.
+    /// Whether this end of the recovery, on an image of this cut, is a violation.
     pub fn fails(&self, cut: u32, ended: Ended) -> bool {
         let refusal = || match (ended, self.refusal) {
             (Ended::Status(_), Refusal::Orderly | Refusal::Skip) => true,
@@ -105,7 +105,7 @@ impl Shared {
         self.recovery.fails(ended) && !(self.creates(cut) && refusal())
     }
 
-    /// How long to wait where a time-out decides no violation.
+    /// The time limit of a recovery where running out of time decides no violation.
     pub fn haste(&self) -> Duration {
         let slowest = Duration::from_nanos(self.slowest.load(Ordering::Relaxed));
         (slowest * HASTE).max(LEAST_HASTE).min(self.recovery.time)
@@ -144,7 +144,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// What had been acknowledged by a cut.
+    /// The number of printed bytes that had been acknowledged by this cut.
     pub fn acked(&self, cut: u32) -> usize {
         let shared = self.shared;
         let event = shared.course.cuts[cut as usize].event;
@@ -156,7 +156,7 @@ impl<'a> Bench<'a> {
         self.copy.make(image);
     }
 
-    /// Runs the recovery on an image, with so much acknowledged, at most so long.
+    /// Runs the recovery on an image for at most some time; it is told what had been acknowledged.
     ///
     /// # Errors
     /// It cannot be run, or the budget ended before it did.
@@ -235,7 +235,7 @@ impl<'a> Bench<'a> {
         Ok(opened)
     }
 
-    /// Why the recovery fails on an image within some time, if it does; asked once of each.
+    /// The reason why the recovery fails on an image within some time, or `None`; each image is tried once.
     ///
     /// # Errors
     /// It cannot be run, everybody is to stop, or the budget is spent.
@@ -297,7 +297,7 @@ impl<'a> Bench<'a> {
         self.floors.floor.clone()
     }
 
-    /// Leaves an image behind.
+    /// Writes an image to a file.
     ///
     /// # Errors
     /// It cannot be written.

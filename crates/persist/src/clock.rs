@@ -1,9 +1,9 @@
-//! The budget's clock: it runs from the first recovery on.
+//! The budget's clock, which starts with the first recovery.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// A budget, and when it began.
+/// A budget and its start.
 #[derive(Debug)]
 pub struct Clock {
     began: OnceLock<Instant>,
@@ -13,7 +13,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that has not begun; without a budget it has no end.
+    /// A clock that has not started; without a budget it never ends.
     pub fn new(budget: Option<Duration>) -> Clock {
         Clock {
             began: OnceLock::new(),
@@ -22,12 +22,12 @@ impl Clock {
         }
     }
 
-    /// The first recovery begins.
+    /// Starts the clock with the first recovery.
     pub fn begin(&self) {
         self.began.get_or_init(Instant::now);
     }
 
-    /// From now on a recovery is known to take so long.
+    /// Sets the time that one recovery is known to take.
     pub fn takes(&mut self, one: Duration) {
         self.one = one;
     }
@@ -48,7 +48,7 @@ impl Clock {
         self.left().is_some_and(|left| left.is_zero())
     }
 
-    /// Of the time that a recovery may take, what the budget leaves it.
+    /// The part of `time`, which a recovery may take, that the budget still allows.
     pub fn allows(&self, time: Duration) -> Duration {
         self.left().map_or(time, |left| time.min(left + self.one))
     }

@@ -1,6 +1,7 @@
-//! A private copy of the pools in memory: made into one image after another, and put right after each recovery.
+//! A private copy of the pools in memory: it becomes one image after another, and is restored after each recovery.
 //!
-//! From image to image only the lines that differ are written. Each file is a [`FileCopy`], in a folder that holds nothing else.
+//! From image to image only the lines that differ are written. Each file is a [`FileCopy`], in a folder that holds
+//! nothing else.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::MetadataExt;
@@ -19,7 +20,7 @@ use crate::touched::Seen;
 /// Bytes of data of pools of which there is one copy.
 const MUCH: u64 = 256 << 20;
 
-/// See the module.
+/// A private copy of the pools; see the module.
 #[derive(Debug)]
 pub struct Copy<'a> {
     recording: &'a Recording,
@@ -69,7 +70,7 @@ impl<'a> Copy<'a> {
         &self.folder
     }
 
-    /// Each file of which what a recovery touches is to be looked at.
+    /// For each file its metadata, if the pages that a recovery touches are to be followed.
     pub fn followed(&self) -> Vec<Option<Metadata>> {
         self.files.iter().map(FileCopy::followed).collect()
     }
@@ -105,7 +106,8 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Undoes what a recovery wrote to what it touched, and then the image's own lines beyond the floors.
+    /// Undoes what a recovery wrote to the pages that it touched, and then takes back the image's lines beyond their
+    /// floors.
     ///
     /// # Errors
     /// No room; it wrote to what it was not seen to touch.
@@ -121,12 +123,12 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Whether the last recovery left a file otherwise than it was.
+    /// Whether the last recovery changed a file.
     pub fn changed(&self) -> bool {
         self.files.iter().any(FileCopy::changed)
     }
 
-    /// Writes what the files hold now to a file of that path, or to a folder if they are several.
+    /// Writes what the files hold now to `path`: a file, or a folder if there are several.
     ///
     /// # Errors
     /// It cannot be written.
@@ -142,7 +144,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// Where each pool is in a folder of copies; the folders between are made.
+/// The path of each pool in a folder of copies; folders between are made.
 ///
 /// # Errors
 /// They cannot be made.
@@ -178,7 +180,7 @@ fn clear(folder: &Path, paths: &[PathBuf]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// How many copies of the pools there may be at a time, if nobody says so: of what fills much memory only one.
+/// The default number of copies of the pools at a time: one, if a copy fills much memory.
 pub fn workers(grounds: &[File], recording: &Recording) -> usize {
     let blocks = |ground: &File| ground.metadata().map_or(0, |m| m.blocks() * 512);
     let data: u64 = grounds.iter().map(blocks).sum();
@@ -189,7 +191,7 @@ pub fn workers(grounds: &[File], recording: &Recording) -> usize {
     }
 }
 
-/// A folder in memory that goes when it is dropped.
+/// A folder in memory that is removed when it is dropped.
 ///
 /// # Errors
 /// No room.
@@ -206,7 +208,7 @@ pub fn scratch() -> Result<TempDir, PersistError> {
         .map_err(PersistError::io(place.display()))
 }
 
-/// The grounds of full size: the files themselves, or ones of holes.
+/// The pools before the recording, of full size: the kept files themselves, or files of holes.
 ///
 /// # Errors
 /// No room.

@@ -1,8 +1,9 @@
-//! The recording below a design: what of the pool could be read after a cut, if the program knows nothing of counters; and if its commit
-//! stores were marked.
+//! The recording below a design: what of the pool could be read after a cut if the program knows nothing of counters,
+//! and if its commit stores were marked.
 //!
-//! A *commit store* is taken to be one that a fence waits for alone: the only line of its fence, with at most eight bytes changed. Marked, it is
-//! written with its counter, and every other flush is followed by a write-back of its line of counters (SCA, HPCA 2018, Sec. IV).
+//! A *commit store* is assumed to be one that a fence waits for alone: the only line of its fence, with at most eight
+//! bytes changed. A marked one is written with its counter, and every other flush is followed by a write-back of its
+//! line of counters (SCA, HPCA 2018, Sec. IV).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -127,21 +128,22 @@ fn commits(recording: &Recording, course: &Course) -> FxHashSet<u32> {
     marked
 }
 
-/// What a design shows, without marks and with them, and how many stores the marks are.
+/// What a design leaves readable, without marks and with them, and the number of marked stores.
 pub struct Shown {
-    /// As the program is.
+    /// The program as it is.
     pub plain: Readable,
-    /// With its commit stores marked.
+    /// The program with its commit stores marked.
     pub marked: Readable,
-    /// Stores that were marked.
+    /// The number of marked stores.
     pub marks: u64,
-    /// Of how many cuts recoveries were run, without marks and with them, and how many coped.
+    /// Without marks and with them: the cuts after which the recovery was run, and those at which it coped.
     pub recovered: Option<[(u64, u64); 2]>,
 }
 
-/// Runs the program's recovery on the pool as its lines read after a cut, those that cannot be read as the noise that they are.
+/// Runs the program's recovery on the pool as its lines read after a cut; an unreadable line holds the noise that it
+/// decrypts to.
 ///
-/// Which of the recording's moments a cut of the machine is, nobody knows, so nothing counts as acknowledged.
+/// It is not known which moment of the recording a cut of the machine is, so nothing counts as acknowledged.
 pub struct OnReads<'a> {
     recovery: &'a Recovery,
     recording: &'a Recording,
@@ -152,7 +154,7 @@ pub struct OnReads<'a> {
 }
 
 impl<'a> OnReads<'a> {
-    /// Recoveries of a recording at one cut in `every`.
+    /// Runs recoveries at one cut in `every`.
     ///
     /// # Errors
     /// No room.
@@ -233,8 +235,8 @@ impl Recovered {
     }
 }
 
-/// Runs the pool's part of a recording on a design, from event `start` on, and cuts it `cuts` times; with `runner` recoveries are run
-/// on what some of the cuts leave.
+/// Runs the pool's part of a recording on a design, from event `start` on, and cuts it `cuts` times; `runner` runs
+/// recoveries on what some of the cuts leave.
 ///
 /// # Errors
 /// There is no such design, or it has no room.

@@ -1,7 +1,8 @@
-//! Which files a recovery opens, besides its copies of the pools and of them: seen from its system calls, once, before anything else.
+//! Which files a recovery opens besides its copies of the pools, and which of the copies: seen once, from its system
+//! calls, before anything else.
 //!
-//! Many recoveries run at a time, each on a copy of its own. One that writes to a file of all would disturb the others, and one that
-//! writes to the user's own pool would spoil it.
+//! Many recoveries run at a time, each on a copy of its own. One that writes to a shared file would disturb the others,
+//! and one that writes to the user's own pool would spoil it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -22,21 +23,22 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_EXITKILL;
 /// A stop at a system call, with `PTRACE_O_TRACESYSGOOD`.
 const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
-/// The most that it may take.
+/// The longest time that this may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a recovery opened.
+/// The files that a recovery opened.
 #[derive(Debug, Default)]
 pub struct Opened {
-    /// Files for writing that are not in its folder.
+    /// Files outside of its folder that it opened for writing.
     pub written: Vec<PathBuf>,
-    /// The program's own pools.
+    /// The program's own pools that it opened.
     pub own: Vec<PathBuf>,
-    /// Of each copy, whether it was opened; nothing if nobody may trace the command.
+    /// Whether it opened each copy; `None` if the command may not be traced.
     pub copies: Option<Vec<bool>>,
 }
 
-/// What the command opens within some time, in whole seconds; `own` are the program's pools, `copies` their copies in a folder.
+/// The files that the command opens within some time, in whole seconds; `own` are the program's pools, `copies` their
+/// copies in a folder.
 pub fn opened(
     words: &[std::ffi::OsString],
     own: &[&Path],

@@ -1,10 +1,11 @@
-//! All events of a recording, in columns of 15 bytes each: there are three of them to a store that is flushed and fenced.
+//! All events of a recording, in columns of 15 bytes an event: a store that is flushed and fenced makes three events.
 //!
-//! The version of a store is not kept: read in order, it is counted; of one event it is looked up in its line's versions.
+//! The version of a store is not kept: it is counted where events are read in order, and looked up in its line's
+//! versions for a single event.
 
 use crate::recording::{Act, Event, Slot};
 
-/// See the module. Events are in the order of their rows, but for what [`Events::reorder`] has put into another.
+/// The events of a recording, in the order of their rows unless [`Events::reorder`] has changed that; see the module.
 #[derive(Debug, Default)]
 pub struct Events {
     /// The lower half of each row.
@@ -34,17 +35,17 @@ enum Tag {
 }
 
 impl Events {
-    /// How many there are.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// There is none.
+    /// Whether there is no event.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// One more; `changed` says whether a store made another version of its line.
+    /// Appends an event; `changed`: a store made another version of its line.
     pub fn push(&mut self, event: Event, changed: bool) {
         let upper = (event.row >> 32) as usize;
         while self.upper.len() < upper {
@@ -75,7 +76,8 @@ impl Events {
         self.tags.push(tag);
     }
 
-    /// From the first number on there are others of these events, by their old numbers. Rows are no longer in order there.
+    /// Replaces the events from number `first` on by others of them, in the order of their old numbers. Rows are no
+    /// longer in order there.
     pub fn reorder(&mut self, first: usize, order: &[usize]) {
         fn put<T: Copy>(column: &mut [T], first: usize, order: &[usize]) {
             let ordered: Vec<T> = order.iter().map(|&number| column[number]).collect();
@@ -88,7 +90,7 @@ impl Events {
         put(&mut self.tags, first, order);
     }
 
-    /// Nothing more comes.
+    /// Releases memory that is not needed any more: nothing more is appended.
     pub fn shrink(&mut self) {
         self.rows.shrink_to_fit();
         self.sites.shrink_to_fit();
@@ -105,7 +107,7 @@ impl Events {
         (upper as u64) << 32 | u64::from(self.rows[number])
     }
 
-    /// How many come before a row.
+    /// The number of events before a row.
     pub fn before(&self, row: u64) -> usize {
         let (mut from, mut to) = (0, self.len());
         while from < to {
@@ -118,7 +120,7 @@ impl Events {
         from
     }
 
-    /// Where in the program an event is.
+    /// The site of an event: its place in the program.
     pub fn site(&self, number: usize) -> u32 {
         self.sites[number]
     }
@@ -164,13 +166,13 @@ impl Events {
         }
     }
 
-    /// One event; the lines are those that it is about.
+    /// One event; `lines` are those of the recording.
     pub fn get(&self, number: usize, lines: &[Slot]) -> Event {
         let version = |slot: u32| lines[slot as usize].versions.at(number as u32);
         self.with(number, version)
     }
 
-    /// All events in order, of so many lines.
+    /// All events in order, of a recording with this many lines.
     pub fn walk(&self, lines: usize) -> impl Iterator<Item = Event> + '_ {
         let mut versions = vec![0; lines];
         (0..self.len()).map(move |number| {

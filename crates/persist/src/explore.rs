@@ -1,4 +1,4 @@
-//! Runs the recovery on what each cut could leave, by several workers, and gathers what fails.
+//! Runs the recovery on what each cut could leave, with several workers, and collects what fails.
 
 use std::fs::File;
 use std::path::Path;
@@ -67,17 +67,17 @@ fn check(recording: &Recording, platform: Platform) -> Result<(), PersistError> 
     Ok(())
 }
 
-/// The answer to a question, and what it is about.
+/// The result of an exploration, and what it is about.
 pub struct Explored {
     /// The recording and its cuts.
     pub shared: Shared,
     /// What was found.
     pub found: Found,
-    /// Of a replay: how it ended and what it said.
+    /// For a replay: the image, how the recovery ended and what it printed.
     pub replayed: Option<(Image, Ended, String)>,
 }
 
-/// Explores. `tell` is told how many images are done, of how many seconds; if it says no, everything stops.
+/// Explores. `tell` is told the number of images tried and the seconds passed; if it answers false, everything stops.
 ///
 /// # Errors
 /// Bad input, before any work; the recovery does not cope with the undisturbed pool, or with nothing.

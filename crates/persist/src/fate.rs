@@ -1,23 +1,24 @@
-//! What became of a store that was late: whether it was ever flushed, and fenced, and where.
+//! What became of a store that was late: whether and where it was flushed and fenced.
 
 use crate::recording::{Act, Recording};
 
 /// What became of a store. Events are numbered as in [`Recording::events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Nobody flushed its line from then on.
+    /// Its line was never flushed from then on.
     NeverFlushed,
-    /// Its line was flushed by this event, after the moment that is asked about.
+    /// Its line was first flushed by this event, after the moment in question.
     FlushedTooLate(u32),
-    /// Its line was flushed by this event (it went past the caches itself, if there is none), and that thread never fenced.
+    /// Its line was flushed by this event (`None`: the store itself went past the caches), and that thread never
+    /// fenced.
     NeverFenced(Option<u32>),
-    /// It was flushed by the first event, and the second fenced that, at the moment or after it.
+    /// It was flushed by the first event, and the second event fenced that, at the moment in question or after it.
     FencedTooLate(Option<u32>, u32),
-    /// It was persistent before.
+    /// It was persistent before the moment in question.
     InTime,
 }
 
-/// Of the store that an event is, as of the event that a cut comes before.
+/// What became of the store `store` by the event that a cut comes before.
 pub fn fate(recording: &Recording, store: u32, cut: u32) -> Fate {
     let events = &recording.events;
     let event = recording.event(store);
@@ -55,7 +56,7 @@ pub fn fate(recording: &Recording, store: u32, cut: u32) -> Fate {
 }
 
 impl Fate {
-    /// For people, of a file on a disk or in persistent memory; `place` says where an event is.
+    /// The fate in words, for a file on a disk or in persistent memory; `place` gives the place of an event.
     pub fn words(self, on_disk: bool, mut place: impl FnMut(u32) -> String) -> Option<String> {
         if on_disk {
             // A system call that waits is flushes and their fence.

@@ -1,7 +1,7 @@
-//! A private copy of one file in memory: lines are put to it, and after each recovery it is put right.
+//! A private copy of one file in memory: lines are written to it, and after each recovery it is restored.
 //!
-//! Beside the file there is a mirror of what it should hold, a private map of the ground of which only changed pages cost memory.
-//! Afterwards what differs from the mirror is what the recovery wrote.
+//! Beside the file there is a mirror of what it should hold: a private map of the file before the recording, of which
+//! only changed pages cost memory. What differs from the mirror after a recovery is what the recovery wrote.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Write;
@@ -25,7 +25,7 @@ pub(crate) const LARGE: usize = 512;
 /// Of the time, what is spent on comparing all of it all the same.
 const CHECKED: u32 = 20;
 
-/// See the module.
+/// A private copy of one file; see the module.
 #[derive(Debug)]
 pub struct FileCopy {
     path: PathBuf,
@@ -58,7 +58,7 @@ fn map(file: &File, length: usize) -> std::io::Result<MmapMut> {
 }
 
 impl FileCopy {
-    /// A copy at `path`; `ground` is the file before the recording, of full size, and `stored` lines of it will be put.
+    /// A copy at `path`. `ground` is the file before the recording, of full size; `stored` lines of it will be written.
     ///
     /// # Errors
     /// No room.
@@ -130,7 +130,7 @@ impl FileCopy {
         Ok(())
     }
 
-    /// The file, if what a recovery touches of it is to be looked at.
+    /// The file's metadata, if the pages that a recovery touches are to be followed.
     pub fn followed(&self) -> Option<Metadata> {
         self.ground.as_ref().and_then(|_| self.file.metadata().ok())
     }
@@ -147,12 +147,12 @@ impl FileCopy {
         }
     }
 
-    /// Whether the last recovery left the file otherwise than it was.
+    /// Whether the last recovery changed the file.
     pub fn changed(&self) -> bool {
         self.changed
     }
 
-    /// Undoes what a recovery wrote to what it touched.
+    /// Undoes what a recovery wrote to the pages that it touched.
     ///
     /// # Errors
     /// No room; it wrote to what it was not seen to touch.
@@ -288,7 +288,7 @@ impl FileCopy {
         }
     }
 
-    /// Writes what the file holds now to another.
+    /// Writes what the file holds now to another file.
     ///
     /// # Errors
     /// It cannot be written.

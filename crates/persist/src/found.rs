@@ -1,4 +1,4 @@
-//! What an exploration found, and what that comes to.
+//! What an exploration found, and the verdict.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ pub struct Violation {
     pub ended: Ended,
     /// The beginning of what the recovery printed.
     pub said: String,
-    /// Seconds from the first recovery until it was found.
+    /// Seconds from the first recovery to this violation.
     pub seconds: f64,
-    /// In which round, as an index of [`Found::rounds`].
+    /// The round, as an index of [`Found::rounds`].
     pub round: usize,
 }
 
-/// A round of looking: what the causes that were known left.
+/// A round of the search, which leaves out what the causes known by then explain.
 #[derive(Clone, Debug)]
 pub struct Round {
-    /// Its cuts; other stores count as persistent at once than in the first round's.
+    /// The round's cuts, in which more stores count as persistent at once than in the first round's.
     pub course: Arc<Course>,
-    /// Lines of code whose stores count as persistent at once, of this round and those before.
+    /// Lines of code whose stores count as persistent at once in this round.
     pub assumed: Vec<String>,
 }
 
@@ -38,71 +38,71 @@ pub struct Round {
 pub struct Found {
     /// Every recovery that failed, in the order of cuts.
     pub violations: Vec<Violation>,
-    /// Causes of some of them: the violation's index, and what it comes down to.
+    /// Violations that were reduced: the violation's index, and the lines that decide.
     pub reduced: Vec<(usize, Reduced)>,
-    /// Kinds of violations that there was no time to reduce, or not to the end.
+    /// Kinds of violations that there was no time to reduce completely.
     pub unreduced: usize,
-    /// The first cut to be tried; `None` if the budget ended before it was known.
+    /// The first cut to be tried; `None` if the budget ended before it was found.
     pub start: Option<u32>,
-    /// The recovery copes with what was fenced at no cut, and with everything from the start on.
+    /// The recovery copes at no cut with what was fenced, but with everything from the start on.
     pub never_sure: bool,
-    /// Why it is not known.
+    /// Why the first cut to be tried was not found.
     pub no_start: Option<NoStart>,
-    /// Seconds from the first recovery until the first cut to be tried was known.
+    /// Seconds from the first recovery until the first cut to be tried was found.
     pub start_seconds: f64,
     /// Images tried.
     pub images: u64,
-    /// Recoveries run, those of reductions included.
+    /// Recoveries run, reductions included.
     pub recoveries: u64,
-    /// Images tried and failed, by the event that they are cut before.
+    /// Images tried and images failed, by the event that the cut comes before.
     pub by_event: FxHashMap<u32, (u32, u32)>,
-    /// What was looked at, again and again.
+    /// The rounds of the search.
     pub rounds: Vec<Round>,
-    /// Violations that a known cause explains, without a reduction.
+    /// Violations that a known cause explains, without a reduction of their own.
     pub explained: usize,
     /// Contents of images that were tried.
     pub(crate) seen: FxHashSet<u64>,
     /// Violations of the present rounds by kind of moment and image.
     pub(crate) failed: FxHashMap<(u32, Kind), u32>,
-    /// Images tried of cuts at which the pool is still being made.
+    /// Images tried at cuts at which the pool is still being made.
     pub creation: u64,
-    /// How many of [`images::PASSES`] were made to their end over these cuts, and whether all of them were to be.
+    /// The number of [`images::PASSES`] completed over these cuts, and whether all of them were to be.
     pub creation_passes: usize,
-    /// Cuts of the first round at which an image was tried, or all of whose images had been tried at others.
+    /// Cuts of the first round at which an image was tried, or whose images had all been tried at other cuts.
     pub cuts: FxHashSet<u32>,
-    /// Images by how they were come by.
+    /// Images by the way in which they were made.
     pub kinds: Vec<(Kind, u64)>,
     /// Seconds before the first recovery, for the recording and the pool.
     pub loading: f64,
-    /// Seconds from the first recovery until all images had been tried, before any was reduced.
+    /// Seconds from the first recovery until all images had been tried, reductions left out.
     pub looking: f64,
     /// Seconds from the first recovery to the end, reductions included.
     pub seconds: f64,
-    /// All passes were made.
+    /// Whether all passes were completed.
     pub finished: bool,
-    /// How many of [`images::PASSES`] were made to their end.
+    /// The number of [`images::PASSES`] that were completed.
     pub passes: usize,
-    /// Seconds that the recovery takes on the pool as the program left it, if the budget was long enough to see it.
+    /// Seconds that the recovery takes on the pool as the program left it; `None` if the budget ended before that.
     pub undisturbed: Option<f64>,
     /// Seconds after which a recovery counts as one that does not end.
     pub time_limit: f64,
 }
 
-/// Why the first cut to be tried is not known: the budget ended.
+/// Why the first cut to be tried was not found: the budget ended.
 #[derive(Clone, Debug)]
 pub enum NoStart {
     /// During the first recovery, of the pool as the program left it.
     Undisturbed,
-    /// While the first cut at which the recovery copes was looked for.
+    /// While the first cut at which the recovery copes was searched for.
     Search {
         /// Cuts that were tried.
         tried: u32,
-        /// How the recovery ended there, and what it said.
+        /// How the recovery ended at the last of them, and what it printed.
         refused: Option<(Ended, String)>,
     },
 }
 
-/// What an exploration comes to.
+/// The verdict of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// A recovery failed.
@@ -114,7 +114,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// For people.
+    /// The verdict in words.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Violation => "violation",
@@ -125,7 +125,7 @@ impl Verdict {
 }
 
 impl Found {
-    /// What it comes to.
+    /// The verdict.
     pub fn verdict(&self) -> Verdict {
         match (self.violations.is_empty(), self.passes >= FIRST) {
             (false, _) => Verdict::Violation,

@@ -1,8 +1,8 @@
-//! Which images a cut could leave, in the order in which they are worth a try.
+//! Which images a cut could leave, the most promising first.
 //!
-//! Of *n* pending lines there are far too many combinations to try all. Faults in orders show when one line is early or late
-//! against all others, so these come first, at every kind of cut; then a line's own stores in the middle, pairs, and subsets drawn
-//! from a seed. Where few lines are pending all combinations are tried.
+//! *n* pending lines have far too many combinations to try all. Faults in orders show when one line is early or late
+//! against all others, so such images come first, at every kind of cut; then a line between two of its stores, pairs,
+//! and subsets drawn from a seed. Where few lines are pending all combinations are tried.
 
 use std::fmt::Write;
 
@@ -17,29 +17,29 @@ use crate::versions::hash_of;
 /// All eight words of a line.
 pub const WHOLE: u8 = 0xFF;
 
-/// A line that is not at its floor.
+/// A line that is beyond its floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Over {
     /// The line.
     pub slot: u32,
     /// Its version.
     pub version: u32,
-    /// The words that are of this version; the others are the floor's.
+    /// The words that have this version, a bit each; the others have the floor's.
     pub words: u8,
 }
 
-/// What memory holds after a cut: each line's floor there, and what had persisted beyond it.
+/// What memory holds after a cut: each line's floor, and what had persisted beyond the floors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Number of the cut.
     pub cut: u32,
     /// Lines beyond their floors, by slot.
     pub over: Vec<Over>,
-    /// How it was come by.
+    /// The way in which the image was made.
     pub kind: Kind,
 }
 
-/// How an image was come by.
+/// The way in which an image was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// Nothing but what was fenced.
@@ -69,7 +69,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// For people.
+    /// The kind in words.
     pub fn name(self) -> &'static str {
         match self {
             Kind::None => "only what was fenced",
@@ -99,7 +99,7 @@ pub fn bytes(recording: &Recording, floor: u32, over: Over) -> Line {
     data
 }
 
-/// Follows the floors from cut to cut, in both directions.
+/// The floors of all lines, followed from cut to cut in both directions.
 #[derive(Debug)]
 pub struct Floors<'a> {
     recording: &'a Recording,
@@ -112,7 +112,7 @@ pub struct Floors<'a> {
 }
 
 impl<'a> Floors<'a> {
-    /// Floors before the first event: every line as the ground has it.
+    /// The floors before the first event: every line as it was before the recording.
     pub fn new(recording: &'a Recording, course: &'a Course) -> Floors<'a> {
         Floors {
             recording,
@@ -123,7 +123,7 @@ impl<'a> Floors<'a> {
         }
     }
 
-    /// The same, for who does not ask for hashes.
+    /// The same without hashes, which cost time.
     pub fn without_hashes(recording: &'a Recording, course: &'a Course) -> Floors<'a> {
         Floors {
             hash: None,
@@ -135,7 +135,7 @@ impl<'a> Floors<'a> {
         self.recording.lines[slot as usize].versions.hash(version)
     }
 
-    /// Goes to a cut; `changed` gets each line whose floor is another than before, and its version.
+    /// Goes to a cut; `changed` is called with each line whose floor has changed, and its version.
     pub fn go(&mut self, cut: u32, mut changed: impl FnMut(u32, u32)) {
         let to = self.course.cuts[cut as usize].rises;
         while self.rises < to {
@@ -159,7 +159,7 @@ impl<'a> Floors<'a> {
         changed(slot, version);
     }
 
-    /// A hash of an image at the cut where this is, the same for the same contents.
+    /// A hash of an image at the present cut; equal contents have equal hashes.
     ///
     /// # Panics
     /// Hashes are not kept.
@@ -179,10 +179,10 @@ impl<'a> Floors<'a> {
     }
 }
 
-/// What a pass tries.
+/// One pass over the cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// For people.
+    /// The pass in words.
     pub name: &'static str,
     kinds: &'static [Kind],
     /// At how many cuts of a kind, and after how many.
@@ -206,7 +206,7 @@ const SINGLE: &[Kind] = &[Kind::Early, Kind::Late];
 const INNER: &[Kind] = &[Kind::Prefix, Kind::Torn, Kind::Each];
 const MORE: &[Kind] = &[Kind::Pair, Kind::Drawn];
 
-/// All passes, the one that finds most for its time first: every kind of moment before any a second time.
+/// All passes, the one that finds most for its time first: every kind of moment is tried before any a second time.
 pub const PASSES: [Pass; 17] = [
     Pass::new("only what was fenced", &[Kind::None], 0, 1),
     Pass::new("everything", &[Kind::All], 0, 1),
@@ -249,16 +249,17 @@ const MIDDLES: u32 = 6;
 /// Stores up to which all others are tried, at most.
 const UP_TO: u32 = 16;
 
-/// How many of [`PASSES`] every kind of moment must have been through before anything can be said where none failed: what is not flushed,
-/// what is not fenced and what is out of order shows in one of these at the latest, as far as one line decides.
+/// The number of [`PASSES`] that every kind of moment must have been through before a run without a violation says
+/// anything: a missing flush, a missing fence or a wrong order shows in one of these at the latest, as far as one line
+/// decides.
 pub const FIRST: usize = 5;
 
-/// What an exploration is to look at.
+/// The cuts and images that an exploration covers.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
     /// What reserve power saves.
     pub platform: Platform,
-    /// Lines tear at words.
+    /// Whether lines tear at words.
     pub tear: bool,
     /// The first cut.
     pub start: u32,
@@ -266,7 +267,7 @@ pub struct Scope {
     pub end: u32,
     /// The seed that subsets of pending lines are drawn from.
     pub seed: u64,
-    /// Images count as others when more had been acknowledged.
+    /// Whether images that differ only in what had been acknowledged count as different.
     pub acks: bool,
 }
 
@@ -275,18 +276,18 @@ pub struct Scope {
 pub enum Given {
     /// It is tried.
     Taken,
-    /// It is not tried now, and may be another time.
+    /// It is not tried now, and may be later.
     LeftOut,
-    /// Nothing more is wanted.
+    /// No more images are wanted.
     Enough,
 }
 
 /// How far a pass came.
 #[derive(Debug, Default)]
 pub struct Passed {
-    /// Cuts that it was at, with something new to try or not.
+    /// The cuts that it visited, with something new to try or not.
     pub cuts: Vec<u32>,
-    /// All of them were given out.
+    /// Whether all of its images were handed out.
     pub finished: bool,
 }
 
@@ -581,7 +582,8 @@ fn torn(recording: &Recording, floor: u32, over: Over) -> Vec<u8> {
     }
 }
 
-/// Calls `give` with each image of a pass that is not in `seen`, until it says no; `go_on` is asked at each cut too.
+/// Calls `give` with each image of a pass that is not in `seen`, until it answers [`Given::Enough`]; `go_on` is asked
+/// at each cut too.
 pub fn each(
     recording: &Recording,
     course: &Course,
@@ -612,7 +614,7 @@ pub fn each(
 }
 
 impl Image {
-    /// Nothing beyond the floors of a cut.
+    /// The image of a cut with nothing beyond the floors.
     pub fn fenced(cut: u32) -> Image {
         Image {
             cut,
@@ -621,7 +623,8 @@ impl Image {
         }
     }
 
-    /// As `--replay` takes it: the cut, and lines with their versions; `2:` is before a line of the second file.
+    /// The name of the image as `--replay` takes it: the cut, and lines with their versions; `2:` stands before a line
+    /// of the second file.
     pub fn name(&self, recording: &Recording) -> String {
         let mut name = self.cut.to_string();
         for over in &self.over {
@@ -637,7 +640,7 @@ impl Image {
         name
     }
 
-    /// The image of a name.
+    /// The image of that name.
     ///
     /// # Errors
     /// It is none of this recording's.

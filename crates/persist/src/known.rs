@@ -1,8 +1,9 @@
-//! Causes that are known while looking goes on, and what they explain.
+//! Causes that are already known during a search, and the violations that they explain.
 //!
-//! A store that came too late is left out of what follows by counting as persistent at once ([`Recording::assumed`]): every image
-//! that is made so is one that the machine may leave, so that what fails among them is another fault. A store that came too early
-//! cannot be left out so: of a violation it is asked whether it passes when the latest such stores are held back.
+//! A store that came too late is left out of later rounds by counting it as persistent at once
+//! ([`Recording::assumed`]): the machine may leave every image made so, and therefore what fails among them is another
+//! fault. A store that came too early cannot be left out so: a violation is instead tested with the latest such stores
+//! held back.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,7 +19,7 @@ const BACK: usize = 20_000;
 /// How many of them are held back: the latest, the latest few, and the latest many.
 const HELD: [usize; 3] = [1, 4, 16];
 
-/// The line of code that each site's stores count for, and the sites of each.
+/// The line of code that each site's stores count for, and the sites of each line.
 #[derive(Debug, Default)]
 pub struct Places {
     of: FxHashMap<u32, String>,
@@ -32,7 +33,7 @@ fn place(stack: &[Frame]) -> Option<String> {
 }
 
 impl Places {
-    /// Of all stores to the pool.
+    /// The places of all stores to the pools.
     pub fn of(recording: &Recording, source: bool) -> Places {
         let mut places = Places::default();
         let mut sources = (source && !recording.sites.is_empty()).then(|| Sources::new(recording));
@@ -53,7 +54,7 @@ impl Places {
         places
     }
 
-    /// The lines of code whose stores some lines of an image are, and their sites.
+    /// The lines of code whose stores some lines of an image are, with their sites.
     pub fn sites(&self, recording: &Recording, overs: &[Over]) -> FxHashSet<u32> {
         let site = |over: &Over| {
             let versions = &recording.lines[over.slot as usize].versions;
@@ -159,7 +160,7 @@ pub fn explains(
     Ok(false)
 }
 
-/// A reduction that was not needed.
+/// The reduction of a violation that a known cause explains.
 pub fn explained(image: &Image) -> Reduced {
     Reduced {
         image: image.clone(),

@@ -44,19 +44,19 @@ pub mod touched;
 mod undisturbed;
 pub mod versions;
 
-/// What cannot be done: the place and the remedy.
+/// What cannot be done, with the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum PersistError {
     /// Bad input.
     #[error("{0}")]
     Request(String),
-    /// The recording.
+    /// The recording cannot be read.
     #[error(transparent)]
     Trace(#[from] sardonyx::trace::TraceError),
-    /// A file or a process.
+    /// A file or a process failed.
     #[error("{0}: {1}; check the space and the permissions")]
     Io(String, std::io::Error),
-    /// Somebody asked to stop.
+    /// The user asked to stop.
     #[error("cancelled")]
     Cancelled,
     /// The budget is spent.

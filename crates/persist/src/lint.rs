@@ -1,5 +1,5 @@
-//! What a recording shows without running anything: stores that nobody flushed, flushes that nobody waited for, and flushes and fences
-//! that did nothing.
+//! What a recording shows without running anything: stores that were never flushed, flushes that were never fenced, and
+//! flushes and fences that did nothing.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::recording::{Act, NOWHERE, Recording};
 use crate::source::{Frame, Sources, caller};
 use std::path::Path;
 
-/// What is wrong.
+/// A kind of fault that a recording shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
-    /// A store to a line that was not flushed from then to the end.
+    /// A store to a line that was never flushed afterwards.
     NeverFlushed,
     /// A flush after which its thread never fenced.
     NeverFenced,
@@ -29,7 +29,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// For people.
+    /// The fault in words.
     pub fn meaning(self) -> &'static str {
         match self {
             Fault::NeverFlushed => "stored and never flushed",
@@ -49,36 +49,36 @@ impl Fault {
 /// One kind of fault at one line of code.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// What is wrong.
+    /// The kind of fault.
     pub fault: Fault,
     /// What the fault is, in words.
     pub meaning: &'static str,
     /// `file.c:12`, or what is known instead.
     pub place: String,
-    /// The line of the user's own code.
+    /// The line in the user's own code.
     pub frame: Option<Frame>,
-    /// The library's function that did it, if the line did not itself.
+    /// The library's function that did it, if the user's line did not do it itself.
     pub through: Option<String>,
-    /// How many records of the recording have the fault at that place.
+    /// The number of records with this fault at this place.
     pub count: u64,
-    /// Row of the recording of the first of them.
+    /// The row of the first of them.
     pub row: u64,
-    /// Where in the pool, of the first; nothing for a fence.
+    /// The offset of the first in the pool; `None` for a fence.
     pub offset: Option<u64>,
-    /// The pool, if there are several.
+    /// The pool's name, if there are several.
     pub pool: Option<String>,
-    /// A library did it while it set the pool up: before the program's own first store.
+    /// Whether a library did it while it set the pool up, before the program's own first store.
     pub setup: bool,
 }
 
-/// What was found, and the rows of the recording that did nothing.
+/// The findings, and the rows of the recording that did nothing.
 #[derive(Debug, Default)]
 pub struct Linted {
-    /// By fault, the most frequent first.
+    /// The findings by fault, the most frequent first.
     pub findings: Vec<Finding>,
-    /// Rows of flushes, and of fences, that could be left out.
+    /// Rows of idle flushes, and of idle fences.
     pub idle: [FxHashSet<u64>; 2],
-    /// How many stores, flushes and fences there are.
+    /// The number of stores, flushes and fences.
     pub of: (u64, u64, u64),
 }
 
@@ -199,7 +199,7 @@ fn function(frame: &Frame) -> Option<String> {
     Some(bare.rsplit(' ').next().unwrap_or(bare).to_owned())
 }
 
-/// Looks at a recording.
+/// Lints a recording.
 ///
 /// # Errors
 /// Lines of code are wanted and cannot be had.
@@ -273,7 +273,8 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, PersistError>
     Ok(linted)
 }
 
-/// Writes what the recording has of the pool, and its fences, without some of its rows. All other records become instructions.
+/// Writes what the recording has of the pool, and its fences, without the given rows. All other records become
+/// instructions.
 ///
 /// # Errors
 /// It cannot be read or written.

@@ -1,8 +1,10 @@
-//! What a pool may hold after a cut, where no check says so: what the program itself makes of the first so many of its operations.
+//! What a pool may hold after a cut, where there is no check: what the program itself makes of a beginning of its
+//! operations.
 //!
-//! The driver takes its operations from a file, one a line. It is run as it is, without a cut, on each beginning of that file, and the recovery prints what each
-//! pool holds. After a cut the recovery must print one of these: of no fewer operations than were acknowledged, and of at most one more, which had begun.
-//! Left out: operations of several threads, which have no one order.
+//! The driver takes its operations from a file, one a line. It is run without a cut on each beginning of that file, and
+//! the recovery prints what each pool holds. After a cut the recovery must print one of these: of no fewer operations
+//! than were acknowledged, and of at most one more, which had begun. Left out: operations of several threads, which
+//! have no one order.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +33,7 @@ enum Acknowledged {
     None,
 }
 
-/// What the recovery prints of each beginning of the operations.
+/// What the recovery prints after each beginning of the operations.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     /// By the number of operations.
@@ -92,12 +94,12 @@ impl Oracle {
         }))
     }
 
-    /// Whether how much was acknowledged matters.
+    /// Whether the number of acknowledged operations matters.
     pub fn wants_acks(&self) -> bool {
         self.acknowledged == Acknowledged::Lines
     }
 
-    /// Why an output is none that may be, after so many acknowledged operations.
+    /// Why an output may not be printed after this many acknowledged operations; `None` if it may.
     pub fn differs(&self, output: &[u8], acknowledged: usize) -> Option<String> {
         let last = self.outputs.len() - 1;
         let (from, to) = match self.acknowledged {
@@ -162,7 +164,7 @@ impl Oracle {
         ))
     }
 
-    /// What was run for it.
+    /// What was run for it, for the report.
     pub fn told(&self) -> Value {
         let distinct: FxHashSet<&Vec<u8>> = self.outputs.iter().collect();
         json!({

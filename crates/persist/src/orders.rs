@@ -1,13 +1,15 @@
-//! Other orders of threads than the recorded one, as far as what happened before what allows them.
+//! Other orders of threads than the recorded one, within what the recorded dependencies allow.
 //!
-//! One thread is held back where it is about to fence, as if it were not scheduled there, and the others go on until they meet what it
-//! has not done: a line that it stores to from there on, or one that it loads and they store to, or a system call after one of its. What
-//! they do until then they do whatever it does, so that the recording with their records first is one that the program could have made, with the same
-//! loads and stores; that one is cut. Who depends on a held thread is held from there on as well.
+//! One thread is held back where it is about to fence, as if it were not scheduled there, and the others go on until
+//! they meet what it has not done yet: a line that it stores to from there on, a line that it loads and they store to,
+//! or a system call after one of its. Up to there the others do the same whatever the held thread does, so the program
+//! could have made the recording with their records first, with the same loads and stores; that recording is cut. A
+//! thread that depends on a held thread is held from there on as well.
 //!
-//! A record comes after its access and before the thread's next, so an access may be anywhere between its thread's access before
-//! and its own record. Where two threads' accesses to a line may have been the other way round than recorded, both stay out.
-//! Left out: holding two threads that do not depend on each other, and programs that fork, whose memory is not recorded whole.
+//! A record comes after its access and before the thread's next access, so an access may be anywhere between its
+//! thread's previous access and its own record. Where two threads' accesses to a line may have been in the other order
+//! than recorded, both are left out. Left out: holding two threads that do not depend on each other, and programs that
+//! fork, whose memory is not recorded completely.
 
 use std::path::Path;
 
@@ -108,7 +110,7 @@ impl Rows {
     }
 }
 
-/// A thread that is held back, and what follows.
+/// A thread that is held back, and the threads that are held with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The thread.
@@ -122,7 +124,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// As `--thread-order` takes it.
+    /// The name of the order, as `--thread-order` takes it.
     pub fn name(&self) -> String {
         format!("{}@{}", self.thread, self.row)
     }
@@ -273,8 +275,8 @@ fn check(recording: &Recording) -> Result<(), PersistError> {
     Ok(())
 }
 
-/// At most `most` orders that are worth a try from a row on, each kind of moment before any a second time: the thread is about to make
-/// sure of something, and another makes sure of something meanwhile. With `acks`, nothing is printed meanwhile.
+/// At most `most` orders that are worth a try, from a row on: at each, one thread is about to fence, and another fences
+/// meanwhile; each kind of moment comes before any a second time. With `acks`, nothing is printed meanwhile.
 ///
 /// # Errors
 /// The recording does not hold what orders follow from.
@@ -349,7 +351,7 @@ fn end(recording: &Recording, row: u64, acks: bool) -> u32 {
     first.unwrap_or(recording.rows) as u32
 }
 
-/// Puts a recording's events into the order of a name, and its scope to where that is another than recorded.
+/// Puts a recording's events into the order of that name, and limits its scope to the events whose order has changed.
 ///
 /// # Errors
 /// It is the name of none.

@@ -1,4 +1,4 @@
-//! The mapped files of a recording that are cut together: what each held before, where it lay, what it was called.
+//! The mapped files of a recording that are cut together: what each held before, where it lay, and its name.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,27 +17,27 @@ const PART: usize = 1 << 20;
 const FILES: u64 = 1 << 57;
 const FILE_LINES: u64 = 1 << 38;
 
-/// A file before the program.
+/// What a file held before the program wrote to it.
 #[derive(Clone, Debug)]
 pub enum Ground {
     /// Nothing but zeros.
     Zeros,
-    /// As in this file.
+    /// The contents of this file.
     File(PathBuf),
 }
 
 /// One of the files.
 #[derive(Debug)]
 pub struct Pool {
-    /// As the recorded program called it.
+    /// The path that the recorded program used.
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// What it held before.
+    /// What it held before the program wrote to it.
     pub ground: Ground,
-    /// Where its first byte lay in the program's memory, and how far from there it was mapped.
+    /// The address of its first byte in the program's memory, and how many bytes from there were mapped.
     pub mapped: Vec<(u64, u64)>,
-    /// It holds other contents than its stores make.
+    /// Whether it holds other contents than its recorded stores make.
     pub elsewhere: bool,
     /// The hash of what it held when the program had ended, and how many bytes that was.
     after: Option<Kept>,
@@ -140,7 +140,7 @@ impl Pool {
         name.to_string_lossy().into_owned()
     }
 
-    /// The ground's file, open; nothing if it is zeros.
+    /// The file with what it held before, open; `None` if that is zeros.
     pub fn ground_file(&self) -> Result<Option<File>, PersistError> {
         match &self.ground {
             Ground::Zeros => Ok(None),
@@ -314,7 +314,7 @@ fn find<'a>(files: &'a [FileEntry], pool: &Path) -> Result<&'a FileEntry, String
     })
 }
 
-/// Where each file's copy lies in the folder of copies: under its name, and the folders that tell it from the others.
+/// The path of each file's copy in the folder of copies: its name, after the folders that tell it from the others.
 pub fn places(pools: &[Pool]) -> Vec<PathBuf> {
     let parent = |pool: &Pool| pool.path.parent().unwrap_or(Path::new("")).to_owned();
     let mut common = pools.first().map(parent).unwrap_or_default();

@@ -21,12 +21,12 @@ pub struct Question {
     /// Further mapped files that are cut with it; `{pool2}` in the recovery's command is the first of them.
     #[serde(default)]
     pub more_pools: Vec<PathBuf>,
-    /// Words of the recovery's command.
+    /// The words of the recovery's command.
     pub recover: Vec<String>,
-    /// Exit statuses that are none of a violation.
+    /// Exit statuses that are no violation.
     #[serde(default = "defaults::zero")]
     pub ok: Vec<i32>,
-    /// Seconds for one recovery; by default what the undisturbed one suggests.
+    /// Seconds for one recovery; by default it follows from the undisturbed one.
     pub time_limit: Option<f64>,
     /// Bytes of memory for one recovery.
     #[serde(default = "defaults::four_gigabytes")]
@@ -34,7 +34,7 @@ pub struct Question {
     /// `adr`, `eadr`, `pages`, `sectors`, or `auto`: `pages` if the program flushes no line and syncs, else `adr`.
     #[serde(default = "defaults::auto")]
     pub platform: String,
-    /// Lines tear at words.
+    /// Whether lines tear at words.
     #[serde(default)]
     pub tear: bool,
     /// A mark, or a row of the recording, from which on cuts are tried.
@@ -52,19 +52,19 @@ pub struct Question {
     /// The seed that subsets of pending lines are drawn from.
     #[serde(default = "defaults::one")]
     pub seed: u64,
-    /// Workers; 0 for one a processor.
+    /// The number of workers; 0: one for each processor.
     #[serde(default)]
     pub threads: usize,
     /// The name of the one image to run the recovery on, instead of exploring.
     pub replay: Option<String>,
-    /// A folder in which the images of each cause are left.
+    /// A folder for the images of each cause.
     pub keep: Option<PathBuf>,
-    /// Lines of code are wanted, if the recording has places.
+    /// Whether lines of code are wanted, if the recording has places.
     #[serde(default = "defaults::yes")]
     pub source: bool,
     /// The operations of the recorded run, one a line: what the recovery prints must be what a beginning of them leaves.
     pub operations: Option<PathBuf>,
-    /// Words of the command that makes a pool of some operations.
+    /// The words of the command that makes a pool of some operations.
     #[serde(default)]
     pub apply: Vec<String>,
     /// How the program acknowledged operations: `lines` (it printed a line when one was done) or `none` (any beginning will do).
@@ -82,7 +82,7 @@ impl Question {
         self.recover.iter().any(|word| word.contains("{acks}"))
     }
 
-    /// Its recording, as far as it is about its pools, in the units of a platform.
+    /// Its recording, reduced to its pools, in the units of a platform.
     ///
     /// # Errors
     /// See [`Recording::open`].

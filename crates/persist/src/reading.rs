@@ -1,4 +1,5 @@
-//! Reads the records of a recording: which of them are stores to the files that are cut, flushes of their lines, and fences.
+//! Reads the records of a recording: which of them are stores to the files that are cut, flushes of their lines, and
+//! fences.
 
 use std::path::PathBuf;
 

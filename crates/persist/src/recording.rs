@@ -15,77 +15,77 @@ use crate::versions::{Versions, words_of};
 
 /// Bytes of a line.
 pub const LINE: usize = 64;
-/// No site is known.
+/// Stands for a site that is not known.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// What a record did to the file, or to all of it.
+/// What a record did to a line of the files, or to all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// The line's bytes are this version from now on; the version that they were if the store changed nothing.
+    /// The line holds this version from now on; the same version as before if the store changed nothing.
     Store {
-        /// Which line, as an index of [`Recording::lines`].
+        /// The line, as an index of [`Recording::lines`].
         slot: u32,
-        /// Which version, as an index of the line's; 0 is the ground.
+        /// The version, as an index of the line's; 0 is what the line held before the recording.
         version: u32,
         /// It went past the caches, and waits for a fence only.
         past: bool,
     },
     /// A flush of a line that was stored to at some time.
     Flush {
-        /// Which line.
+        /// The line, as an index of [`Recording::lines`].
         slot: u32,
-        /// clflush, which waits for nothing.
+        /// Whether it is clflush, which waits for nothing.
         ordered: bool,
     },
     /// A flush of a line of the files that was never stored to.
     FlushClean,
-    /// A flush, or a store past the caches, of a line that is none of theirs.
+    /// A flush, or a store past the caches, of a line that is in none of the files.
     Foreign,
-    /// A fence, or an instruction that is one.
+    /// A fence, or another instruction that acts as one.
     Fence,
 }
 
 /// One record of the recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// Its row.
+    /// Its row in the recording.
     pub row: u64,
-    /// The thread.
+    /// Its thread.
     pub thread: u16,
-    /// Where in the program, or [`NOWHERE`].
+    /// Its site, a place in the program; or [`NOWHERE`].
     pub site: u32,
     /// What it did.
     pub act: Act,
 }
 
-/// A unit of persistence that was stored to: a line of a file, or a sector or a page of a file on a disk.
+/// A unit of persistence that was stored to: a line of a mapped file, or a sector or a page of a file on a disk.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// Which file, as an index of [`Recording::pools`].
+    /// The file, as an index of [`Recording::pools`].
     pub file: u16,
     /// The number of its first line in the file.
     pub line: u32,
-    /// Its contents, the ground's first.
+    /// Its contents one after the other; the first is what it held before the recording.
     pub versions: Versions,
 }
 
 /// What a program printed, and when.
 #[derive(Clone, Debug, Default)]
 pub struct Acks {
-    /// All of it.
+    /// All text that was printed.
     text: Vec<u8>,
-    /// Rows, and how many bytes had been printed before each.
+    /// Rows, and the number of bytes that had been printed before each.
     ends: Vec<(u64, usize)>,
 }
 
 impl Acks {
-    /// The row that the first part comes before which was printed after a row.
+    /// The row before which the next text after this row was printed.
     pub fn next_after(&self, row: u64) -> Option<u64> {
         let before = self.ends.partition_point(|(at, _)| *at <= row);
         self.ends.get(before).map(|(at, _)| *at)
     }
 
-    /// Of the parts that were printed, by the rows that they come before; a character is a byte.
+    /// The texts that were printed, by the rows before which they were; a character is a byte.
     pub fn of(parts: Vec<(u64, String)>) -> Acks {
         let mut acks = Acks::default();
         for (row, part) in parts {
@@ -101,34 +101,34 @@ impl Acks {
     }
 }
 
-/// A place in the program.
+/// A place in the program: an instruction, and the calls that led there.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
-    /// The site of the call, plus 1.
+    /// The index of the calling site plus 1; 0: none is known.
     pub parent: u32,
-    /// The instruction; 0 for a system call.
+    /// The instruction's address; 0 for a system call.
     pub pc: u64,
-    /// It is locked.
+    /// Whether the instruction is locked.
     pub locked: bool,
-    /// Of the programs that the recorded processes were, the number of the one that it is in.
+    /// The number of its program, among those that the recorded processes ran.
     pub program: u32,
 }
 
-/// A part of a file in the program's memory.
+/// A part of a file in the program's memory, from which addresses of instructions are looked up.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Module {
     /// The file.
     pub path: PathBuf,
-    /// First address.
+    /// Its first address.
     pub start: u64,
-    /// Address after the last.
+    /// The address after its last.
     pub end: u64,
-    /// The offset in the file, in bytes, of the first address.
+    /// The offset in the file, in bytes, of its first address.
     pub offset: u64,
-    /// The first site of the program that had it there; later ones may be of another that it became.
+    /// The first site of the program that had it at these addresses; later sites may be of another program.
     #[serde(default)]
     pub first_site: u32,
-    /// Of the programs that the recorded processes were, the number of the one that had it there.
+    /// The number of that program, among those that the recorded processes ran.
     #[serde(default)]
     pub of_program: u32,
     /// A hash of the file's contents when it was recorded.
@@ -136,63 +136,63 @@ pub struct Module {
     pub hash: String,
 }
 
-/// A recording as far as it is about some mapped files: the contents of their lines, and every store, flush and
-/// fence.
+/// A recording, reduced to some mapped files: the contents of their lines, and every store, flush and fence.
 #[derive(Debug)]
 pub struct Recording {
     /// The trace.
     pub path: PathBuf,
     /// The files, in the order in which they were named.
     pub pools: Vec<Pool>,
-    /// All that happened to them, and all fences.
+    /// Everything that happened to these files, and all fences.
     pub events: Events,
-    /// The lines that were stored to, in the order of their first store.
+    /// The units that were stored to, in the order of their first store.
     pub lines: Vec<Slot>,
-    /// Places; empty if the recording has none.
+    /// The sites; empty if the recording has none.
     pub sites: Vec<Site>,
-    /// Where code is.
+    /// The program's code in memory.
     pub modules: Vec<Module>,
-    /// Marks, by the row that they come before.
+    /// Marks, each with the row that it comes before.
     pub marks: Vec<(u64, String)>,
-    /// What was printed.
+    /// What the program printed.
     pub acks: Acks,
-    /// Whether it keeps what was printed.
+    /// Whether the recording keeps what the program printed.
     pub has_acks: bool,
-    /// The program.
+    /// The program's command.
     pub program: String,
-    /// Rows in all.
+    /// The number of rows.
     pub rows: u64,
     /// What a reader of the report should know of the recording, a sentence each.
     pub notes: Vec<String>,
     /// Sites whose stores count as persistent at once.
     pub assumed: FxHashSet<u32>,
-    /// Files that the program stored to as well and that nobody named, and how many stores.
+    /// Files that the program stored to and that are not cut, with the number of stores.
     pub unnamed: Vec<(PathBuf, u64)>,
-    /// Whose units these are.
+    /// The platform whose units of persistence these are.
     pub platform: Platform,
-    /// What the program does so that its stores are sure to be there.
+    /// How the program makes its stores persistent.
     pub sure: Sure,
-    /// Its processes.
+    /// The number of processes.
     pub processes: usize,
-    /// It says when threads called the system.
+    /// Whether the recording has the order of the threads' system calls.
     pub calls: bool,
-    /// The events, from the first to before the second, that are in another order than recorded: only they are cut.
+    /// The range of events, from the first to before the second, that are in another order than recorded; only they are
+    /// cut.
     pub scope: Option<(u32, u32)>,
-    /// The event before which a thread is held back then.
+    /// The event before which a thread is held back in that order.
     pub held: Option<u32>,
 }
 
-/// How a program makes sure of what it stored.
+/// How a program makes its stores persistent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sure {
     /// Flushes of the files' lines, and stores past the caches.
     pub flushes: u64,
-    /// System calls that wait until a file is on the disk: msync with MS_SYNC, fsync and their like.
+    /// System calls that wait until a file is on the disk: msync with MS_SYNC, fsync and the like.
     pub syncs: u64,
 }
 
 impl Recording {
-    /// Reads the recording at `path`, as far as it is about `pools`: files, or folders of which all files are meant.
+    /// Reads the recording at `path`, reduced to `pools`: files, or folders for all files in them.
     ///
     /// # Errors
     /// It is none of level `cpu`, does not hold one of the files, or not from its beginning.
@@ -200,8 +200,8 @@ impl Recording {
         Recording::open_on(path, pools, Platform::Adr)
     }
 
-    /// Reads it in the units that persist on a platform, and leaves out what does nothing there: where a file lies on a disk, flushes and
-    /// fences of the processor.
+    /// Reads it in the units that persist on a platform, without what does nothing there: where a file lies on a disk,
+    /// flushes and fences of the processor.
     ///
     /// # Errors
     /// As [`Recording::open`].
@@ -331,7 +331,8 @@ impl Recording {
         Ok(())
     }
 
-    /// Where a file lay in memory while it was recorded, and how many words are addresses in it there at the end; none if no word is.
+    /// The address at which a file lay while it was recorded, and the number of words that hold such addresses at the
+    /// end; `None` if no word does.
     pub fn addresses(&self) -> Option<(u64, usize)> {
         let all = self.pools.iter().filter_map(|pool| self.addresses_of(pool));
         all.max_by_key(|(_, count)| *count)
@@ -349,21 +350,21 @@ impl Recording {
         most.filter(|(_, count)| *count > 0)
     }
 
-    /// What of the program's stores is not cut, whatever the plan; nothing if all are.
+    /// What of the program's stores is not cut, in words; empty if all are cut.
     pub fn not_cut(&self) -> Vec<String> {
         let unnamed = self.unnamed.iter();
         let told = unnamed.map(|(path, stores)| format!("{stores} stores to {}", path.display()));
         told.collect()
     }
 
-    /// How many threads, of all processes, stored to the files or flushed lines of theirs.
+    /// The number of threads, of all processes, that stored to the files or flushed their lines.
     pub fn threads(&self) -> usize {
         let of = |event: &Event| matches!(event.act, Act::Store { .. } | Act::Flush { .. });
         let threads = self.walk().filter(of).map(|event| event.thread);
         threads.collect::<FxHashSet<u16>>().len()
     }
 
-    /// The files' names, for people.
+    /// The files' names, joined for people.
     pub fn called(&self) -> String {
         let names = self
             .pools
@@ -372,12 +373,12 @@ impl Recording {
         names.collect::<Vec<_>>().join(" and ")
     }
 
-    /// The bytes of all files.
+    /// The size of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.pools.iter().map(|pool| pool.bytes).sum()
     }
 
-    /// The name of the file that a line is of, if there are several.
+    /// The name of a unit's file, if there are several files.
     pub fn pool_of(&self, slot: u32) -> Option<String> {
         let file = usize::from(self.lines[slot as usize].file);
         (self.pools.len() > 1).then(|| {
@@ -386,7 +387,7 @@ impl Recording {
         })
     }
 
-    /// The first page of each file, where they lie one after the other, and the page after the last.
+    /// The first page of each file, where the files lie one after the other, and the page after the last.
     pub fn pages(&self) -> Vec<u64> {
         let mut next = 0;
         let mut firsts = vec![0];
@@ -397,12 +398,12 @@ impl Recording {
         firsts
     }
 
-    /// Its number among the lines of all files, where these lie one after the other.
+    /// The number of a unit's first line among the lines of all files, where these lie one after the other.
     pub fn line_of_all(&self, slot: &Slot, pages: &[u64]) -> u64 {
         pages[usize::from(slot.file)] * (4096 / LINE as u64) + u64::from(slot.line)
     }
 
-    /// How many bytes had been printed before a row.
+    /// The number of bytes that had been printed before a row.
     pub fn acked(&self, row: u64) -> usize {
         let before = self.acks.ends.partition_point(|(at, _)| *at <= row);
         before
@@ -410,7 +411,7 @@ impl Recording {
             .map_or(0, |last| self.acks.ends[last].1)
     }
 
-    /// The first so many bytes that were printed.
+    /// The first `bytes` bytes that were printed.
     pub fn printed(&self, bytes: usize) -> &[u8] {
         &self.acks.text[..bytes.min(self.acks.text.len())]
     }
@@ -425,7 +426,7 @@ impl Recording {
         self.events.walk(self.lines.len())
     }
 
-    /// The row of an event, or the number of rows after the last.
+    /// The row of an event, or the number of rows for the event after the last.
     pub fn row(&self, event: u32) -> u64 {
         match (event as usize) < self.events.len() {
             true => self.events.row(event as usize),

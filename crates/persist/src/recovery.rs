@@ -1,4 +1,4 @@
-//! Runs the program's recovery on a file, with limits, and says how it ended.
+//! Runs the program's recovery on a file, within limits, and says how it ended.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -15,36 +15,36 @@ use crate::touched::{self, Seen};
 /// The most of a recovery's output that is kept: its end.
 const OUTPUT: u64 = 2000;
 
-/// What to run, and what it may use.
+/// The recovery: what to run, and what it may use.
 #[derive(Clone, Debug)]
 pub struct Recovery {
-    /// Words of the command, with `{pool}`, `{pool2}` .., `{pools}` and `{acks}` for the files.
+    /// The command's words, with `{pool}`, `{pool2}` .., `{pools}` and `{acks}` for the files.
     pub words: Vec<String>,
-    /// Exit statuses that mean that all is well.
+    /// Exit statuses that are no violation.
     pub ok: Vec<i32>,
-    /// How long it may take.
+    /// The time limit.
     pub time: Duration,
-    /// How much memory it may ask for, in bytes.
+    /// The limit of its address space, in bytes.
     pub memory: u64,
-    /// What it may print, if that is to be looked at.
+    /// What it may print, if that is compared.
     pub oracle: Option<Oracle>,
 }
 
 /// How a recovery ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// With a status.
+    /// With this exit status.
     Status(i32),
-    /// By a signal.
+    /// By this signal.
     Signal(i32),
-    /// Not in time.
+    /// Not within the time limit.
     TimedOut,
-    /// It coped, and printed what no beginning of the operations leaves.
+    /// It coped, but printed what no beginning of the operations leaves.
     NoPrefix,
 }
 
-/// Why a recovery failed: how it ended, and the last line that it printed, but for its numbers. The same fault at another cut, or of
-/// another key, says other numbers.
+/// Why a recovery failed: how it ended, and the last line that it printed without its numbers, because the same fault
+/// at another cut or of another key prints other numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
     ended: Ended,
@@ -52,7 +52,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Of an end and what was said before it.
+    /// The reason of an end, after what was printed.
     pub fn of(ended: Ended, said: &str) -> Reason {
         let line = match ended {
             Ended::Status(_) => said.lines().next_back().unwrap_or_default(),
@@ -100,9 +100,9 @@ impl std::fmt::Display for Ended {
 pub struct Files<'a> {
     /// The pools.
     pub pools: &'a [PathBuf],
-    /// The folder that holds them under their own names.
+    /// The folder that holds the pools under their own names.
     pub folder: &'a Path,
-    /// What had been acknowledged.
+    /// The file with what had been acknowledged.
     pub acks: &'a Path,
 }
 
@@ -144,7 +144,7 @@ impl Files<'_> {
     }
 }
 
-/// The first name in braces of some words that stands for a pool which is not there.
+/// The first placeholder in some words for a pool that is not there.
 pub fn unknown_pool(words: &[String], pools: usize) -> Option<String> {
     let names = words.iter().flat_map(|word| word.split('{').skip(1));
     let mut names = names
@@ -160,24 +160,25 @@ pub fn unknown_pool(words: &[String], pools: usize) -> Option<String> {
 }
 
 impl Recovery {
-    /// Whether it asks for what was acknowledged.
+    /// Whether the command asks for what was acknowledged.
     pub fn wants_acks(&self) -> bool {
         self.oracle.as_ref().is_some_and(Oracle::wants_acks)
             || self.words.iter().any(|word| word.contains("{acks}"))
     }
 
-    /// Whether an end is none that should be.
+    /// Whether this end is a violation.
     pub fn fails(&self, ended: Ended) -> bool {
         !matches!(ended, Ended::Status(status) if self.ok.contains(&status))
     }
 
-    /// The command's words for these files.
+    /// The command's words with the paths of these files.
     pub fn command(&self, files: Files<'_>) -> Vec<OsString> {
         let words = self.words.iter();
         words.map(|word| files.replaced(word)).collect()
     }
 
-    /// Why what it printed is none that may be, if that is to be looked at, after so many acknowledged operations.
+    /// Why its output may not be printed after this many acknowledged operations; `None` if it may, or if outputs are
+    /// not compared.
     ///
     /// # Errors
     /// What it printed cannot be read.
@@ -193,7 +194,7 @@ impl Recovery {
         Ok(oracle.differs(&printed, acknowledged()))
     }
 
-    /// Runs it on some files, at most so long; what it says goes to the file `output`.
+    /// Runs it on some files, at most for some time; its output and errors go to the file `output`.
     ///
     /// # Errors
     /// It cannot be started.
@@ -209,7 +210,8 @@ impl Recovery {
         }
     }
 
-    /// As [`Recovery::run`], and which pages it touched of the pools that are followed; all, if none is or that cannot be seen.
+    /// As [`Recovery::run`]; returns also the pages that it touched in the pools that are followed, or all pages if
+    /// that cannot be seen.
     ///
     /// # Errors
     /// It cannot be started.
@@ -235,7 +237,7 @@ impl Recovery {
         Ok((ended, Seen::whole()))
     }
 
-    /// As [`Recovery::run`], but for what it says of errors, which goes to a file beside `output`.
+    /// As [`Recovery::run`], but its errors go to a file beside `output`.
     ///
     /// # Errors
     /// It cannot be started.
@@ -317,7 +319,7 @@ fn files(output: &Path, errors: Option<&Path>) -> Result<(File, File), PersistEr
     Ok((file, errors))
 }
 
-/// The end of what a recovery said.
+/// The end of a recovery's output.
 pub fn said(output: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok(mut file) = File::open(output) {

@@ -20,22 +20,22 @@ const CLOSE: u32 = 8;
 /// Of a line's stores, how many are tried.
 const STORES: u32 = 8;
 
-/// What a violation was brought down to: the fewest lines that were early, and the fewest that were late.
+/// A reduced violation: the fewest lines that were early, and the fewest that were late.
 #[derive(Clone, Debug)]
 pub struct Reduced {
-    /// The least image that fails.
+    /// The smallest image that fails.
     pub image: Image,
-    /// Lines that had persisted too early, to the version that is too early.
+    /// Lines that had persisted too early, each with the version that is too early.
     pub early: Vec<Over>,
-    /// Lines that had not persisted yet, to the version that was missing.
+    /// Lines that had not persisted, each with the version that was missing.
     pub late: Vec<Over>,
-    /// An image that passes, which is the failing one and the late lines, or without the early ones.
+    /// An image that passes: the failing one with the late lines, or without the early ones.
     pub passes: Option<Image>,
-    /// Nothing around it passes.
+    /// Whether no image around it passes.
     pub unexplained: bool,
-    /// There was time for all of it.
+    /// Whether there was time for the whole reduction.
     pub finished: bool,
-    /// It is a cause's that is known already: without the stores that came too early there, it passes.
+    /// Whether a known cause explains it: without that cause's early stores it passes.
     pub explained: bool,
 }
 
@@ -143,7 +143,7 @@ fn given(cut: u32, over: &[Over]) -> Image {
     }
 }
 
-/// Reduces a violation that has this reason, as far as there is time. What comes out fails for the same reason.
+/// Reduces a violation as far as there is time. The result fails for the same reason.
 ///
 /// # Errors
 /// The recovery cannot be run.

@@ -1,4 +1,4 @@
-//! What was found, for people and programs: violations grouped by cause, causes as lines of code.
+//! The report for people and programs: violations grouped by cause, causes as lines of code.
 
 use std::sync::atomic::Ordering;
 
@@ -20,28 +20,28 @@ use crate::start::of_refusal;
 use crate::state::{Course, Cut};
 use crate::suspects::{Cause, causes, suspects, unflushed};
 
-/// A store that decides.
+/// A store that decides whether a recovery fails.
 #[derive(Clone, Debug, Serialize)]
 pub struct Store {
     /// `file.c:12`, or what is known instead.
     pub place: String,
-    /// The line of the user's own code.
+    /// The line in the user's own code.
     pub frame: Option<Frame>,
-    /// The library's function that the user's line called, if the store is not its own.
+    /// The library's function that the user's line called, if the store is in a library.
     pub through: Option<String>,
-    /// All calls, the innermost first.
+    /// The stack of calls, the innermost first.
     pub stack: Vec<Frame>,
-    /// Where in the pool the first byte that it changed is.
+    /// The offset in the pool of the first byte that it changed.
     pub offset: u64,
-    /// Which pool that is, if there are several.
+    /// The pool's name, if there are several.
     pub pool: Option<String>,
-    /// How many bytes from there to the last that it changed.
+    /// The number of bytes from there to the last that it changed.
     pub bytes: u64,
     /// Its row in the recording.
     pub row: u64,
     /// Its thread.
     pub thread: u16,
-    /// What became of it, if it was late: whether it was flushed, and fenced, and where.
+    /// What became of a late store: whether and where it was flushed and fenced.
     pub fate: Option<String>,
 }
 
@@ -350,7 +350,7 @@ fn unsaid(
     })
 }
 
-/// The report: of a replay how it ended, else of an exploration all that was found.
+/// The report: for a replay how the recovery ended, else all that the exploration found.
 pub fn report(question: &Question, explored: &Explored) -> Value {
     let recording = &explored.shared.recording;
     let mut sources =

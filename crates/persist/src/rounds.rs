@@ -1,4 +1,5 @@
-//! Rounds of looking: what a cause explains is left out of the next, until nothing more is found or the budget ends.
+//! Rounds of the search: what a cause explains is left out of the next round, until nothing more is found or the budget
+//! ends.
 
 use std::fs::File;
 use std::path::Path;
@@ -18,7 +19,7 @@ use crate::state::Course;
 const MOST: usize = 16;
 const NOTHING_NEW: usize = 3;
 
-/// Counts the stores that the question names as persistent at once; gives their lines of code.
+/// Counts the stores that the question names as persistent at once, and returns their lines of code.
 ///
 /// # Errors
 /// There is no such store.
@@ -42,7 +43,7 @@ pub fn assumed(
     Ok(question.assume_persisted.clone())
 }
 
-/// Looks, round after round.
+/// Searches, round after round.
 ///
 /// # Errors
 /// As [`search`].

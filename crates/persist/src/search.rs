@@ -1,4 +1,4 @@
-//! Where to look, in which order, and when to stop: the start, the images of all cuts, reductions.
+//! One round of the search: the first cut, the images of all cuts in their order, the reductions, and when to stop.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

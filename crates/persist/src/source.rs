@@ -1,4 +1,4 @@
-//! Lines of code of the places of a recording, from the debug information of its program (DWARF, by addr2line).
+//! Lines of code for the sites of a recording, from the debug information of its program (DWARF, by addr2line).
 
 use std::path::{Path, PathBuf};
 
@@ -22,26 +22,27 @@ const SYSTEM: [&str; 6] = [
     "/cargo/registry/",
 ];
 
-/// A function at a line.
+/// A function, at a line of its source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Frame {
-    /// The source file; nothing if there is no debug information.
+    /// The source file; `None` without debug information.
     pub file: Option<String>,
-    /// The line.
+    /// The line in the file.
     pub line: Option<u32>,
     /// The function, if it has a name.
     pub function: Option<String>,
     /// The program or library.
     pub module: String,
-    /// It is inlined into the next.
+    /// Whether it is inlined into the next frame.
     pub inlined: bool,
-    /// Its line is from a file of debug information apart, as distributions have them for their libraries.
+    /// Whether its line comes from a separate file of debug information, as distributions have for their libraries.
     #[serde(skip)]
     pub apart: bool,
 }
 
 impl Frame {
-    /// Whether it is in the user's own code: it has a line, and not in a header of the system or in a distribution's library.
+    /// Whether it is the user's own code: it has a line that is neither in a system header nor in a distribution's
+    /// library.
     pub fn own(&self) -> bool {
         let system = |file: &String| SYSTEM.iter().any(|part| file.contains(part));
         !self.apart
@@ -49,7 +50,7 @@ impl Frame {
             && !self.file.as_ref().is_none_or(system)
     }
 
-    /// `file.c:12`.
+    /// Its place, as in `file.c:12`.
     pub fn place(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => {
@@ -74,8 +75,8 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// Of a flush's or a fence's calls the innermost of the user's own code that is in no header: there it is a small function that all use.
-/// If all are in headers, the innermost.
+/// The innermost frame of the user's own code that is in no header, for a flush or a fence: headers hold small
+/// functions that everything calls. If all frames are in headers, the innermost.
 pub fn caller(stack: &[Frame]) -> Option<&Frame> {
     let header = |frame: &&Frame| {
         let file = frame.file.as_deref().unwrap_or_default();
@@ -98,7 +99,7 @@ struct Loaded {
     apart: bool,
 }
 
-/// The places of a recording.
+/// The lines of code of a recording's sites.
 pub struct Sources<'a> {
     recording: &'a Recording,
     loaded: FxHashMap<&'a Path, Option<Loaded>>,
@@ -194,7 +195,7 @@ fn has_lines(bytes: &[u8]) -> bool {
 }
 
 impl<'a> Sources<'a> {
-    /// Of a recording.
+    /// The lines of code of this recording's sites.
     pub fn new(recording: &'a Recording) -> Sources<'a> {
         Sources {
             recording,
@@ -203,7 +204,8 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// An error unless the recording's program has line numbers and is the one that was recorded.
+    /// Checks that the recording's program has line numbers and is the one that was recorded; a recording without sites
+    /// passes.
     ///
     /// # Errors
     /// See above; nothing is wrong with a recording without places.

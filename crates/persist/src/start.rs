@@ -1,4 +1,4 @@
-//! Where to begin: the cut that the user names, or the first at which the recovery copes.
+//! Finds the first cut to be tried: the one that the user names, or the first at which the recovery copes.
 
 use rustc_hash::FxHashSet;
 

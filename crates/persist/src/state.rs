@@ -1,12 +1,14 @@
-//! What is persistent when: the rules of the architecture (Intel SDM, CLWB, CLFLUSHOPT, CLFLUSH, SFENCE), applied to a recording.
+//! What is persistent when: the rules of the architecture (Intel SDM, CLWB, CLFLUSHOPT, CLFLUSH, SFENCE), applied to a
+//! recording.
 //!
-//! A line's contents persist in the order of its stores, so that what may persist of it at a cut is a prefix of them: at least the
-//! *floor*, which a flush and a fence of one thread after it have made sure of, at most all. Between lines there is no order but
-//! that. Stores past the caches wait for their thread's fence, clflush for nothing.
+//! A line's contents persist in the order of its stores, so a cut leaves the result of its first n stores: n is at
+//! least the *floor*, up to which a flush and then a fence of one thread have made sure, and at most all stores.
+//! Nothing else orders two lines. Stores past the caches wait for their thread's fence, clflush for nothing.
 //!
-//! A file on a disk is the same with other units (POSIX msync, fsync; block devices write a sector whole or not at all): the page cache may
-//! write a page back at any moment, so that a sector is what it was at some moment since it was last sure; a system call that
-//! waits makes sure. It is recorded as flushes and a fence, and the processor's own do nothing.
+//! A file on a disk follows the same rules with other units (POSIX msync, fsync; block devices write a sector whole or
+//! not at all): the page cache may write a page back at any moment, so a sector is what it was at some moment since it
+//! was last made sure of; a system call that waits makes sure. Such a call is recorded as flushes and a fence, and the
+//! processor's own flushes and fences do nothing.
 
 use rustc_hash::FxHashMap;
 
@@ -15,18 +17,18 @@ use crate::recording::{Act, NOWHERE, Recording};
 /// What reserve power saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
-    /// What has left the caches.
+    /// Everything that has left the caches.
     Adr,
-    /// The caches too.
+    /// The caches as well.
     Eadr,
     /// A file on a disk that writes a page of 4096 bytes whole or not at all; pages are written back at any time and in any order.
     Pages,
-    /// The same, on a disk that does so for sectors of 512 bytes: sectors of a page may be of different moments.
+    /// The same on a disk that does so for sectors of 512 bytes: the sectors of a page may be of different moments.
     Sectors,
 }
 
 impl Platform {
-    /// By its name on the command line.
+    /// The platform with this name on the command line.
     pub fn named(name: &str) -> Option<Platform> {
         match name {
             "adr" => Some(Platform::Adr),
@@ -47,7 +49,7 @@ impl Platform {
         }
     }
 
-    /// What persists whole or not at all.
+    /// The name of what persists whole or not at all.
     pub fn of_unit(self) -> &'static str {
         match self {
             Platform::Adr | Platform::Eadr => "line",
@@ -56,7 +58,7 @@ impl Platform {
         }
     }
 
-    /// Bytes that persist together.
+    /// The size in bytes of what persists whole or not at all.
     pub fn unit(self) -> u32 {
         match self {
             Platform::Adr | Platform::Eadr => 64,
@@ -65,46 +67,47 @@ impl Platform {
         }
     }
 
-    /// The file lies on a disk, behind the page cache: flushes and fences do nothing, msync and fsync do.
+    /// Whether the file lies on a disk behind the page cache, where msync and fsync count and flushes and fences do
+    /// nothing.
     pub fn is_disk(self) -> bool {
         matches!(self, Platform::Pages | Platform::Sectors)
     }
 }
 
-/// The floor of a line rose.
+/// The rise of a line's floor.
 #[derive(Clone, Copy, Debug)]
 pub struct Rise {
     /// The line.
     pub slot: u32,
-    /// Its floor before.
+    /// The floor before.
     pub from: u32,
-    /// Its floor since.
+    /// The floor from then on.
     pub to: u32,
 }
 
 /// A position at which the power may fail: before an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// The event that it is before; the number of events at the end.
+    /// The event that it comes before; the number of events for the cut at the end.
     pub event: u32,
-    /// How many rises came before.
+    /// The number of rises before it.
     pub rises: u32,
-    /// What kind of moment it is: the fence's place, and where what is pending was stored. A hash.
+    /// A hash of the kind of moment: the fence's place, and the places of the stores that are pending.
     pub signature: u32,
-    /// Lines that may be one or the other.
+    /// The number of lines whose content is not certain.
     pub pending: u32,
 }
 
-/// Lines pending, and their versions, while a recording is replayed.
+/// Pending lines and the versions of all lines, while a recording is replayed.
 #[derive(Debug)]
 pub struct State {
-    /// What is sure of each line.
+    /// The floor of each line.
     pub floor: Vec<u32>,
-    /// What the line holds in the caches.
+    /// The version that each line has in the caches.
     pub current: Vec<u32>,
-    /// The event of its last change.
+    /// The event that last changed each line.
     pub changed: Vec<u32>,
-    /// Lines whose floor is not what the caches hold, in no order.
+    /// Lines whose floor is not the version in the caches, in no order.
     pub pending: Vec<u32>,
     at: Vec<u32>,
     /// Pending lines in the order of their last stores: each line's older and younger neighbour, and the youngest.
@@ -196,7 +199,7 @@ impl State {
     }
 }
 
-/// What a replay meets.
+/// What is called while a recording is replayed.
 pub trait Visit {
     /// A position at which the power may fail: before this event, after so many rises.
     fn cut(&mut self, event: u32, rises: u32, state: &State);
@@ -238,7 +241,7 @@ const RECENT: usize = 16;
 /// How many events make old.
 const OLD: u32 = 4096;
 
-/// Pending lines of which the last store is not long ago, the latest first.
+/// Pending lines that were stored to recently, the latest first.
 pub fn recent(state: &State) -> Vec<u32> {
     let changed = |slot: u32| state.changed[slot as usize];
     let latest = state.latest().next().map_or(0, changed);
@@ -324,12 +327,12 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
     });
 }
 
-/// All cuts and all rises of a recording.
+/// All cuts of a recording, and all rises of its floors.
 #[derive(Debug, Default)]
 pub struct Course {
     /// Positions at which the power may fail, in the order of events.
     pub cuts: Vec<Cut>,
-    /// Every rise of a line's floor, in the order of events.
+    /// Rises of floors, in the order of events.
     pub rises: Vec<Rise>,
 }
 

@@ -1,4 +1,4 @@
-//! Causes of violations, and the lines of code that are suspected of them, the most suspected first.
+//! The causes of violations, and the lines of code that are suspected, the most suspected first.
 
 use std::collections::BTreeMap;
 

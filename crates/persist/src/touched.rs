@@ -1,8 +1,10 @@
-//! Which pages of some files a command has touched, so that only these need a look afterwards: for pools that are too large to be compared.
+//! Which pages of some files a command has touched, so that only these are compared afterwards: for pools that are too
+//! large to be compared whole.
 //!
-//! The command is traced. Before a process gives up a mapping of the file, or ends, the pages that are present in it are read from
-//! `/proc/PID/pagemap`: every page that it wrote is among them. What changes the file otherwise (write, ftruncate ..), and what cannot be seen,
-//! makes all pages count as touched. Left out: systems that swap, or that fill memory files with huge pages, where a written page may leave the page table.
+//! The command is traced. Before a process gives up a mapping of the file, or ends, the pages that are present in it
+//! are read from `/proc/PID/pagemap`: every page that it wrote is among them. If it changes the file in another way
+//! (write, ftruncate ..), or does what cannot be seen, all pages count as touched. Left out: systems that swap, or that
+//! fill memory files with huge pages, where a written page may leave the page table.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -26,9 +28,9 @@ pub const PAGE: usize = 4096;
 /// Pages of files that a command touched.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Any page may have been.
+    /// Whether any page may have been touched.
     pub whole: bool,
-    /// Those that were, in order: the file's number, and the page's.
+    /// The touched pages, in order: the file's number, and the page's.
     pub pages: Vec<(usize, usize)>,
 }
 
@@ -87,7 +89,7 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESECCOMP
 /// Little-endian x86-64, as the audit calls it.
 const ARCHITECTURE: u32 = 0xC000_003E;
 
-/// Whether pages of a file can be followed here: it is in memory, nothing swaps, and pages are small.
+/// Whether the touched pages of a file can be followed here: the file is in memory, nothing swaps, and pages are small.
 pub fn can_follow(file: &File) -> bool {
     // SAFETY: zeros are a valid value, and the call fills it or fails.
     let in_memory = unsafe {
@@ -412,7 +414,7 @@ impl Run {
     }
 }
 
-/// Runs a command within some time and memory, and says how it ended and which pages it touched of the files that are there.
+/// Runs a command within some time and memory. Returns how it ended and the pages that it touched in the given files.
 ///
 /// # Errors
 /// It cannot be started, or not be traced.

@@ -1,4 +1,5 @@
-//! The recovery on the pool as the program left it: it must cope, write to its copy only, and says how long a recovery takes.
+//! The recovery on the pool as the program left it: it must cope and write to nothing but its copy, and its time says
+//! how long a recovery takes.
 
 use std::fs::File;
 use std::path::Path;

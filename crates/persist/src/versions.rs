@@ -1,7 +1,8 @@
-//! What a unit of persistence held, one content after another: a line of 64 bytes, or a sector or a page of a file on a disk.
+//! What a unit of persistence held, one content after another: a line of 64 bytes, or a sector or a page of a file on a
+//! disk.
 //!
-//! Of each content only the words that changed are kept, and all words of the line now and then, so that any content is put together from
-//! a few. A unit of several lines has a content for each store to any of them.
+//! Of each content only the words that changed are kept, and now and then all words of the line, so that any content is
+//! assembled from a few. A unit of several lines has a content for each store to any of them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,7 +13,7 @@ const WORDS: usize = 8;
 /// Of so many contents of a line one is kept whole.
 const WHOLE_EACH: usize = 16;
 
-/// The hash of some bytes in the place of a line of a file.
+/// The hash of some bytes at the place of a line of a file.
 pub fn hash_of(file: u16, line: u32, data: &Line) -> u64 {
     let mut hasher = DefaultHasher::new();
     (file, line, data).hash(&mut hasher);
@@ -67,7 +68,7 @@ fn room<T>(all: &mut Vec<T>, more: usize) {
 }
 
 impl Versions {
-    /// A unit of one line of a file or of several, before any store.
+    /// A unit before any store: one line of a file, or several.
     pub fn new(file: u16, is_line: bool) -> Versions {
         Versions {
             changes: Vec::new(),
@@ -78,47 +79,47 @@ impl Versions {
         }
     }
 
-    /// How many contents there were, the ground included.
+    /// The number of contents, the first one included.
     pub fn count(&self) -> u32 {
         self.changes.len() as u32
     }
 
-    /// The last content's number.
+    /// The number of the last content.
     pub fn last(&self) -> u32 {
         self.count() - 1
     }
 
-    /// The event that made a content; meaningless for the ground.
+    /// The event that made a content; meaningless for content 0.
     pub fn event(&self, version: u32) -> u32 {
         self.changes[version as usize].event
     }
 
-    /// The content that an event left, if there was any by then.
+    /// The number of the content that an event left, if there was any by then.
     pub fn at(&self, event: u32) -> u32 {
         let changes = self.changes.get(1..).unwrap_or_default();
         changes.partition_point(|change| change.event <= event) as u32
     }
 
-    /// How many of the contents `from..=to` were made by an event and those before it, if events are in order there.
+    /// The number of the contents `from..=to` that were made up to an event, if events are in order there.
     pub fn made_by(&self, from: u32, to: u32, event: u32) -> u32 {
         let range = from as usize..=to as usize;
         self.changes[range].partition_point(|change| change.event <= event) as u32
     }
 
-    /// Events have other numbers from now on, by their old ones; of those that made contents here the order stays.
+    /// Renumbers the events, by their old numbers; the order of those that made contents here stays.
     pub fn renumber(&mut self, numbers: &[u32]) {
         for change in self.changes.iter_mut().skip(1) {
             change.event = numbers[change.event as usize];
         }
     }
 
-    /// A hash of a content, the same for the same bytes.
+    /// A hash of a content; equal bytes have equal hashes.
     pub fn hash(&self, version: u32) -> u64 {
         let [high, low] = self.changes[version as usize].hash;
         u64::from(high) << 32 | u64::from(low)
     }
 
-    /// Bytes of memory that this takes.
+    /// The memory that this takes, in bytes.
     pub fn bytes(&self) -> usize {
         let parts = self.parts.iter().map(|part| part.versions.capacity() * 4);
         self.changes.capacity() * size_of::<Change>()
@@ -135,8 +136,8 @@ impl Versions {
         at
     }
 
-    /// The line holds this from an event on; `ground` says what it held before the program. The content's number, which is the last one's
-    /// if nothing changed.
+    /// Notes that the line holds this from an event on; `ground` says what it held before the program. Returns the
+    /// content's number, which is the last one's if nothing changed.
     pub fn push(
         &mut self,
         line: u32,
@@ -147,7 +148,7 @@ impl Versions {
         self.push_over(None, line, data, event, ground)
     }
 
-    /// The same, for who knows what the line held, if it was stored to before.
+    /// The same for a caller who knows what the line held, if it was stored to before.
     pub fn push_over(
         &mut self,
         held: Option<&Line>,
@@ -257,7 +258,7 @@ impl Versions {
         data
     }
 
-    /// The line that a content changed, and what it held before and since.
+    /// The line that a content changed, and what that line held before and holds since.
     pub fn change(&self, version: u32) -> (u32, Line, Line) {
         let part = self.changes[version as usize].part as usize;
         let before = self.data_of(part, version.saturating_sub(1));

@@ -1,6 +1,5 @@
-//! How far a running simulation is: two counters and a flag that any thread may look at.
-//! The simulation stores, Python polls; neither waits for the other.
-//! Left out: how it is shown, which is Python's.
+//! The progress of a running simulation: two counters and a flag that any thread may read. The simulation writes,
+//! Python polls; neither waits for the other. Left out: how progress is shown, which is Python's.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -9,15 +8,15 @@ use pyo3::prelude::*;
 /// What both sides share.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Requests done.
+    /// The number of requests done.
     pub done: AtomicU64,
-    /// Requests in all; 0 while unknown.
+    /// The number of requests in all; 0 while unknown.
     pub total: AtomicU64,
-    /// Somebody wants it to end.
+    /// Set when the user wants the run to end.
     pub cancelled: AtomicBool,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[pyclass(frozen)]
 #[derive(Default)]
 pub struct Progress {
@@ -26,7 +25,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Stores what has been done and what there is in all; false once somebody has cancelled.
+    /// Stores what has been done and the total; false once the user has cancelled.
     pub fn listener(progress: Option<&Progress>) -> impl Fn(u64, u64) -> bool + Sync + use<> {
         let counts = progress.map(|progress| progress.counts.clone());
         move |done, total| {

@@ -1,5 +1,5 @@
-//! The processes of a program that forked, whose events come in one order: under which numbers their threads, sites and files go in
-//! the trace. A child knows what its parent knew when it was forked, and counts on from there on its own.
+//! The processes of a program that forked, whose events come in one order: the numbers that their threads, sites and
+//! files have in the trace. A child knows what its parent knew when it was forked, and counts on from there on its own.
 
 use rustc_hash::FxHashMap;
 use sardonyx_recorder::maps::{FILE_LINES, FILES};
@@ -39,12 +39,12 @@ pub struct Family {
 }
 
 impl Family {
-    /// Whether what comes is the first process's.
+    /// Whether the present events are the first process's.
     pub fn is_first(&self) -> bool {
         self.first.is_none_or(|first| first == self.current)
     }
 
-    /// What comes is this process's.
+    /// The events from now on are this process's.
     pub fn turn(&mut self, process: u32) {
         if self.first.is_none() {
             // All until now was the first process's.
@@ -62,7 +62,7 @@ impl Family {
         self.current = process;
     }
 
-    /// A process is there, after so many records: it knows so many sites, files and programs before its own of its parent.
+    /// A child process begins after this many records; it knows this many sites, files and programs of its parent.
     pub fn child(
         &mut self,
         process: u32,
@@ -85,7 +85,7 @@ impl Family {
         self.current = process;
     }
 
-    /// Another process forked this one, which may not have said anything yet.
+    /// This process was forked by another one, and may not have sent anything yet.
     pub fn forked(&mut self, process: u32) {
         self.members.entry(process).or_insert_with(|| Member {
             number: usize::MAX,
@@ -98,7 +98,7 @@ impl Family {
         self.members.get_mut(&self.current)
     }
 
-    /// The trace's number of a thread.
+    /// The number in the trace of a thread of the process.
     #[inline]
     pub fn thread(&mut self, thread: u16) -> u16 {
         if self.first.is_none() {
@@ -126,7 +126,7 @@ impl Family {
         number
     }
 
-    /// The trace's number of a site.
+    /// The number in the trace of a site of the process.
     #[inline]
     pub fn site(&mut self, site: u32) -> u32 {
         let known = self.member().map(|member| &member.sites);
@@ -135,7 +135,7 @@ impl Family {
         })
     }
 
-    /// A new site.
+    /// Notes a new site of the process.
     pub fn new_site(&mut self) {
         let number = self.sites;
         self.sites += 1;
@@ -144,7 +144,7 @@ impl Family {
         }
     }
 
-    /// A new file of the process, which is this one of the trace's.
+    /// Notes a new file of the process, which has this number in the trace.
     pub fn new_file(&mut self, number: u64) {
         self.files = self.files.max(number + 1);
         if let Some(member) = self.member() {
@@ -152,7 +152,7 @@ impl Family {
         }
     }
 
-    /// The trace's line of a line of the process's.
+    /// The line in the trace of a line of the process.
     #[inline]
     pub fn line(&mut self, line: u64) -> u64 {
         if line < FILES || self.first.is_none() {
@@ -163,14 +163,15 @@ impl Family {
         FILES + known.copied().unwrap_or(number) * FILE_LINES + within
     }
 
-    /// The process became a program that is not recorded; or did something after that, so that it did not.
+    /// Notes that the process became a program that is not recorded; `None`: it did something afterwards, so it did
+    /// not.
     pub fn lost(&mut self, path: Option<String>) {
         if let Some(member) = self.member() {
             member.lost = path;
         }
     }
 
-    /// The process has become another program, after so many records.
+    /// Notes that the process became another program after this many records.
     pub fn became(&mut self, path: &str, row: u64) {
         self.programs += 1;
         let program = self.programs;
@@ -186,26 +187,26 @@ impl Family {
         }
     }
 
-    /// The trace's number of the program that the process is.
+    /// The number in the trace of the program that the process runs.
     pub fn program(&mut self) -> u32 {
         let all = self.programs;
         let member = self.member();
         member.map_or(all, |member| member.programs.last().copied().unwrap_or(all))
     }
 
-    /// Processes other than the first, of those that are not known to have become other programs.
+    /// Processes other than the first; without those that became programs that are not recorded.
     pub fn children(&self) -> impl Iterator<Item = u32> + '_ {
         let others = (self.members.iter()).filter(|(process, _)| Some(**process) != self.first);
         let here = others.filter(|(_, member)| member.lost.is_none());
         here.map(|(process, _)| *process)
     }
 
-    /// How many processes were forked, as far as it is known.
+    /// The number of processes that were forked, as far as it is known.
     pub fn forks(&self) -> u32 {
         (self.members.len() as u32).saturating_sub(1)
     }
 
-    /// What the provenance says of the processes; nothing of one that was alone.
+    /// What the provenance says of the processes; empty if there is only one.
     pub fn told(&mut self) -> Vec<Value> {
         for member in self.members.values() {
             if let (Some(path), Some(told)) = (&member.lost, self.told.get_mut(member.number)) {
@@ -218,7 +219,7 @@ impl Family {
         }
     }
 
-    /// What there is to say of children that became other programs.
+    /// A note about children that became other programs, if there are any.
     pub fn note(&self) -> Option<String> {
         let first = self.first?;
         let others = self.members.iter().filter(|(p, _)| **p != first);

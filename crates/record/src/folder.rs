@@ -1,7 +1,7 @@
-//! The folder of a recording's rings: in memory if there is room, and gone with the recorder.
+//! The folder of a recording's rings: in memory if there is room, and removed with the recorder.
 //!
 //! A recorder that is killed cannot remove its folder, so the next one does. A folder's owner holds a lock on a file in
-//! it, which the kernel releases however the owner dies; process numbers would be another's some day.
+//! it, which the kernel releases however the owner ends; a process number would some day be another process's.
 
 use std::fs::File;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A new one, after those that dead recorders left are gone.
+    /// Makes a new folder, after removing those that dead recorders left.
     ///
     /// # Errors
     /// Neither memory nor `TMPDIR` can be written.
@@ -50,7 +50,7 @@ impl Folder {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use crate::RecordError;
 use crate::request::Request;
 
-/// Where the plugin puts its copies: beside the trace, since they may be large. Only what is recorded at the core can be cut.
+/// The folder for the plugin's copies: beside the trace, because they may be large; `None` below the caches, because
+/// only a recording at the core can be cut.
 pub fn folder(request: &Request) -> Result<Option<TempDir>, RecordError> {
     if request.level != Level::Cpu {
         return Ok(None);
@@ -33,7 +34,7 @@ pub fn folder(request: &Request) -> Result<Option<TempDir>, RecordError> {
     })
 }
 
-/// The file in which the ground with this hash is kept beside the trace.
+/// The path beside the trace of the earlier contents with this hash.
 pub fn path(trace: &Path, hash: &str) -> PathBuf {
     let mut name = trace.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".{}.pool", &hash[..16]));
@@ -61,8 +62,9 @@ pub fn hash_of(path: &Path) -> io::Result<String> {
     Ok(hash(&mut File::open(path)?)?.0)
 }
 
-/// What a file's entry in the provenance says of it before the program, where it was copied to, and after it: `ground` with `bytes` and `hash`, and
-/// `zeros` if it held nothing else; `after` the same. What is not zeros is moved beside the trace.
+/// Adds to a file's entry in the provenance what it held before the program (`ground`, with `bytes` and `hash`, and
+/// `zeros` if it held nothing else) and after it (`after`, likewise). A copy that is not all zeros is moved beside the
+/// trace.
 pub fn keep(copied: &Path, trace: &Path, file: &mut Value) -> io::Result<()> {
     if copied.is_file() {
         let bytes = copied.metadata()?.len();

@@ -1,5 +1,5 @@
-//! Where pages lie in memory of a program that is recorded at the core: at their addresses, or in frames. Below the caches
-//! frames are the plugin's to give (`crates/recorder/src/frames.rs`).
+//! Where the pages of a program that is recorded at the core lie in memory: at their addresses, or in frames. Below the
+//! caches the plugin gives the frames (`crates/recorder/src/frames.rs`).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_recorder::maps::FILES;
@@ -11,18 +11,18 @@ pub const PAGE_LINES: u64 = 64;
 /// How pages get their frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
-    /// They get none: lines are those of the program's addresses.
+    /// They get none: lines have the program's addresses.
     Virtual,
-    /// The next free one, at the first touch.
+    /// Each page gets the next free frame at its first touch.
     Sequential,
-    /// Any of so many, by a seed.
+    /// Each page gets a random frame.
     Random {
-        /// Same seed, same frames.
+        /// The seed of the random numbers.
         seed: u64,
-        /// Frames of memory.
+        /// The number of frames in memory.
         frames: u64,
     },
-    /// What the kernel gave it, as it says in `/proc/PID/pagemap`.
+    /// Each page has the kernel's own frame, from `/proc/PID/pagemap`.
     PageMap,
 }
 
@@ -38,7 +38,7 @@ pub struct Mapper {
 }
 
 impl Mapper {
-    /// No page has a frame yet.
+    /// A mapper of pages none of which has a frame yet.
     pub fn new(pages: Pages) -> Mapper {
         Mapper {
             pages,
@@ -50,12 +50,12 @@ impl Mapper {
         }
     }
 
-    /// Whether pages have frames at all.
+    /// Whether pages have frames.
     pub fn maps(&self) -> bool {
         self.pages != Pages::Virtual
     }
 
-    /// Where a line lies; the page's first touch gives it a frame.
+    /// The line in memory of a line of the program; the first touch of a page gives it a frame.
     ///
     /// # Errors
     /// There is none.
@@ -99,7 +99,7 @@ impl Mapper {
         }
     }
 
-    /// The kernel says where a page lies.
+    /// Notes the frame that the kernel gave a page.
     ///
     /// # Errors
     /// It does not: it answers 0 to those without the right.
@@ -111,7 +111,7 @@ impl Mapper {
         Ok(())
     }
 
-    /// The pages went; gives the first lines of the frames that they had, in order.
+    /// Notes that pages went, and returns the first lines of the frames that they had, in order.
     pub fn gone(&mut self, line: u64, lines: u64) -> Vec<u64> {
         let (first, end) = (line / PAGE_LINES, (line + lines) / PAGE_LINES);
         let mut pages: Vec<u64> = if end.saturating_sub(first) < self.table.len() as u64 {
@@ -132,7 +132,7 @@ impl Mapper {
         frames
     }
 
-    /// Pages went elsewhere and took their frames along.
+    /// Notes that pages moved and kept their frames.
     pub fn moved(&mut self, line: u64, lines: u64, from: u64) {
         for page in 0..lines / PAGE_LINES {
             if let Some(frame) = self.table.remove(&(from / PAGE_LINES + page)) {
@@ -142,7 +142,7 @@ impl Mapper {
     }
 }
 
-/// That there are no more frames.
+/// The message that there are no more frames.
 pub fn full(frames: u64) -> String {
     let room = frames / 256;
     format!("the program's pages do not fit in {room} MiB of frames; give more with --memory")

@@ -1,4 +1,5 @@
-//! What one thread does for one process: it reads the ring until the process ends or its trace is long enough.
+//! What one thread does for one process: it reads the process's ring until the process ends or its trace is long
+//! enough.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::stream::{Finished, Stream};
 
 /// Bytes read from a ring at a time.
 const CHUNK: usize = 1 << 20;
-/// How long to wait where there is nothing to read: a ring takes far longer to fill.
+/// How long to wait when there is nothing to read; a ring takes far longer to fill.
 pub const IDLE: Duration = Duration::from_millis(5);
 /// How long a process that was forked has to say so, once all others are gone.
 const BIRTH: Duration = Duration::from_secs(1);
@@ -29,7 +30,7 @@ pub struct Live {
     pub records: AtomicU64,
     /// Bytes that came from the plugin.
     pub bytes: AtomicU64,
-    /// Somebody wants the recording to end; what there is is kept.
+    /// Set by whoever wants the recording to end; what there is is kept.
     pub stop: AtomicBool,
 }
 
@@ -46,7 +47,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads until the process ends or its trace is full; nothing of a process that never began.
+    /// Reads until the process ends or its trace is full; `None` for a process that never began.
     ///
     /// # Errors
     /// The trace cannot be written, or there is none of the first process.

@@ -12,14 +12,14 @@ use serde::Deserialize;
 use crate::RecordError;
 use crate::pages::Pages;
 
-/// Which part of the stream is kept.
+/// The part of the stream of records that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Records left out at the beginning.
+    /// Records to leave out at the beginning.
     pub skip: u64,
-    /// Records kept at most.
+    /// The most records to keep.
     pub limit: Option<u64>,
-    /// Instructions kept at most, counted from where recording began.
+    /// The most instructions to keep, counted from where recording begins.
     pub instructions: Option<u64>,
 }
 
@@ -28,7 +28,7 @@ pub struct Window {
 pub struct Request {
     /// The program and its arguments.
     pub program: Vec<OsString>,
-    /// Variables of its environment besides the recorder's own.
+    /// Variables to add to its environment.
     pub environment: Vec<(OsString, OsString)>,
     /// The trace of the first process; children's have a number before the suffix.
     pub output: PathBuf,
@@ -42,34 +42,34 @@ pub struct Request {
     pub level: Level,
     /// Where pages lie. At level `memory` they lie in frames.
     pub pages: Pages,
-    /// At level `memory`: how frames of pages that went come back, where they are counted.
+    /// At level `memory`: the order in which freed frames are used again, where frames are counted.
     pub reuse: Reuse,
     /// At level `memory`: how the kernel clears and copies pages.
     pub clearing: Clearing,
-    /// At level `memory`: what it runs for that.
+    /// At level `memory`: the kernel's instructions for that.
     pub kernel: KernelTime,
     /// Instructions before the first record.
     pub skip_instructions: u64,
-    /// What is kept.
+    /// The part of the records to keep.
     pub window: Window,
-    /// Children too: with `pc` in the same trace, in one order; else in traces of their own.
+    /// Children are recorded too: with `pc` in the same trace, in one order, else in traces of their own.
     pub follow_fork: bool,
     /// The first read of a line carries its bytes.
     pub read_data: bool,
     /// Flushes, fences and stores to mapped files carry their place in the program.
     pub pc: bool,
-    /// What the program writes to this descriptor is kept.
+    /// The descriptor whose text is kept.
     pub acks: Option<i32>,
 }
 
 impl Request {
-    /// Children's stores to mapped files, flushes and fences go into the first process's trace.
+    /// Whether children's stores to mapped files, flushes and fences go into the first process's trace.
     pub fn in_one_order(&self) -> bool {
         self.follow_fork && self.pc
     }
 }
 
-/// The options of `sardonyx trace record`.
+/// The options of `sardonyx trace record`, as the user writes them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "RecordRequest")]
 #[serde(deny_unknown_fields)]
@@ -102,23 +102,23 @@ pub struct Wanted {
     pub clearing: String,
     /// FAULT:LINE, instructions of the kernel for a page and for each line that it clears.
     pub kernel_instructions: String,
-    /// SIZE of the memory that random frames are of.
+    /// The size of the memory for random frames, as in `8G`.
     pub memory: String,
-    /// Records left out.
+    /// Records to leave out at the beginning.
     pub skip: u64,
-    /// Records kept.
+    /// The most records to keep.
     pub limit: Option<u64>,
-    /// Instructions left out.
+    /// Instructions to leave out at the beginning.
     pub skip_instructions: u64,
-    /// Instructions kept.
+    /// The most instructions to keep.
     pub limit_instructions: Option<u64>,
-    /// Children too.
+    /// Children are recorded too.
     pub follow_fork: bool,
-    /// Contents of first reads.
+    /// The first read of a line carries its bytes.
     pub read_data: bool,
-    /// Places in the program.
+    /// Flushes, fences and stores to mapped files carry their place in the program.
     pub pc: bool,
-    /// The descriptor that acknowledgements are written to.
+    /// The descriptor to which acknowledgements are printed.
     pub acks: Option<i32>,
 }
 
@@ -159,7 +159,7 @@ fn refused<T>(message: impl Into<String>) -> Result<T, RecordError> {
 }
 
 impl Wanted {
-    /// The request that is meant.
+    /// The request that these options mean.
     ///
     /// # Errors
     /// An option makes no sense; the message names it.

@@ -30,16 +30,16 @@ const RING: u64 = 16 << 20;
 /// How long a program has to end by itself once the trace is long enough.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// What became of a recording.
+/// The outcome of a recording.
 #[derive(Debug, serde::Serialize)]
 pub struct Outcome {
     /// A trace for each process recorded, the first process's first.
     pub traces: Vec<Finished>,
     /// The first process's exit status.
     pub status: Option<i32>,
-    /// The signal that killed it, unless the recorder did since the trace was long enough or somebody asked.
+    /// The signal that ended it; `None` if the recorder sent it, because the trace was long enough or the user asked.
     pub signal: Option<i32>,
-    /// Seconds from start to end.
+    /// Seconds of wall-clock time.
     pub seconds: f64,
 }
 

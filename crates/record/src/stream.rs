@@ -1,4 +1,4 @@
-//! One process's events become one trace file.
+//! Turns one process's events into one trace file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,13 +19,13 @@ const COMPRESSION: i32 = 1;
 /// Places of a file in memory that are told, at most.
 const PLACES: usize = 64;
 
-/// A process's trace while it grows.
+/// A process's trace while it is written.
 pub struct Stream {
     path: PathBuf,
     writer: TraceWriter,
     decoder: Decoder,
     pages: Mapper,
-    /// Frames of memory, if there is an end to them.
+    /// The number of frames in memory, if it is limited.
     pub memory: Option<u64>,
     /// Frames that pages got, each after so many records, if the plugin tells.
     placed: Vec<Value>,
@@ -47,16 +47,16 @@ pub struct Stream {
     modules: Vec<Value>,
     /// What was written to the descriptor that is listened to, and marks, each after so many records.
     printed: Vec<Value>,
-    /// What the program prints is kept.
+    /// Whether what the program prints is kept.
     pub acks: bool,
     marks: Vec<Value>,
     /// Records that a system call's making sure is, each range the first and the one after the last.
     syncs: Vec<Value>,
     /// Lines of files that were stored to since a system call last made sure of them.
     unsynced: BTreeSet<u64>,
-    /// Processes whose events come here.
+    /// The processes whose events come here.
     family: Family,
-    /// Where the plugin copied files to.
+    /// The folder to which the plugin copied files.
     pub ground: Option<PathBuf>,
     ended: bool,
     /// Programs that this one became, each after so many records.
@@ -69,18 +69,18 @@ pub struct Stream {
     lost: Option<String>,
 }
 
-/// What became of a process's trace.
+/// A finished trace of a process.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Finished {
     /// The file.
     pub path: PathBuf,
-    /// Its records.
+    /// The number of records.
     pub records: u64,
-    /// Instructions from the first record's beginning to the last record.
+    /// The number of instructions from the first record to the last.
     pub instructions: u64,
-    /// The program ended in order, so that the last write of every line is there.
+    /// Whether the program ended in order, so that the last write of every line is there.
     pub complete: bool,
-    /// What else there is to know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -130,7 +130,7 @@ impl Stream {
         })
     }
 
-    /// Records kept so far.
+    /// The number of records kept so far.
     pub fn records(&self) -> u64 {
         self.kept
     }
@@ -140,22 +140,22 @@ impl Stream {
         self.ended
     }
 
-    /// The program that this one became by exec and that is not recorded, unless it did something after that.
+    /// The program that this one became by exec and that is not recorded, unless this one did something afterwards.
     pub fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
 
-    /// Processes whose events come here.
+    /// The processes whose events come here.
     pub fn family(&self) -> &Family {
         &self.family
     }
 
-    /// What the caches hold where the recording ends.
+    /// Notes what the caches hold where the recording ends.
     pub fn cached(&mut self, cached: Cached) {
         self.cached = Some(cached);
     }
 
-    /// Whether the window is full.
+    /// Whether the window is complete.
     pub fn is_full(&self) -> bool {
         self.window.limit.is_some_and(|limit| self.kept >= limit)
             || self
@@ -164,7 +164,7 @@ impl Stream {
                 .is_some_and(|limit| self.instructions >= limit)
     }
 
-    /// The next bytes; `bytes` is left empty. What is beyond the window is dropped.
+    /// Takes the next bytes, and leaves `bytes` empty. Records after the window are dropped.
     ///
     /// # Errors
     /// A full disk, no frame for a page, or bytes that no plugin of ours sends.

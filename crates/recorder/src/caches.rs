@@ -1,11 +1,11 @@
 //! A private L1 and L2 for each core and a shared last-level cache: write-back, write-allocate, LRU.
 //!
-//! L2 neither includes nor excludes L1. The last level includes both or, on demand, neither. Copies are kept
-//! coherent as in MSI: a line that is dirty in one core's caches is in no other core's. Only line numbers and
-//! dirty bits are here; who keeps the bytes is told by [`Memory`] when a line reaches it.
+//! L2 neither includes nor excludes L1. The last level includes both or, if asked, neither. Copies are kept coherent as
+//! in MSI: a line that is dirty in one core's caches is in no other core's. Only line numbers and dirty bits are here;
+//! [`Memory`] is told when a line reaches memory, and its owner keeps the bytes.
 //!
-//! Lines are physical. A program's addresses come in as names, by which each L1 has its lines in a table of its own; when
-//! pages are mapped otherwise, their names are forgotten and the lines stay.
+//! Lines are physical. The program names its lines by virtual addresses, and each L1 has a table of its lines by these
+//! names; when pages are mapped otherwise, the names are forgotten and the lines stay.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -58,7 +58,7 @@ pub struct Hierarchy {
     pub l2: Geometry,
     /// The last level, shared by all cores; without it memory lies below the second levels.
     pub llc: Option<Geometry>,
-    /// What the last level evicts leaves the private caches too.
+    /// Whether a line that the last level evicts leaves the private caches too.
     pub inclusive: bool,
     /// Cores.
     pub cores: usize,
@@ -180,7 +180,7 @@ fn put_first(ways: &mut [u64], tag: u64) -> u64 {
     above
 }
 
-/// Of a line that is overwritten whole and therefore not fetched: only what has to make room reaches memory.
+/// The memory below for a line that is overwritten whole and therefore not fetched: only evicted lines reach it.
 #[derive(Debug)]
 pub struct Unfetched<'a, M>(pub &'a mut M);
 
@@ -210,7 +210,7 @@ struct L1 {
 /// L1 has.
 const GUESSES: usize = 8;
 
-/// The name of a line that is in no table.
+/// The name of a line that is in no table of names.
 pub const NAMELESS: u64 = u64::MAX;
 
 /// A word of the table: the line's name, its way, and whether it is dirty.
@@ -356,7 +356,7 @@ impl L1 {
     }
 }
 
-/// A core's L1 for a look without the model: see [`Caches::first`].
+/// A core's L1 for quick hits, which need no more of the model: see [`Caches::first`].
 #[derive(Clone, Copy, Debug)]
 pub struct First {
     front: *const AtomicU64,
@@ -372,7 +372,7 @@ unsafe impl Send for First {}
 static NO_WORD: AtomicU64 = AtomicU64::new(EMPTY);
 
 impl First {
-    /// Has no line.
+    /// An L1 without any line.
     pub const NOTHING: First = First {
         front: &raw const NO_WORD,
         used: &raw const NO_WORD,
@@ -380,11 +380,12 @@ impl First {
         mask: 0,
     };
 
-    /// Whether the access only makes its line the latest of its set, and then does that. The address is below 2^53.
+    /// Whether the access is a hit that only makes its line the most recent of its set; if so, it does that. The
+    /// address is below 2^53.
     ///
     /// # Safety
-    /// The [`Caches`] that it is of are where they were. Other threads may use them at the same time: a word that is gone
-    /// or a wrong order does no harm.
+    /// The [`Caches`] that it belongs to have not moved. Other threads may use them at the same time: a word that has
+    /// gone or a wrong order does no harm.
     #[inline(always)]
     pub unsafe fn hit(self, address: u64, store: bool) -> bool {
         let line = address / LINE_BYTES;
@@ -448,12 +449,12 @@ impl Caches {
         })
     }
 
-    /// Cores in all.
+    /// The number of cores.
     pub fn cores(&self) -> usize {
         self.cores.len()
     }
 
-    /// From now on the first `cores` may have lines.
+    /// From now on the first `cores` cores may have lines.
     pub fn use_cores(&mut self, cores: usize) {
         self.in_use = self.in_use.max(cores.min(self.cores.len()));
     }
@@ -469,31 +470,32 @@ impl Caches {
         }
     }
 
-    /// Forgets everything.
+    /// Empties all caches.
     pub fn clear(&mut self) {
         self.flush_all(|_| true, true);
     }
 
-    /// The lines of these names have other names from now on: what was mapped there no longer is.
+    /// Forgets these names of lines: other pages are mapped there now.
     pub fn forget(&mut self, names: std::ops::Range<u64>) {
         for core in &self.cores[..self.in_use] {
             core.l1.forget_all(names.clone());
         }
     }
 
-    /// Cores that may have lines: more than there are threads, if a program that this one was before had more.
+    /// The number of cores that may have lines: more than there are threads, if an earlier program of this process had
+    /// more.
     #[inline(always)]
     pub fn cores_in_use(&self) -> usize {
         self.in_use
     }
 
-    /// An access of the only core in use, if its L1 has the line; whether it has.
+    /// Makes an access of the only core in use if its L1 has the line; returns whether it had.
     #[inline(always)]
     pub fn again(&mut self, line: u64, name: u64, store: bool) -> bool {
         self.cores[0].l1.touch(line, name, store).is_some()
     }
 
-    /// A load or store of `core` to `line`, which the program has under this name.
+    /// A load or store of `core` to `line`, which the program knows by this name.
     #[inline]
     pub fn access(
         &mut self,
@@ -617,7 +619,8 @@ impl Caches {
         self.cores[..self.in_use].iter().any(core) || self.llc.as_ref().is_some_and(below)
     }
 
-    /// Takes the dirty bit of the line from all caches, and with `invalidate` the line; whether it was dirty.
+    /// Clears the dirty bit of the line in all caches, and with `invalidate` removes the line. Returns whether it was
+    /// dirty.
     pub fn flush(&mut self, line: u64, invalidate: bool) -> bool {
         let mut dirty = false;
         for core in &mut self.cores[..self.in_use] {
@@ -629,7 +632,7 @@ impl Caches {
         dirty
     }
 
-    /// The dirty lines of these pages, in order: each is given by its first line, and has 64.
+    /// The dirty lines of these pages, in order; a page is given by its first line and has 64.
     pub fn dirty_of(&self, pages: &[u64]) -> Vec<u64> {
         if pages.len() < self.lines() / 64 / 8 {
             let lines = pages.iter().flat_map(|&first| first..first + 64);
@@ -641,7 +644,7 @@ impl Caches {
         self.all_dirty(|line| pages.contains(&(line / 64)))
     }
 
-    /// All dirty lines that `which` wants, in order.
+    /// All dirty lines for which `which` is true, in order.
     pub fn all_dirty(&self, which: impl Fn(u64) -> bool) -> Vec<u64> {
         let l1 = |core: &'_ Core| -> Vec<u64> {
             let tags = core.l1.tags.iter().map(|tag| tag.load(Relaxed));
@@ -672,7 +675,7 @@ impl Caches {
         self.cores.iter().map(private).sum::<usize>() + llc
     }
 
-    /// Everything but the names, for [`Caches::restore`].
+    /// The whole state except the names, for [`Caches::restore`].
     pub fn save(&self) -> Vec<u64> {
         let mut words = vec![self.in_use as u64];
         for core in &self.cores {
@@ -686,7 +689,8 @@ impl Caches {
         words
     }
 
-    /// Holds what caches of the same hierarchy held; `false`, and nothing, if the words are of no such.
+    /// Restores the state of caches of the same hierarchy; returns false, and changes nothing, if the words are of
+    /// another one.
     pub fn restore(&mut self, words: &[u64]) -> bool {
         let used: usize = self.cores.iter().map(|core| core.l1.used.len() + 1).sum();
         if words.len() != 1 + used + self.lines() {
@@ -708,7 +712,7 @@ impl Caches {
         true
     }
 
-    /// Makes everything clean; the lines that were dirty, in order.
+    /// Cleans all lines, and returns those that were dirty, in order.
     pub fn drain(&mut self) -> Vec<u64> {
         self.flush_all(|_| true, false)
     }

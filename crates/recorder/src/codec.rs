@@ -46,23 +46,23 @@ pub struct Record {
     pub site: Option<u32>,
 }
 
-/// What lies in the caches where a recording ends, and what became of pages until then.
+/// What the caches hold where a recording ends, and what happened to pages until then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cached {
     /// Dirty lines.
     pub dirty: u64,
-    /// Of them, lines of pages that are gone.
+    /// Dirty lines of pages that are gone.
     pub gone: u64,
     /// Pages that the kernel cleared.
     pub cleared: u64,
-    /// Pages that it copied.
+    /// Pages that the kernel copied.
     pub copied: u64,
-    /// Frames that pages had.
+    /// Frames that pages have had.
     pub frames: u64,
 }
 
 impl Cached {
-    /// In the order of the fields.
+    /// The fields as words, in their order.
     pub fn words(self) -> [u64; 5] {
         [
             self.dirty,
@@ -73,7 +73,7 @@ impl Cached {
         ]
     }
 
-    /// The same back.
+    /// The fields from words in that order.
     pub fn of([dirty, gone, cleared, copied, frames]: [u64; 5]) -> Cached {
         Cached {
             dirty,
@@ -85,25 +85,25 @@ impl Cached {
     }
 }
 
-/// What the plugin tells.
+/// What the plugin sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A row of the trace.
     Record(Record),
     /// Lines whose contents are gone: unmapped, or mapped anew.
     Gone {
-        /// The first.
+        /// The first line.
         line: u64,
-        /// How many.
+        /// The number of lines.
         lines: u64,
     },
     /// Lines that came, with their contents, from somewhere else.
     Moved {
-        /// The first.
+        /// The first line.
         line: u64,
-        /// How many.
+        /// The number of lines.
         lines: u64,
-        /// Where the first was.
+        /// The line where the first one was.
         from: u64,
     },
     /// A shared mapping of a file: its lines are counted from `line` at the file's first byte.
@@ -112,18 +112,18 @@ pub enum Event {
         line: u64,
         /// The file's size in bytes.
         bytes: u64,
-        /// Its device and inode, by which another process's is known to be the same.
+        /// Its device and inode, by which a file of another process is known to be the same.
         identity: (u64, u64),
         /// Its path.
         path: Vec<u8>,
     },
     /// Where part of a file lies in the program's memory.
     Mapped {
-        /// The line of the first byte, of those that the file's are counted in.
+        /// The line of its first byte, in the numbering of the file's lines.
         line: u64,
         /// Its address in the program.
         address: u64,
-        /// How many bytes.
+        /// Its length in bytes.
         bytes: u64,
     },
     /// The physical frame of a virtual page: as the kernel's page map has it, or as the plugin gave it.
@@ -133,9 +133,9 @@ pub enum Event {
         /// Number of the frame.
         frame: u64,
     },
-    /// What lies in the caches where the recording ends, and what became of pages.
+    /// What the caches hold where the recording ends, and what happened to pages.
     Cached(Cached),
-    /// Instructions of one thread, in all.
+    /// The instructions of one thread in all.
     Thread {
         /// The thread.
         thread: u16,
@@ -148,7 +148,7 @@ pub enum Event {
         parent: u32,
         /// The instruction's address.
         pc: u64,
-        /// It is locked, and so orders flushes as a fence does.
+        /// Whether it is locked, and so orders flushes as a fence does.
         locked: bool,
     },
     /// A file's bytes in the program's memory, from which addresses of instructions are looked up.
@@ -157,16 +157,16 @@ pub enum Event {
         start: u64,
         /// The address after the last.
         end: u64,
-        /// Where in the file the first is.
+        /// The offset in the file of the first byte.
         offset: u64,
-        /// The file.
+        /// The file's path.
         path: Vec<u8>,
     },
-    /// The program wrote this to the descriptor that is listened to.
+    /// The program printed this to the descriptor that is kept.
     Printed(Vec<u8>),
-    /// A mark of `sardonyx.h`.
+    /// The program made a mark of `sardonyx.h`.
     Mark(Vec<u8>),
-    /// A system call made sure of what was stored to these lines of files.
+    /// A system call made the stores to these lines of files persistent.
     Synced {
         /// The thread that waited.
         thread: u16,
@@ -175,31 +175,31 @@ pub enum Event {
         /// The first line of each range, and how many.
         ranges: Vec<(u64, u64)>,
     },
-    /// What follows is of this process, and of a new encoder.
+    /// The next events are of this process, from a new encoder.
     Turn(u32),
-    /// This process was forked. What follows is its, and of a new encoder.
+    /// This process was forked; the next events are its, from a new encoder.
     Child {
         /// The process.
         process: u32,
-        /// The one that it was forked of.
+        /// The process that forked it.
         parent: u32,
-        /// How many sites of that one it knows.
+        /// The number of its parent's sites that it knows.
         sites: u32,
-        /// And how many files.
+        /// The number of its parent's files that it knows.
         files: u32,
-        /// And how many programs that one had been before.
+        /// The number of programs that its parent had been before.
         execs: u32,
     },
-    /// The process that tells this forked that one.
+    /// The process that sends this was forked by that one.
     Forked(u32),
-    /// Something that people should know about the recording.
+    /// A note for the user.
     Note(Vec<u8>),
-    /// The program has become this one by exec. What follows is of a new encoder.
+    /// The program became this one by exec; the next events are from a new encoder.
     Became(Vec<u8>),
-    /// The program is about to become one by exec that cannot be recorded, and all that was dirty has been sent. If records
-    /// or the end follow, the call failed.
+    /// The program is about to become this one by exec, which cannot be recorded; all dirty lines have been sent. If
+    /// records or the end follow, the call failed.
     Lost(Vec<u8>),
-    /// The program ended in order, and all that was dirty has been sent.
+    /// The program ended in order, and all dirty lines have been sent.
     End,
 }
 
@@ -301,7 +301,7 @@ impl Encoder {
         at
     }
 
-    /// Any event, in bytes of its own.
+    /// Any event, as bytes.
     pub fn event(&mut self, event: &Event) -> Vec<u8> {
         if event.begins_anew() {
             *self = Encoder::default();
@@ -403,12 +403,12 @@ impl Encoder {
     }
 }
 
-/// Why bytes are no event.
+/// Why bytes are not an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undecodable {
-    /// They end within one.
+    /// They end within an event.
     Short,
-    /// They are of another kind.
+    /// They are of no kind that the plugin sends.
     Damaged,
 }
 
@@ -470,10 +470,10 @@ impl Bytes<'_> {
 }
 
 impl Decoder {
-    /// The event at the beginning of `bytes` and its length.
+    /// The event at the beginning of `bytes`, and its length.
     ///
     /// # Errors
-    /// The bytes end too early, in which case nothing is remembered of them, or are none of ours.
+    /// The bytes end too early, in which case the decoder has not changed; or the plugin does not send such bytes.
     pub fn next(&mut self, bytes: &[u8]) -> Result<(Event, usize), Undecodable> {
         let mut from = Bytes { bytes, at: 0 };
         let tag = from.byte()?;

@@ -1,8 +1,8 @@
-//! What the addresses of a block's loads and stores have in common, as far as its instructions alone say.
+//! What the addresses of a block's loads and stores have in common, as far as its instructions say.
 //!
-//! Each general register is an unknown value and a known distance from it. Moves, `lea`, additions of constants, pushes,
-//! pops and calls change what is known; any other write makes a new unknown value. Two addresses over the same values are
-//! at a constant distance, whatever the values are.
+//! Each general register is an unknown value plus a known distance. Moves, `lea`, additions of constants, pushes, pops
+//! and calls change what is known; any other write makes a new unknown value. Two addresses over the same unknown
+//! values are at a constant distance.
 
 use iced_x86::{
     Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
@@ -10,7 +10,8 @@ use iced_x86::{
 
 use crate::insn::{self, Kind};
 
-/// What an address is a constant distance from. Two that are equal in one block have one value there.
+/// The base of an address: the address is a constant distance from it. Two equal bases in one block have the same
+/// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// fs, gs or none.
@@ -20,19 +21,20 @@ pub struct Origin {
     scale: u32,
 }
 
-/// A load or store whose address and way through QEMU are known: parts of at most 8 bytes, in order, a callback each.
+/// A load or store whose address and way through QEMU are known: parts of at most 8 bytes in order, with a callback
+/// each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// What the address is counted from.
+    /// The base of the address.
     pub origin: Origin,
-    /// The address's distance from that, in bytes.
+    /// The address's distance from the base, in bytes.
     pub distance: u64,
     /// Bytes.
     pub size: u8,
 }
 
 impl Access {
-    /// Callbacks that QEMU 7.2 makes: its vectors are loaded and stored by 8 bytes.
+    /// The number of callbacks that QEMU 7.2 makes: it loads and stores vectors by 8 bytes.
     pub fn parts(&self) -> u8 {
         self.size.div_ceil(8)
     }
@@ -47,14 +49,14 @@ pub enum Use {
     One {
         /// Where, and how much.
         access: Access,
-        /// It is loaded.
+        /// Whether it is loaded.
         loads: bool,
-        /// It is stored.
+        /// Whether it is stored.
         stores: bool,
     },
-    /// Whatever QEMU says.
+    /// Unknown: QEMU's callbacks say it.
     Unknown,
-    /// The same; and no access before it may be taken together with one after it.
+    /// Unknown, and no access before it may be grouped with one after it.
     Barrier,
 }
 
@@ -112,7 +114,7 @@ impl Flow {
         }
     }
 
-    /// The next instruction of the block: its bytes and their address.
+    /// Follows the next instruction of the block, given by its bytes and their address.
     pub fn next(&mut self, bytes: &[u8], address: u64) -> Use {
         let Some(instruction) = insn::decode(bytes, address) else {
             for register in 0..16 {

@@ -1,8 +1,8 @@
-//! Which physical frame each page of a process lies in, as a kernel would give it: at the first touch, and freed when the
-//! page goes. Caches hold lines of frames, so a line outlives the address that it was stored through.
+//! The physical frame that each page of a process lies in, as a kernel would give it: at the first touch, and freed
+//! when the page goes. Caches hold lines of frames, so a line outlives the address through which it was stored.
 //!
-//! Pages of shared file mappings keep the names of [`crate::maps`], which are the page cache's and physical already. What
-//! is left out: huge pages, swapping, migration, and frames that processes outside the recording free or take.
+//! Pages of shared file mappings keep the names of [`crate::maps`], which are the page cache's and physical already.
+//! Left out: huge pages, swapping, migration, and frames that processes outside of the recording free or take.
 
 use std::collections::VecDeque;
 
@@ -39,14 +39,14 @@ pub enum Numbers {
     /// Counted in the order of their first use.
     #[default]
     InOrder,
-    /// Any of so many, by a seed.
+    /// A random frame.
     Random {
-        /// Same seed, same frames.
+        /// The seed of the random numbers.
         seed: u64,
-        /// Frames of memory.
+        /// The number of frames in memory.
         frames: u64,
     },
-    /// The kernel's own, as it says in `/proc/PID/pagemap`.
+    /// The kernel's own numbers, from `/proc/PID/pagemap`.
     Kernel,
 }
 
@@ -55,12 +55,12 @@ pub enum Numbers {
 pub struct Place {
     /// Its first line.
     pub line: u64,
-    /// It may be stored to there; if not, the first store gives it a frame of its own.
+    /// Whether it may be stored to there; if not, the first store gives the page a frame of its own.
     pub own: bool,
 }
 
 impl Place {
-    /// The frame, if it is one that a process frees.
+    /// The frame, if it is one that the process frees.
     pub fn frame(self) -> Option<u64> {
         (self.own && self.line < FILES).then_some(self.line / PAGE_LINES)
     }
@@ -73,18 +73,19 @@ pub enum Contents {
     Zeros,
     /// Zeros, of memory shared between processes: the kernel clears a frame even for a read.
     SharedZeros,
-    /// A file's bytes, or those of the process that forked: a frame that is there already, copied at the first store.
+    /// The bytes of a file, or of the process that forked: a frame that exists already and is copied at the first
+    /// store.
     Copied,
-    /// Bytes that are shared, and so not copied.
+    /// Bytes that are shared and so not copied.
     Shared,
 }
 
 /// A frame that was given, and whether a page had it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Its number.
+    /// The frame's number.
     pub frame: u64,
-    /// It is used again.
+    /// Whether another page had it before.
     pub again: bool,
 }
 
@@ -114,7 +115,7 @@ pub struct Frames {
     inherited: FxHashSet<u64>,
 }
 
-/// What [`Frames`] has beside its pages, for the program that a process becomes.
+/// What [`Frames`] keeps for the program that the process becomes by exec.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Stock {
     free: Vec<u64>,
@@ -142,7 +143,8 @@ impl Frames {
         }
     }
 
-    /// A child's: what the parent's pages hold is shared with it until it stores.
+    /// Turns a copy of the parent's frames into the child's: what the parent's pages hold is shared until the child
+    /// stores.
     pub fn fork(&mut self) {
         let mut inherited = std::mem::take(&mut self.inherited);
         let own = self
@@ -159,7 +161,7 @@ impl Frames {
         !self.inherited.is_empty() && self.inherited.contains(&page)
     }
 
-    /// Frames that pages got so far, where they are counted.
+    /// The number of frames that pages have had so far, where frames are counted.
     pub fn counted(&self) -> u64 {
         match self.numbers {
             Numbers::InOrder => self.next - 1,
@@ -167,7 +169,7 @@ impl Frames {
         }
     }
 
-    /// The page's first line, if it was looked up of late and needs no frame for this.
+    /// The page's first line, if it was looked up recently and needs no frame for this access.
     #[inline(always)]
     pub fn quick(&self, page: u64, store: bool) -> Option<u64> {
         let (word, line) = self.latest[page as usize % LATEST];
@@ -175,7 +177,7 @@ impl Frames {
         (word ^ page << 1 <= u64::from(!store)).then_some(line)
     }
 
-    /// Where the page lies, if anywhere; as the kernel's walk through its tables.
+    /// Where the page lies, if anywhere; like the kernel's walk through its tables.
     pub fn place(&mut self, page: u64) -> Option<Place> {
         let place = *self.table.get(&page)?;
         self.remember(page, place);
@@ -186,12 +188,12 @@ impl Frames {
         self.latest[page as usize % LATEST] = (page << 1 | u64::from(!place.own), place.line);
     }
 
-    /// The same, for a look that changes nothing.
+    /// The same, without changing anything.
     pub fn look(&self, page: u64) -> Option<Place> {
         self.table.get(&page).copied()
     }
 
-    /// The page lies there from now on, and where that is a frame of its own its bytes can be read.
+    /// Puts the page there; where that is a frame of its own, its bytes can be read at the page.
     pub fn put(&mut self, page: u64, place: Place) {
         self.table.insert(page, place);
         self.remember(page, place);
@@ -200,8 +202,8 @@ impl Frames {
         }
     }
 
-    /// Takes the pages `first..end` out, in order, with where they lay. Their frames are nobody's until they are freed or
-    /// put elsewhere.
+    /// Takes out the pages `first..end`, in order, with where they lay. Their frames belong to nobody until they are
+    /// freed or put elsewhere.
     pub fn take(&mut self, first: u64, end: u64) -> Vec<(u64, Place)> {
         let pages = self.within(first, end);
         let mut taken = Vec::with_capacity(pages.len());
@@ -218,7 +220,7 @@ impl Frames {
         taken
     }
 
-    /// The parent's bytes are in none of these pages any more.
+    /// Notes that none of these pages holds the parent's bytes any more.
     pub fn disinherit(&mut self, first: u64, end: u64) {
         if !self.inherited.is_empty() {
             self.inherited.retain(|page| !(first..end).contains(page));
@@ -243,7 +245,7 @@ impl Frames {
         pages
     }
 
-    /// What a child has of its parent in `first..end` is at `to` now, as far as `kept` pages.
+    /// Moves what a child has of its parent's bytes in `first..end` to `to`, for at most `kept` pages.
     pub fn move_inherited(&mut self, first: u64, end: u64, to: u64, kept: u64) {
         if self.inherited.is_empty() {
             return;
@@ -255,7 +257,7 @@ impl Frames {
         self.inherited.extend(stay.map(|page| page - first + to));
     }
 
-    /// The frame may be given to another page.
+    /// Frees the frame for another page.
     pub fn free(&mut self, frame: u64) {
         self.used.remove(&frame);
         match (self.numbers, self.reuse) {
@@ -267,7 +269,7 @@ impl Frames {
         }
     }
 
-    /// A frame for a page; `kernel` is what the kernel's page map says.
+    /// Gives a page a frame; `kernel` is the frame in the kernel's page map.
     pub fn give(&mut self, kernel: Option<u64>) -> Given {
         match self.numbers {
             Numbers::InOrder => {
@@ -320,7 +322,7 @@ impl Frames {
         Some(page * PAGE_BYTES + line % PAGE_LINES * 64)
     }
 
-    /// What is left when all pages are freed, in order, for the program that this process becomes.
+    /// The frames with all pages freed, in order, for the program that this process becomes.
     pub fn stock(&self) -> Stock {
         let own: Vec<u64> = (self.pages(0, u64::MAX).iter())
             .filter_map(|(_, place)| place.frame())
@@ -369,7 +371,7 @@ impl Regions {
         (region.0 <= address).then_some(region.2)
     }
 
-    /// Nothing is known of `start..end` any more.
+    /// Forgets what `start..end` holds.
     pub fn remove(&mut self, start: u64, end: u64) {
         let first = self.regions.partition_point(|r| r.1 <= start);
         let last = self.regions.partition_point(|r| r.0 < end);
@@ -383,7 +385,7 @@ impl Regions {
             .splice(first..last, left.into_iter().chain(right));
     }
 
-    /// `start..end` holds this.
+    /// Notes what `start..end` holds.
     pub fn set(&mut self, start: u64, end: u64, contents: Contents) {
         if start < end {
             self.remove(start, end);

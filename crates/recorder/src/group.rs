@@ -1,31 +1,31 @@
-//! Which accesses of a block need no look at the caches of their own.
+//! Groups the accesses of a block: one look at the caches stands for several accesses.
 
 use crate::flow::{Access, Origin, Use};
 
 /// Bytes that a group may span: at most two lines, each with an access, wherever it begins.
 const SPAN: u64 = 64;
 
-/// Part of a group: an instruction's load, store, or load and store.
+/// A member of a group: an instruction's load, store, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// Number of the instruction in the block.
     pub insn: usize,
-    /// It loads.
+    /// Whether it loads.
     pub loads: bool,
-    /// It stores.
+    /// Whether it stores.
     pub stores: bool,
-    /// Where and how much.
+    /// Its address and size.
     pub access: Access,
 }
 
-/// Accesses that one look stands for: the first one's.
+/// Accesses for which one look at the caches is enough: that of the first one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// In the order of the program; the first leads.
+    /// The members in the order of the program; the first leads.
     pub members: Vec<Member>,
     /// The lowest address.
     pub low: u64,
-    /// Bytes from there on that it spans.
+    /// The number of bytes from there that the group spans.
     pub span: u64,
 }
 

@@ -8,13 +8,13 @@ use crate::codec::op;
 /// What an instruction is to the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// QEMU's callbacks say all.
+    /// QEMU's callbacks say everything.
     Plain,
     /// Its stores go past the caches.
     NonTemporal,
     /// sfence, mfence.
     Fence,
-    /// clwb, clflush, clflushopt: the operation's code.
+    /// clwb, clflush, clflushopt: the code of its operation.
     Flush(u8),
     /// `SARDONYX_MARK` of `sardonyx.h`.
     Mark,
@@ -34,7 +34,7 @@ pub enum Turn {
     None,
 }
 
-/// See [`Turn`].
+/// What the instruction does to the stack of calls.
 pub fn turn(instruction: &Instruction) -> Turn {
     match instruction.mnemonic() {
         Mnemonic::Call => Turn::Call,
@@ -50,7 +50,7 @@ pub fn locked(instruction: &Instruction) -> bool {
     instruction.has_lock_prefix() || exchange && memory
 }
 
-/// The instruction of `bytes` at `address`, if they are one.
+/// The instruction that `bytes` at `address` begin with, if they are one.
 pub fn decode(bytes: &[u8], address: u64) -> Option<Instruction> {
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let instruction = decoder.decode();

@@ -5,15 +5,15 @@
 pub const FILES: u64 = 1 << 57;
 /// Lines set apart for one file (16 TiB).
 const FILE_LINES_LOG2: u32 = 38;
-/// The same.
+/// The number of lines that each file has room for.
 pub const FILE_LINES: u64 = 1 << FILE_LINES_LOG2;
 /// Files that have room between [`FILES`] and 2^58, but for the last.
 const MOST_FILES: usize = (1 << (57 - FILE_LINES_LOG2)) - 1;
-/// A line that stands for what system calls share: with several threads and places, a call loads it when it begins and when it
-/// returns, so that it is known how the calls of threads were ordered.
+/// A line that stands for the system. With several threads and sites, a system call loads it when it begins and when it
+/// returns, which shows the order of the threads' calls.
 pub const SYSTEM: u64 = 2 * FILES - 1;
 
-/// Under which name a file is copied before it is mapped for writing, by its device and inode.
+/// The name of the copy of a file that is made before it is mapped for writing, by the file's device and inode.
 pub fn ground_name((device, inode): (u64, u64)) -> String {
     format!("{device:x}-{inode:x}")
 }
@@ -78,7 +78,7 @@ impl Maps {
         }
     }
 
-    /// Maps `length` bytes at `start` to the lines from `line` on. What was mapped there must have been removed.
+    /// Maps `length` bytes at `start` to the lines from `line` on. Earlier mappings there must have been removed.
     pub fn add(&mut self, start: u64, length: u64, line: u64) {
         let at = self.mappings.partition_point(|m| m.start < start);
         let end = start.saturating_add(length);
@@ -114,7 +114,7 @@ impl Maps {
         removed
     }
 
-    /// The line of the byte at `address`: of the file there, or of the address itself.
+    /// The line of the byte at `address`: a file's, or the address's own.
     #[inline]
     pub fn line(&self, address: u64) -> u64 {
         let at = self.mappings.partition_point(|m| m.end <= address);
@@ -124,7 +124,7 @@ impl Maps {
         }
     }
 
-    /// An address where the line's bytes are now.
+    /// An address at which the line's bytes are now, if there is one.
     pub fn address(&self, line: u64) -> Option<u64> {
         if line < FILES {
             return Some(line * 64);

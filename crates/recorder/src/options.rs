@@ -1,4 +1,4 @@
-//! What the recorder tells the plugin: one argument in JSON on QEMU's command line.
+//! What the recorder tells the plugin: one JSON argument on QEMU's command line.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,12 +26,12 @@ pub enum Clearing {
     Unrecorded,
 }
 
-/// What the kernel runs for a page, which no recorder of a user's program sees.
+/// The kernel's instructions for a page, which no recorder of a user's program sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelTime {
     /// Instructions of a fault, before the first line is cleared or copied.
     pub fault: u64,
-    /// Instructions to clear a line; to copy one takes twice as many.
+    /// Instructions to clear a line; copying one takes twice as many.
     pub line: u64,
 }
 
@@ -50,7 +50,7 @@ impl Default for KernelTime {
 pub struct Options {
     /// Folder of the rings.
     pub folder: String,
-    /// Process of the recorder.
+    /// The recorder's process.
     pub reader: u32,
     /// The caches.
     pub caches: Hierarchy,
@@ -58,38 +58,38 @@ pub struct Options {
     pub level: Level,
     /// The first read of a line carries its bytes.
     pub read_data: bool,
-    /// Children are recorded too, in rings of their own.
+    /// Whether children are recorded too, in rings of their own.
     pub follow_fork: bool,
-    /// Or in this one's, in one order with it, as far as they store to mapped files.
+    /// Whether children are recorded in this ring, in one order, as far as they store to mapped files.
     pub one_order: bool,
     /// At level `memory`: where frames' numbers come from.
     pub numbers: Numbers,
-    /// At level `memory`: how frames come back.
+    /// At level `memory`: the order in which freed frames are used again.
     pub reuse: Reuse,
     /// At level `memory`: how the kernel clears a page.
     pub clearing: Clearing,
-    /// At level `memory`: what it runs for that.
+    /// At level `memory`: the kernel's instructions for that.
     pub kernel: KernelTime,
     /// At level `cpu`: frames of pages are looked up in the kernel's page map.
     pub page_map: bool,
-    /// Instructions that pass before the first record.
+    /// Instructions before the first record.
     pub skip: u64,
     /// Flushes, fences and stores to mapped files carry the place in the program, and marks are told.
     pub sites: bool,
-    /// What is written to this descriptor is told.
+    /// The descriptor whose text is sent.
     pub acks: Option<i32>,
     /// Folder into which a file is copied before the program first maps it for writing.
     pub ground: Option<String>,
 }
 
 impl Options {
-    /// As an argument of a plugin. A comma ends an argument of QEMU's, and two are one.
+    /// The options as an argument of the plugin. A comma ends an argument of QEMU's, and two commas are one.
     pub fn argument(&self) -> String {
         let options = serde_json::to_string(self).expect("options are plain data");
         format!("options={}", options.replace(',', ",,"))
     }
 
-    /// From the arguments that QEMU hands over.
+    /// The options from the arguments that QEMU hands over.
     ///
     /// # Errors
     /// They are not one that [`Options::argument`] makes.

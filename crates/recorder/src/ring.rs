@@ -15,39 +15,39 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 const MAGIC: u64 = u64::from_le_bytes(*b"sdxring1");
 const HEADER: usize = 4096;
 
-/// The name of the first process's ring, which is there before the process.
+/// The name of the first process's ring, which exists before the process.
 pub const FIRST: &str = "first";
 
-/// The first page.
+/// The first page of the ring.
 #[repr(C)]
 pub struct Header {
     magic: AtomicU64,
     capacity: AtomicU64,
-    /// Process that writes.
+    /// The process that writes.
     pub writer: AtomicU32,
-    /// Process that reads.
+    /// The process that reads.
     pub reader: AtomicU32,
-    /// Instructions so far, for people.
+    /// The number of instructions so far, for the progress display.
     pub instructions: AtomicU64,
-    /// The reader wants no more.
+    /// Set when the reader wants no more.
     pub stop: AtomicU32,
-    /// The writer has begun.
+    /// Set when the writer has begun.
     pub begun: AtomicU32,
     _apart: [u64; 8],
     head: AtomicU64,
     _apart_too: [u64; 8],
     tail: AtomicU64,
-    /// The writer has seen that the reader wants no more, and has said what its caches hold.
+    /// Set when the writer has seen that the reader wants no more, and has sent what its caches hold.
     pub told: AtomicU32,
     /// The words of [`crate::codec::Cached`].
     pub cached: [AtomicU64; 5],
-    /// Several processes write, under the lock.
+    /// Set when several processes write, under the lock.
     pub shared: AtomicU32,
-    /// The one of them that wrote last.
+    /// The process that wrote last.
     pub turn: AtomicU32,
-    /// Processes that were forked, or are about to be.
+    /// The number of processes that were forked, or are about to be.
     pub forks: AtomicU32,
-    /// What the writers take turns by.
+    /// The lock under which the writers take turns.
     pub lock: Lock,
 }
 
@@ -80,7 +80,7 @@ impl Lock {
         }
     }
 
-    /// Takes it.
+    /// Takes the lock.
     pub fn take(&self) {
         // SAFETY: it was made by `init`. What its dead holder left in the ring is whole: the head moves over whole events only.
         unsafe {
@@ -90,14 +90,14 @@ impl Lock {
         }
     }
 
-    /// Gives it back, by the thread that took it.
+    /// Releases the lock, by the thread that took it.
     pub fn give_back(&self) {
         // SAFETY: the caller holds it.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };
     }
 }
 
-/// One side's view.
+/// One side's view of the ring.
 pub struct Ring {
     map: NonNull<u8>,
     length: usize,
@@ -136,7 +136,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The ring in a file that [`Ring::create`] made.
+    /// Opens a ring that [`Ring::create`] made.
     ///
     /// # Errors
     /// It is none.
@@ -181,14 +181,14 @@ impl Ring {
         })
     }
 
-    /// As its writer, where an earlier one has stopped.
+    /// The ring for a writer that goes on where an earlier one stopped.
     #[must_use]
     pub fn resumed(mut self) -> Ring {
         self.catch_up();
         self
     }
 
-    /// Goes on where another writer has stopped.
+    /// Goes on where another writer stopped.
     pub fn catch_up(&mut self) {
         self.mine = self.header().head.load(Ordering::Acquire);
         self.other = self.header().tail.load(Ordering::Acquire);
@@ -201,7 +201,7 @@ impl Ring {
         unsafe { self.map.cast::<Header>().as_ref() }
     }
 
-    /// Appends `bytes` if there is room; the reader sees all of them or none.
+    /// Appends `bytes` if there is room; the reader sees all of them or none. Returns whether there was room.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> bool {
         let length = bytes.len() as u64;
@@ -227,7 +227,7 @@ impl Ring {
         true
     }
 
-    /// Appends what was written to `out`, at most `most` bytes; how many.
+    /// Appends at most `most` bytes of what was written to `out`, and returns how many.
     pub fn read(&mut self, out: &mut Vec<u8>, most: usize) -> usize {
         self.other = self.header().head.load(Ordering::Acquire);
         let length = (self.other - self.mine).min(most as u64) as usize;
@@ -244,7 +244,7 @@ impl Ring {
         length
     }
 
-    /// Whether another process lives (or is not ours to ask about).
+    /// Whether another process lives, or may not be asked about.
     pub fn lives(process: u32) -> bool {
         // SAFETY: signal 0 is sent to nobody.
         let sent = unsafe { libc::kill(process as libc::pid_t, 0) };
@@ -256,7 +256,7 @@ impl Ring {
         format!("ring-{writer}")
     }
 
-    /// The process in the name of a ring.
+    /// The process in a ring's name.
     pub fn writer_of(name: &std::ffi::OsStr) -> Option<u32> {
         let name = std::str::from_utf8(name.as_bytes()).ok()?;
         name.strip_prefix("ring-")?.parse().ok()

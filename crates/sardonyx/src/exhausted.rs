@@ -1,12 +1,12 @@
-//! What a run may need more of than there is: places in the medium, time that the clock can tell. The
-//! run ends with an error then, not with a panic: [`crate::plan::Plan::fail`] keeps the first one, and
-//! whoever drives the engine looks at [`crate::engine::Engine::failure`].
+//! What a run may run out of: places in the medium, or time that the clock can count. The run then ends with an error,
+//! not with a panic: [`crate::plan::Plan::fail`] keeps the first one, and whoever drives the engine asks
+//! [`crate::engine::Engine::failure`].
 
 /// Why a run cannot go on, and what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; {remedy}")]
 pub struct Exhausted {
-    /// What there is no more of.
+    /// What there is too little of, in words.
     pub problem: &'static str,
     /// What the user can do about it.
     pub remedy: &'static str,
@@ -21,7 +21,7 @@ impl Exhausted {
         }
     }
 
-    /// Later than the engine's clock can tell.
+    /// An event lies beyond the end of the engine's clock.
     pub const FIVE_HOURS: Exhausted = Exhausted {
         problem: "the run takes over five hours of simulated time",
         remedy: "give a trace with shorter gaps, or fewer of its records",

@@ -42,11 +42,11 @@ crate::names::named! {
 /// A figure.
 #[derive(Debug)]
 pub struct Figure {
-    /// Its name in results.
+    /// Its name in results, as in `mean_write_latency_ns`.
     pub name: &'static str,
-    /// What it is about: a title of the page of metrics.
+    /// Its group: a heading of the page of metrics.
     pub about: &'static str,
-    /// What its value is in.
+    /// The unit of its value.
     pub unit: Quantity,
     /// Which direction is better.
     pub better: Better,
@@ -78,21 +78,21 @@ pub(crate) use figures;
 pub enum Amount {
     /// A whole number.
     Count(u64),
-    /// Any other.
+    /// Any other number.
     Real(f64),
-    /// A share of a count, 0 of none.
+    /// A share: `part` of `of`; 0 if both are 0.
     Part {
-        /// What it is the share of.
+        /// The whole, a count.
         of: u64,
-        /// How many of these.
+        /// The part, a count.
         part: u64,
     },
-    /// Nobody knows, or it does not apply.
+    /// The value is not known, or the figure does not apply.
     Absent,
 }
 
 impl Amount {
-    /// `part` of `whole`; of nothing it is absent.
+    /// `part / whole`; absent if `whole` is 0.
     pub fn share(part: f64, whole: f64) -> Amount {
         if whole > 0.0 {
             Amount::Real(part / whole)
@@ -158,17 +158,17 @@ impl<T: Into<Amount>> From<Option<T>> for Amount {
     }
 }
 
-/// Figures with their values, in the order in which they were put in.
+/// Figures with their values, in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub struct Figures(Vec<(&'static Figure, Amount)>);
 
 impl Figures {
-    /// One more.
+    /// Adds a figure with its value.
     pub fn put(&mut self, figure: &'static Figure, value: impl Into<Amount>) {
         self.0.push((figure, value.into()));
     }
 
-    /// Puts it in place of what is there, or as one more.
+    /// Replaces the figure's value, or adds the figure if it is not here.
     pub fn set(&mut self, figure: &'static Figure, value: impl Into<Amount>) {
         match self
             .0
@@ -185,7 +185,7 @@ impl Figures {
         self.0.iter().copied()
     }
 
-    /// All of `other` as well.
+    /// Appends all figures of `other`.
     pub fn append(&mut self, mut other: Figures) {
         self.0.append(&mut other.0);
     }
@@ -195,7 +195,7 @@ impl Figures {
         self.named(figure.name)
     }
 
-    /// The value of the figure of that name, likewise.
+    /// The value of the figure with that name; absent if nobody has added it.
     pub fn named(&self, name: &str) -> Amount {
         let found = self.iter().find(|(known, _)| known.name == name);
         found.map_or(Amount::Absent, |(_, value)| value)

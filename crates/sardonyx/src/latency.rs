@@ -109,7 +109,7 @@ impl Latencies {
         cdf
     }
 
-    /// All of `other` as well.
+    /// Adds all latencies of `other`.
     pub fn add(&mut self, other: &Latencies) {
         let added = self.histogram.add(&other.histogram);
         added.expect("all have the same bounds");
@@ -117,7 +117,7 @@ impl Latencies {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets all (the end of a warm-up).
+    /// Forgets all latencies, as at the end of a warm-up.
     pub fn reset(&mut self) {
         self.histogram.reset();
         self.sum = 0;

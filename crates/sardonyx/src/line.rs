@@ -1,5 +1,5 @@
-//! A cache line's bytes, the three kinds of line number, which do not mix, and what a write of a line
-//! says of it: what the line is to the program, and when it must persist.
+//! A cache line's bytes; the three kinds of line numbers, which do not mix; and what a write says of its line: whether
+//! it is data or log, and when it must persist.
 
 pub use sardonyx_trace::line::{ByteAddr, LINE_BYTES, Line, Virtual, ZERO_LINE};
 
@@ -11,31 +11,31 @@ pub struct Logical(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(pub u64);
 
-/// Every `stride`-th line from `first` on, `count` of them.
+/// Lines of the medium at equal distances: every `stride`-th one from `first` on, `count` in all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
-    /// The first.
+    /// The number of the first line.
     pub first: u64,
-    /// How far each lies behind the one before.
+    /// The distance from one line to the next.
     pub stride: u64,
-    /// How many.
+    /// How many lines.
     pub count: u64,
 }
 
 impl Lines {
-    /// No line.
+    /// No lines.
     pub const NONE: Lines = Lines {
         first: 0,
         stride: 1,
         count: 0,
     };
 
-    /// Line number `index` of them.
+    /// The line with that index.
     pub fn at(&self, index: u64) -> u64 {
         self.first + index * self.stride
     }
 
-    /// Which of them `line` is.
+    /// The index of `line`; `None` if it is not among them.
     pub fn index_of(&self, line: u64) -> Option<u64> {
         let behind = line.checked_sub(self.first)?;
         let index = behind / self.stride;
@@ -57,12 +57,12 @@ impl Lines {
         (0..count).map(move |index| first + index * stride)
     }
 
-    /// The line after the last that any of them could be.
+    /// The number after that of the last line that can be among them.
     pub fn end(&self) -> u64 {
         self.at(self.count)
     }
 
-    /// Those from number `from` to before number `to`.
+    /// The lines with indices `from..to`.
     pub fn part(&self, from: u64, to: u64) -> Lines {
         Lines {
             first: self.at(from),
@@ -85,10 +85,10 @@ pub enum Class {
 /// The ordering that a write demands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Persist {
-    /// Whenever it likes.
+    /// At any time after it was accepted.
     #[default]
     Relaxed,
-    /// With its encryption counter, or not at all.
+    /// Together with its encryption counter, or not at all.
     CounterAtomic,
 }
 

@@ -147,18 +147,18 @@ impl Value {
     }
 }
 
-/// How far each value has come.
+/// How far the runs have come in each [`Value`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached([u64; Value::ALL.len()]);
 
 impl Reached {
-    /// `value` has been `amount`.
+    /// Notes that `value` has been `amount`.
     pub fn reach(&mut self, value: Value, amount: u64) {
         let most = &mut self.0[value as usize];
         *most = amount.max(*most);
     }
 
-    /// What another run has reached as well.
+    /// How far `value` has come.
     pub fn append(&mut self, other: &Reached) {
         for value in Value::ALL {
             match value.adds_up() {
@@ -185,17 +185,17 @@ impl Default for Exercised {
 }
 
 impl Exercised {
-    /// Once more.
+    /// Counts one use of `mechanism`.
     pub fn count(&mut self, mechanism: Mechanism) {
         self.add(mechanism, 1);
     }
 
-    /// So many times more.
+    /// Counts `times` uses of `mechanism`.
     pub fn add(&mut self, mechanism: Mechanism, times: u64) {
         self.0[mechanism as usize] += times;
     }
 
-    /// All of `other` as well.
+    /// Adds all uses of `other`.
     pub fn append(&mut self, other: &Exercised) {
         for (mine, others) in self.0.iter_mut().zip(other.0) {
             *mine += others;

@@ -14,7 +14,7 @@ macro_rules! named {
         }
 
         impl $Type {
-            /// All, in order.
+            /// All variants, in order.
             pub const ALL: [$Type; [$($name),+].len()] = [$($Type::$variant),+];
 
             /// Its name in reports.
@@ -24,7 +24,7 @@ macro_rules! named {
                 }
             }
 
-            /// What it is, in a line.
+            /// What the variant is, in a line.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $($Type::$variant => concat!($($doc),+).trim(),)+

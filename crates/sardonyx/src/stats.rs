@@ -40,12 +40,12 @@ crate::names::named! {
     }
 }
 
-/// What for and for whom.
+/// What a step does, and for which purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purpose {
-    /// What the step itself does: a counter's fetch is `Counter`, whomever it serves.
+    /// What the step itself does: the fetch of a counter is `Counter`, whatever it serves.
     pub what: Cause,
-    /// Whose cause it serves; the same as `what` when it serves itself.
+    /// The cause that it serves; the same as `what` if it serves itself.
     pub whom: Cause,
 }
 
@@ -59,7 +59,7 @@ impl Purpose {
     }
 }
 
-/// Reads and writes, where both are counted apart.
+/// Reads or writes, where they are counted apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Direction {
@@ -76,7 +76,7 @@ pub struct Account {
     pub read_latency: Time,
     /// On the critical path of writes.
     pub write_latency: Time,
-    /// Of both, the part spent waiting for a queue, a bank, the bus or a unit.
+    /// The part of both latencies that was spent waiting for a queue, a bank, the bus or a unit.
     pub wait: Time,
     /// Energy, on the critical path or not.
     pub energy: Energy,
@@ -88,14 +88,14 @@ pub struct Account {
     pub unit_uses: u64,
 }
 
-/// Accounts by what for and for whom.
+/// Accounts by [`Purpose`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     accounts: [[Account; Cause::ALL.len()]; Cause::ALL.len()],
 }
 
 impl Ledger {
-    /// The account of one purpose, to be booked on.
+    /// The account of one purpose, to book on.
     pub fn of(&mut self, purpose: Purpose) -> &mut Account {
         &mut self.accounts[purpose.what as usize][purpose.whom as usize]
     }
@@ -105,12 +105,12 @@ impl Ledger {
         &self.accounts[purpose.what as usize][purpose.whom as usize]
     }
 
-    /// Everything done as `what`, for whomever.
+    /// The sum of all accounts with this `what`.
     pub fn total(&self, what: Cause) -> Account {
         sum(self.accounts[what as usize].iter())
     }
 
-    /// The latency of what was done as `what`, for each other cause that it served.
+    /// The latency of steps with this `what`, for each other cause that they served.
     pub fn served(&self, what: Cause) -> impl Iterator<Item = (Cause, Time)> {
         let others = Cause::ALL.into_iter().filter(move |whom| *whom != what);
         let latency = move |whom| {
@@ -122,7 +122,7 @@ impl Ledger {
             .filter(|(_, latency)| *latency > Time::ZERO)
     }
 
-    /// All of `other` as well.
+    /// Adds all accounts of `other`.
     pub fn add(&mut self, other: &Ledger) {
         let own = self.accounts.iter_mut().flatten();
         for (own, other) in own.zip(other.accounts.iter().flatten()) {
@@ -130,7 +130,7 @@ impl Ledger {
         }
     }
 
-    /// Time is that of `later`: of requests that were under way meanwhile.
+    /// Takes the latencies of `later` in place of its own: those of requests that were answered meanwhile.
     pub fn answered(&mut self, later: &Ledger) {
         let own = self.accounts.iter_mut().flatten();
         for (own, later) in own.zip(later.accounts.iter().flatten()) {
@@ -140,7 +140,7 @@ impl Ledger {
         }
     }
 
-    /// A part of everything, each amount rounded down.
+    /// Every amount divided by `by` and rounded down.
     pub fn divided(mut self, by: u64) -> Ledger {
         for own in self.accounts.iter_mut().flatten() {
             *own = Account {
@@ -156,7 +156,7 @@ impl Ledger {
         self
     }
 
-    /// Everything.
+    /// The sum of all accounts.
     pub fn grand_total(&self) -> Account {
         sum(self.accounts.iter().flatten())
     }

@@ -1,16 +1,17 @@
-//! Writes that came in bursts: in runs of many reads and writes with no instruction between them.
+//! Writes that come in bursts: in runs of many reads and writes without an instruction between them.
 //!
-//! A cache replaces a line now and then; thousands of accesses at one instant are a flush of a whole cache, by the program or
-//! by the recorder, or what a kernel does whose instructions nobody counts. A mean write latency is then that of a full queue.
+//! A cache replaces a line now and then; thousands of accesses at one instant are a flush of a whole cache, by the
+//! program or by the recorder, or the work of a kernel whose instructions are not counted. A mean write latency is then
+//! that of a full queue.
 
 use super::{Op, Record};
 
 /// Reads and writes in a row, each but the first without an instruction or cycle since the record before, that make a burst (assumed:
 /// twice the 32 places of the write queue of ESD's machine, so that half of them at least wait for the medium).
 pub const BURST: u64 = 64;
-/// Share of writes in bursts above which a mean needs a word (assumed: one write in twenty moves a mean that others share).
+/// The share of writes in bursts above which a mean needs a warning (assumed: one write in twenty moves a mean).
 pub const BURSTS_MOST: f64 = 0.05;
-/// Writes below which a mean needs a word (assumed: a percentile of 99 rests on ten of a thousand).
+/// The number of writes below which a mean needs a warning (assumed: the 99th percentile of a thousand rests on ten).
 pub const WRITES_LEAST: u64 = 1000;
 
 /// The bursts while the records pass by.

@@ -1,4 +1,4 @@
-//! Checks every row of a trace file and says where it is wrong, not only where it first is.
+//! Checks every row of a trace file and reports all bad rows, not only the first.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use super::{Checksums, TraceError, TraceReader};
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
-    /// Rows looked at.
+    /// Rows checked.
     pub records: u64,
     /// Rows that are not valid records.
     pub bad: u64,
-    /// The first of them, as many as were asked for.
+    /// The first of these, as many as were asked for.
     pub problems: Vec<Problem>,
-    /// What of what was read is under checksums. All of them hold.
+    /// How much of what was read is under checksums, all of which hold.
     pub checksums: Checksums,
 }
 
@@ -35,7 +35,7 @@ pub struct Problem {
     pub problem: String,
 }
 
-/// Looks at the rows of the trace at `path`, all or the first `limit`, keeping the first `keep` problems.
+/// Checks the rows of the trace at `path`, all or the first `limit`, and keeps the first `keep` problems.
 ///
 /// # Errors
 /// Damage to the file as a whole, after which no row can be trusted.

@@ -1,4 +1,4 @@
-//! Reads the footer of a trace file, which is held against bounds before any page is decoded.
+//! Reads the footer of a trace file, which is checked against limits before any page is decoded.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -67,7 +67,7 @@ pub struct TraceInfo {
     pub recorded_cache_bytes: Option<u64>,
     /// What of the file is under checksums, all of which hold; a generated trace has no file.
     pub checksums: Option<Checksums>,
-    /// What a reader must know before she believes a mean, in sentences.
+    /// What a reader should know before trusting a mean, in sentences.
     pub warnings: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ pub struct Fingerprint {
 /// How well a fingerprint tells contents apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Collisions {
-    /// `crc-32`, or the name that whoever asked gave it.
+    /// `crc-32`, or the name that the caller gave it.
     pub fingerprint: &'static str,
     /// Distinct contents whose fingerprint an earlier distinct content had.
     pub contents: u64,
@@ -127,8 +127,13 @@ const CRC_32: Fingerprint = Fingerprint {
     of: |data| u64::from(crc32fast::hash(data)),
 };
 
+<<<<<<< HEAD
 /// Reads `source` to its end and counts the collisions of CRC-32 and of `fingerprints`; `progress` hears of records done
 /// and in all.
+=======
+/// Reads `source` to its end and counts the collisions of CRC-32 and of `fingerprints`, at most seven. `progress` is
+/// told the records done and in all.
+>>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
 ///
 /// # Errors
 /// As [`Source::next_batch`].

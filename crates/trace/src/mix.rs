@@ -74,7 +74,8 @@ impl Program {
     }
 }
 
-/// Mixes the traces `from` into the trace `to`; `progress` hears of records done and in all. Returns the number of records.
+/// Mixes the traces `from` into the trace `to`; returns the number of records. `progress` is told the records done and
+/// in all.
 ///
 /// # Errors
 /// As reading and writing; traces of different levels, of cycles, too many of them, or with lines that leave no room.

@@ -51,11 +51,11 @@ impl Default for Provenance {
 /// The fastest clock that a trace may count: 1 THz.
 const CLOCK_KHZ_MOST: f64 = 1e9;
 
-/// What to do about a clock that is none.
+/// The remedy for an impossible clock.
 pub const CLOCK_REMEDY: &str = "give 0.001 to 1000000 MHz, or leave it out";
 
 impl Provenance {
-    /// The clock whose cycles the gaps count, in kHz; `None` if they count instructions, or nobody says.
+    /// The clock whose cycles the gaps count, in kHz; `None` if they count instructions, or if the trace does not say.
     ///
     /// # Errors
     /// What `clock_mhz` is instead of a clock; see [`CLOCK_REMEDY`].

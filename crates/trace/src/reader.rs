@@ -97,7 +97,8 @@ impl TraceReader {
         self.records
     }
 
-    /// What of the file is under checksums, which are checked as it is read. Before its end: of what was read so far.
+    /// How much of the file is under checksums, which are checked as it is read; before its end, of what was read so
+    /// far.
     pub fn checksums(&self) -> Checksums {
         match &self.sums {
             Some(_) => Checksums::All,

@@ -31,15 +31,15 @@ impl Source {
         Ok(Source::from(TraceReader::open(path)?))
     }
 
-    /// At most `limit` records, counted from the first.
+    /// Ends the source after at most `limit` records, counted from the first.
     #[must_use]
     pub fn limit(mut self, limit: u64) -> Source {
         self.limit = limit;
         self
     }
 
-    /// The `records` in the middle of a file, of those before what its caches held at the end; the first of a generator,
-    /// whose records are alike anywhere.
+    /// The middle `records` of a file, not counting what its caches held at the end; of a generator its first records,
+    /// which are like any others.
     ///
     /// # Errors
     /// As [`Source::next_batch`]: the file is read for its end.
@@ -65,7 +65,7 @@ impl Source {
         &self.name
     }
 
-    /// Records in all, what is left out and the limit applied.
+    /// The number of records, with the limit and what is left out taken into account.
     pub fn total(&self) -> u64 {
         self.whole().saturating_sub(self.skip).min(self.limit)
     }
@@ -77,7 +77,7 @@ impl Source {
         }
     }
 
-    /// How many of the records are requests to memory.
+    /// The number of records that are requests to memory.
     ///
     /// # Errors
     /// As [`Source::next_batch`].
@@ -93,7 +93,7 @@ impl Source {
         Ok(requests)
     }
 
-    /// What of the file is under checksums, of what was read so far; a generator has no file.
+    /// How much of the file read so far is under checksums; `None` for a generator.
     pub fn checksums(&self) -> Option<Checksums> {
         match &self.origin {
             Origin::File(reader) => Some(reader.checksums()),

@@ -90,7 +90,7 @@ const RECENT: usize = 65_536;
 const FIRST_LINE: u64 = 1 << 30;
 
 impl Spec {
-    /// Says what cannot be had, if anything.
+    /// Checks the specification.
     ///
     /// # Errors
     /// A share outside 0-1, an empty trace or footprint, or a combination that contradicts itself.
@@ -224,7 +224,7 @@ impl Synth {
         })
     }
 
-    /// What this follows.
+    /// The specification that it follows.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }

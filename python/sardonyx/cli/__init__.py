@@ -57,7 +57,7 @@ COMMANDS = {
     ),
     "curve": (
         "curve",
-        "Draw latency against bandwidth of a memory, beside what was measured of it.",
+        "Draw a memory's latency against its bandwidth, beside published measurements.",
     ),
     "reproduce": (
         "reproduce",
@@ -65,7 +65,7 @@ COMMANDS = {
     ),
     "crash": (
         "crash",
-        "Cut the power at every position of a run, recover, and look at what is left.",
+        "Cut the power at every position of a run, recover, and check what is left.",
     ),
     "crash-test": (
         "crash_test",
@@ -153,7 +153,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def top(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Simulate persistent, encrypted, deduplicated main memory, with every byte real."""

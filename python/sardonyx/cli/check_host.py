@@ -25,7 +25,9 @@ from sardonyx.coupling import Verdict, judge
 
 
 def check_host(
-    log: Annotated[str, typer.Argument(help="What host.log has written.")],
+    log: Annotated[
+        str, typer.Argument(help="The log that the library wrote for the key host.log.")
+    ],
     bound: Annotated[
         float,
         typer.Option(
@@ -40,8 +42,8 @@ def check_host(
         typer.Option(
             min=0,
             max=1e9,
-            help="What the host's own model takes to the controller and back, in ns; it is taken "
-            "off.",
+            help="The host's own path to the controller and back, in ns; subtracted from "
+            "its latencies.",
         ),
     ] = 0.0,
     json_to: JsonTo = None,

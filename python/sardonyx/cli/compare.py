@@ -94,7 +94,7 @@ class Compare(Options):
         ),
     ] = 1
     distinct: Annotated[
-        bool, typer.Option("--distinct", help="Copies have contents of their own.")
+        bool, typer.Option("--distinct", help="Give each copy contents of its own.")
     ] = False
     transactions: Annotated[
         int, typer.Option(min=1, max=MOST, help="Transactions of each core's program.")
@@ -116,8 +116,8 @@ class Compare(Options):
         typer.Option(
             min=2,
             max=MOST_SEEDS,
-            help="Run programs and synth: traces with so many seeds; figures are means with their "
-            "95 % intervals.",
+            help="Run programs and synth: traces with N seeds; figures are means with "
+            "their 95 % intervals.",
         ),
     ] = None
     sensitivity: Sensitivity = False

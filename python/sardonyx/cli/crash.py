@@ -120,12 +120,17 @@ class Crash(Options):
         ),
     ] = "adr"
     tear: Annotated[
-        str, typer.Option(help="What adr accepts of a line whole: all (lines) or 8 bytes (words).")
+        str,
+        typer.Option(
+            help="What a cut leaves whole while a line is being accepted: the line (lines) "
+            "or each 8 bytes (words)."
+        ),
     ] = "lines"
     thorough: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Go on with further seeds for so long a design: 90s, 10m or 2h."
+            metavar="TIME",
+            help="Go on with further seeds for this time per design: 90s, 10m or 2h.",
         ),
     ] = None
     guided: Annotated[
@@ -133,7 +138,7 @@ class Crash(Options):
         typer.Option(
             min=0,
             max=MOST,
-            help="After a plan's passes, so many runs with changed schedules, cut where they come "
+            help="After the plan, make N runs with changed schedules, cut where they come "
             "to something new.",
         ),
     ] = questions.TrialQuestion.model_fields["guided"].default
@@ -144,29 +149,32 @@ class Crash(Options):
         str, typer.Option(help="How many cuts: all, or a number of positions drawn from the seed.")
     ] = "all"
     cut: Annotated[
-        int | None, typer.Option(min=0, max=MOST, help="Replay one run's cut at this position.")
+        int | None,
+        typer.Option(min=0, max=MOST, help="Make one run, and cut it at this position only."),
     ] = None
     exhaustive: Annotated[
         bool,
         typer.Option(
             "--exhaustive",
-            help="All orders of acceptance of one small run, all cuts, all cuts after a cut.",
+            help="Try all orders in which the writes of one small run can be accepted, all "
+            "cuts, and all cuts of the life after each.",
         ),
     ] = False
     most_states: Annotated[
-        int, typer.Option(min=1, max=MOST, help="Give --exhaustive up beyond so many states.")
+        int, typer.Option(min=1, max=MOST, help="With --exhaustive: give up beyond N states.")
     ] = questions.ExhaustiveQuestion.model_fields["most_states"].default
     order: Annotated[
         str | None,
         typer.Option(
             metavar="N,N..",
-            help="Of --exhaustive this order alone: at each choice the number of the write that "
-            "goes first. After them the first; start: no choices.",
+            help="With --exhaustive: only the order in which these writes go first, one "
+            "number for each choice; after them always the first write. start: no "
+            "numbers.",
         ),
     ] = None
     replay: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Make the cut again that this replay file is of."),
+        typer.Option(metavar="FILE", help="Make the cut of this replay file again."),
     ] = None
     out: Annotated[
         Path | None,
@@ -181,7 +189,7 @@ class Crash(Options):
         bool | None,
         typer.Option(
             "--attack/--no-attack",
-            help="An attacker changes the medium as well, after cuts and in runs; default: of "
+            help="Have an attacker change the medium, after cuts and in runs; default: for "
             "designs with integrity.",
         ),
     ] = None
@@ -220,7 +228,7 @@ class Crash(Options):
         typer.Option("--no-log", help="The program keeps no undo log; the design's own stays."),
     ] = False
     seed: Annotated[
-        int, typer.Option(min=0, max=2**50, help="Of keys, evictions, delays and samples.")
+        int, typer.Option(min=0, max=2**50, help="Seed of keys, evictions, delays and samples.")
     ] = 1
     recovery_cuts: Annotated[
         int,
@@ -262,7 +270,7 @@ class Crash(Options):
     "jobs",
 )
 def crash(asked: Crash) -> Work:
-    """Cut the power at every position of a run, recover, and look at what is left.
+    """Cut the power at every position of a run, recover, and check what is left.
 
     Each design is tried by a plan: runs with several seeds, tiny caches and queues, one core and
     two, and who shares lines of counters. The second table says what the verdict rests on.
@@ -620,12 +628,12 @@ def _lacking(run: dict[str, Any]) -> list[str]:
         kept = " and ".join(lack["kept_by"])
         by.setdefault(kept, []).append(f"{lack['what']} {lack['had']:,} of {lack['least']:,}")
     return [
-        f"{run['program']}, {run['design']}: nothing was found, and too little was tried: "
+        f"{run['program']}, {run['design']}: no violation, but too little was tried: "
         f"{', '.join(each)}; "
         + (
-            f"{kept} keeps it so: leave it out"
+            f"{kept} prevents more: leave it out"
             if kept
-            else "the plan went on and did not come to it: give another --seed, or --thorough TIME"
+            else "the plan could not reach it: give another --seed, or --thorough TIME"
         )
         for kept, each in by.items()
     ]

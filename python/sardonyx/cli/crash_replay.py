@@ -103,7 +103,7 @@ def read(path: Path, threads: int) -> CrashQuestion:
         raise _core.SardonyxError(f"--replay {path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise _core.SardonyxError(
-            f"--replay {path}: is no replay file; name one that sardonyx crash has written"
+            f"--replay {path}: is not a replay file; name one that sardonyx crash has written"
         ) from error
     if asked.cut is None:
         raise _core.SardonyxError(f"--replay {path}: names no cut; write the file again")
@@ -115,4 +115,4 @@ def read(path: Path, threads: int) -> CrashQuestion:
 def check_folder(folder: Path) -> None:
     """An error unless files can be put there later."""
     if folder.exists() and not folder.is_dir():
-        raise _core.SardonyxError(f"--out {folder}: is no directory; name one")
+        raise _core.SardonyxError(f"--out {folder}: is not a directory; name one")

@@ -75,7 +75,7 @@ class CrashTest(Options):
 
     recording: Annotated[
         str,
-        typer.Argument(help="From sardonyx trace record --level cpu --pc."),
+        typer.Argument(help="A recording of sardonyx trace record --pc."),
     ]
     pool: Annotated[
         list[Path],
@@ -116,7 +116,7 @@ class CrashTest(Options):
     lint: Annotated[
         bool,
         typer.Option(
-            "--lint", help="Say, without any run, what is never flushed or flushed for nothing."
+            "--lint", help="Without any run, list what is never flushed or flushed for nothing."
         ),
     ] = False
     all: Annotated[
@@ -124,7 +124,7 @@ class CrashTest(Options):
         typer.Option("--all", help="With --lint: also what a library did to set the pool up."),
     ] = False
     replay: Annotated[
-        str | None, typer.Option(metavar="IMAGE", help="Try one image of a report.")
+        str | None, typer.Option(metavar="IMAGE", help="Try only this image, as a report names it.")
     ] = None
     platform: Annotated[
         str,
@@ -134,7 +134,11 @@ class CrashTest(Options):
         ),
     ] = "auto"
     tear: Annotated[
-        str, typer.Option(help="What is accepted of a line whole: all (lines) or 8 bytes (words).")
+        str,
+        typer.Option(
+            help="What a cut leaves whole while a line is being accepted: the line (lines) "
+            "or each 8 bytes (words)."
+        ),
     ] = "lines"
     start: Annotated[
         str | None,
@@ -155,7 +159,8 @@ class CrashTest(Options):
         typer.Option(
             min=0,
             metavar="N",
-            help="Cut the recovery too, N of them within each other, for the same budget again.",
+            help="Cut the recovery too, and its own recovery, N deep; each depth gets the "
+            "budget again.",
         ),
     ] = 0
     thread_orders: Annotated[
@@ -164,13 +169,15 @@ class CrashTest(Options):
             min=0,
             max=MOST_ORDERS,
             metavar="N",
-            help="Cut N other orders of the threads too, as far as what happened before what "
-            "allows them, for the same budget again.",
+            help="Cut up to N other orders of the threads too, which the program could "
+            "have taken; for the same budget again.",
         ),
     ] = 0
     thread_order: Annotated[
         str | None,
-        typer.Option(metavar="THREAD@ROW", help="Cut this order of the threads, of a report."),
+        typer.Option(
+            metavar="THREAD@ROW", help="Cut only this order of the threads, as a report names it."
+        ),
     ] = None
     assume_persisted: Annotated[
         list[str] | None,
@@ -194,10 +201,12 @@ class CrashTest(Options):
         str | None,
         typer.Option(
             metavar="TIME",
-            help="For one recovery; default: 50 times as long as it takes without a cut.",
+            help="Time limit of one recovery; default: 50 times as long as it takes without a cut.",
         ),
     ] = None
-    memory_limit: Annotated[str, typer.Option(metavar="BYTES", help="For one recovery.")] = "4G"
+    memory_limit: Annotated[
+        str, typer.Option(metavar="BYTES", help="Memory limit of one recovery.")
+    ] = "4G"
     keep: Annotated[
         Path | None,
         typer.Option(
@@ -205,23 +214,26 @@ class CrashTest(Options):
         ),
     ] = None
     html: Annotated[
-        Path | None, typer.Option(help="A page with a timeline of each cause.", **PATH)
+        Path | None, typer.Option(help="Write a page with a timeline of each cause.", **PATH)
     ] = None
     sarif: Annotated[
-        Path | None, typer.Option(help="The causes for code scanning, as SARIF 2.1.0.", **PATH)
+        Path | None,
+        typer.Option(help="Write the causes for code scanning, as SARIF 2.1.0.", **PATH),
     ] = None
     junit: Annotated[
-        Path | None, typer.Option(help="The causes as failed tests, as JUnit's XML.", **PATH)
+        Path | None, typer.Option(help="Write the causes as failed tests, as JUnit's XML.", **PATH)
     ] = None
     designs: Annotated[
         str | None,
-        typer.Option("--designs", "-d", help="What a cut leaves below these designs too."),
+        typer.Option("--designs", "-d", help="Say too what a cut leaves below these designs."),
     ] = None
     machine: Machine = "sca"
-    no_source: Annotated[bool, typer.Option("--no-source", help="Go on without lines of code.")] = (
-        False
-    )
-    seed: Annotated[int, typer.Option(min=0, max=2**50, help="Of the images drawn.")] = 1
+    no_source: Annotated[
+        bool, typer.Option("--no-source", help="Report without lines of code.")
+    ] = False
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**50, help="Seed of the images that are drawn.")
+    ] = 1
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", min=0, max=1024, help="Threads; 0 for one a processor.")
     ] = 0
@@ -601,7 +613,7 @@ def _show(people: Console, found: dict[str, Any]) -> None:
     )
     if found["has_places"] and found["suspects"]:
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("look here first", "in", "because it was"):
+        for column in ("look here first", "in", "it persisted"):
             table.add_column(column)
         for suspect in found["suspects"][:SHOWN]:
             frame = suspect["frame"]
@@ -622,10 +634,10 @@ def _show(people: Console, found: dict[str, Any]) -> None:
     if more > 0:
         people.print(f"\nand {more} more causes; --json has all")
     if found["assumed"]:
+        at = ", ".join(found["assumed"])
         people.print(
-            "\nso that these do not hide others, stores at "
-            + ", ".join(found["assumed"])
-            + " then counted as persistent at once",
+            f"\nto find what these causes hide, later rounds counted stores at {at} as persistent "
+            "at once",
             soft_wrap=True,
         )
 

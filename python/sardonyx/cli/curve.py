@@ -76,7 +76,7 @@ def curve(
         ),
     ] = None,
     outstanding: Annotated[
-        int, typer.Option(min=1, max=1 << 16, help="Requests that wait for an answer, at most.")
+        int, typer.Option(min=1, max=1 << 16, help="The most requests in flight.")
     ] = 256,
     streams: Annotated[
         int,
@@ -87,27 +87,27 @@ def curve(
             "0 draws any line.",
         ),
     ] = 16,
-    span: Annotated[str, typer.Option("--bytes", help="Bytes that are touched, at most.")] = "1G",
+    span: Annotated[str, typer.Option("--bytes", help="The most bytes that are touched.")] = "1G",
     requests: Annotated[
         int,
         typer.Option(min=1000, max=MOST, help="Requests a point, after half as many uncounted."),
     ] = 60_000,
-    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Of addresses and contents.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Seed of addresses and contents.")] = 1,
     measured: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|none",
-            help="CSV with reads_percent,gb_per_s,read_ns, the last point of a curve its end, or "
-            "with loads of threads (docs/medium.md). Default: what the package has of the "
-            "machine of that name.",
+            help="Measured points as CSV: reads_percent,gb_per_s,read_ns, with the end of "
+            "each curve last; or loads of threads (docs/medium.md). Default: the "
+            "package's points for the machine of that name.",
         ),
     ] = None,
     in_order: Annotated[
         bool,
         typer.Option(
             "--in-order",
-            help="Of loads of threads: lines reach the memory in the order in which a thread asks "
-            "for them, threads in turn. Default: in any order.",
+            help="Loads of threads: lines reach the memory in the order in which a thread "
+            "asks for them, threads in turn. Default: in any order.",
         ),
     ] = False,
     settings: Set = None,
@@ -117,11 +117,11 @@ def curve(
     workers: Workers = None,
     json_to: JsonTo = None,
 ) -> None:
-    """Draw latency against bandwidth of a memory, beside what was measured of it.
+    """Draw a memory's latency against its bandwidth, beside published measurements.
 
     [bold]Example[/bold]: sardonyx curve --machine cxl --plot cxl.html
 
-    A machine whose measured points are loads of threads (optane) is drawn over those.
+    The machine optane was measured with threads, so its curves are drawn over threads.
     """
     names = tuple(dict.fromkeys(name.strip() for name in designs.split(",") if name.strip()))
     if not names:
@@ -241,7 +241,10 @@ def _conclude(people: Console, asked: Curves, points: list[Point]) -> None:
     found = agreement(points)
     if found is None:
         people.print(
-            Text("Nothing was measured to hold this against: --measured FILE.", style="dim")
+            Text(
+                "No measurements of this machine are known: --measured FILE gives yours.",
+                style="dim",
+            )
         )
         return
     worst = found.worst

@@ -29,14 +29,12 @@ from sardonyx.sweeps.table import is_swept, load
 
 #: The units of figures as ``written`` has them.
 UNITS = {"ns": "ns", "nJ": "nj", "ratio": "%"}
-WHERE = typer.Argument(
-    help="A directory that compare, reproduce or sweep wrote, or a results.json.", **PATH
-)
+WHERE = "A directory that compare, reproduce or sweep wrote, or a results.json."
 
 
 def diff(
-    before: Annotated[Path, WHERE],
-    after: Annotated[Path, WHERE],
+    before: Annotated[Path, typer.Argument(help=WHERE, **PATH | {"metavar": "BEFORE"})],
+    after: Annotated[Path, typer.Argument(help=WHERE, **PATH | {"metavar": "AFTER"})],
     most: Annotated[
         int, typer.Option("--most", min=1, max=1_000_000, help="Figures shown; all are in --json.")
     ] = 20,

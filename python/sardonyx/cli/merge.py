@@ -83,50 +83,56 @@ class Run(Options):
     pid: Annotated[list[int] | None, typer.Option(min=1, help="A live process; repeatable.")] = None
     mapping: Annotated[
         list[str] | None,
-        typer.Option(help="Of live processes, only mappings whose name contains this; repeatable."),
+        typer.Option(help="Live processes: only mappings whose name contains this; repeatable."),
     ] = None
     snapshots: Annotated[
-        int, typer.Option(min=1, max=1000, help="Of live processes, how many snapshots.")
+        int, typer.Option(min=1, max=1000, help="Live processes: the number of snapshots.")
     ] = 2
-    every: Annotated[float, typer.Option(min=0, max=86400, help="Seconds between two of them.")] = (
-        1.0
-    )
+    every: Annotated[
+        float, typer.Option(min=0, max=86400, help="Seconds between two snapshots.")
+    ] = 1.0
     designs: Annotated[
         str, typer.Option("--designs", "-d", help=f"{', '.join(ALGORITHMS)}, separated by commas.")
     ] = "ksm"
     kernel: Annotated[
         str,
         typer.Option(
-            help="The kernel whose KSM it is: linux-6, linux-4.4 or paper; host: linux-6 with the "
-            "knobs of the kernel that runs."
+            help="The kernel whose KSM is modelled: linux-6, linux-4.4 or paper; host: "
+            "linux-6 with the settings of the running kernel."
         ),
     ] = "linux-6"
     memory: Annotated[
         str,
         typer.Option(
-            help="Of live processes, what copies of their pages may take; beyond it a page is "
-            "known by its digest, and pages that nearly match are not looked for."
+            help="Live processes: memory for copies of their pages. Beyond it pages are "
+            "known by digests, and near matches are not looked for."
         ),
     ] = "1G"
     zeros: Annotated[
         str,
         typer.Option(
-            help="Of images, pages of zeros, which may never have been touched: held are pages; "
-            "no-holes: but for holes of the file; none are."
+            help="Images: whether pages of zeros, which may never have been touched, count "
+            "as pages. held: yes; no-holes: except holes of the file; none: no."
         ),
     ] = "no-holes"
     pass_in: Annotated[
         int,
-        typer.Option(min=1, max=1_000_000, help="Knobs are sought for a pass in so many seconds."),
+        typer.Option(min=1, max=1_000_000, help="Recommend settings for a pass within N seconds."),
     ] = Target().pass_seconds
     at_most: Annotated[
         int,
-        typer.Option(min=1, max=100, help="And for at most so many percent of a core, first."),
+        typer.Option(
+            min=1,
+            max=100,
+            help="Recommend settings for at most N % of a core; goes before --pass-in.",
+        ),
     ] = Target().core_percent
     passes: Annotated[
         int | None,
         typer.Option(
-            min=1, max=1_000_000, help="Passes; else until the savings stay the same for ten."
+            min=1,
+            max=1_000_000,
+            help="Number of passes; default: until the savings stay the same for ten.",
         ),
     ] = None
     settings: Annotated[
@@ -410,7 +416,7 @@ WHY = (
 
 
 def validate(
-    seed: Annotated[int, typer.Option(min=0, max=2**40, help="Of contents and writes.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**40, help="Seed of contents and writes.")] = 1,
     mixes: Annotated[int, typer.Option(min=1, max=10_000, help="Mixes, each a run.")] = 10,
     json_to: JsonTo = None,
 ) -> None:

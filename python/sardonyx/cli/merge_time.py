@@ -61,7 +61,7 @@ def in_time(
     quick: Annotated[
         bool, typer.Option("--quick", help="A window of 40 ms in place of 400, smaller machines.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Of machines and queries.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Seed of machines and queries.")] = 0,
     workers: Workers = None,
     json_to: JsonTo = None,
 ) -> None:

@@ -32,15 +32,15 @@ Set = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option("--limit", min=1, max=MOST, help="End each trace after so many records."),
+    typer.Option("--limit", min=1, max=MOST, help="Use only the first N records of each trace."),
 ]
 Warmup = Annotated[
     str | None,
     typer.Option(
         "--warmup",
         metavar="N|N%",
-        help="Warm up with so many requests (programs: transactions) or a share of the run, left "
-        "out of the statistics.",
+        help="Warm up with N requests (programs: transactions) or N % of the run, "
+        "excluded from the statistics.",
     ),
 ]
 Sample = Annotated[
@@ -48,8 +48,8 @@ Sample = Annotated[
     typer.Option(
         "--sample",
         metavar="WINDOWSxREQUESTS",
-        help="Time only so many windows of each trace, as in 50x10000, and tell how sure the "
-        "figures are.",
+        help="Simulate only some windows of each trace in time, as in 50x10000, and "
+        "give figures with their 95 % intervals.",
     ),
 ]
 Workers = Annotated[

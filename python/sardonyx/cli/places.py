@@ -19,7 +19,7 @@ LATEST = RESULTS / "latest"
 def fresh(first: str) -> Path:
     """A new folder ``results/<time>-<first trace>``."""
     if os.path.lexists(LATEST) and not LATEST.is_symlink():
-        raise SardonyxError(f"{LATEST}: is no link to the newest results; move it, or give --out")
+        raise SardonyxError(f"{LATEST}: is not a link to the newest results; move it or give --out")
     name = re.sub(r"[^\w.-]+", "-", first)[:60]
     stem = f"{datetime.now():%Y%m%d-%H%M%S}-{name}"
     place, count = RESULTS / stem, 1

@@ -103,8 +103,8 @@ class Record(Options):
         str,
         typer.Option(
             metavar="FAULT:LINE",
-            help="Instructions that count for a page which the kernel clears, and for each of its "
-            "64 lines; for a line copied twice as many.",
+            help="Instructions of the kernel for each page that it clears, and for each of "
+            "its 64 lines; twice as many for a copied line.",
         ),
     ] = "1000:8"
     memory: Annotated[
@@ -125,8 +125,9 @@ class Record(Options):
         bool | None,
         typer.Option(
             "--follow-fork/--no-follow-fork",
-            help="Record forked children too, in NAME.1.parquet and so on; with --pc, and then by "
-            "default, in one order with the program, as far as they store to mapped files.",
+            help="Record forked children too, in NAME.1.parquet and so on. With --pc "
+            "(where it is the default) their stores to mapped files go into the "
+            "program's trace, in one order.",
         ),
     ] = None
     read_data: Annotated[
@@ -135,16 +136,19 @@ class Record(Options):
     pc: Annotated[
         bool,
         typer.Option(
-            "--pc", help="Where in the program each store, flush and fence is; for crash-test."
+            "--pc",
+            help="Record the place in the program of each store, flush and fence; for crash-test.",
         ),
     ] = False
     acks: Annotated[
         bool,
-        typer.Option("--acks", help="Keep what the program had printed when; for crash-test."),
+        typer.Option(
+            "--acks", help="Record what the program had printed at each moment; for crash-test."
+        ),
     ] = False
     acks_fd: Annotated[
         int | None,
-        typer.Option(min=0, max=2**20, help="As --acks, of this descriptor instead of 1."),
+        typer.Option(min=0, max=2**20, help="The same for this descriptor instead of 1."),
     ] = None
     qemu: Annotated[
         Path | None, typer.Option(help="QEMU, if it is not qemu-x86_64 in PATH.", **PATH)
@@ -169,9 +173,9 @@ class Record(Options):
 def record(asked: Record) -> Work:
     """Run a program and write down what it asks of memory, with the bytes.
 
-    Any x86-64 Linux program, unmodified; needs Debian's qemu-user. What it becomes by exec is
-    recorded on, and what its children do only with --follow-fork or --pc. A program that a
-    signal ended is status 128 and the signal's number; its trace is kept.
+    Any x86-64 Linux program, unmodified; needs Debian's qemu-user. A program that it
+    becomes by exec is recorded too, its children only with --follow-fork or --pc. If a signal ends
+    the program, the exit status is 128 and the signal's number; the trace is kept.
 
     [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
     """

@@ -40,14 +40,14 @@ class Report(Options):
     ]
     goal: Annotated[
         list[str] | None,
-        typer.Option(help='Of a sweep: a figure, as in "max ipc"; two make a front; repeatable.'),
+        typer.Option(help='For a sweep: a figure, as in "max ipc"; two draw a front; repeatable.'),
     ] = None
 
 
 def report(asked: Report) -> Work:
     """Print the table of saved results again and rewrite their report.html.
 
-    Of a sweep, whatever shards are there: its best points, and a report of small multiples,
+    For a sweep, from whatever shards are there: the best points, and a report of small multiples,
     parallel coordinates and the Pareto front of its figures.
     """
     directory = asked.directory

@@ -87,7 +87,7 @@ class SweepOptions(Options):
 def sweep(asked: SweepOptions) -> Work:
     """Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.
 
-    The same command goes on where a sweep was broken off. A folder has one sweep; the command may
+    The same command goes on where a sweep was interrupted. A folder has one sweep; the command may
     run several times at once, on several nodes.
 
     [bold]Examples[/bold]

@@ -400,9 +400,11 @@ def _assumed_note(names: Sequence[str], sensitivity: Sensitivity | None) -> list
             )
         ]
     number = f"{len(names)} assumed {'parameter' if len(names) == 1 else 'parameters'}"
-    where = "results.json lists them by run, report.html with value and reason"
-    tried = "no sensitivity was run (--sensitivity says what flips)"
-    return [Text(f"{DAGGER} time or energy, rests on {number}; {tried}; {where}.", style="dim")]
+    where = "report.html has their values and reasons, results.json has them by run"
+    tried = "--sensitivity says which conclusions flip with them"
+    return [
+        Text(f"{DAGGER} a time or an energy that rests on {number}: {where}; {tried}.", style="dim")
+    ]
 
 
 def _claim_name(row: ClaimRow) -> Text:

@@ -79,7 +79,7 @@ Source = Annotated[
         help="A trace file or a recording.", autocompletion=complete.traces, callback=path_of
     ),
 ]
-Target = Annotated[Path, typer.Argument(help="The file to write.", **PATH)]
+Target = Annotated[Path, typer.Argument(help="The file to write.", **PATH | {"metavar": "TARGET"})]
 
 
 def _paths(texts: list[str]) -> list[str]:
@@ -94,7 +94,7 @@ def info(
         ),
     ],
     limit: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="End after so many records.")
+        int | None, typer.Option(min=1, max=MOST, help="Use only the first N records.")
     ] = None,
     plot: Annotated[
         Path | None,

@@ -52,7 +52,7 @@ def read_baseline(path: Path) -> Baseline:
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise _core.SardonyxError(
-            f"--baseline {path}: is no baseline of this version; write one with --write-baseline"
+            f"--baseline {path}: is not a baseline of this version; write one with --write-baseline"
         ) from error
 
 

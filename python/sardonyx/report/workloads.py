@@ -238,7 +238,7 @@ def worth_of_each(traces: Sequence[Trace]) -> list[Block]:
     reading = (
         "What a mean rests on. Below a thousand writes, or above 5 % in bursts (runs of 64 "
         "accesses without an instruction between), it says little. A footprint that fits the "
-        "caches above the recording, or the tables on chip, says little of larger ones."
+        "caches above the recording, or the tables on chip, says little about larger ones."
     )
     grid = Grid([Th(heads[0], "name"), *map(Th, heads[1:])], rows, "worth", tall=False)
     return [grid, Text(reading, "reading")]

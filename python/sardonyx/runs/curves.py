@@ -208,7 +208,7 @@ def file_text(path: str) -> str:
     try:
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "is no text"
+        reason = getattr(error, "strerror", None) or "is not text"
         raise _core.SardonyxError(f"{path}: {reason}") from None
 
 

@@ -82,6 +82,6 @@ def beside_caches(results: Results) -> str:
     sizes = ", ".join(f"{name} {size(value)}" for name, value in tables(results))
     return (
         "In bursts: writes in runs of 64 accesses and more with no instruction between. Footprint: "
-        "lines read or written; what fits the caches above the recording or the tables on chip"
-        f"{f' ({sizes})' if sizes else ''} says little of larger ones."
+        "lines read or written. One that fits the caches above the recording, or the tables on chip"
+        f"{f' ({sizes})' if sizes else ''}, says little about larger ones."
     )

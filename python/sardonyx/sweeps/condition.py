@@ -52,7 +52,7 @@ class Condition:
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             problem = error.msg if isinstance(error, SyntaxError) else str(error)
             raise _core.SardonyxError(
-                f'{text!r} is no condition ({problem}); write as in design == "esd" or '
+                f'{text!r} is not a condition ({problem}); write as in design == "esd" or '
                 "esd.efit_ways > 4"
             ) from error
         names: set[str] = set()

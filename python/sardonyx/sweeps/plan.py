@@ -276,7 +276,7 @@ def check_goal(place: str, goal: str) -> tuple[str, bool]:
     """A figure and whether more of it is better, from ``max ipc`` or ``min energy_nj``."""
     direction, _, name = goal.strip().partition(" ")
     if not name or direction not in ("max", "min"):
-        raise _core.SardonyxError(f'{place}: {goal!r} is no goal; write as in "max ipc"')
+        raise _core.SardonyxError(f'{place}: {goal!r} is not a goal; write as in "max ipc"')
     return name.strip(), direction == "max"
 
 

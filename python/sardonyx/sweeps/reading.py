@@ -59,7 +59,7 @@ def read(
             else:
                 document = tomllib.loads(text)
         except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise _core.SardonyxError(f"{path}: is no plan of a sweep's folder: {error}") from error
+            raise _core.SardonyxError(f"{path}: is not a plan of a sweep: {error}") from error
         except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
             raise _core.SardonyxError(f"{path}: is not valid TOML: {error}") from error
         place = Place(str(path), text, base)
@@ -190,7 +190,7 @@ class _Reader:
             seeds = self._list("sweep", "seeds", sweep["seeds"])
             for seed in seeds:
                 if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**50:
-                    raise self._bad("sweep", "seeds", f"{seed!r} is no seed; give 0 to 2^50 - 1")
+                    raise self._bad("sweep", "seeds", f"{seed!r} is not a seed; give 0 to 2^50 - 1")
             axes.append(Axis(("seed",), tuple((seed,) for seed in seeds)))
         if "repeats" in sweep:
             repeats = sweep["repeats"]
@@ -218,7 +218,7 @@ class _Reader:
         known = [*own_names, kind.subject] if table != "set" else []
         if not known:
             raise self._bad(
-                table, name, "is no key of a machine; those have a dot, as esd.efit_ways"
+                table, name, "is not a key of a machine; those have a dot, as esd.efit_ways"
             )
         raise self._bad(
             table, name, unknown("setting", name, known) + "; a machine's keys have dots"
@@ -309,18 +309,20 @@ class _Reader:
 
     def _list(self, table: str, key: str, value: object) -> list[Any]:
         if not isinstance(value, list | tuple) or not value:
-            raise self._bad(table, key, f"{value!r} is no list of values; write [..], one at least")
+            raise self._bad(
+                table, key, f"{value!r} is not a list; write [..] with one value at least"
+            )
         return list(value)
 
     def _text(self, table: str, key: str, value: object) -> str:
         if not isinstance(value, str) or not value:
-            raise self._bad(table, key, f"{value!r} is no name; write it in quotes")
+            raise self._bad(table, key, f"{value!r} is not a name; write it in quotes")
         return value
 
     def _scalar(self, table: str, key: str, value: object) -> Scalar:
         finite = not isinstance(value, float) or math.isfinite(value)
         if not isinstance(value, bool | int | float | str) or not finite:
-            raise self._bad(table, key, f"{value!r} is no number, text or truth value")
+            raise self._bad(table, key, f"{value!r} is not a number, text, true or false")
         return value
 
     def _bad(self, table: str, key: str, problem: str) -> _core.SardonyxError:

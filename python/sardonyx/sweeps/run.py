@@ -346,7 +346,7 @@ def read_shard(text: str) -> tuple[int, int]:
     whole = all(part.isascii() and part.isdigit() and len(part) < 19 for part in (first, count))
     if not (slash and whole and int(count) >= 1 and int(first) <= int(count)):
         raise _core.SardonyxError(
-            f"--shard {text}: is no share; give i/N with i from 1 to N, as in 3/16"
+            f"--shard {text}: is not a share; give i/N with i from 1 to N, as in 3/16"
         )
     return (int(first) - 1) % int(count), int(count)
 

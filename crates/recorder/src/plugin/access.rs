@@ -51,7 +51,7 @@ fn check(state: &State, info: MemInfo) {
     }
 }
 
-/// The end, if QEMU does not do as this was written for.
+/// Ends the recording: QEMU does not behave as this was written for.
 #[cold]
 pub fn otherwise() -> ! {
     eprintln!("sardonyx-recorder: this QEMU describes accesses otherwise than 7.2 does");
@@ -70,11 +70,11 @@ pub fn hit(address: u64, store: bool) -> bool {
     }
 }
 
-/// Code translated while the program had one thread. QEMU drops it at the second thread, but not in the same moment:
-/// the state's look at the first core finds nothing from then on.
+/// The callback of code that was translated while the program had one thread. QEMU drops such code at the second
+/// thread, but not in the same moment: from then on the look at the first core's L1 finds nothing.
 ///
-/// Nearly every access ends here, and what it costs is what a recording costs, so there is nothing but that question.
-/// Lines of mapped files are not in the caches by their address.
+/// Nearly every access ends here, and what it costs is what a recording costs, so it asks one question only. Lines of
+/// mapped files are not in the caches by their address.
 pub extern "C" fn alone(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
     if crosses(info, address) || !hit(address, stores(info)) {
         slow_alone(vcpu, info, address, data);
@@ -101,7 +101,7 @@ extern "C" fn store_after_load(vcpu: c_uint, info: MemInfo, address: u64, data: 
     alone(vcpu, info, address, data);
 }
 
-/// The callback of an access of one part that is in no group, and which sides of its instruction it is for.
+/// The callback of an ungrouped access of one part, and whether it is for the loads or the stores of its instruction.
 pub fn one(member: Member) -> (OnAccess, c_uint) {
     if member.loads && member.stores {
         return (store_after_load, STORES);
@@ -147,7 +147,7 @@ fn slow(state: &mut State, vcpu: c_uint, info: MemInfo, address: u64) {
     state.access(vcpu, address, size, store);
 }
 
-/// From the second thread on.
+/// The callback of a load or store from the second thread on.
 pub extern "C" fn among_others(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
     if stores(info) {
         // The store comes before the look at the tag, as the eviction's look at the bytes after the tag went.
@@ -176,7 +176,7 @@ pub extern "C" fn at_core(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_v
     });
 }
 
-/// The bit of an instruction's word that says that it is locked; addresses of programs end at 2^47.
+/// The bit in an instruction's word that says that it is locked; addresses of programs end at 2^47.
 pub const LOCKED: u64 = 1 << 62;
 
 /// Says which instruction does what `work` does.

@@ -1,9 +1,9 @@
-//! How much was checked, where `verify` checks.
+//! Counts what was checked, where `verify` checks.
 
-/// The variable that asks for it.
+/// The environment variable that asks for checks.
 pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
 
-/// What was checked.
+/// Counts of checks.
 #[derive(Default)]
 pub struct Checked {
     accesses: u64,
@@ -15,7 +15,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Nothing yet; `chained` if blocks are chained between pages.
+    /// No check yet; `chained`: blocks are chained between pages.
     pub fn new(chained: bool) -> Checked {
         Checked {
             chained,
@@ -23,19 +23,19 @@ impl Checked {
         }
     }
 
-    /// A block begins; `early` if its last run was left early.
+    /// Notes that a block begins; `early`: its last run was left early.
     pub fn block(&mut self, early: bool) {
         self.blocks += 1;
         self.left_early += u64::from(early);
     }
 
-    /// An access was as it should be; `spared` if another's callback stood for it.
+    /// Notes an access that was as it should be; `spared`: another access's callback stood for it.
     pub fn access(&mut self, spared: bool) {
         self.accesses += 1;
         self.spared += u64::from(spared);
     }
 
-    /// For the trace.
+    /// The counts as a note for the trace.
     pub fn note(&self) -> String {
         format!(
             "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early; jumps between pages are direct: {}",

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Threads that are told apart; later ones count with the last.
+/// The number of threads that are told apart; later ones count with the last.
 pub const THREADS: usize = 1 << 14;
 
 #[repr(align(64))]
@@ -13,13 +13,13 @@ static COUNTERS: [Counter; THREADS] = [const { Counter(AtomicU64::new(0)) }; THR
 static KERNEL: Counter = Counter(AtomicU64::new(0));
 static IN_USE: AtomicU32 = AtomicU32::new(1);
 
-/// The number under which a thread is kept.
+/// The index under which a thread is kept.
 #[inline(always)]
 pub fn number(vcpu: u32) -> u16 {
     vcpu.min(THREADS as u32 - 1) as u16
 }
 
-/// A thread is there.
+/// Notes a new thread.
 pub fn begin(vcpu: u32) {
     IN_USE.fetch_max(u32::from(number(vcpu)) + 1, Ordering::Relaxed);
 }
@@ -29,13 +29,13 @@ pub fn first() -> *mut u64 {
     COUNTERS[0].0.as_ptr()
 }
 
-/// The first thread's, which is all there is while it is alone.
+/// The first thread's instructions, which are all while it is alone.
 #[inline(always)]
 pub fn alone() -> u64 {
     COUNTERS[0].0.load(Ordering::Relaxed)
 }
 
-/// Adds to a thread's counter, which that thread alone does.
+/// Adds to a thread's counter; only that thread does so.
 #[inline(always)]
 pub fn add(vcpu: u32, instructions: u64) {
     let counter = &COUNTERS[usize::from(number(vcpu))].0;
@@ -45,7 +45,7 @@ pub fn add(vcpu: u32, instructions: u64) {
     );
 }
 
-/// Each thread's.
+/// The instructions of each thread.
 pub fn each() -> impl Iterator<Item = u64> {
     let in_use = IN_USE.load(Ordering::Relaxed) as usize;
     COUNTERS[..in_use]
@@ -53,12 +53,12 @@ pub fn each() -> impl Iterator<Item = u64> {
         .map(|c| c.0.load(Ordering::Relaxed))
 }
 
-/// Adds what the kernel runs.
+/// Adds the kernel's instructions.
 pub fn add_kernel(instructions: u64) {
     KERNEL.0.fetch_add(instructions, Ordering::Relaxed);
 }
 
-/// All threads' together, and the kernel's.
+/// The instructions of all threads and of the kernel.
 #[inline(always)]
 pub fn all() -> u64 {
     let kernel = KERNEL.0.load(Ordering::Relaxed);
@@ -68,13 +68,13 @@ pub fn all() -> u64 {
     each().sum::<u64>() + kernel
 }
 
-/// Begins with what the programs before this one had in this process.
+/// Begins with the instructions of the programs before this one in this process.
 pub fn resume(instructions: u64) {
     KERNEL.0.store(0, Ordering::Relaxed);
     COUNTERS[0].0.store(instructions, Ordering::Relaxed);
 }
 
-/// Begins anew, in a child.
+/// Begins with zero, in a child.
 pub fn reset() {
     KERNEL.0.store(0, Ordering::Relaxed);
     for counter in &COUNTERS[..IN_USE.load(Ordering::Relaxed) as usize] {

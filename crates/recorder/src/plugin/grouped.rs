@@ -1,8 +1,9 @@
 //! The callbacks of groups of accesses.
 //!
-//! A group is looked up at its first member, before the others happen. That is right for loads. A store to come finds its line
-//! marked, unless an access between the two evicts the line: then the bytes went too soon. So each callback knows which
-//! groups have stores to come ([`Lists`](super::lists::Lists)), and their lines are marked again when they were evicted ([`State::settle`]).
+//! A group is looked up at its first member, before the others happen. That is right for loads. A later store finds its
+//! line marked dirty already, unless an access between the two evicts the line: then its bytes left too soon. So each
+//! callback knows which groups have stores to come ([`Lists`](super::lists::Lists)), and their lines are marked again
+//! if they were evicted ([`State::settle`]).
 
 use std::ffi::{c_uint, c_void};
 

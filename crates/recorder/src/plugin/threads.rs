@@ -11,13 +11,13 @@ static LOCK: AtomicBool = AtomicBool::new(false);
 /// The ring's, once several processes write to it.
 static BETWEEN: AtomicPtr<Lock> = AtomicPtr::new(null_mut());
 
-/// Whether the program has, or had, more than one thread.
+/// Whether the program has, or has had, more than one thread.
 #[inline(always)]
 pub fn threaded() -> bool {
     SEVERAL.load(Ordering::Relaxed)
 }
 
-/// Another thread is about to begin.
+/// Notes that another thread is about to begin.
 pub fn more() {
     SEVERAL.store(true, Ordering::SeqCst);
 }
@@ -39,7 +39,7 @@ pub fn lock() {
     }
 }
 
-/// Gives it back; in a child its parent's.
+/// Releases the lock; in a child, the one that its parent held.
 pub fn unlock() {
     if let Some(between) = between() {
         between.give_back();

@@ -15,7 +15,7 @@ use crate::medium::params::{Geometry, MediumParams};
 use crate::plan::command::{Command, CommandKind};
 use channel::Channel;
 
-/// What an audit that found no fault has looked at.
+/// What an audit without a fault has checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditSummary {
     /// Commands of all kinds.
@@ -40,8 +40,8 @@ pub struct AuditSummary {
 }
 
 impl AuditSummary {
-    /// How many pairs of commands were exactly as far apart as a rule about time demands: a rule
-    /// with none was never what a command waited for, so the log says little about it.
+    /// The number of pairs of commands that were exactly as far apart as a rule about time demands. A rule with no such
+    /// pair never held a command back, so the log says little about it.
     pub fn tight(&self, rule: Rule) -> u64 {
         self.tight[rule as usize]
     }
@@ -89,8 +89,8 @@ pub struct Violation {
     pub earlier: Option<Logged>,
     /// The command at which the rule is broken.
     pub later: Logged,
-    /// For a rule about time the cycles demanded between the commands, for the two about refreshes
-    /// those allowed; for the others the value demanded, 0 where the rule is about a bank's state.
+    /// For a rule about time, the cycles demanded between the commands; for the two about refreshes, the cycles
+    /// allowed; for the others the value demanded, 0 where the rule is about a bank's state.
     pub required: u64,
     /// The cycles between the commands, or the value found.
     pub actual: u64,

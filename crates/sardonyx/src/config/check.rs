@@ -1,6 +1,5 @@
-//! What no single key can break: values that are each in range and impossible together.
-//! Every fault names the key to change and where it was written.
-//! Left out: ranges of single keys, which `layers` checks first.
+//! Checks combinations: values that are each in range and impossible together. Every error names the key to change and
+//! where it was set. Left out: ranges of single keys, which `layers` checks first.
 
 use crate::controller::designs;
 use crate::line::LINE_BYTES;

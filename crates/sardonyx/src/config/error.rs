@@ -1,6 +1,5 @@
-//! What is wrong with a machine file, where, and what to do about it: one line for a person.
-//! The first fault is the one told.
-//! Left out: recovery; a machine with a fault is never built.
+//! What is wrong with a machine file, where, and what to do about it: one line for a person. The first error is
+//! reported. Left out: recovery; a machine with an error is never built.
 
 use std::fmt;
 

@@ -35,11 +35,11 @@ pub struct Assumed {
     pub value: String,
     /// Why this value.
     pub why: String,
-    /// What it may plausibly be instead; none where a machine's file does not say.
+    /// The values that it may plausibly have instead; `None` where the machine's file does not say.
     pub range: Option<Range>,
 }
 
-/// What an assumed value may plausibly be instead.
+/// The values that an assumed parameter may plausibly have instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Range {
     /// Anything between two values, as a machine's file would write them, and the value itself.
@@ -48,14 +48,14 @@ pub enum Range {
         low: String,
         /// The most.
         high: String,
-        /// Whether only whole numbers will do.
+        /// Whether only whole numbers are allowed.
         whole: bool,
-        /// Why these, and the source where there is one.
+        /// Why these limits, with the source where there is one.
         why: String,
     },
-    /// The key's other words: each, as `--set` takes it.
+    /// The key's other words, as `--set` takes them.
     Others(Vec<String>),
-    /// Another value can change no figure that a comparison gives; why.
+    /// No other value can change a figure of a comparison, for this reason.
     Inert(String),
 }
 
@@ -74,8 +74,7 @@ pub struct Machine {
     pub cores: usize,
     /// The caches above the controller, for what is simulated from the core down.
     pub caches: CachesParams,
-    /// The value of every key: what the controller's layers are told, and what the fields above are
-    /// made from.
+    /// The value of every key; the fields above are made from them, and the controller's layers read them.
     pub settings: Settings,
     /// The values that no source gives, in the order of the keys.
     pub assumed: Vec<Assumed>,
@@ -117,13 +116,13 @@ impl Machine {
         write::toml(self)
     }
 
-    /// Every key with its effective value, flat: `{"cores": 1, "esd.efit_bytes": 524288, ...}`.
+    /// Every key with its effective value: `{"cores": 1, "esd.efit_bytes": 524288, ...}`.
     pub fn parameters(&self) -> serde_json::Map<String, serde_json::Value> {
         write::parameters(self)
     }
 
-    /// This machine with `cores` cores, caches that are given for each core so many times as large, and
-    /// as many units as cores where there is one a core.
+    /// This machine with `cores` cores. Caches whose size is given for each core grow with the number, and so do units
+    /// of which there is one a core.
     #[must_use]
     pub fn with_cores(&self, cores: usize) -> Machine {
         let mut machine = self.clone();

@@ -1,6 +1,6 @@
-//! What a design is: a stack of layers, `LOGGING/MAPPING+POLICY@INTEGRITY`, with the logging and the integrity
-//! left out where there is none. Here are all layers, those of the files and those registered while the program
-//! runs, and the stacks that are made of them.
+//! What a design is: a stack of layers, `LOGGING/MAPPING+POLICY@INTEGRITY`; logging and integrity are left out where
+//! there is none. Here are all layers, those of the files and those registered while the program runs, and the stacks
+//! made of them.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -26,14 +26,14 @@ macro_rules! kinds {
         }
 
         impl AnyLayer {
-            /// What layers of its kind are called together.
+            /// The plural of its kind, as in `mappings`.
             pub fn kind(self) -> &'static str {
                 match self {
                     $(AnyLayer::$Kind(_) => $plural,)*
                 }
             }
 
-            /// What it says of itself.
+            /// What the layer declares about itself.
             pub fn about(self) -> &'static About {
                 match self {
                     $(AnyLayer::$Kind(layer) => &layer.about,)*
@@ -41,10 +41,10 @@ macro_rules! kinds {
             }
         }
 
-        /// What layers of each kind are called together.
+        /// The plural of each kind.
         pub const KINDS: [&str; [$($plural),*].len()] = [$($plural),*];
 
-        /// All designs; first those about a mapping, in which they differ most.
+        /// All designs; those about a mapping come first, because designs differ most in their mappings.
         pub fn all() -> impl Iterator<Item = &'static Design> + Clone {
             let mut all: Vec<(&str, &Design)> = Vec::new();
             $(all.extend($room::FILES.iter().flat_map(|file| file.designs).map(|one| ($plural, one)));)*
@@ -78,19 +78,19 @@ kinds! {
 /// Layers made known while the program runs.
 static REGISTERED: RwLock<Vec<AnyLayer>> = RwLock::new(Vec::new());
 
-/// Makes a layer known that no file of this crate has, and its keys.
+/// Registers a layer, with its keys, that no file of this crate has.
 pub fn register(layer: AnyLayer) {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     registered.push(layer);
 }
 
-/// What has been registered.
+/// The layers that have been registered.
 pub fn registered() -> impl Iterator<Item = AnyLayer> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     registered.clone().into_iter()
 }
 
-/// All layers: those, and what has been registered.
+/// All layers: those of this crate's files and those registered.
 pub fn layers() -> impl Iterator<Item = AnyLayer> {
     built_in().chain(registered())
 }
@@ -99,41 +99,41 @@ fn abouts() -> impl Iterator<Item = &'static About> {
     layers().map(AnyLayer::about)
 }
 
-/// The keys of all layers; one that layers share comes as often as they list it.
+/// The keys of all layers; a key that layers share occurs as often as they list it.
 pub fn keys() -> impl Iterator<Item = &'static dyn AnyKey> {
     abouts().flat_map(|about| about.keys).copied()
 }
 
-/// The caches among them.
+/// The caches among these keys.
 pub fn caches() -> impl Iterator<Item = &'static CacheKey> {
     keys().filter_map(|key| key.cache())
 }
 
-/// There is no such design.
+/// The error that there is no such design.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("there is no design \"{name}\": {remedy}")]
 pub struct UnknownDesign {
-    /// What was asked for.
+    /// The name that was asked for.
     pub name: String,
-    /// What there is.
+    /// The designs that there are.
     pub remedy: String,
 }
 
-/// The layers of a stack.
+/// The layers of a design.
 #[derive(Clone, Copy)]
 pub struct Stack {
-    /// On top.
+    /// The logging, on top.
     pub logging: &'static Logging,
-    /// Below it.
+    /// The mapping, below the logging.
     pub mapping: &'static Mapping,
-    /// Below that.
+    /// The encryption policy, below the mapping.
     pub policy: &'static Policy,
-    /// On the medium.
+    /// The integrity, on the medium.
     pub integrity: &'static Integrity,
 }
 
 impl Stack {
-    /// That of a design, or of a `LOGGING/MAPPING+POLICY@INTEGRITY`.
+    /// The layers of a design's name, or of `LOGGING/MAPPING+POLICY@INTEGRITY`.
     ///
     /// # Errors
     /// There is no such design or layer.
@@ -185,7 +185,7 @@ impl Stack {
         self.logging.about.name != logging::DEFAULT
     }
 
-    /// What it promises.
+    /// What the design promises.
     pub fn guarantee(&self) -> Guarantee {
         (self.logging.guarantee)((self.mapping.guarantee)(self.policy.guarantee))
     }
@@ -195,6 +195,7 @@ impl Stack {
         self.policy.counters != Counters::None && settings.get(&ENABLED)
     }
 
+<<<<<<< HEAD
     /// If words of a line that do not change may keep their ciphertext: the bytes of a word.
     pub fn keeps(&self, settings: &Settings) -> Option<usize> {
         let kept = self.policy.keeps.filter(|_| self.encrypts(settings));
@@ -202,13 +203,16 @@ impl Stack {
     }
 
     /// The mechanisms that its layers have, and not every stack.
+=======
+    /// The mechanisms of its layers that not every stack has.
+>>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
     pub fn tries(&self) -> impl Iterator<Item = Mechanism> {
         let own = self.layers().into_iter();
         own.flat_map(|layer| layer.about().tries).copied()
     }
 
-    /// Whether the parameter named `key` matters to it: one that a layer declares, or of a unit that a
-    /// layer names, matters only to stacks with such a layer.
+    /// Whether the parameter named `key` matters to the design. A key that a layer declares, or of a unit that a layer
+    /// names, matters only to stacks with such a layer.
     pub fn uses(&self, key: &str) -> bool {
         let names = |about: &About| {
             let declared = || about.keys.iter().flat_map(|key| key.rows());

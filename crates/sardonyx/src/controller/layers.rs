@@ -1,5 +1,5 @@
-//! What a layer says of itself: a value in its own file. `mapping`, `encryption`, `logging` and `integrity` list
-//! the files, `designs` makes stacks of them. Left out: what a layer does, which its file says.
+//! What a layer declares about itself: a value in its own file. `mapping`, `encryption`, `logging` and `integrity` list
+//! the files, `designs` makes stacks of them. Left out: what a layer does.
 
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ pub struct Design {
 pub struct File<L: 'static> {
     /// Its layers.
     pub layers: &'static [L],
-    /// The designs that are about them.
+    /// The designs that use them.
     pub designs: &'static [Design],
 }
 
@@ -50,10 +50,10 @@ pub(super) use files;
 pub enum Guarantee {
     /// Every line reads as the last write of it that was accepted, or a later one.
     EveryLine,
-    /// So does every line that the program's recovery relies on: those that were written
-    /// counter-atomically, or flushed and their metadata written back, before a fence.
+    /// Every line that the program's recovery relies on reads so: lines that were written counter-atomically, or
+    /// flushed and their metadata written back, before a fence.
     AfterProgramRecovery,
-    /// Nothing, though programs need the second.
+    /// Nothing, though programs need `AfterProgramRecovery`.
     Nothing,
 }
 
@@ -67,7 +67,7 @@ impl Guarantee {
         }
     }
 
-    /// What comes of it above a layer that persists on demand.
+    /// The promise that remains above a layer that persists on demand.
     pub fn on_demand(self) -> Guarantee {
         match self {
             Guarantee::Nothing => Guarantee::Nothing,
@@ -76,35 +76,36 @@ impl Guarantee {
     }
 }
 
-/// What every layer says of itself.
+/// What every layer declares about itself.
 pub struct About {
     /// Its name in a stack.
     pub name: &'static str,
     /// The parameters that it declares, or shares with those of its file.
     pub keys: &'static [&'static dyn AnyKey],
-    /// The on-chip units that it uses and not every layer of its kind.
+    /// The on-chip units that it uses and that not every layer of its kind uses.
     pub units: &'static [Unit],
     /// The figures that it counts: its own, and those that it shares.
     pub figures: &'static [&'static [&'static Figure]],
-    /// What a power cut does to what it keeps, and what a recovery rebuilds.
+    /// What a power cut does to its state, and what a recovery rebuilds.
     pub cut: &'static str,
-    /// The mechanisms that it has, and not every stack: a run that has not used them proves nothing.
+    /// The mechanisms that it has and that not every stack has: a run that has not used them proves nothing about them.
     pub tries: &'static [Mechanism],
-    /// The numbers that it keeps in so many bits, and what it has room for.
+    /// The limits of its counters and tables.
     pub limits: &'static [Limit],
 }
 
-/// A number that a layer keeps in so many bits, or a table with room for so many: where a fault shows that no run
-/// from the beginning comes to. The crash explorer's plan has passes that come to it, or says that none does.
+/// A number that a layer keeps in a fixed number of bits, or a table with a fixed size: at such a limit a fault can
+/// show that no run from the beginning reaches. The crash explorer's plan has passes that reach the limit, or says that
+/// none does.
 #[derive(Debug)]
 pub struct Limit {
-    /// What is limited, as reports name it.
+    /// The name of what is limited, for reports.
     pub name: &'static str,
-    /// The bits that it is kept in.
+    /// The number of bits.
     pub bits: u32,
-    /// The key that says from where on it counts, if it can begin elsewhere than at its beginning.
+    /// The key that sets where counting begins, if it can begin elsewhere than at 0.
     pub begins: Option<&'static Key<u64>>,
-    /// Pads, or what they begin with, are made of it: no two may be alike whose numbers differ.
+    /// Whether pads, or what they begin with, are made of it: then different numbers must not give the same pad.
     pub pads: bool,
     /// How a run comes to it.
     pub reached: Reached,
@@ -112,11 +113,11 @@ pub struct Limit {
 
 /// Lines of a page.
 const PAGE_LINES: u64 = 64;
-/// Powers of two beyond which lines lie in passes that are about high places.
+/// Powers of two beyond which lines lie in passes about high places.
 pub const HIGH: &[u32] = &[16, 24, 32];
 
 impl Limit {
-    /// How many passes come to it.
+    /// The number of passes that reach it.
     pub fn passes(&self) -> usize {
         match self.reached {
             Reached::Near { bits, .. } | Reached::High { bits } => bits.len(),
@@ -125,7 +126,7 @@ impl Limit {
         }
     }
 
-    /// What the pass numbered `number` sets: keys and values.
+    /// The settings of pass `number`: keys and values.
     pub fn at(&self, number: usize) -> Vec<(&'static str, u64)> {
         match self.reached {
             Reached::Near { bits, below } => {
@@ -142,7 +143,7 @@ impl Limit {
         }
     }
 
-    /// Its name and why no run comes to it, if none does.
+    /// Its name, and why no run reaches it, if none does.
     pub fn never(&self) -> Option<(&'static str, &'static str)> {
         match self.reached {
             Reached::Never(why) => Some((self.name, why)),
@@ -151,15 +152,15 @@ impl Limit {
     }
 }
 
-/// How a run comes to a limit.
+/// How a run reaches a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// It begins so many below 2 to each of these powers, one a pass: where a number is carried into further
-    /// bytes, and where a width would end that is smaller than the layer says.
+    /// It begins `below` before 2 to each of these powers, one a pass: where the number is carried into a further byte,
+    /// and where a narrower width than the declared one would overflow.
     Near {
         /// The powers.
         bits: &'static [u32],
-        /// How many below.
+        /// The distance below the power of two.
         below: u64,
     },
     /// Lines lie on both sides of 2 to each of these powers, one a pass, in a medium that has as many.
@@ -167,9 +168,9 @@ pub enum Reached {
         /// The powers.
         bits: &'static [u32],
     },
-    /// Keys under [`Pressure::limits`](crate::settings::Pressure) bring every run of such a pass to it.
+    /// Keys under [`Pressure::limits`](crate::settings::Pressure) make every run of such a pass reach it.
     Pressed,
-    /// No run comes to it; why.
+    /// No run reaches it, for this reason.
     Never(&'static str),
 }
 
@@ -177,29 +178,29 @@ pub enum Reached {
 pub struct Logging {
     /// What every layer says.
     pub about: About,
-    /// The lines that it keeps for itself, behind those of the programs.
+    /// The number of lines that it keeps for itself, after those of the programs.
     pub lines: fn(&Settings) -> u64,
-    /// Builds it; a logging that is none gives the mapping back.
+    /// Builds the layer; a logging that does nothing returns the mapping.
     pub build: fn(&Settings, Top, &mut Layout) -> Top,
-    /// What it promises over a stack that promises that.
+    /// What the design promises if the stack below promises this.
     pub guarantee: fn(Guarantee) -> Guarantee,
-    /// Where its initial vectors lie that nobody may foresee, in a layout in which it has been built.
+    /// Where its unpredictable initial vectors lie, in a layout in which it has been built.
     pub vectors: fn(&Settings, &Layout) -> Option<Vectors>,
 }
 
-/// Initial vectors in the medium: in the first line of each of some runs of lines.
+/// Where initial vectors lie in the medium: in the first line of each run of lines.
 #[derive(Clone, Debug)]
 pub struct Vectors {
     /// The region.
     pub region: Region,
-    /// Lines of a run.
+    /// The number of lines in a run.
     pub pitch: u64,
     /// The 8-byte words of the line that are vectors.
     pub words: Range<usize>,
 }
 
 impl Vectors {
-    /// Whether `place` is a line that has some.
+    /// Whether `place` is a line with vectors.
     pub fn is_at(&self, place: Place) -> bool {
         let contains = self.region.contains(place);
         contains && (place.0 - self.region.first.0).is_multiple_of(self.pitch)
@@ -212,13 +213,13 @@ pub struct Mapping {
     pub about: About,
     /// Builds it.
     pub build: fn(&Settings, Encryption, &mut Layout) -> Top,
-    /// What it promises over a policy that promises that.
+    /// What the design promises if the policy below promises this.
     pub guarantee: fn(Guarantee) -> Guarantee,
-    /// Where its lines lie, for who reads that from the medium's bytes.
+    /// Where its lines lie, for readers of the medium's bytes.
     pub placement: fn(&Settings, &Layout) -> Placement,
-    /// Regions in which it shows what contents are by a digest of them under no key, because it is built on that.
+    /// Regions in which it shows digests of contents under no key, because the design is built on them.
     pub shows: &'static [&'static str],
-    /// Whether it does with lines of zeros what it does with no others.
+    /// Whether it treats lines of zeros apart.
     pub zeros_apart: bool,
 }
 
@@ -236,14 +237,14 @@ pub struct Refuses {
 }
 
 impl Refuses {
-    /// He can do all of it.
+    /// The attacker can do all of it unnoticed.
     pub const NOTHING: Refuses = Refuses {
         tamper: false,
         splice: false,
         replay: false,
         rollback: false,
     };
-    /// He can do none of it.
+    /// The attacker can do none of it unnoticed.
     pub const ALL: Refuses = Refuses {
         tamper: true,
         splice: true,
@@ -252,8 +253,8 @@ impl Refuses {
     };
 }
 
-/// What the controller does by its reserve power to what lies in the medium: nothing of it takes time that
-/// anybody measures, and what it changes an attacker finds changed.
+/// What the controller does on reserve power to what lies in the medium. Its time is not modelled, and an attacker sees
+/// what it changes.
 pub trait PowerFail {
     /// Begins with a medium at rest.
     fn begin(&mut self, image: &mut Places);
@@ -284,19 +285,20 @@ pub type MakePowerFail = fn(&Layout) -> Box<dyn PowerFail>;
 pub struct Integrity {
     /// What every layer says.
     pub about: About,
-    /// Builds it when all other regions of the layout are reserved; an integrity that is none builds nothing.
+    /// Builds the guard when all other regions of the layout are reserved; an integrity that does nothing returns
+    /// `None`.
     pub build: fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>,
     /// What it refuses, in a run and after a cut.
     pub promises: Refuses,
-    /// Bytes of the registers on chip that a power cut keeps, beside caches.
+    /// Bytes of the on-chip registers that survive a power cut, without caches.
     pub registers: fn(&Settings) -> u64,
     /// What its registers and its reserve power keep, in a layout in which it has been built; nothing if none.
     pub power_fail: Option<MakePowerFail>,
 }
 
 impl Integrity {
-    /// Bytes that it takes of a medium with so many lines of data and of other layers' tables, by region; what lies
-    /// in registers is left out.
+    /// Bytes that it takes in a medium with this many lines of data and of other layers' tables, by region; registers
+    /// are left out.
     pub fn in_memory(&self, settings: &Settings, lines: u64) -> Vec<(&'static str, u64)> {
         let mut layout = Layout::new(lines);
         (self.build)(settings, &mut layout);
@@ -329,14 +331,14 @@ pub struct Entries {
     pub region: Region,
     /// Entries of a line of it.
     pub per_line: u64,
-    /// Places that there are; an entry beyond them is none (a power cut may have torn it).
+    /// The number of places; an entry beyond them is no mapping (a power cut may have torn it).
     pub places: u64,
-    /// What a line of the table says of a logical line, whose entry has that number in it.
+    /// The place of a logical line, from its line of the table and the number of its entry in that line.
     pub place: fn(&Line, Logical, usize) -> Option<Place>,
 }
 
 impl Entries {
-    /// What the line `bytes` of the table, at `place`, says: logical lines, and where they lie.
+    /// The logical lines of which the table's line `bytes` at `place` tells, and their places.
     pub fn read(
         &self,
         place: Place,
@@ -359,16 +361,16 @@ pub struct Policy {
     pub build: fn(&Settings, &mut Layout) -> Encryption,
     /// What it promises.
     pub guarantee: Guarantee,
-    /// Under which counters it encrypts.
+    /// How its counters count.
     pub counters: Counters,
-    /// How they lie in a layout in which it has been built, if they have lines of their own.
+    /// Where its counters lie, in a layout in which it has been built, if they have lines of their own.
     pub counter_lines: fn(&Layout) -> Option<CounterLines>,
     /// If words of a line that do not change may keep their ciphertext: the bytes of a word.
     pub keeps: Option<&'static Key<u64>>,
 }
 
-/// How encryption counters lie in the lines of a region of their own, for who reads them from the medium's
-/// bytes: the line of a place's counter is that of its number divided by `per_line`.
+/// How encryption counters lie in lines of a region of their own, for readers of the medium's bytes. The counter of a
+/// place is in line number `place / per_line`.
 #[derive(Clone, Debug)]
 pub struct CounterLines {
     /// The region.
@@ -382,7 +384,7 @@ pub struct CounterLines {
 }
 
 impl CounterLines {
-    /// The line that has the counter of `place`, if that is a place of data.
+    /// The line with the counter of `place`, if that is a place of data.
     pub fn line_of(&self, place: Place) -> Option<Place> {
         let index = place.0 / self.per_line;
         (index < self.region.lines).then(|| self.region.line(index))
@@ -393,8 +395,8 @@ impl CounterLines {
         (self.counter)(line, place.0 % self.per_line)
     }
 
-    /// The places whose counters hang on the words `words` of the line at `at`; none if that is not a line
-    /// of counters.
+    /// The places whose counters depend on the words `words` of the line at `at`; none if that is not a line of
+    /// counters.
     pub fn covered(&self, at: Place, words: u8) -> Vec<Place> {
         if !self.region.contains(at) {
             return Vec::new();
@@ -412,6 +414,6 @@ pub enum Counters {
     None,
     /// Each line counts its own writes.
     PerLine,
-    /// All lines draw from one.
+    /// All lines draw from one counter.
     Global,
 }

@@ -12,7 +12,7 @@ use crate::plan::journal::Domain;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::{CacheKey, CacheParams, Settings, keys, words};
 
-/// What a full set gives up.
+/// Which line a full set gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
     /// Least reference count used: the lowest count, the least recent of those (ESD III-D).
@@ -28,7 +28,7 @@ words!(Replacement { "lrcu" => Lrcu, "lru" => Lru });
 pub enum Sets {
     /// That of a hash of the key.
     Hashed,
-    /// That of the key's rest.
+    /// That of the key modulo the number of sets.
     Modulo,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct SetIndex {
 }
 
 impl SetIndex {
-    /// `sets` of them, by the key.
+    /// `sets` sets, chosen as the settings say.
     pub fn new(sets: u64, settings: &Settings) -> SetIndex {
         let by = settings.get(&SETS);
         SetIndex { sets, by }
@@ -238,12 +238,12 @@ impl MetadataCache {
         plan.on_chip(place, line, bytes, drained, Domain::Cache);
     }
 
-    /// The words of a line just looked up that differ from the medium's.
+    /// The words, a bit each, of a line just looked up that differ from the medium's.
     pub fn dirty(&self, cached: Lookup) -> u8 {
         self.dirty[cached.slot]
     }
 
-    /// Says that the 8-byte words in `words` are on their way to the medium by themselves.
+    /// Notes that the 8-byte words in `words` are on their way to the medium by themselves.
     pub fn clean(&mut self, cached: Lookup, words: u8) {
         self.dirty[cached.slot] &= !words;
     }
@@ -259,7 +259,7 @@ impl MetadataCache {
         cached.slot
     }
 
-    /// The line at `place` is now `line`, which is on its way to the medium by itself; if it is cached.
+    /// Replaces the line at `place`, if it is cached, by `line`, which is on its way to the medium by itself.
     pub fn renew(&mut self, place: Place, line: &Line, ripe: Step) {
         if let Some(slot) = self.find(self.set(place), place) {
             self.lines[slot].0 = *line;
@@ -268,7 +268,7 @@ impl MetadataCache {
         }
     }
 
-    /// The line at `place` if it is cached, and nothing done in hardware.
+    /// The line at `place` if it is cached, without doing anything in hardware.
     pub fn peek(&self, place: Place) -> Option<&Line> {
         let slot = self.find(self.set(place), place)?;
         Some(&self.lines[slot].0)
@@ -292,8 +292,8 @@ impl MetadataCache {
         least.expect("a set has ways")
     }
 
-    /// Writes the line at `place` back if it is here and dirty; if not, waits for what has been
-    /// evicted or written back of it and is still on its way.
+    /// Writes the line at `place` back if it is cached and dirty; if not, waits for its earlier write-backs that are
+    /// still in flight.
     pub fn persist(&mut self, place: Place, after: Step, plan: &mut Plan) -> Stored {
         let slot = self.find(self.set(place), place);
         match slot.filter(|slot| self.dirty[*slot] != 0) {
@@ -315,7 +315,7 @@ impl MetadataCache {
         }
     }
 
-    /// The part of the look-ups that needed no access to the medium.
+    /// The share of the look-ups that needed no access to the medium.
     pub fn hits(&self) -> Amount {
         Amount::Part {
             of: self.lookups,

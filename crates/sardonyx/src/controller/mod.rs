@@ -1,8 +1,7 @@
-//! The controller: a stack of layers, logging over mapping over encryption over the medium, which may have a
-//! guard before it (integrity). A layer
-//! speaks only to the one below, through [`Layer`]; what has no address goes through the whole stack
-//! ([`Controller`]), and a layer says of it only what concerns itself ([`Storey`]).
-//! A design is a named composition of layers (`designs`).
+//! The controller: a stack of layers, logging over mapping over encryption over the medium, which may have a guard
+//! before it (integrity). A layer calls only the one below, through [`Layer`]. Calls without an address go through the
+//! whole stack ([`Controller`]), and each layer does its own part ([`Storey`]). A design is a named composition of
+//! layers (`designs`).
 
 pub mod designs;
 pub mod encryption;
@@ -33,7 +32,7 @@ use crate::units::Time;
 /// A write of one line.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'d, A> {
-    /// The line, as the layer that is asked knows it.
+    /// The line, as the layer that is called numbers it.
     pub at: A,
     /// Its content; a layer computes with the bytes as soon as they exist.
     pub data: At<&'d Line>,
@@ -41,16 +40,16 @@ pub struct Write<'d, A> {
     pub gate: Step,
     /// Data or log.
     pub class: Class,
-    /// What the program demands.
+    /// When the write must persist.
     pub order: Persist,
-    /// Which core writes; 0 where nobody knows.
+    /// The core that writes; 0 where it is not known.
     pub core: u32,
-    /// In which transaction of that core; 0 where nobody knows.
+    /// The number of that core's transaction; 0 where it is not known.
     pub transaction: u64,
 }
 
 impl<'d, A> Write<'d, A> {
-    /// A relaxed write of data that nothing holds back, by nobody in particular.
+    /// A relaxed write of data that waits for nothing, by no known core.
     pub fn new(at: A, data: At<&'d Line>) -> Write<'d, A> {
         Write {
             at,
@@ -108,7 +107,7 @@ pub trait Layer: Storey {
     fn hint(&self, _a: Self::Addr, _plan: &Plan) {}
 }
 
-/// A layer that stands on the medium.
+/// A layer that stands on the medium: an encryption policy.
 pub type Encryption = Box<dyn Layer<Addr = Place>>;
 
 /// A layer that takes the processor's lines: a mapping, or what stands on one.
@@ -124,7 +123,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// The stack under `top`, over `guard` if it has one, over what moves lines if anything does.
+    /// The controller with the layers `top`, over `guard` if there is one, over wear levelling if there is any.
     pub fn new(top: Top, guard: Option<Box<dyn Guard>>, levelling: Option<StartGap>) -> Controller {
         Controller {
             top,
@@ -163,7 +162,7 @@ impl Controller {
         answer
     }
 
-    /// What moves lines, if anything does.
+    /// Wear levelling, if there is any.
     pub fn levelling(&self) -> Option<&StartGap> {
         self.levelling.as_deref()
     }
@@ -222,14 +221,14 @@ impl Controller {
         self.levelled(plan, |_, plan| plan.flush_levelling());
     }
 
-    /// Learns from the medium's bytes what a fresh controller has to know, from the bottom up, so that a
-    /// layer may read through what is below it.
+    /// Has each layer learn from the medium's bytes what a fresh controller must know, from the bottom up, so that a
+    /// layer may read through those below it.
     pub fn recover(&mut self, plan: &mut Plan) {
         self.recover_integrity(plan);
         self.recover_layers(plan);
     }
 
-    /// The first part of that: what stands before the medium learns what it has to know.
+    /// The first part of this: the guard learns what it must know.
     pub fn recover_integrity(&mut self, plan: &mut Plan) {
         self.levelled(plan, |controller, plan| {
             plan.recover_levelling();
@@ -239,7 +238,7 @@ impl Controller {
         });
     }
 
-    /// The second: so do the layers.
+    /// The second part: the layers learn what they must know.
     pub fn recover_layers(&mut self, plan: &mut Plan) {
         fn up(layer: &mut dyn Storey, plan: &mut Plan) {
             if let Some(below) = layer.below_mut() {
@@ -250,14 +249,13 @@ impl Controller {
         self.guarded(plan, |top, plan| up(&mut **top, plan));
     }
 
-    /// Puts back what a power cut has left half done, after [`Controller::recover`] and what reserve power
-    /// has drained from the processor's caches. Gives the lines that were put back.
+    /// Puts back what a power cut has left half done, after [`Controller::recover`] and after reserve power has drained
+    /// the processor's caches. Returns the lines that were put back.
     pub fn undo(&mut self, plan: &mut Plan) -> Vec<Logical> {
         self.guarded(plan, |top, plan| top.undo(plan))
     }
 
-    /// What a hardware log says of transactions that a power cut found under way, before
-    /// [`Controller::undo`].
+    /// The transactions that a power cut found unfinished, by the hardware log, before [`Controller::undo`].
     pub fn unfinished(&mut self, plan: &mut Plan) -> Vec<Unfinished> {
         self.guarded(plan, |top, plan| top.unfinished(plan))
     }

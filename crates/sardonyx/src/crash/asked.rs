@@ -1,4 +1,5 @@
-//! What is asked of an exploration: where the power is cut, what survives that, how thoroughly is looked.
+//! What an exploration is asked to do: where the power is cut, what survives a cut, and how thoroughly each cut is
+//! checked.
 
 use super::attacked::Attacks;
 use super::history::{History, HistoryError};
@@ -9,14 +10,14 @@ use super::platform::{Platform, Tear};
 pub enum Cuts {
     /// At every position.
     All,
-    /// At so many positions, drawn from the seed.
+    /// At this many positions, drawn from the seed.
     Sample(u64),
     /// At this position alone.
     One(u64),
 }
 
 impl Cuts {
-    /// An error, with the remedy, unless `history` has such cuts.
+    /// Checks that `history` has these cuts.
     ///
     /// # Errors
     /// A position beyond its last, or more cuts to draw than it has positions.
@@ -59,15 +60,15 @@ pub struct Options {
     pub platform: Platform,
     /// Which cuts.
     pub cuts: Cuts,
-    /// From one state in so many life goes on, and is cut at every position as well; 0: from none.
+    /// One state in this many is followed by a later life, which is cut at every position; 0: none.
     pub recovery_cuts: u64,
-    /// One position in so many is looked at in full, whatever the cut has changed; 1 for each.
+    /// One position in this many is checked in full, and the others by what the cut has changed; 1: every position.
     pub full_one_in: u64,
-    /// What of a line that is being accepted is atomic.
+    /// The part of a line that a cut leaves whole while the line is being accepted.
     pub tear: Tear,
     /// The attacks on each run, if it is attacked.
     pub attacks: Option<Attacks>,
-    /// Threads; 0 for one a processor.
+    /// Number of threads; 0: one for each processor.
     pub threads: usize,
 }
 

@@ -1,6 +1,6 @@
-//! What an attacker is asked to do, and what came of it: counts by kind, held against what the integrity of the
-//! stack promises, and of each kind the first attack that nobody noticed. The names of the fields are those of
-//! `sardonyx crash --json`. Left out: the attacker himself ([`super::attacker`]).
+//! What an attacker is asked to do, and the outcome: counts by kind, compared with what the integrity of the stack
+//! promises, and the first undetected attack of each kind. The names of the fields are those of `sardonyx crash
+//! --json`. Left out: the attacker himself ([`super::attacker`]).
 
 use std::collections::BTreeMap;
 
@@ -51,89 +51,89 @@ impl Attack {
     }
 }
 
-/// How many attacks on a run.
+/// How many attacks a run gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attacks {
     /// Cuts at which the attacker looks, spread evenly over the run.
     pub looks: u64,
-    /// Attacks of each kind at each of them, with the power off and again in the run that follows.
+    /// Attacks of each kind at each of these cuts, and as many in the run that follows.
     pub each: u64,
-    /// That one alone.
+    /// This one attack alone.
     pub one: Option<OneAttack>,
 }
 
-/// One attack, by what it takes to draw it again.
+/// One attack, by the numbers that draw it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneAttack {
     /// At which look, from 1 on.
     pub look: u64,
-    /// When.
+    /// The time of the attack.
     pub when: When,
-    /// Of which kind.
+    /// The kind of the attack.
     pub kind: Attack,
-    /// Which of those of its kind there, from 0 on.
+    /// Its number among the attacks of that kind at that look, from 0 on.
     pub number: u64,
 }
 
 impl Attacks {
-    /// Those of every run of a plan.
+    /// The attacks that every run of a plan gets.
     pub const USUAL: Attacks = Attacks {
         looks: 10,
         each: 8,
         one: None,
     };
 
-    /// Those of a plan over `stack` if nothing is said: its integrity is attacked, if it has one.
+    /// The attacks of a plan over `stack` if the user names none: those of [`USUAL`](Self::USUAL) if it has integrity.
     pub fn unless_said(stack: &Stack) -> Option<Attacks> {
         (stack.integrity.power_fail.is_some()).then_some(Attacks::USUAL)
     }
 }
 
-/// What came of attacks of one kind at one time.
+/// The outcome of attacks of one kind at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Came {
     /// Attacks that changed the medium.
     pub tried: u64,
-    /// Of them, those that a recovery or a read refused.
+    /// Attacks that a recovery or a read refused.
     pub refused: u64,
-    /// Those after which programs read what they would have read anyway.
+    /// Attacks after which programs read what they would have read anyway.
     pub harmless: u64,
-    /// Those after which they read something else, and nothing was refused.
+    /// Attacks after which programs read something else, and nothing was refused.
     pub undetected: u64,
     /// Attacks by the region whose line was changed.
     pub regions: BTreeMap<&'static str, u64>,
-    /// The first of the undetected.
+    /// The first undetected attack.
     pub first: Option<First>,
 }
 
 /// An attack that nobody noticed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct First {
-    /// The attacks that it is one of.
+    /// The attacks among which it was.
     pub asked: Attacks,
-    /// Which of them.
+    /// Which of them it is.
     pub one: OneAttack,
     /// The position of the cut.
     pub position: u64,
-    /// What was done and what came of it, a line of text each.
+    /// What was done and what followed, a line of text each.
     pub story: Vec<String>,
-    /// The run, and of a plan's the number of its pass.
+    /// The run, and the number of its pass in a plan.
     pub run: Option<(Run, usize)>,
 }
 
-/// What came of all attacks on a history.
+/// The outcome of all attacks on a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attacked {
     /// Cuts at which there were attacks.
     pub cuts: u64,
-    /// Cuts whose honest recovery was refused, or after which an honest run was; there are no attacks there.
+    /// Cuts whose honest recovery was refused, or after which an honest run was refused; such cuts are not attacked.
     pub honest_refused: u64,
-    /// What came of each kind, in the order of [`When::ALL`] and [`Attack::ALL`].
+    /// The outcome of each kind, in the order of [`When::ALL`] and [`Attack::ALL`].
     pub came: [[Came; Attack::ALL.len()]; When::ALL.len()],
 }
 
 impl Attacked {
-    /// What came of `attack`.
+    /// The outcome of `attack` at the time `when`.
     pub fn of(&self, when: When, attack: Attack) -> &Came {
         &self.came[when as usize][attack as usize]
     }
@@ -146,13 +146,13 @@ impl Attacked {
         pairs.map(|(when, kind)| (when, kind, self.of(when, kind)))
     }
 
-    /// Attacks of the kind, at the time, of which there were the fewest.
+    /// The least number of attacks that any kind had at any time.
     pub fn fewest(&self) -> u64 {
         let tried = self.each().map(|(_, _, came)| came.tried);
         tried.min().unwrap_or(0)
     }
 
-    /// Attacks that nobody noticed though `promises` say so.
+    /// Undetected attacks that `promises` says are noticed.
     pub fn unkept(&self, promises: Refuses) -> u64 {
         let promised = self
             .each()
@@ -160,12 +160,12 @@ impl Attacked {
         promised.map(|(_, _, came)| came.undetected).sum()
     }
 
-    /// Attacks that nobody noticed.
+    /// Undetected attacks.
     pub fn undetected(&self) -> u64 {
         self.each().map(|(_, _, came)| came.undetected).sum()
     }
 
-    /// Adds what came of the attacks on another history, later in the plan.
+    /// Adds the outcome of the attacks on another history, later in the plan.
     pub fn append(&mut self, other: &Attacked) {
         self.cuts += other.cuts;
         self.honest_refused += other.honest_refused;
@@ -184,7 +184,7 @@ impl Attacked {
         }
     }
 
-    /// Says of each first attack which run it was, and in which pass.
+    /// Notes in each first attack its run and the number of its pass.
     pub fn was_in(&mut self, run: &Run, pass: usize) {
         for came in self.came.iter_mut().flatten() {
             if let Some(first) = &mut came.first {
@@ -193,7 +193,7 @@ impl Attacked {
         }
     }
 
-    /// As `sardonyx crash --json` has it, over a stack that promises `promises`.
+    /// The outcome as `sardonyx crash --json` has it, over a stack that promises `promises`.
     pub fn report(&self, promises: Refuses) -> AttackReport {
         let rows = self.each().map(|(when, kind, came)| AttackRow {
             when: when.name(),
@@ -214,7 +214,7 @@ impl Attacked {
         }
     }
 
-    /// The first attacks that nobody noticed though `promises` say so, for a list of violations.
+    /// The first undetected attacks that `promises` says are noticed, as violations.
     pub fn violations(&self, promises: Refuses) -> impl Iterator<Item = Told> {
         let promised = self
             .each()
@@ -261,55 +261,55 @@ impl First {
     }
 }
 
-/// What came of attacks, as reports have it.
+/// The outcome of attacks, as reports have it.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttackReport {
     /// Cuts at which there were attacks.
     pub cuts: u64,
-    /// Cuts whose honest recovery was refused, or after which an honest run was.
+    /// Cuts whose honest recovery was refused, or after which an honest run was refused.
     pub honest_refused: u64,
-    /// Attacks that nobody noticed though the integrity promises it.
+    /// Undetected attacks that the integrity promises to notice.
     pub unkept: u64,
-    /// What came of each kind.
+    /// The outcome of each kind at each time.
     pub rows: Vec<AttackRow>,
 }
 
-/// What came of attacks of one kind at one time.
+/// The outcome of attacks of one kind at one time.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttackRow {
-    /// When: with the power off, or in a run.
+    /// The time: with the power off, while recovering, or in a run.
     pub when: &'static str,
-    /// What was done.
+    /// The kind of attack.
     pub kind: &'static str,
     /// Whether the integrity promises to notice it.
     pub promised: bool,
     /// Attacks that changed the medium.
     pub tried: u64,
-    /// Of them, those that a recovery or a read refused.
+    /// Attacks that a recovery or a read refused.
     pub refused: u64,
-    /// Those after which programs read what they would have read anyway.
+    /// Attacks after which programs read what they would have read anyway.
     pub harmless: u64,
-    /// Those after which they read something else, and nothing was refused.
+    /// Attacks after which programs read something else, and nothing was refused.
     pub undetected: u64,
     /// Attacks by the region whose line was changed.
     pub regions: BTreeMap<&'static str, u64>,
-    /// The first of the undetected.
+    /// The first undetected attack.
     pub first: Option<Told>,
 }
 
-/// What it takes to make an attack again.
+/// The numbers that make an attack again.
 #[derive(Clone, Debug, Serialize)]
 pub struct Again {
     /// Cuts at which the attacker looked.
     pub looks: u64,
-    /// Attacks of each kind at each.
+    /// Attacks of each kind at each look.
     pub each: u64,
-    /// At which look it was.
+    /// The number of the look.
     pub look: u64,
-    /// When.
+    /// The time of the attack.
     pub when: &'static str,
-    /// Of which kind.
+    /// The kind of the attack.
     pub kind: &'static str,
-    /// Which of those.
+    /// Its number among the attacks of that kind at that look.
     pub number: u64,
 }

@@ -1,10 +1,10 @@
-//! An attacker who reads and writes the medium. At a cut he changes what it left, and a recovery follows; or he
-//! changes it while the recovery goes on; or between two requests of a controller that has recovered, with its caches
-//! warm. What programs then read is held against what they would have read without him.
-//! Left out: what is in flight, for nothing here takes time.
+//! An attacker who reads and writes the medium. He changes what a cut left before the recovery, or while the recovery
+//! runs; or he changes the medium between two requests of a controller that has recovered, with its caches warm. What
+//! programs then read is compared with what they would have read without him. Left out: what is in flight, because
+//! nothing here takes time.
 //!
-//! What he does not reach is on chip: caches, registers, and the lines that reserve power dumps them to.
-//! Whatever is refused ends an attack: nothing that comes after could make it less noticed.
+//! He does not reach what is on chip: caches, registers, and the lines to which reserve power dumps them. An attack
+//! ends as soon as anything is refused: it has then been noticed.
 
 mod changes;
 mod recovering;
@@ -36,7 +36,7 @@ struct Used {
     read: Vec<(u64, Result<Line, String>)>,
 }
 
-/// Attacks on `history`, `asked` of them, at cuts that are made as `options` say.
+/// Makes the attacks `asked` on `history`, at cuts that are made as `options` say.
 pub fn attack(history: &History, options: &Options, asked: Attacks) -> Attacked {
     let mut attacker = Attacker::new(history, options, asked);
     let (mut found, last) = (Attacked::default(), history.positions() - 1);

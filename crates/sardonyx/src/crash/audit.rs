@@ -1,6 +1,5 @@
-//! What the journal shows without any recovery: never one half of a counter-atomic pair, never a
-//! counter before the line that it is for; and that under `adr` an array write changes nothing that
-//! a cut would leave.
+//! What the journal shows without any recovery: no half of a counter-atomic pair persists without the other, and no
+//! counter before its line; and under `adr` an array write changes nothing that a cut would leave.
 
 use std::collections::VecDeque;
 
@@ -13,9 +12,9 @@ use crate::line::{Line, Place, ZERO_LINE};
 use crate::plan::journal::{Event, MediumWrite};
 use crate::plan::merged;
 
-/// Halves of pairs, in the order of the journal; the first position at which each would show. Where
-/// the processors' caches are drained a counter may precede its line: until that is accepted, the
-/// line is drained and written again.
+/// Positions at which half of a pair, or a counter without its line, would be left: the first position of each, in the
+/// order of the journal. Where reserve power drains the processor's caches a counter may precede its line: until the
+/// line is accepted it is drained and written again.
 pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
     let journal = &history.journal;
     let ready = journal.accepted().map(|(at, write)| (write.order, at));
@@ -71,8 +70,8 @@ fn apply(to: &mut Bytes, write: &MediumWrite) {
     to.1 = write.sideband.or(to.1);
 }
 
-/// Array writes after which draining the queues over the array does not give the bytes that it gave before,
-/// and those that nobody had accepted.
+/// Array writes after which a cut would leave other bytes than before, and array writes of lines that were never
+/// accepted.
 pub fn array_writes(history: &History) -> Vec<Violation> {
     let mut lines: FxHashMap<u64, Twice> = FxHashMap::default();
     let journal = &history.journal;

@@ -1,5 +1,5 @@
-//! An assertion of the simulator's own that fails under a design is a finding like another: it ends what
-//! was being tried, not the explorer.
+//! Turns a failed assertion of the simulator into a finding like any other: it ends the trial at hand and not the
+//! explorer.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
@@ -11,7 +11,7 @@ thread_local! {
 }
 static HOOK: Once = Once::new();
 
-/// What `act` gives, or what it panics with, and where; nothing is printed then.
+/// What `act` returns, or the message and the place of its panic; the panic prints nothing.
 pub fn caught<T>(act: impl FnOnce() -> T) -> Result<T, String> {
     HOOK.call_once(|| {
         let before = panic::take_hook();

@@ -1,10 +1,10 @@
-//! One cut after the other: a fresh controller over what survived, the program's recovery, and a
-//! look at what the cut has changed. What it has not changed was looked at before.
+//! Checks one cut after the other: a fresh controller recovers over what survived, then the program, and then the lines
+//! that the cut can have changed are compared. The others were compared at an earlier cut.
 //!
-//! By induction every line is as it should be at every cut: a line's content after recovery can
-//! differ from the last cut's only if its bytes or its counter's changed, if recovery put it back
-//! then or now, or if another transaction is the last visible one. Those lines are compared. In
-//! full, by reading all and checking the structure, only a sample of cuts is.
+//! By induction every line is as it should be at every cut: a line's content after recovery can differ from the last
+//! cut's only if its bytes or its counter changed, if recovery put it back then or now, or if another transaction is
+//! the last visible one. Those lines are compared. Only a sample of cuts is checked in full, by reading all lines and
+//! checking the structure.
 
 mod evidence;
 mod judge;
@@ -50,8 +50,8 @@ struct Core {
     fault: Option<(Kind, Fault)>,
 }
 
-/// Lives the life after the cut at which the survivors stand, and cuts that: what it found goes into the tally;
-/// says how many lives and cuts of them that were.
+/// Lives the life after the cut at which the survivors stand, and cuts it: its findings go into the tally. Returns how
+/// many lives and cuts these were.
 pub type Live<'l> = &'l dyn Fn(&History, &Survivors, &[&Workload], &Options, &mut Tally) -> Covered;
 
 /// Goes through the cuts of a history in order.
@@ -91,12 +91,12 @@ pub struct Checker<'h> {
     put_back: Vec<u64>,
     /// `eadr`: lines stored to since the last state.
     stored: Vec<u64>,
-    /// What has been looked at, and what was wrong.
+    /// What has been checked, and what was wrong.
     pub explored: Explored,
 }
 
 impl<'h> Checker<'h> {
-    /// Before the first event.
+    /// A checker before the first event.
     pub fn new(history: &'h History, options: &Options, live: Live<'h>) -> Checker<'h> {
         let platform = options.platform;
         let core = |(number, program): (usize, &Expected)| Core {
@@ -147,13 +147,12 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// From now on there is a later life after each state that is asked for, whatever that costs.
+    /// Makes a later life follow each state that asks for one, whatever that costs.
     pub fn unpaced(&mut self) {
         self.paced = false;
     }
 
-    /// Looks at every cut of a life after the first: to begin with at what recovery puts back, and
-    /// at the last cut in full.
+    /// Checks every cut of a later life: at first what recovery puts back, and at the last cut everything.
     pub fn live(&mut self) {
         self.verify(false);
         self.judge();
@@ -165,7 +164,7 @@ impl<'h> Checker<'h> {
         self.look();
     }
 
-    /// Lets events happen up to `position` without looking.
+    /// Applies the events up to `position` without checking.
     pub fn skip_to(&mut self, position: u64) {
         self.seen.clear();
         while self.survivors.position() < position {
@@ -173,14 +172,14 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// Looks at the cut at the present position in full, whatever was seen before.
+    /// Checks the present cut in full, whatever was checked before.
     pub fn look(&mut self) {
         self.lost.clear();
         self.verify(true);
         self.judge();
     }
 
-    /// Lets one event happen and looks at the cut after it.
+    /// Applies one event and checks the cut after it.
     pub fn step(&mut self) {
         self.happen();
         if !self.changed.is_empty() {

@@ -1,4 +1,4 @@
-//! What a run and its cuts need of the host's memory, roughly and from above, before it is made.
+//! An upper bound of the host memory that a run and its cuts need, before they are made.
 
 use super::history::HistoryError;
 use super::report::OneRun;
@@ -14,7 +14,7 @@ const A_BYTE_SHARED: u64 = 116;
 const A_TRANSACTION: u64 = 45_000;
 
 impl OneRun {
-    /// Bytes of the host's memory that it needs, about.
+    /// The bytes of host memory that it needs, roughly and from above.
     ///
     /// # Errors
     /// It does not fit, or there is no such design.

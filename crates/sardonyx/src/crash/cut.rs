@@ -1,5 +1,5 @@
-//! One power cut of a run that is under way: what of its journal survives. The explorer of all cuts is
-//! elsewhere (`explore`); here the cut is the present, and whoever drives the run goes on with what is left.
+//! One power cut of a run that is under way: what of its journal survives. Here the cut is at the present moment, and
+//! whoever drives the run goes on with what is left; `explore` cuts a finished run at every position.
 
 use super::platform::{Platform, Survivors};
 use crate::config::Machine;
@@ -8,9 +8,9 @@ use crate::medium::image::Image;
 use crate::medium::layout::Layout;
 use crate::plan::journal::Journal;
 
-/// What a cut at the end of `journal`, which began with `image`, leaves in the medium of `design` on a
-/// platform that drains what `platform` says; `seed` tears lines where lines are torn. Lines of a host's own
-/// caches are the host's.
+/// What a cut at the end of `journal`, which began with `image`, leaves in the medium of `design` if reserve power
+/// drains what `platform` says. `seed` decides how lines tear, where they do. Lines of a host's own caches are the
+/// host's to write.
 ///
 /// # Errors
 /// There is no such design.

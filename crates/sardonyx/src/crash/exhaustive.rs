@@ -1,10 +1,10 @@
-//! All orders in which the writes of a small run can be accepted, all cuts of each, and after each cut all
-//! orders of the life that follows, with all its cuts. What is found then is a proof, within the bounds of
-//! the run: `docs/crash.md` has them.
+//! All orders in which the writes of a small run can be accepted, all cuts of each order, and after each cut all orders
+//! and cuts of the life that follows. The result is a proof within the bounds of the run, which `docs/crash-orders.md`
+//! has.
 //!
-//! A run is made again from its beginning for each order: first come the choices that lead to the point, and
-//! from there the first write that can go is taken. A point that was reached before, by another order, ends
-//! what is new in a run: what follows it does not depend on how it was reached.
+//! A run is repeated from its beginning for each order: the choices that lead to the point come first, and from there
+//! the first write that can go is taken. A run has nothing new to show once it comes to a point that another order has
+//! reached: what follows does not depend on how the point was reached.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -36,14 +36,14 @@ use crate::workload::Workload;
 /// Runs between two looks at the progress.
 const PROGRESS_EVERY: u64 = 16;
 
-/// A run of which all orders are wanted.
+/// A run whose orders are all to be tried.
 #[derive(Clone, Debug)]
 pub struct Exhaustive {
-    /// The run; of its options the platform, and whether there are later lives at all.
+    /// The run; only the platform of its options counts, and whether there are later lives.
     pub run: OneRun,
-    /// It gives up beyond so many states, without a verdict.
+    /// The number of states beyond which it gives up without a verdict.
     pub most_states: u64,
-    /// This order alone: which of the writes that can go goes first, choice by choice.
+    /// This order alone: at each choice, the number of the write that goes first.
     pub order: Option<Vec<u16>>,
 }
 
@@ -61,19 +61,19 @@ pub struct Proof {
     pub guarantee: &'static str,
     /// Runs of the first life, each in an order of its own.
     pub orders: u64,
-    /// Different states in which one of several writes could go first, and the one in which all is done.
+    /// Different states in which one of several writes could go first, and the final state.
     pub states: u64,
-    /// Choices that the longest order has.
+    /// Choices in the longest order.
     pub choices: u64,
-    /// Writes that could go at one of them, at most.
+    /// The most writes that could go at one choice.
     pub most_at_once: u64,
     /// Cuts of the first life.
     pub cuts: u64,
-    /// Different bytes after a cut from which a second life was lived.
+    /// Different contents of the medium after a cut from which a second life was lived.
     pub lives: u64,
     /// Runs of second lives.
     pub recovery_orders: u64,
-    /// States of theirs, as those of the first life.
+    /// Different states of second lives, counted as those of the first life.
     pub recovery_states: u64,
     /// Cuts of second lives.
     pub recovery_cuts: u64,
@@ -83,25 +83,25 @@ pub struct Proof {
     pub secret_cuts: u64,
     /// How often each mechanism was used, in all runs.
     pub exercised: Exercised,
-    /// Whether nothing is left.
+    /// Whether all orders have been tried.
     pub complete: bool,
-    /// What they say together.
+    /// The verdict.
     pub verdict: Shown,
-    /// Whether that is an error.
+    /// Whether the command ends with an error.
     pub fails: bool,
     /// The first violation of each kind.
     pub violations: Vec<InOrder>,
-    /// How long it took.
+    /// Seconds of wall-clock time.
     pub seconds: f64,
 }
 
-/// What all orders of a run say of a design.
+/// The verdict of all orders on a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shown {
     /// No order, cut or cut after a cut breaks a promise, within the bounds of the run.
     Proven,
-    /// No violation until it gave up; or only one order was wanted.
+    /// No violation, but it gave up; or only one order was asked for.
     Unfinished,
     /// Violations of a design that promises nothing.
     Caught,
@@ -109,13 +109,13 @@ pub enum Shown {
     Broken,
 }
 
-/// A violation, and the order in which it is.
+/// A violation, and the order of writes that shows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct InOrder {
     /// The violation.
     #[serde(flatten)]
     pub told: Told,
-    /// The choices that lead to it; after them the first write goes.
+    /// The choices that lead to it; after them the first write goes each time.
     pub order: Vec<u16>,
 }
 
@@ -143,8 +143,8 @@ struct Later {
 }
 
 impl Exhaustive {
-    /// Goes through all orders; `None` if `progress`, told the runs made and those known to be left, has ended
-    /// it.
+    /// Tries all orders. `progress` is told the runs made and those known to be left; if it answers false the trial
+    /// ends and this returns `None`.
     ///
     /// # Errors
     /// The design or a program does not exist.

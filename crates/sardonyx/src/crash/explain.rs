@@ -1,5 +1,5 @@
-//! The history that led to a violation, for people: what was asked for of the line, what became of
-//! it in the queues and in the array, and which counters there are. From the journal alone.
+//! The history of a violation in words, from the journal alone: what was asked of the line, what became of it in the
+//! queues and in the array, and which counters there are.
 
 use rustc_hash::FxHashSet;
 
@@ -16,7 +16,7 @@ const EVENTS_BEFORE: usize = 4;
 /// Levels of a tree, at most.
 const LEVELS: usize = 32;
 
-/// What led to `violation`, a line of text each.
+/// The events that led to `violation`, a line of text each.
 pub fn explain(history: &History, violation: &Violation) -> Vec<String> {
     let mut story = vec![headline(history, violation)];
     story.extend(violation.evidence.iter().map(|line| format!("  {line}")));

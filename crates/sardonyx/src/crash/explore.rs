@@ -1,5 +1,5 @@
-//! All cuts of a history, on as many threads as there are: the work is cut into pieces of fixed
-//! size, so that the same is found whoever does which.
+//! All cuts of a history on several threads: the work is cut into pieces of fixed size, so that any number of threads
+//! finds the same.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -18,8 +18,8 @@ use super::whole::whole_run;
 /// Positions of a piece.
 const PIECE: u64 = 4096;
 
-/// Cuts `history` as `options` say; `progress` is told the cuts done and may end it by answering
-/// false, which gives nothing.
+/// Cuts `history` as `options` say. `progress` is told the cuts done; if it answers false the exploration ends and this
+/// returns `None`.
 pub fn explore(
     history: &History,
     options: &Options,

@@ -1,30 +1,30 @@
-//! What an exploration has found: how much it has looked at, and what was wrong.
+//! What an exploration has found: how much it has checked, and what was wrong.
 
 use super::violation::Tally;
 
 /// How much has been looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Covered {
-    /// Cuts: positions.
+    /// Cuts.
     pub cuts: u64,
-    /// Of them, with bytes that no earlier cut left.
+    /// Cuts that left bytes which no earlier cut left: states.
     pub states: u64,
-    /// Of those, looked at in full.
+    /// States that were checked in full.
     pub full: u64,
-    /// Of the states, those from which a hardware log put lines back.
+    /// States from which a hardware log put lines back.
     pub undone: u64,
-    /// Of those, whose recovery found no place for a line that it puts back.
+    /// States in which a recovery found no place for a line that it puts back.
     pub no_room: u64,
-    /// Cuts within the lives that follow: of recoveries, and of transactions after them.
+    /// Cuts of later lives.
     pub recovery_cuts: u64,
-    /// Times that the run's requests were handled with other contents, and written to the same places.
+    /// Times that requests of the run were handled with other contents and written to the same places.
     pub masked: u64,
-    /// Lives after the first, one after the other, at most.
+    /// The longest chain of later lives.
     pub later_lives: u64,
 }
 
 impl Covered {
-    /// Adds what `other` has looked at.
+    /// Adds what `other` has covered.
     pub fn add(&mut self, other: Covered) {
         self.cuts += other.cuts;
         self.states += other.states;
@@ -37,10 +37,10 @@ impl Covered {
     }
 }
 
-/// What exploring has shown.
+/// What an exploration has shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explored {
-    /// What has been looked at.
+    /// How much has been checked.
     pub covered: Covered,
     /// Violations by kind, with the first of each.
     pub tally: Tally,

@@ -1,5 +1,5 @@
-//! What a program's lines hold after each of its transactions: the answer that a recovery is held
-//! against. It comes from running the program on plain memory, once.
+//! What a program's lines hold after each of its transactions: the expected contents after a recovery. They come from
+//! running the program once on plain memory.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,14 +16,14 @@ use crate::workload::{ProgramRun, ProgramSpec, RECOVERING, SharedRun, Sharing, S
 /// Regions of different cores lie so far apart at least: a page, and lines of counters.
 const APART: u64 = PAGE_LINES;
 
-/// One core's program for the timed run, which writes down what its lines hold.
+/// One core's program for the timed run; it records what its lines hold.
 pub struct Golden {
     run: Running,
     /// What recovery does, before anything else.
     recovery: Option<Batch>,
     /// The last transaction.
     last: u64,
-    /// What has been written down.
+    /// The contents that have been recorded.
     pub expected: Expected,
 }
 
@@ -37,14 +37,14 @@ enum Running {
 /// Which transactions of a core may be the last visible one after a cut.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Window {
-    /// Transactions up to it must be visible.
+    /// The last transaction that must be visible.
     pub required: u64,
-    /// None beyond it may be.
+    /// The last transaction that may be visible.
     pub allowed: u64,
 }
 
 impl Window {
-    /// The core has made `mark`.
+    /// Notes that the core has made `mark`.
     pub fn follow(&mut self, mark: Mark) {
         match mark {
             Mark::Committing(number) => self.allowed = number,
@@ -53,7 +53,7 @@ impl Window {
         }
     }
 
-    /// What is wrong if transaction `visible` is the last visible one.
+    /// What is wrong, if anything, when transaction `visible` is the last visible one.
     pub fn broken_by(self, visible: u64) -> Option<Kind> {
         if visible < self.required {
             Some(Kind::Lost)
@@ -65,7 +65,7 @@ impl Window {
     }
 }
 
-/// A program's lines by transaction.
+/// The contents of a program's lines by transaction.
 #[derive(Clone, Debug)]
 pub struct Expected {
     /// The program's specification.
@@ -74,11 +74,11 @@ pub struct Expected {
     pub region: Lines,
     /// Those that hold the undo log.
     pub log: Lines,
-    /// The byte of the region at which the log's header begins.
+    /// The offset in the region, in bytes, of the log's header.
     pub header: u64,
-    /// The last transaction that was visible at first.
+    /// The last visible transaction at the beginning.
     pub first: u64,
-    /// The region as that, or setup, leaves it.
+    /// The region as that transaction, or setup, leaves it.
     pub initial: Vec<Line>,
     /// Of each line that changed: after which transaction it holds what, oldest first.
     versions: FxHashMap<u64, Vec<(u64, Line)>>,
@@ -112,7 +112,7 @@ impl Golden {
         })
     }
 
-    /// The programs of `specs`, one a core and set up, the first behind line `first`; and the line behind the last.
+    /// The programs of `specs`, one for each core and set up, from line `first` on; and the line after them.
     ///
     /// # Errors
     /// What is wrong with them, and the remedy.
@@ -169,9 +169,9 @@ impl Golden {
         runs.into_iter().enumerate().map(golden).collect()
     }
 
-    /// The parts of the program that all cores have together, after a power cut: `recovery`, by the first core while
-    /// the others wait, has left those transactions of each core `visible`; each makes up to so many of
-    /// `transactions` more. `None` if that many could never be visible.
+    /// The cores' parts of a shared program after a power cut. The first core has made `recovery` while the others
+    /// waited; `visible` are the last visible transactions of the cores, and each core makes up to `transactions` more.
+    /// `None` if that many could never be visible.
     pub fn together_again(
         before: &[Expected],
         joint: &Joint,
@@ -207,7 +207,7 @@ impl Golden {
         Some(programs)
     }
 
-    /// What has been written down of all cores' parts, if they have one program together.
+    /// The recorded contents of a program that all cores share; `None` if there is none.
     pub fn joint(&self) -> Option<Arc<Mutex<Joint>>> {
         match &self.run {
             Running::Own(_) => None,
@@ -215,9 +215,9 @@ impl Golden {
         }
     }
 
-    /// The program of `before` after a power cut: `recovery` has left transaction `visible` as the last;
-    /// up to `transactions` more follow, with keys and choices by another seed. `None` if that many
-    /// could never be visible.
+    /// The program of `before` after a power cut: `recovery` has left `visible` as the last visible transaction, and up
+    /// to `transactions` more follow, with keys and choices of another seed. `None` if that many could never be
+    /// visible.
     pub fn again(
         before: &Expected,
         visible: u64,
@@ -257,7 +257,7 @@ impl Golden {
 }
 
 impl Expected {
-    /// What `line` holds when `visible` is the last transaction.
+    /// What `line` holds when `visible` is the last visible transaction.
     pub fn content(&self, line: u64, visible: u64) -> &Line {
         let newest = self.versions.get(&line).and_then(|versions| {
             let older = versions.partition_point(|(number, _)| *number <= visible);
@@ -269,7 +269,7 @@ impl Expected {
         }
     }
 
-    /// The last transaction that has left `line` as `content`; 0 for setup, or what came before.
+    /// The last transaction that has left `line` as `content`; 0 for setup, or for what came before.
     pub fn left_by(&self, line: u64, content: &Line) -> Option<u64> {
         let versions = self.versions.get(&line).into_iter().flatten();
         let left = versions.rev().find(|(_, line)| line == content);
@@ -280,7 +280,7 @@ impl Expected {
         left.map(|(number, _)| *number).or_else(initial)
     }
 
-    /// Log or data.
+    /// Whether `line` is log or data.
     pub fn class_of(&self, line: u64) -> Class {
         match self.log.contains(line) {
             true => Class::Log,

@@ -1,7 +1,7 @@
-//! Guided schedules: those runs are kept that come to a pair (what happens, what is in flight then) that no run
-//! has come to before, and are changed a little, over and over. A run that comes to such a pair is cut where it
-//! does, and for a while after that; one that does not is not cut at all, so many can be tried.
-//! A generation is whole before anybody looks what it has brought: the same for any number of threads.
+//! Guided schedules: runs that come to a new pair (an event, and a write in flight at that moment) are kept and changed
+//! a little, over and over. A run is cut where it comes to a new pair and for a while after it; a run that comes to
+//! none is not cut at all, so many can be tried. A generation is complete before its results are used, so any number of
+//! threads gives the same.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,11 +44,11 @@ struct Kept {
 
 /// What one changed run has shown.
 pub(super) struct Changed {
-    /// The number of its pass.
+    /// The number of the run's pass.
     pub pass: usize,
-    /// What was run, with its script.
+    /// The run, with its script.
     pub question: OneRun,
-    /// What cuts at new pairs have found; or why there is no run.
+    /// What the cuts at new pairs have found, or why there is no run.
     pub answer: Result<(History, Explored), HistoryError>,
 }
 
@@ -72,7 +72,7 @@ struct Made {
 }
 
 impl Guide {
-    /// That knows nothing yet; of a plan's first `seed`.
+    /// A search that knows no pairs yet; `seed` is a plan's first.
     pub fn new(seed: u64, threads: usize) -> Guide {
         Guide {
             seed,
@@ -83,13 +83,13 @@ impl Guide {
         }
     }
 
-    /// Pairs that were seen.
+    /// The number of pairs seen.
     pub fn pairs(&self) -> u64 {
         self.seen.len() as u64
     }
 
-    /// Begins with the runs of a plan's passes, which have been cut; `going` may end it by answering false, and
-    /// whether it did not.
+    /// Begins with the runs of a plan's passes, which have been cut. Returns false if `going` has ended it by answering
+    /// false.
     pub fn begin(
         &mut self,
         passes: Vec<(usize, OneRun)>,
@@ -104,7 +104,7 @@ impl Guide {
         true
     }
 
-    /// One generation of at most `most` changed runs, those that came to something new; `None` if `going` has ended it.
+    /// One generation of at most `most` changed runs: those that came to a new pair. `None` if `going` has ended it.
     pub fn generation(
         &mut self,
         most: u64,

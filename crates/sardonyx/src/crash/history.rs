@@ -1,5 +1,5 @@
-//! One timed run of programs on a design, with all that a power cut could leave of it: the medium
-//! as setup left it, the journal, and what every line should hold.
+//! One timed run of programs on a design, with everything that a power cut could leave of it: the medium as setup left
+//! it, the journal, and what every line should hold.
 
 mod again;
 
@@ -38,7 +38,7 @@ use crate::workload::{ProgramSpec, SpecError, Workload};
 /// Lines of a page.
 const PAGE_LINES: u64 = 64;
 
-/// Why there is no run to cut.
+/// Why there is no run that can be cut.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     /// No such design.
@@ -56,7 +56,7 @@ pub enum HistoryError {
     /// The machine, or a setting of a pass, is wrong.
     #[error(transparent)]
     Machine(#[from] ConfigError),
-    /// It does not fit in the host's memory.
+    /// The run does not fit in the host's memory.
     #[error(
         "the run needs about {:.1} GiB of memory, and {:.1} GiB are free; give a smaller footprint, or \
          fewer transactions or cores",
@@ -68,10 +68,10 @@ pub enum HistoryError {
         /// Bytes free.
         free: u64,
     },
-    /// An assertion fails in the run itself.
+    /// An assertion failed in the run itself.
     #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
     Broken(String),
-    /// The cuts asked for are not in the run.
+    /// The run does not have the cuts that were asked for.
     #[error("{0}")]
     Cuts(String),
 }
@@ -82,9 +82,9 @@ pub struct History {
     pub design: String,
     /// What the design promises of the lines that a cut leaves.
     pub guarantee: Guarantee,
-    /// The machine, its medium cut down to what the programs need.
+    /// The machine, its medium reduced to what the programs need.
     pub machine: Arc<Machine>,
-    /// Which life of the programs it is, the first being 1: one more for each cut before.
+    /// The number of the programs' life: 1, and one more after each cut.
     pub life: u32,
     /// The seed of evictions and delays.
     pub seed: u64,
@@ -94,13 +94,13 @@ pub struct History {
     pub journal: Box<Journal>,
     /// What each core's lines should hold.
     pub programs: Vec<Expected>,
-    /// What they should hold if all cores have one program together.
+    /// What the lines of a program that all cores share should hold; `None` if there is none.
     pub joint: Option<Joint>,
-    /// Which pads were used when.
+    /// The pads that were used, and when.
     pub pads: Arc<Pads>,
     /// The write requests of each line, in the order of handling.
     pub requests: FxHashMap<u64, Vec<u32>>,
-    /// How to read from the medium's bytes where the programs' lines lie.
+    /// How to tell from the medium's bytes where the programs' lines lie.
     pub placement: Placement,
     /// What the lines of each core read as at first, if that is not what setup wrote.
     found: Vec<Vec<Line>>,
@@ -116,17 +116,17 @@ pub struct History {
 pub struct Life {
     /// The medium.
     pub image: Image,
-    /// What was encrypted last before it began.
+    /// The lines that were encrypted before it began, as last encrypted.
     pub encrypted: Vec<Encrypted>,
-    /// What the lines of each core read as, if anybody is going to ask.
+    /// What the lines of each core read as, if that will be asked.
     pub found: Vec<Vec<Line>>,
-    /// What the cores will do.
+    /// The programs of the cores.
     pub programs: Vec<Golden>,
     /// The seed of evictions and delays.
     pub seed: u64,
     /// The pads of the life before.
     pub before: Option<Before>,
-    /// By what evictions, delays and pauses go, if not by the seed; and who writes them down.
+    /// Where evictions, delays and pauses come from if not from the seed, and whether they are recorded.
     pub scripting: Scripting,
 }
 
@@ -145,7 +145,7 @@ impl Life {
     }
 }
 
-/// Programs that have been set up and not run.
+/// Programs that have been set up and have not run.
 pub struct SetUp {
     /// Before the first life.
     nothing: History,
@@ -158,7 +158,7 @@ pub struct SetUp {
 }
 
 impl SetUp {
-    /// `specs`, one a core, set up on `design`.
+    /// Sets up `specs`, one for each core, on `design`.
     ///
     /// # Errors
     /// The design or a program does not exist.
@@ -218,7 +218,8 @@ impl SetUp {
         self.nothing.guarantee
     }
 
-    /// Runs the programs on a machine that obliges but for writes, which are `held`; and the choices made.
+    /// Runs the programs on a machine without adversity, but with the writes that `held` names held back. Returns the
+    /// run and the choices made.
     ///
     /// # Errors
     /// The run cannot go on.
@@ -235,7 +236,7 @@ impl SetUp {
 }
 
 impl History {
-    /// Runs `specs`, one a core, on `design`.
+    /// Runs `specs`, one for each core, on `design`.
     ///
     /// # Errors
     /// The design or a program does not exist.
@@ -248,7 +249,7 @@ impl History {
         History::scripted(machine, design, specs, seed, Scripting::default())
     }
 
-    /// The same, by `scripting`.
+    /// The same, with the evictions, delays and pauses of `scripting`.
     ///
     /// # Errors
     /// As [`History::record`].
@@ -282,7 +283,8 @@ impl History {
         Ok(self.live(life, self.controller(), None)?.0)
     }
 
-    /// The same, on a machine that obliges, with writes accepted as `chosen`; and the choices made.
+    /// The life after a cut of this one, on a machine without adversity, with writes accepted in the order `chosen`.
+    /// Returns it and the choices made.
     ///
     /// # Errors
     /// The run cannot go on.
@@ -357,12 +359,12 @@ impl History {
         Ok((lived, choices))
     }
 
-    /// Positions at which the power can be cut: before the first event, and after each.
+    /// The number of positions at which the power can be cut: before the first event, and after each.
     pub fn positions(&self) -> u64 {
         self.journal.events.len() as u64 + 1
     }
 
-    /// What each line held at first; `None` if no program's region has it.
+    /// What the line held at first; `None` if it is in no program's region.
     pub fn initial(&self, line: u64) -> Option<&Line> {
         let core = self.core_of(line)?;
         let program = &self.programs[core];
@@ -370,22 +372,22 @@ impl History {
         lines.get(program.region.index_of(line)? as usize)
     }
 
-    /// A controller that knows nothing yet, with small caches: how large they are does not change
-    /// what is read, and one is built for every cut.
+    /// A controller that knows nothing yet, with small caches: one is built for every cut, and the size of its caches
+    /// does not change what is read.
     pub fn controller(&self) -> Controller {
         let mut layout = Layout::new(self.data_lines());
         self.stack.build(&self.small, &mut layout)
     }
 
-    /// A fresh controller over what `untimed` holds, which is all that it gets to know. What a cut has
-    /// left half done is not put back yet ([`Controller::undo`]).
+    /// A fresh controller that has recovered over what `untimed` holds and knows nothing else. What a cut has left half
+    /// done is not put back yet ([`Controller::undo`]).
     pub fn recover(&self, untimed: &mut Untimed) -> Controller {
         let mut controller = self.controller();
         untimed.plan(|plan| controller.recover(plan));
         controller
     }
 
-    /// The lines that the words `words` of the line at `place` are about; `None` if any may be.
+    /// The lines whose content can depend on the words `words` of the line at `place`; `None` if any line's can.
     pub fn lines_of(&self, place: Place, words: u8) -> Option<Vec<u64>> {
         if !matches!(self.placement, Placement::Home) {
             return None;
@@ -397,25 +399,25 @@ impl History {
         Some(covered.into_iter().map(|place| place.0).collect())
     }
 
-    /// The places whose counters the words `words` of the line at `place` are; none if it is not
-    /// a line of counters.
+    /// The places whose counters lie in the words `words` of the line at `place`; none if that is not a line of
+    /// counters.
     pub fn covered(&self, place: Place, words: u8) -> Vec<Place> {
         let counters = self.counters.as_ref();
         counters.map_or(Vec::new(), |counters| counters.covered(place, words))
     }
 
-    /// The counter of the line at `place` in its line of counters, which is `line`; nothing if it has none.
+    /// The counter of the line at `place`, read from `line`, which is its line of counters; `None` if it has none.
     pub fn counter_in(&self, line: &Line, place: Place) -> u64 {
         let counters = self.counters.as_ref();
         counters.map_or(0, |counters| counters.counter_in(line, place))
     }
 
-    /// What its integrity's registers and reserve power do, if it has one.
+    /// What the registers and the reserve power of the integrity do; `None` without integrity.
     pub fn power_fail(&self) -> Option<Box<dyn PowerFail>> {
         Some(self.stack.integrity.power_fail?(&self.layout))
     }
 
-    /// What moves lines if anything does, before it has moved any.
+    /// Wear levelling before any line has moved; `None` without wear levelling.
     pub fn levelling(&self) -> Option<StartGap> {
         self.controller().levelling().cloned()
     }
@@ -425,14 +427,14 @@ impl History {
         &self.layout
     }
 
-    /// Where the counter of the line at `place` is kept, if it has a line of its own: the lines of a
-    /// hardware log's own chains and all that lies beside the data have none.
+    /// Where the counter of the line at `place` lies, if it has a line of its own. Lines of a hardware log's own
+    /// chains, and all that lies beside the data, have none.
     pub fn counter_place(&self, place: Place) -> Option<Place> {
         let is_data = place.0 < self.layout.data_lines();
         self.counters.as_ref().filter(|_| is_data)?.line_of(place)
     }
 
-    /// How often the run has used each mechanism, but for those that come after a cut.
+    /// How often the run has used each mechanism, without those that come after a cut.
     pub fn exercised(&self) -> Exercised {
         let journal = &self.journal;
         let mut exercised = journal.exercised;
@@ -482,8 +484,8 @@ impl History {
         beside
     }
 
-    /// What `line` should hold, if of each core the transaction that `visible` says is the last that is there;
-    /// `None` if it is no program's.
+    /// What `line` should hold if `visible` has each core's last visible transaction; `None` if it is no program's
+    /// line.
     pub fn content(&self, line: u64, visible: &[u64]) -> Option<&Line> {
         let core = self.core_of(line)?;
         Some(match &self.joint {
@@ -492,7 +494,7 @@ impl History {
         })
     }
 
-    /// Which transaction has left `line` as `content`, in words; nothing if none has, or if it is no program's.
+    /// The transaction that has left `line` as `content`, in words; `None` if none has, or if it is no program's line.
     pub fn left_by(&self, line: u64, content: &Line) -> Option<String> {
         let setup = || "what setup left".to_owned();
         match &self.joint {
@@ -526,12 +528,12 @@ impl History {
         self.stack.encrypts(&self.machine.settings)
     }
 
-    /// Whether all lines draw from one counter.
+    /// Whether all lines draw from one encryption counter.
     pub fn has_global_counter(&self) -> bool {
         self.stack.policy.counters == Counters::Global
     }
 
-    /// Where the medium holds lines under pads.
+    /// Where the medium holds encrypted lines.
     pub fn held(&self) -> &Held {
         &self.held
     }
@@ -541,17 +543,17 @@ impl History {
         &self.stack
     }
 
-    /// Lines of the data region, which begins memory.
+    /// The number of lines of the data region, which begins the medium.
     pub fn data_lines(&self) -> u64 {
         self.machine.engine.medium.geometry.lines()
     }
 
-    /// Whether a run or a recovery may end because something is full.
+    /// Whether a run or a recovery may end because the medium or a log is full.
     pub fn may_fill(&self) -> bool {
         may_fill(&self.machine.settings)
     }
 
-    /// Log or data.
+    /// Whether `line` is log or data.
     pub fn class_of(&self, line: u64) -> Class {
         let core = self.core_of(line);
         core.map_or(Class::Data, |core| self.programs[core].class_of(line))

@@ -1,12 +1,11 @@
-//! Lines that several cores share: what they hold after which transactions of which cores, in the order in which
-//! the transactions have had their locks; and what a cut may leave of them.
+//! Lines that several cores share: what they hold after which transactions of which cores, in the order in which the
+//! transactions held their locks; and what a cut may leave of them.
 //!
-//! The condition is strict durable linearizability (Aguilera and Frølund, 2003; Izraelevitz, Mendes and Scott,
-//! DISC 2016): a transaction that has answered is there, one that has not may be, whole or not at all; and what
-//! is there is what those that are there leave if they happen one after the other, in an order that keeps to
-//! real time. The order of taking locks is such an order: whoever answers before another asks has had its
-//! locks before. So a state is legal if no transaction is there that has seen one that is not, and each line is
-//! as the last of those that are there has left it.
+//! The condition is strict durable linearizability (Aguilera and Frølund, 2003; Izraelevitz, Mendes and Scott, DISC
+//! 2016): a transaction that has answered is visible, one that has not may be, whole or not at all; and memory is as
+//! the visible ones leave it one after the other, in an order that keeps to real time. The order of taking locks is
+//! such an order, because a core that answers before another asks has held its locks before. So a state is legal if no
+//! visible transaction has seen an invisible one, and each line is as the last visible transaction left it.
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +14,7 @@ use crate::line::{Line, Lines};
 /// A transaction: its core, and its number there.
 pub type Who = (usize, u64);
 
-/// What the lines hold, by transactions.
+/// The contents of the shared lines, by transaction.
 #[derive(Clone, Debug)]
 pub struct Joint {
     /// The lines.
@@ -33,7 +32,7 @@ pub struct Joint {
 }
 
 impl Joint {
-    /// Before any transaction behind those of `first`.
+    /// The lines before any transaction after those of `first`.
     pub fn new(region: Lines, logs: Lines, first: Vec<u64>, initial: Vec<Line>) -> Joint {
         Joint {
             changes: vec![Vec::new(); first.len()],
@@ -45,7 +44,7 @@ impl Joint {
         }
     }
 
-    /// The next transaction of `core` changes these lines, each to that content.
+    /// Adds the next transaction of `core`, which changes these lines to these contents.
     pub fn next(&mut self, core: usize, lines: impl Iterator<Item = (u64, Line)>) {
         let number = self.first[core] + self.changes[core].len() as u64 + 1;
         let mut changed = Vec::new();
@@ -57,7 +56,7 @@ impl Joint {
         self.changes[core].push(changed);
     }
 
-    /// What `line` holds if up to those of `visible` each core's transactions are there.
+    /// What `line` holds if each core's transactions up to those of `visible` are visible.
     pub fn content(&self, line: u64, visible: &[u64]) -> &Line {
         let versions = self.versions.get(&line).into_iter().flatten();
         let mut newest = versions.rev();
@@ -67,7 +66,8 @@ impl Joint {
         }
     }
 
-    /// The last transaction that has left `line` as `content`; that of nobody is what it held at first.
+    /// The last transaction that has left `line` as `content`: `Some(None)` if that is what it held at first, `None` if
+    /// nothing has left it so.
     pub fn left_by(&self, line: u64, content: &Line) -> Option<Option<Who>> {
         let versions = self.versions.get(&line).into_iter().flatten();
         let left = versions.rev().find(|(_, line)| line == content);
@@ -78,7 +78,7 @@ impl Joint {
         left.map(|(who, _)| Some(*who)).or_else(initial)
     }
 
-    /// A transaction that is there, one before it that is not, and a line that both have changed.
+    /// A visible transaction, an invisible one before it, and a line that both have changed.
     pub fn out_of_order(&self, visible: &[u64]) -> Option<(Who, Who, u64)> {
         let missing = visible.iter().enumerate().flat_map(|(core, last)| {
             let of_core = self.changes[core].iter().enumerate();
@@ -100,7 +100,7 @@ impl Joint {
         clashes.next()
     }
 
-    /// Lines whose content may differ between two numbers of transactions of each core.
+    /// Lines whose contents may differ between two states, each given by the last visible transaction of each core.
     pub fn between<'j>(&'j self, a: &'j [u64], b: &'j [u64]) -> impl Iterator<Item = u64> + 'j {
         let cores = self.changes.iter().enumerate();
         cores.flat_map(move |(core, changes)| {
@@ -113,7 +113,7 @@ impl Joint {
         })
     }
 
-    /// How often a core has changed a line that another core had changed last.
+    /// The number of times that a core has changed a line that another core had changed last.
     pub fn handed_over(&self) -> u64 {
         let lines = self.versions.values();
         let of_line = |versions: &Vec<(Who, Line)>| {

@@ -1,8 +1,8 @@
-//! Which lines a place of the medium is about, where lines do not lie at their own places: the mapping
-//! table, read from the bytes that a cut leaves and kept as they change.
+//! Which lines a place of the medium can affect, in a design whose lines do not lie at their own places: the mapping
+//! table, read from the bytes that a cut leaves and kept up to date.
 //!
-//! What a line reads as follows from its entry of the table, from the place that this names and from
-//! that place's counter. So a change of any other byte cannot change it.
+//! What a line reads as follows from its entry in the table, from the place that the entry names and from that place's
+//! counter. So a change of any other byte cannot change it.
 
 use rustc_hash::FxHashMap;
 
@@ -21,7 +21,7 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// As `image` has it; `None` if there is no table.
+    /// The table in `image`; `None` if the design has no table.
     pub fn new(history: &History, image: &Image) -> Option<Mapped> {
         let entries = match &history.placement {
             Placement::Table(entries) => entries.clone(),
@@ -40,7 +40,7 @@ impl Mapped {
         Some(mapped)
     }
 
-    /// Learns what has `changed` of `image`, and appends the lines that read otherwise for it.
+    /// Notes what has `changed` in `image`, and appends the lines that this can make read otherwise.
     pub fn follow(
         &mut self,
         history: &History,
@@ -64,7 +64,7 @@ impl Mapped {
         }
     }
 
-    /// The lines that lie at `place`.
+    /// The lines that are mapped to `place`.
     pub fn at(&self, place: Place) -> &[u64] {
         self.lines_at.get(&place.0).map_or(&[], Vec::as_slice)
     }

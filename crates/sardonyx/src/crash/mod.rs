@@ -1,10 +1,9 @@
-//! Power cuts: one timed run writes a journal; a cut is a position in it. What survives is given
-//! to a fresh controller and to the program's own recovery, and then looked at.
+//! Power cuts: one timed run writes a journal, and a cut is a position in it. What survives is given to a fresh
+//! controller and to the program's own recovery, and is then checked.
 //!
-//! `docs/crash-explorer.md` says what is compared. Faults that are possible here: a power cut, at
-//! any position, also within recovery; on the platform `none` a torn line. Not lost
-//! reserve power. An attacker who writes is apart (`attacker`); a stack whose integrity promises to notice him is
-//! broken if it does not.
+//! `docs/crash-explorer.md` says what is compared. The possible faults here are a power cut at any position, also
+//! within recovery, and on the platform `none` a torn line. Reserve power never fails here. An attacker who writes is
+//! apart (`attacker`); a stack whose integrity promises to notice him is broken if it does not.
 
 mod asked;
 mod attacked;

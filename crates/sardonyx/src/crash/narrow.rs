@@ -1,4 +1,4 @@
-//! A machine that a run fills: its medium or its hardware log has as much as the programs take, or less.
+//! A machine that a run fills: its medium or its hardware log has as much room as the programs take, or less.
 
 use super::caught::caught;
 use super::golden::Golden;

@@ -1,5 +1,5 @@
-//! Life goes on: over what a cut has left each core recovers once more, timed, and goes on with some
-//! transactions of its own. That is a history like the first, and is cut like it at every position.
+//! Later lives: over what a cut has left each core recovers once more, timed, and goes on with some transactions of its
+//! own. That is a history like the first, and is cut at every position too.
 
 use sardonyx_splitmix::mix;
 
@@ -130,8 +130,8 @@ fn early(tally: &mut Tally, kind: Kind, position: u64, why: &str) {
     tally.add(Violation::new(kind, position, what));
 }
 
-/// Lives the life after the cut at which `survivors` stand, and cuts it at every position; says how many
-/// cuts that were, as cuts of later lives.
+/// Lives the life after the cut at which `survivors` stand and cuts it at every position. Returns how many cuts of
+/// later lives that were.
 pub fn live(
     history: &History,
     survivors: &Survivors,

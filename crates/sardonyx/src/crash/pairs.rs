@@ -1,7 +1,8 @@
-//! Pairs of a run: what happens, and what is in flight when it does. An event by its sort, what it is about (whose
-//! line, in which region, marked or not), and the phase of the transaction; in flight are writes that were
-//! handled before and are not accepted, and writes that are accepted and not in the array: by the same, and
-//! by whether it is the same line, another of the same line of counters, or another.
+//! Pairs of a run: an event, and a write that is in flight when it happens. An event is described by its sort, by what
+//! it is about (whose line, in which region, marked or not) and by the phase of the transaction. In flight are writes
+//! that were handled before and are not accepted, and writes that are accepted and not in the array. A write is
+//! described in the same way, and by whether it is of the same line, of another line in the same line of counters, or
+//! of any other.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,4 @@
-//! The passes of a plan: what each sets, so that its run comes to what a power cut could find a fault in.
+//! The passes of a plan: the settings of each, which bring its run to what a power cut could find a fault in.
 
 use std::collections::BTreeMap;
 
@@ -130,7 +130,7 @@ impl Pass {
         self.full()
     }
 
-    /// The settings that make it over `stack`, as `--set` takes them: each layer's keys answer for themselves.
+    /// The settings that make the pass over `stack`, as `--set` takes them: each layer's keys say what they become.
     pub fn settings(&self, stack: &Stack) -> Vec<(String, String)> {
         let keys = stack
             .layers()

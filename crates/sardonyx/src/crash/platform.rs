@@ -1,5 +1,5 @@
-//! What a power cut leaves, position by position: the array, and what the platform's reserve power
-//! drains into it. One image that only ever moves forward, an event at a time.
+//! What a power cut leaves at each position: the array, and what the platform's reserve power drains into it. The image
+//! only moves forward, one event at a time.
 
 use std::collections::BTreeMap;
 
@@ -53,17 +53,17 @@ crate::names::named! {
 }
 
 impl Platform {
-    /// The processors' caches are drained.
+    /// Whether the processor's caches are drained.
     pub fn drains_caches(self) -> bool {
         matches!(self, Platform::Eadr | Platform::Gpf)
     }
 
-    /// Nothing is drained at all.
+    /// Whether nothing is drained.
     pub fn drains_nothing(self) -> bool {
         matches!(self, Platform::None | Platform::GpfFailed)
     }
 
-    /// A line that is being programmed may be torn.
+    /// Whether a line that is being programmed may be torn.
     pub fn tears(self) -> bool {
         self.drains_nothing() || self == Platform::GpfDevice
     }
@@ -78,10 +78,10 @@ impl Platform {
 /// Lines of a page, which lies in one device.
 const PAGE_LINES: u64 = 64;
 
-/// What a torn line is without that, and what lies beside it.
+/// A torn line as it is whole, and what lies beside it.
 pub type Whole = (Place, Line, Option<[u8; 8]>);
 
-/// A place whose bytes differ from what they were a position before, and which of its words.
+/// A place whose bytes have changed since the last position, and which of its words.
 pub type Changed = (Place, u8);
 
 /// The image that a cut at the present position would leave.
@@ -90,7 +90,7 @@ pub struct Survivors<'h> {
     seed: u64,
     platform: Platform,
     position: u64,
-    /// The image, and room to recover over it.
+    /// The image, and the means to recover over it.
     pub untimed: Untimed,
     /// `eadr`: events whose effect on the image is in it already.
     drained_until: usize,
@@ -118,7 +118,8 @@ pub struct Survivors<'h> {
 }
 
 impl<'h> Survivors<'h> {
-    /// A cut before the first event of `journal`, which began with `image`; `seed` tears lines.
+    /// The survivors of a cut before the first event of `journal`, which began with `image`; `seed` decides how lines
+    /// tear.
     pub fn new(journal: &'h Journal, image: Image, platform: Platform, seed: u64) -> Survivors<'h> {
         Survivors {
             journal,
@@ -149,7 +150,7 @@ impl<'h> Survivors<'h> {
         }
     }
 
-    /// The same where lines move, as `levelling` has it of a medium in which none has.
+    /// The same with wear levelling, as `levelling` has it of a medium in which no line has moved.
     #[must_use]
     pub fn levelled(mut self, levelling: Option<StartGap>) -> Survivors<'h> {
         self.levelling = levelling;
@@ -179,7 +180,7 @@ impl<'h> Survivors<'h> {
         levelling.map_or(place, |levelling| levelling.at(place))
     }
 
-    /// The same with what an integrity's registers and reserve power do.
+    /// The same with what the registers and the reserve power of an integrity do.
     #[must_use]
     pub fn guarded(mut self, power_fail: Option<Box<dyn PowerFail>>) -> Survivors<'h> {
         self.power_fail = power_fail;
@@ -190,7 +191,7 @@ impl<'h> Survivors<'h> {
         self
     }
 
-    /// The same on a medium that tears lines like that, where queues are drained and caches are not.
+    /// The same on a medium that tears lines as `tear` says, where queues are drained and caches are not.
     #[must_use]
     pub fn tearing(mut self, tear: Tear) -> Survivors<'h> {
         if self.platform == Platform::Adr {
@@ -199,12 +200,12 @@ impl<'h> Survivors<'h> {
         self
     }
 
-    /// How many events have happened.
+    /// The number of events that have happened.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Lets the next event happen; appends what it changed of what a cut would leave.
+    /// Applies the next event, and appends what it changed of what a cut would leave.
     pub fn advance(&mut self, changed: &mut Vec<Changed>) -> Event {
         let first = changed.len();
         let event = self.happen(changed);
@@ -428,13 +429,13 @@ impl<'h> Survivors<'h> {
             .collect()
     }
 
-    /// A fresh controller over the image, to which the drained lines have been written; what was half done
-    /// is then put back.
+    /// Recovers a fresh controller over the image, to which the drained lines have been written; then what was half
+    /// done is put back.
     pub fn recover(&mut self, history: &History) -> Controller {
         self.recover_and_tell(history).0
     }
 
-    /// The same, and the lines that the controller has put back.
+    /// The same, and returns the lines that the controller has put back.
     pub fn recover_and_tell(&mut self, history: &History) -> (Controller, Vec<Logical>) {
         let drained = self.drained();
         let mut controller = drain_over(history, &mut self.untimed, &drained);
@@ -442,7 +443,7 @@ impl<'h> Survivors<'h> {
         (controller, restored)
     }
 
-    /// Whether the last event accepts a write of `line`, which is torn.
+    /// Whether the last event accepts a write of `line` that is torn.
     pub fn is_torn(&self, line: u64) -> bool {
         self.accepting.iter().any(|(index, _)| {
             let order = self.journal.writes[*index as usize].order;
@@ -451,7 +452,7 @@ impl<'h> Survivors<'h> {
         })
     }
 
-    /// Tears the lines that are being programmed, or accepted; gives what [`Survivors::mend`] needs.
+    /// Tears the lines that are being programmed or accepted. Returns what [`Survivors::mend`] needs.
     pub fn tear(&mut self) -> Vec<Whole> {
         let mut whole = Vec::new();
         for (index, (place, old, beside)) in &self.accepting {
@@ -478,7 +479,7 @@ impl<'h> Survivors<'h> {
         whole
     }
 
-    /// Makes torn lines what they were.
+    /// Makes torn lines whole again.
     pub fn mend(&mut self, whole: Vec<Whole>) {
         for (place, line, beside) in whole.into_iter().rev() {
             self.untimed.image_mut().write(place, &line, 0xff, beside);
@@ -490,7 +491,7 @@ fn is_register(change: &journal::OnChip) -> bool {
     change.domain == Domain::Registers
 }
 
-/// A fresh controller over `untimed`, to which the lines that were `drained` have been written.
+/// A fresh controller over `untimed`, to which the lines `drained` have been written.
 pub fn drain_over(
     history: &History,
     untimed: &mut Untimed,
@@ -501,7 +502,7 @@ pub fn drain_over(
     controller
 }
 
-/// Writes the lines that were `drained` from the processors' caches.
+/// Writes the lines `drained` from the processors' caches.
 pub fn write_drained(
     history: &History,
     controller: &mut Controller,

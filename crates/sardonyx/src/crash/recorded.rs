@@ -1,7 +1,7 @@
-//! A recorded program below a design that it knows nothing of: which of its lines can be read after a power cut.
+//! A recorded program below a design of which it knows nothing: which of its lines can be read after a power cut.
 //!
-//! The program's own recovery is run elsewhere, on what is read here. A line that reads as something that the program never stored
-//! there is one that no recovery of the program's could use: its bytes are there, and the counter or the mapping that belongs to
+//! The program's own recovery runs elsewhere, on what is read here. A line that reads as something that the program
+//! never stored there is of no use to any recovery: its bytes are there, but the counter or the mapping that belongs to
 //! them is not.
 
 use super::caught::caught;
@@ -21,21 +21,22 @@ use crate::plan::untimed::Untimed;
 /// Lines and their bytes, in the order of their numbers.
 pub type Lines = [(u64, Line)];
 
-/// What cuts of one run have shown.
+/// What the cuts of one run have shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readable {
-    /// Of each cut, how many lines cannot be read.
+    /// The number of unreadable lines at each cut.
     pub unreadable: Vec<u64>,
-    /// Lines looked at, at each cut.
+    /// The number of lines that were read at each cut.
     pub lines: u64,
     /// Lines written to the medium, metadata included.
     pub writes: u64,
-    /// Nanoseconds from the first event to the last.
+    /// Time from the first event to the last, in nanoseconds.
     pub nanoseconds: f64,
 }
 
-/// Cuts the power of a run of `source` at `cuts` positions, evenly spread. Memory begins with the lines of `initial`; `unreadable` is
-/// given them at each cut, as they read then, and says how many the program never stored like that.
+/// Cuts the power of a run of `source` at `cuts` positions, evenly spread. Memory begins with the lines `initial`.
+/// `unreadable` is given these lines at each cut, as they then read, and returns how many hold what the program never
+/// stored there.
 ///
 /// # Errors
 /// There is no such design, or the run cannot go on.

@@ -1,6 +1,6 @@
-//! A find made short: fewer transactions, cores, evictions, delays and pauses, as long as the run still fails for the
-//! same reason. The same reason is the same kind of violation of the same sort of line, in the first life or
-//! in a later one; nothing is kept that fails for another.
+//! Shortens a finding: fewer transactions, cores, evictions, delays and pauses, as long as the run still fails for the
+//! same reason. The reason is the same if the kind of violation and the sort of line are the same, in the first life or
+//! in a later one.
 
 use serde::Serialize;
 
@@ -26,11 +26,11 @@ const MOST_TOLD: usize = 12;
 pub struct Size {
     /// Cores.
     pub cores: u64,
-    /// Transactions of each.
+    /// Transactions of each core.
     pub transactions: u64,
-    /// Lines evicted.
+    /// Evicted lines.
     pub evictions: u64,
-    /// Writes held back.
+    /// Delayed writes.
     pub delays: u64,
     /// Pauses.
     pub pauses: u64,
@@ -256,7 +256,7 @@ fn entries(best: &mut Best, sort: usize, reason: Reason, spent: &mut Spent) {
 }
 
 impl Reduced {
-    /// What is left, in words: how large it was and is, and what the machine does of its own accord.
+    /// What is left, in words: how large the history was and is, and which evictions, delays and pauses it has.
     pub fn story(&self) -> Vec<String> {
         let (from, to) = (self.from, self.to);
         let of = |from: u64, to: u64, what: &str| format!("{what} {to} of {from}");

@@ -1,4 +1,4 @@
-//! What exploring has shown: the same for programs as for people. The names of the fields are those of
+//! What exploring has shown, in the same form for programs and for people. The names of the fields are those of
 //! `sardonyx crash --json`.
 
 use serde::Serialize;
@@ -25,22 +25,22 @@ use crate::workload::ProgramSpec;
 /// A run and how to cut it.
 #[derive(Clone, Debug)]
 pub struct OneRun {
-    /// The machine, before its medium is cut down.
+    /// The machine, before its medium is reduced.
     pub machine: Machine,
     /// The design's name.
     pub design: String,
-    /// One program a core.
+    /// The programs, one for each core.
     pub specs: Vec<ProgramSpec>,
     /// The seed from which evictions, delays and sampled cuts are drawn.
     pub seed: u64,
     /// How to explore.
     pub options: Options,
-    /// What the machine does of its own accord, if the seed does not draw it.
+    /// The evictions, delays and pauses, if the seed does not draw them.
     pub script: Option<Script>,
 }
 
 impl OneRun {
-    /// What is to be run.
+    /// What is to be run, as reports name it.
     pub fn run(&self) -> Run {
         Run::of(&self.design, &self.specs[0], self.specs.len(), self.seed)
     }
@@ -56,8 +56,8 @@ impl OneRun {
         )
     }
 
-    /// Runs the programs and cuts the power; `None` if `progress`, told the cuts done and in all, has
-    /// ended it.
+    /// Runs the programs and cuts the power. `progress` is told the cuts done and in all; if it answers false this
+    /// returns `None`.
     ///
     /// # Errors
     /// The design or a program does not exist, the run has no such cuts, or does not fit in memory.
@@ -80,7 +80,7 @@ impl OneRun {
         Ok(explored.map(|explored| (history, explored)))
     }
 
-    /// Runs the programs, cuts the power, and gives what `sardonyx crash --once --json` has of it.
+    /// Runs the programs, cuts the power, and returns what `sardonyx crash --once --json` has of it.
     ///
     /// # Errors
     /// As [`OneRun::look`].
@@ -156,9 +156,8 @@ impl OneRun {
         }
     }
 
-    /// Runs the programs, cuts the power everywhere, and counts what each stage of a transaction
-    /// has shown; `None` if `progress` has ended it. Which cuts and recoveries [`Options`] ask for
-    /// does not matter.
+    /// Runs the programs, cuts the power everywhere, and counts what each stage of a transaction has shown; `None` if
+    /// `progress` has ended it. Which cuts and later lives [`Options`] ask for does not matter.
     ///
     /// # Errors
     /// The design or a program does not exist.
@@ -201,9 +200,9 @@ pub struct Run {
     pub design: String,
     /// The program's name.
     pub program: String,
-    /// A mistake of the program's own log, if there is one in it.
+    /// The mistake planted in the program's own log, if any.
     pub mutant: Option<&'static str>,
-    /// Cores, each with a program.
+    /// Cores; each has a program.
     pub cores: usize,
     /// Who shares lines of counters: [`crate::workload::Sharing`].
     pub sharing: &'static str,
@@ -211,7 +210,7 @@ pub struct Run {
     pub transactions: u64,
     /// Bytes of a transaction's item.
     pub transaction_bytes: u64,
-    /// Bytes of a structure.
+    /// Bytes of each structure.
     pub footprint_bytes: u64,
     /// The seed of evictions, delays and sampled cuts.
     pub seed: u64,
@@ -232,7 +231,7 @@ impl Run {
         }
     }
 
-    /// The run of which `history` is.
+    /// The run that `history` is of.
     pub fn recorded(history: &History) -> Run {
         let programs = &history.programs;
         Run::of(
@@ -244,23 +243,23 @@ impl Run {
     }
 }
 
-/// What cuts of the power say of a design.
+/// The verdict of power cuts on a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// No violation, in what was tried.
+    /// No violation in what was tried.
     Holds,
     /// Violations of a design that promises nothing.
     Caught,
     /// Violations of what the design promises.
     Broken,
-    /// No violation, but of a mechanism of the design, or of what was run and cut, there was too little.
+    /// No violation, but too little of a mechanism of the design, or of what was run and cut.
     #[serde(rename = "not exercised")]
     NotExercised,
 }
 
 impl Verdict {
-    /// Of a design that promises `guarantee`; whether all that it has to rest on was `exercised`.
+    /// The verdict on a design that promises `guarantee`; `exercised`: all that it has to rest on was exercised.
     pub fn of(broken: bool, guarantee: Guarantee, exercised: bool) -> Verdict {
         match (broken, guarantee) {
             (true, Guarantee::Nothing) => Verdict::Caught,
@@ -270,8 +269,8 @@ impl Verdict {
         }
     }
 
-    /// The same over an integrity that promises `promises`, after attacks: what it promises and has not noticed breaks
-    /// it. Of one attack that was made again it says whether it was noticed, and no more.
+    /// The same over an integrity that promises `promises`, after attacks: an attack that it promises to notice and has
+    /// not noticed makes it broken. Of one attack that is made again it says whether it was noticed, and no more.
     #[must_use]
     pub fn under_attack(
         self,
@@ -290,7 +289,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the command that gives it ends with an error.
+    /// Whether the command ends with an error.
     pub fn fails(self) -> bool {
         matches!(self, Verdict::Broken | Verdict::NotExercised)
     }
@@ -310,11 +309,11 @@ pub struct Once {
     pub guarantee: &'static str,
     /// Positions at which the power can be cut.
     pub positions: u64,
-    /// Cuts.
+    /// Cuts that were made.
     pub cuts: u64,
     /// Different states among them.
     pub distinct_states: u64,
-    /// Cuts at which every line was looked at.
+    /// Cuts at which every line was checked.
     pub checked_in_full: u64,
     /// Cuts of later lives.
     pub recovery_cuts: u64,
@@ -330,18 +329,18 @@ pub struct Once {
     pub required: Vec<&'static str>,
     /// Those of them of which there was too little.
     pub not_exercised: Vec<&'static str>,
-    /// The same, with how much there was and would have to be.
+    /// The same, with the amount that there was and the amount needed.
     pub lacks: Vec<Lack>,
-    /// What they say together.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Whether that is an error.
+    /// Whether the command ends with an error.
     pub fails: bool,
-    /// What came of attacks, if there were any.
+    /// The outcome of attacks, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attacks: Option<AttackReport>,
     /// The first violation of each kind.
     pub violations: Vec<Told>,
-    /// How long it took.
+    /// Seconds of wall-clock time.
     pub seconds: f64,
 }
 
@@ -353,7 +352,7 @@ pub struct Stages {
     pub run: Run,
     /// What reserve power drains.
     pub platform: &'static str,
-    /// Cuts.
+    /// Cuts that were made.
     pub cuts: u64,
     /// What each stage has shown.
     pub stages: Vec<OfStage>,
@@ -369,44 +368,44 @@ pub struct OfStage {
     pub shown: Shown,
 }
 
-/// The first violation of a kind.
+/// The first violation of a kind, as reports have it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Told {
-    /// Which of the promises is broken.
+    /// The promise that is broken.
     pub kind: &'static str,
-    /// Whether that is about secrecy or recoverability.
+    /// What it breaks: `integrity`, `secrecy` or `recoverability`.
     pub about: &'static str,
-    /// How many cuts break it.
+    /// The number of cuts that break it.
     pub count: u64,
     /// The run's seed.
     pub seed: u64,
     /// The position of the cut.
     pub cut: Option<u64>,
-    /// The cut within the life after that cut, if that is where it shows.
+    /// The position of the cut in the later life, if the violation shows there.
     pub recovery_cut: Option<u64>,
-    /// The core whose program it is about.
+    /// The core whose program is affected.
     pub core: Option<usize>,
-    /// The line that it is about.
+    /// The affected line.
     pub line: Option<u64>,
-    /// The place that it is about.
+    /// The affected place.
     pub place: Option<u64>,
     /// What is wrong, in words.
     pub what: String,
     /// What led to it, a line of text each.
     pub history: Vec<String>,
-    /// The run, of a plan's.
+    /// The run, if it is one of a plan's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
     /// The number of its pass in the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<usize>,
-    /// The attack, of one that nobody noticed.
+    /// The attack, if nobody noticed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attack: Option<Again>,
-    /// What the machine does of its own accord in that run, if the seed does not draw it.
+    /// The evictions, delays and pauses of that run, if the seed does not draw them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
-    /// How large the history was that was found, and is.
+    /// The size of the history as found and as shortened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shortened: Option<[Size; 2]>,
 }
@@ -426,7 +425,7 @@ impl Told {
         told
     }
 
-    /// `run` has ended early, because of `what`.
+    /// The violation that `run` has ended early, because of `what`.
     pub fn ended(run: Run, what: &str) -> Told {
         Told {
             kind: Kind::RunEnded.name(),
@@ -448,7 +447,7 @@ impl Told {
         }
     }
 
-    /// `violation`, which came `count` times.
+    /// The first violation of its kind, of `count` in all.
     pub fn of(history: &History, count: u64, violation: &Violation) -> Told {
         Told {
             kind: violation.kind.name(),

@@ -1,8 +1,7 @@
 //! What a recovery of integrity reads, computes and writes after a power cut, counted in the recovery itself; and how
 //! long that takes, by the engine. A medium is filled, all is written back, further writes leave dirty lines in the
-//! caches, and the power goes.
-//! Left out: what the layers above look at in their own recoveries, and that it is verified as in any run; what of
-//! the recovery waits for what: reads go as fast as the medium gives them, writes follow.
+//! caches, and the power goes. Left out: the reads of the layers above in their own recoveries; dependencies within the
+//! recovery, so reads go as fast as the medium serves them, and writes follow.
 
 use std::collections::BTreeSet;
 
@@ -28,35 +27,35 @@ const TOGETHER: u64 = 4096;
 /// Accesses that are planned at once when they are timed: bounds the scoreboard.
 const AT_ONCE: usize = 4096;
 
-/// A medium, and what was written to it before the power goes.
+/// A medium, and what is written to it before the power goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Filled {
     /// Lines of data that the medium has.
     pub lines: u64,
-    /// Of them, those that were written once, from the first on.
+    /// Lines that are written once, from the first on.
     pub written: u64,
-    /// Writes of lines among them, drawn by chance, after all was written back.
+    /// Further writes, of lines drawn among these, after all was written back.
     pub since: u64,
 }
 
-/// What a recovery has done.
+/// What a recovery has done, and how long it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restart {
-    /// Lines of the medium that it has looked at.
+    /// Lines of the medium that it has read.
     pub reads: u64,
-    /// Keyed hashes: one a line that integrity itself has looked at, and those for which the unit was used besides.
+    /// Keyed hashes: one for each line that integrity itself has read, and the other uses of the unit.
     pub hashes: u64,
     /// Lines that it has written.
     pub writes: u64,
-    /// How long that takes on the machine, which does nothing else.
+    /// The time that this takes on the machine, which does nothing else.
     pub time: Time,
-    /// Lines of what integrity keeps that an orderly shutdown would have written in the place of the cut.
+    /// Lines of the integrity's own that an orderly shutdown would have written where the power was cut.
     pub dirty: u64,
     /// Whether it has refused the medium, which is honest.
     pub refused: bool,
 }
 
-/// Recovers `design` on `machine` after a cut of what `filled` says.
+/// Recovers `design` on `machine` after a cut of a medium that was written as `filled` says.
 ///
 /// # Errors
 /// No design has that name.

@@ -1,5 +1,4 @@
-//! What a verdict rests on: how far the runs have come, what of that a verdict needs, and what keeps it from
-//! that.
+//! What a verdict rests on: how far the runs have come, how far they must have come, and what prevents that.
 
 use rustc_hash::FxHashSet;
 use serde::{Serialize, Serializer};
@@ -79,28 +78,28 @@ impl Need {
     }
 }
 
-/// What was asked for that bounds what runs can come to.
+/// The options that limit what runs can reach.
 pub struct Bounds<'a> {
-    /// What is tried.
+    /// The design under trial.
     pub stack: &'a Stack,
-    /// Below it.
+    /// The machine below it.
     pub machine: &'a Machine,
-    /// Who keeps the log.
+    /// What makes transactions durable: the program's log, or the hardware's.
     pub durability: DurabilityKind,
     /// How runs are cut.
     pub options: Options,
-    /// Cores, if that was said.
+    /// Cores, if the user has set them.
     pub cores: Option<usize>,
-    /// Transactions, if that was said.
+    /// Transactions, if the user has set them.
     pub transactions: Option<u64>,
-    /// Keys and values that were said.
+    /// Keys and values that the user has set.
     pub overrides: &'a [(String, String)],
-    /// One run was asked for and no plan.
+    /// Whether one run was asked for, and no plan.
     pub once: bool,
 }
 
 impl Bounds<'_> {
-    /// What a verdict has to rest on.
+    /// The amounts that a verdict has to rest on.
     pub fn needs(&self) -> Vec<Need> {
         let queues = &self.machine.engine.medium.queues;
         let mut used = EVERYWHERE.to_vec();
@@ -140,7 +139,7 @@ impl Bounds<'_> {
         needs
     }
 
-    /// What options have taken away of that: a verdict that holds does so for this only.
+    /// The needs that options have removed: a verdict of `holds` is limited accordingly.
     pub fn narrowed(&self) -> Vec<&'static str> {
         let one_core = (self.cores == Some(1)).then_some("one core");
         let one_life = (self.options.recovery_cuts == 0).then_some("one life");
@@ -156,7 +155,7 @@ impl Bounds<'_> {
         self.keys().any(|key| key.cache().is_some())
     }
 
-    /// What of `needs` runs that came so far lack.
+    /// The amounts of `needs` that the runs lack.
     pub fn lacks(&self, needs: &[Need], exercised: &Exercised, reached: &Reached) -> Vec<Lack> {
         let lacks = needs.iter().filter_map(|need| {
             let had = match *need {
@@ -234,25 +233,25 @@ impl Bounds<'_> {
     }
 }
 
-/// An amount that a verdict needs and the runs have not come to.
+/// An amount that a verdict needs and the runs have not reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lack {
-    /// Of what.
+    /// The name of the amount.
     pub what: &'static str,
-    /// So much there was.
+    /// The amount that there was.
     pub had: u64,
-    /// So much is needed.
+    /// The amount that is needed.
     pub least: u64,
-    /// The options that may keep the runs from it; without them a plan goes on by itself.
+    /// The options that may prevent it; if there are none a plan goes on by itself.
     pub kept_by: Vec<String>,
 }
 
-/// How different the metadata caches were: of the one that had the fewest sizes, how many.
+/// The different sizes of each metadata cache over the runs; a verdict counts those of the cache with the fewest.
 #[derive(Clone, Default)]
 pub struct CacheSizes(Vec<FxHashSet<u64>>);
 
 impl CacheSizes {
-    /// Those of a run on `machine`, before it is given what its cores need.
+    /// The sizes of a run on `machine`, before the caches are scaled to the number of cores.
     pub fn of(stack: &Stack, machine: &Machine) -> CacheSizes {
         let layers = stack.layers().into_iter();
         let keys = layers.flat_map(|layer| layer.about().keys);
@@ -261,7 +260,7 @@ impl CacheSizes {
         CacheSizes(sizes.collect())
     }
 
-    /// Those of another run as well.
+    /// Adds the sizes of another run.
     pub fn append(&mut self, other: &CacheSizes) {
         self.0
             .resize_with(self.0.len().max(other.0.len()), FxHashSet::default);
@@ -270,7 +269,7 @@ impl CacheSizes {
         }
     }
 
-    /// How many.
+    /// The number of different sizes of the cache with the fewest.
     pub fn count(&self) -> u64 {
         let counts = self.0.iter().map(|sizes| sizes.len() as u64);
         counts.min().unwrap_or(0)

@@ -1,13 +1,19 @@
-//! The oracle of secrecy, which knows what no attacker needs to be told: a pad is what lies in the
-//! medium, XOR the content that was asked for. Two contents under one pad give each other away, whoever
-//! has both. Taken from the bytes: a design may say of its counters what it likes.
-//! Watched apart from recoverability: a design that recovers may yet use a pad twice.
+//! The oracle of secrecy. A pad is what lies in the medium XOR the content that was asked for, so it follows from the
+//! bytes, whatever a design says of its counters. Two contents under one pad give each other away to whoever has both.
+//! Secrecy is checked apart from recoverability: a design that recovers may still use a pad twice.
 //!
+<<<<<<< HEAD
 //! A pad counts as used when its ciphertext reached the array; encryptions that were merged over in
 //! a queue, wasted or dropped do not. Words of eight bytes count one by one, whatever they are; pieces of
 //! four in their numbers (`chance`). A design may say that parts of a line keep their ciphertext while they do not change:
 //! which did not is known then, and is no violation; a part under one pad with two contents is one. Here is what lies under a pad; `pads` has what returns of them, `shown` what
 //! lies in clear, `again` what another key, place, counter or content would change.
+=======
+//! A pad counts as used when its ciphertext has reached the array; encryptions that were merged in a queue, wasted or
+//! dropped do not count. Words of eight bytes count singly; pieces of four count by their number (`chance`). Here is
+//! what lies under a pad; `pads` finds pads that recur, `shown` what lies in clear, and `again` what another key,
+//! place, counter or content would change.
+>>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
 
 mod again;
 mod chance;
@@ -35,10 +41,10 @@ pub use pads::{Before, Pads};
 /// Eight-byte words of a line.
 const WORDS: usize = LINE_BYTES / 8;
 
-/// Where the medium holds lines under pads.
+/// Where the medium holds encrypted lines.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
-    /// So many lines of data from the first on, those of a log among them that lies there.
+    /// The number of lines of data, counted from the first; lines of a log may lie among them.
     pub lines: u64,
     /// The lines of a log that has a region of its own.
     pub log: Range<u64>,
@@ -47,8 +53,13 @@ pub struct Held {
 }
 
 impl Held {
+<<<<<<< HEAD
     /// All of a layout in which `stack` has been built.
     pub fn of(layout: &Layout, stack: &Stack, settings: &Settings) -> Held {
+=======
+    /// The encrypted lines of a layout in which a design has been built.
+    pub fn of(layout: &Layout) -> Held {
+>>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
         let mut regions = layout.regions().iter();
         let log = regions.find(|region| region.name == LOG_REGION);
         Held {
@@ -64,26 +75,26 @@ impl Held {
     }
 }
 
-/// What a write request, or a hardware log, put into the medium: its content under a pad.
+/// A line that a write request or a hardware log put into the medium: its content under a pad.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encrypted {
     /// The place in the medium where the encrypted line lies.
     pub place: Place,
-    /// The counter that the design says it was encrypted under; `None` if it does not say.
+    /// The counter under which it was encrypted, by the design's own word; `None` if the design does not say.
     pub counter: Option<u64>,
     /// What the line holds, unencrypted.
     pub plain: Line,
-    /// Those of its 8-byte words that were written, a bit each.
+    /// Its 8-byte words that were written, a bit each.
     pub words: u8,
-    /// What covers it, in 8-byte words.
+    /// Its pad, in 8-byte words.
     pub pad: [u64; WORDS],
     /// If parts of it that do not change may keep their ciphertext: the bytes of a part.
     pub keeps: Option<usize>,
 }
 
 impl Encrypted {
-    /// `write` of a place where lines are `held`; `None` for what neither a request of `journal` nor its
-    /// log caused.
+    /// The encrypted line that `write` put into one of the places `held`; `None` if neither a request of `journal` nor
+    /// its log caused the write.
     pub fn of(write: &MediumWrite, journal: &Journal, held: &Held) -> Option<Encrypted> {
         let (place, logged) = (write.place.0, journal.logged_by(write.order));
         let is_line = place < held.lines || logged.is_some() && held.log.contains(&place);
@@ -157,7 +168,7 @@ impl Encrypted {
         })
     }
 
-    /// The first word that is not covered at all.
+    /// The first word that lies in clear.
     pub fn bare(&self) -> Option<String> {
         let word = (0..WORDS).find(|word| self.carries(*word) && self.pad[*word] == 0)?;
         let (from, to) = (word * 8, word * 8 + 7);
@@ -287,7 +298,7 @@ fn bytes_of(number: usize) -> String {
     format!("bytes {from} to {}", from + PIECE_BYTES - 1)
 }
 
-/// What requests have had written over an image, from the write numbered `from` on.
+/// The lines that requests have written over an image, from the write numbered `from` on.
 pub fn written(untimed: &Untimed, from: u64, held: &Held) -> Vec<Encrypted> {
     if untimed.asked().handled.is_empty() {
         return Vec::new();
@@ -298,8 +309,8 @@ pub fn written(untimed: &Untimed, from: u64, held: &Held) -> Vec<Encrypted> {
         .collect()
 }
 
-/// What a run gives away without any cut; which of its lines have what is another's, and what its log does not undo.
-/// `masked` is told how often its requests were handled with other contents that could tell.
+/// What a run gives away without any cut; its lines that hold another's content, and what its log fails to undo.
+/// `masked` is told how often its requests were handled with other contents that could show something.
 pub fn within(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
     let mut found = Vec::new();
     if history.life == 1 {
@@ -318,7 +329,7 @@ pub fn within(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
     found
 }
 
-/// What writes after a cut at `position` give away by pieces, all of them together.
+/// What writes after a cut at `position` give away by pieces, all taken together.
 pub fn pieces_after(pads: &Pads, written: &[Encrypted], position: u64) -> Option<(Place, String)> {
     let mut pieces = Chance::of_pieces();
     for new in written.iter().enumerate() {

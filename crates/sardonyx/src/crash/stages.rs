@@ -1,10 +1,10 @@
-//! Table 1 of SCA (HPCA 2018), measured: in each stage of an undo-logged transaction, from which
-//! copy of the data a recovery could start, the backup in the log or the data in place, and which
-//! of the two it takes. From the bytes of every cut alone.
+//! Table 1 of SCA (HPCA 2018), measured: in each stage of an undo-logged transaction, the copy of the data from which a
+//! recovery could start (the backup in the log, or the data in place), and the copy that it takes. From the bytes of
+//! every cut alone.
 //!
-//! A copy is usable at a cut if a recovery that is told to take it (by the header of its log, as it
-//! were) leaves every line as it was before the transaction or, in place, after it. Left out: cuts
-//! within recovery, secrecy and the structure's own invariants, which [`super::explore`] looks at.
+//! A copy is usable at a cut if a recovery that is told to take it, by the header of its log, leaves every line as it
+//! was before the transaction or, in place, after it. Left out: cuts within recovery, secrecy and the structure's own
+//! invariants, which [`super::explore`] checks.
 
 use super::golden::{Expected, Window};
 use super::history::History;
@@ -30,21 +30,21 @@ crate::names::named! {
     }
 }
 
-/// How many of a stage's cuts have shown what. Each core counts for itself.
+/// What the cuts of a stage have shown; each core counts for itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Shown {
     /// Cuts.
     pub cuts: u64,
-    /// At so many the backup is usable; not counted between transactions.
+    /// Cuts at which the backup is usable; not counted between transactions.
     pub backup_usable: u64,
-    /// At so many the data are; not counted between transactions.
+    /// Cuts at which the data in place are usable; not counted between transactions.
     pub data_usable: u64,
-    /// At so many the program's recovery takes the backup.
+    /// Cuts at which the program's recovery takes the backup.
     pub takes_backup: u64,
-    /// At so many it takes the data as they are. At the rest it gives up.
+    /// Cuts at which it takes the data in place. At the others it gives up.
     pub takes_data: u64,
-    /// At so many every line is then what the last visible transaction left, and that one may and
-    /// must be visible.
+    /// Cuts after which every line is what the last visible transaction left, and that transaction may and must be
+    /// visible.
     pub recovered: u64,
 }
 
@@ -66,8 +66,8 @@ struct Core {
     shown: AtCut,
 }
 
-/// Cuts `history` at every position; the shown of each of [`Stage::ALL`]. `progress` is told the
-/// cuts done and may end it by answering false, which gives nothing.
+/// Cuts `history` at every position, and returns what the cuts of each of [`Stage::ALL`] have shown. `progress` is told
+/// the cuts done; if it answers false this returns `None`.
 pub fn stages(
     history: &History,
     platform: Platform,

@@ -34,22 +34,22 @@ use crate::workload::{DurabilityKind, ProgramSpec, Sharing};
 const MOST_ROUNDS: usize = 4;
 /// Rounds after which what has not come once is not waited for: further ones, which are longer, are the same passes.
 const ROUNDS_FOR_NOTHING: usize = 2;
-/// One design under one program, to be tried by a plan.
+/// A design and a program, to be tried by a plan of passes.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The machine's name or file.
     pub machine: String,
-    /// Keys and values over it, and over what a pass sets.
+    /// Keys and values over the machine's, and over those that a pass sets.
     pub overrides: Vec<(String, String)>,
     /// The design's name.
     pub design: String,
     /// The program's name.
     pub program: String,
-    /// What makes its transactions durable.
+    /// What makes the program's transactions durable.
     pub durability: DurabilityKind,
     /// The first seed of the plan.
     pub seed: u64,
-    /// Cores of the passes that have several: 2 unless said; 1 for none such.
+    /// Cores of the passes with several cores: 2 by default; 1: no such passes.
     pub cores: Option<usize>,
     /// Transactions of each core, for all passes.
     pub transactions: Option<u64>,
@@ -57,17 +57,17 @@ pub struct Trial {
     pub item_bytes: Option<u64>,
     /// Bytes of each structure, for all passes.
     pub footprint: Option<u64>,
-    /// How to explore; passes run on so many threads, each of them on one.
+    /// How to explore; the passes run on this number of threads, each pass on one.
     pub options: Options,
-    /// Goes on with further seeds for so long.
+    /// How long the trial goes on with further seeds after the plan.
     pub thorough: Option<Duration>,
-    /// Runs with changed schedules, after those of the passes.
+    /// The number of runs with changed schedules after the passes.
     pub guided: u64,
-    /// The first history of each kind of violation is made as short as it gets.
+    /// Whether the first history of each kind of violation is shortened.
     pub shorten: bool,
 }
 
-/// Guided runs of a plan, unless said otherwise: none, as no fault was found that they show and passes do not.
+/// The default number of guided runs: none, because no fault was found that they show and passes do not.
 pub const GUIDED: u64 = 0;
 
 /// What the runs of one pass have shown, whatever their seeds.
@@ -158,7 +158,7 @@ impl Trial {
         })
     }
 
-    /// Bytes of the host's memory that its largest run needs, about.
+    /// The bytes of host memory that the largest run needs, roughly and from above.
     ///
     /// # Errors
     /// It does not fit; and as [`Trial::answer`].
@@ -170,8 +170,8 @@ impl Trial {
         Ok(most.into_iter().max().unwrap_or(0))
     }
 
-    /// Makes the runs of the plan, cuts the power in them, and says what was found; `None` if
-    /// `progress`, told the passes done and in all, or of a thorough trial the seconds, has ended it.
+    /// Makes the runs of the plan, cuts the power in them, and returns what was found. `progress` is told the passes
+    /// done and in all, or for a thorough trial the seconds; if it answers false this returns `None`.
     ///
     /// # Errors
     /// The design, the program or a setting does not exist; the first pass that says so.

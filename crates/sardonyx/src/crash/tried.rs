@@ -14,7 +14,7 @@ pub struct Tried {
     pub design: String,
     /// The program's name.
     pub program: String,
-    /// A mistake of the program's own log, if there is one in it.
+    /// The mistake planted in the program's own log, if any.
     pub mutant: Option<&'static str>,
     /// The first seed of the plan.
     pub seed: u64,
@@ -24,15 +24,15 @@ pub struct Tried {
     pub tear: &'static str,
     /// What the design promises.
     pub guarantee: &'static str,
-    /// Runs.
+    /// Runs that were made.
     pub runs: u64,
-    /// Positions at which their power could be cut.
+    /// Positions of these runs at which the power could be cut.
     pub positions: u64,
-    /// Cuts.
+    /// Cuts that were made.
     pub cuts: u64,
     /// Different states among them.
     pub distinct_states: u64,
-    /// Cuts at which every line was looked at.
+    /// Cuts at which every line was checked.
     pub checked_in_full: u64,
     /// Cuts of later lives.
     pub recovery_cuts: u64,
@@ -48,30 +48,30 @@ pub struct Tried {
     pub required: Vec<&'static str>,
     /// Those of them of which there was too little.
     pub not_exercised: Vec<&'static str>,
-    /// The same, with how much there was and would have to be, and the options that may keep it so.
+    /// The same, with the amount that there was, the amount needed, and the options that may prevent it.
     pub lacks: Vec<Lack>,
-    /// What they say together.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What it says that for only, because options have taken away what it would else rest on.
+    /// What the verdict is limited to, because options have removed some of what it would rest on.
     pub narrowed: Vec<&'static str>,
-    /// Whether that is an error.
+    /// Whether the command ends with an error.
     pub fails: bool,
-    /// Limits of its layers that no run of a plan comes to, each with why.
+    /// Limits of the layers that no run of a plan reaches, each with the reason.
     pub not_reached: Vec<(&'static str, &'static str)>,
-    /// Regions in which it shows what contents are by a digest under no key.
+    /// Regions in which the design shows a digest of contents under no key.
     pub shows: &'static [&'static str],
-    /// What came of attacks, if there were any.
+    /// The outcome of attacks, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attacks: Option<AttackReport>,
     /// The first violation of each kind.
     pub violations: Vec<Told>,
     /// The plan's passes.
     pub passes: Vec<Row>,
-    /// How long it took.
+    /// Seconds of wall-clock time.
     pub seconds: f64,
 }
 
-/// One pass of a plan, and what its runs have shown.
+/// One pass of a plan, with what its runs have shown.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The program's name.
@@ -86,15 +86,15 @@ pub struct Row {
     pub footprint_bytes: u64,
     /// Transactions of a core.
     pub transactions: u64,
-    /// The settings that make it, over the machine's.
+    /// The pass's settings, over the machine's.
     pub settings: Vec<(String, String)>,
     /// The seed of the first run.
     pub seed: u64,
-    /// Runs.
+    /// Runs that were made.
     pub runs: u64,
-    /// Positions at which their power could be cut.
+    /// Positions of these runs at which the power could be cut.
     pub positions: u64,
-    /// Cuts.
+    /// Cuts that were made.
     pub cuts: u64,
     /// Different states among them.
     pub distinct_states: u64,
@@ -106,6 +106,6 @@ pub struct Row {
     pub secret_cuts: u64,
     /// How often each mechanism was used.
     pub exercised: Exercised,
-    /// How far they have come.
+    /// How far the runs have come.
     pub reached: Reached,
 }

@@ -47,7 +47,7 @@ crate::names::named! {
 }
 
 impl Kind {
-    /// What a violation of it is about.
+    /// What a violation of this kind breaks: `integrity`, `secrecy` or `recoverability`.
     pub fn about(self) -> &'static str {
         match self {
             Kind::Undetected => "integrity",
@@ -73,28 +73,28 @@ impl Kind {
 /// One thing wrong at one cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which of the promises is broken.
+    /// The promise that is broken.
     pub kind: Kind,
     /// The position of the cut in the journal.
     pub position: u64,
-    /// The cut within the life after that cut, and so on, if that is where it shows.
+    /// The positions of the cuts in later lives, one for each, if the violation shows there.
     pub later_cuts: Vec<u64>,
     /// The core whose program it is about.
     pub core: Option<usize>,
-    /// The line it is about, as the processor knows it.
+    /// The affected line, as the processor numbers it.
     pub line: Option<u64>,
-    /// The place it is about, where that is what is known.
+    /// The affected place of the medium, where only that is known.
     pub place: Option<Place>,
     /// What is wrong, in words, with the numbers of lines and transactions.
     pub what: String,
-    /// What there was to see at the cut, a line of text each.
+    /// What the cut left, a line of text each.
     pub evidence: Vec<String>,
     /// What led to it in later lives, a line of text each.
     pub story: Vec<String>,
 }
 
 impl Violation {
-    /// At the cut at `position`, about nothing in particular.
+    /// A violation at the cut at `position`, with no core, line or place.
     pub fn new(kind: Kind, position: u64, what: String) -> Violation {
         Violation {
             kind,
@@ -110,10 +110,10 @@ impl Violation {
     }
 }
 
-/// Cuts at which anything of one sort was wrong.
+/// Cuts that share a sort of violation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cuts {
-    /// How many cuts, each counted once however much was wrong there.
+    /// The number of cuts, each counted once however much was wrong there.
     pub count: u64,
     /// The last of them, and the cut within recovery.
     last: Option<(u64, Option<u64>)>,
@@ -122,7 +122,7 @@ pub struct Cuts {
 /// Violations by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How often there was a violation of that kind, and the first.
+    /// The number of violations of each kind, and the first.
     pub kinds: BTreeMap<Kind, (u64, Violation)>,
     /// Cuts with a violation of recoverability.
     pub lost: Cuts,
@@ -131,7 +131,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// One more `violation`; those of one cut follow each other.
+    /// Adds a violation; those of one cut must follow each other.
     pub fn add(&mut self, violation: Violation) {
         let at = Some((violation.position, violation.later_cuts.first().copied()));
         let cuts = match violation.kind.is_secrecy() {
@@ -144,13 +144,13 @@ impl Tally {
         self.add_times(1, violation);
     }
 
-    /// So many more, of cuts that are counted already; `first` is the first.
+    /// Adds `times` violations, of cuts that are counted already; `first` is the first.
     pub fn add_times(&mut self, times: u64, first: Violation) {
         let (count, _) = self.kinds.entry(first.kind).or_insert((0, first));
         *count += times;
     }
 
-    /// All of `later`, whose cuts come after these.
+    /// Adds the violations of `later`, whose cuts come after these.
     pub fn append(&mut self, later: Tally) {
         self.lost.count += later.lost.count;
         self.secret.count += later.secret.count;
@@ -159,7 +159,7 @@ impl Tally {
         }
     }
 
-    /// Violations of recoverability, or of secrecy.
+    /// The number of violations of secrecy, or else of recoverability.
     pub fn count(&self, secrecy: bool) -> u64 {
         let kinds = self.kinds.iter();
         let wanted = kinds.filter(|(kind, _)| kind.is_secrecy() == secrecy);

@@ -1,4 +1,4 @@
-//! What a run as a whole shows without any cut: the order of array writes, pairs, and secrets.
+//! What a run shows as a whole, without any cut: the order of array writes, pairs, and secrets.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use super::history::History;
 use super::secrecy;
 use super::violation::{Kind, Violation};
 
-/// What the run as a whole shows, without any cut; of one cut, what is first seen there.
+/// What the run shows as a whole; if one cut is asked for, only what is first seen there.
 pub fn whole_run(history: &History, options: &Options, explored: &mut Explored) {
     let masked = Cell::new(0);
     let audits: [&dyn Fn() -> Vec<Violation>; 3] = [

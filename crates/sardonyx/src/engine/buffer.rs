@@ -1,6 +1,6 @@
-//! A memory module's buffer and the cells behind it, in the place of a channel's banks. Blocks are read as a whole
-//! and written as a whole or in part. A block that has all of its lines new is written at once and stays, with
-//! nothing new in it; when the buffer is full some block leaves, and what is new in it is written first.
+//! A memory module's buffer with the cells behind it, in the place of a channel's banks. Blocks are read whole, and
+//! written whole or in part. A block whose lines are all new is written at once and stays, with nothing new in it; when
+//! the buffer is full some block leaves, and its new lines are written first.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,7 +14,7 @@ use crate::medium::params::Timing;
 use crate::stats::Direction;
 use crate::units::Time;
 
-/// What the cells have done for a buffer.
+/// What the cells have done for the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// Blocks read.
@@ -112,12 +112,12 @@ impl Buffer {
         }
     }
 
-    /// Whether a read that it has taken is not answered.
+    /// Whether a read that it has taken is not answered yet.
     pub fn has_work(&self) -> bool {
         !self.done.is_empty() || self.entries.iter().any(|entry| !entry.waiting.is_empty())
     }
 
-    /// Has everything happen that does until `cycle`; gives an access whose end is known since.
+    /// Executes everything that happens up to `cycle`; returns an access whose end is then known.
     pub fn act(&mut self, cycle: u64) -> Option<Issued> {
         loop {
             let (over, begun) = (self.next_over(), self.next_begun());
@@ -138,7 +138,7 @@ impl Buffer {
         Some(issued)
     }
 
-    /// The next cycle after `cycle` in which something happens, whatever is asked.
+    /// The next cycle after `cycle` in which something happens without a new request.
     pub fn next(&self, cycle: u64) -> u64 {
         if !self.done.is_empty() {
             return cycle + 1;
@@ -159,7 +159,7 @@ impl Buffer {
         }
     }
 
-    /// When it could take an access of `direction`; [`NEVER`] while only room that becomes free can let one in.
+    /// The cycle from which it can take an access of `direction`; [`NEVER`] while an access must wait for room.
     pub fn takes_from(&self, direction: usize) -> u64 {
         match direction {
             _ if self.blocked => NEVER,
@@ -168,7 +168,7 @@ impl Buffer {
         }
     }
 
-    /// Takes an access, if there is room for its block; says then whether it hit.
+    /// Takes an access if there is room for its block, and returns whether it hit.
     pub fn take(&mut self, cycle: u64, mut access: Transaction) -> Option<bool> {
         let block = access.place >> self.shift;
         let line = 1 << (access.place & ((1 << self.shift) - 1));

@@ -1,4 +1,5 @@
-//! Programs the cells of a line's write: finds the bits, and from them the time and the share of a whole line.
+//! Programs the cells of a written line: finds the bits that change, and from them the time and the share of a whole
+//! line's energy.
 
 use rustc_hash::FxHashMap;
 
@@ -48,7 +49,7 @@ impl Cells {
         }
     }
 
-    /// Writes the `words` of `new` over `old` at `place`: what is programmed.
+    /// Writes the `words` of `new` over `old` at `place`, and returns what is programmed.
     pub fn write(&mut self, place: u64, old: &Line, new: &Line, words: u8) -> Programmed {
         let mut done = Programmed::default();
         let flags = self.inverted.get(&place).copied().unwrap_or(0);
@@ -92,7 +93,8 @@ impl Cells {
         done
     }
 
-    /// Cycles of an array write that programs so many: RESETs first, then SETs, each as many at once as the power allows.
+    /// Cycles of an array write that programs these cells: RESETs first, then SETs, each as many at once as the power
+    /// allows.
     pub fn cycles(&self, done: Programmed) -> u64 {
         let rounds = |bits: u64, at_once: u64| match (bits, at_once) {
             (0, _) => 0,
@@ -110,7 +112,7 @@ impl Cells {
         }
     }
 
-    /// What a whole line's energy has to be multiplied with.
+    /// The factor for a whole line's energy.
     pub fn share(&self, done: Programmed) -> f64 {
         match self.params.coding {
             Coding::Whole => 1.0,

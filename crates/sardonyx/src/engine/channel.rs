@@ -142,8 +142,8 @@ impl Channel {
         }
     }
 
-    /// Whether there are `count` free slots. A group that is larger than its queue is let in when that is empty:
-    /// what does not fit waits where it comes from, as a part of it.
+    /// Whether there are `count` free slots. A group that is larger than its queue is let in when the queue is empty;
+    /// what does not fit waits at its source, as hardware would hold it there.
     #[inline]
     pub fn has_slots(&self, slots: Slots, count: usize) -> bool {
         let (used, capacity) = (self.used[slots as usize], self.capacity[slots as usize]);
@@ -151,7 +151,7 @@ impl Channel {
         (used + count <= capacity || used == 0) && !closed
     }
 
-    /// Takes `count` slots if there are as many.
+    /// Takes `count` slots if as many are free.
     #[inline]
     pub fn take_slots(&mut self, slots: Slots, count: usize) -> bool {
         if !self.has_slots(slots, count) {
@@ -209,9 +209,9 @@ impl Channel {
         turns || self.busy >> bank & 1 == 0
     }
 
-    /// Acts in the cycle that is due: at most one selection and one command. While no access can be
-    /// selected and only rows are closed and opened, which concerns nobody else, it goes on to the next
-    /// such cycle, until `limit` (picoseconds). `program` says how long a write's cells take, if that varies.
+    /// Acts in the cycle that is due: at most one selection and one command. While no access can be selected and rows
+    /// are only closed and opened, which affects nobody else, it goes on to the next such cycle, until `limit`
+    /// (picoseconds). `program` gives the time of a write's cells, if it varies.
     pub fn act(&mut self, limit: u64, mut program: Option<Program>) -> Acted {
         if self.buffer.is_some() {
             return self.act_buffered();

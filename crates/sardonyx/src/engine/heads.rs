@@ -37,7 +37,7 @@ pub(crate) struct Heads {
 }
 
 impl Heads {
-    /// For `channels` and other `sources`, none of which has an event yet.
+    /// Heads for `channels` channels and `sources` other sources, none of which has an event yet.
     pub fn new(channels: usize, sources: usize) -> Heads {
         assert!(
             channels.max(sources) < RESULT as usize,
@@ -74,7 +74,7 @@ impl Heads {
         }
     }
 
-    /// A time until which no source but `channel` has an event before an event of `channel`.
+    /// A time up to which no source but `channel` can have an event before the events of `channel`.
     #[inline]
     pub fn alone(&self, channel: usize) -> u64 {
         let results = time(self.results[1]).min(END);
@@ -94,13 +94,13 @@ impl Heads {
         least.map_or(NEVER, |least| least.saturating_sub(1))
     }
 
-    /// When `channel` acts.
+    /// The time at which `channel` acts.
     #[inline]
     pub fn act(&self, channel: usize) -> u64 {
         time(self.acts[channel])
     }
 
-    /// `channel` acts at `time`.
+    /// Sets the time at which `channel` acts.
     #[inline]
     pub fn set_act(&mut self, channel: usize, time: u64) {
         self.acts[channel] = self.key(time, channel as u64);
@@ -110,7 +110,7 @@ impl Heads {
         };
     }
 
-    /// `source` has its next result at `time`.
+    /// Sets the time of the next result of `source`.
     #[inline]
     pub fn set_result(&mut self, source: usize, time: u64) {
         let mut least = self.key(time, RESULT | source as u64);

@@ -1,4 +1,4 @@
-//! The link's time: who waits, and when a message is across.
+//! The link's time: which messages wait, and when a message has crossed.
 
 use super::Engine;
 use crate::medium::link::{First, LinkParams, Message};

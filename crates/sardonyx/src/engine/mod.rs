@@ -50,13 +50,13 @@ use slots::Waiting;
 pub struct Acceptance {
     /// Number of the core that made the request.
     pub core: u32,
-    /// The core's own name for it.
+    /// The core's own name for the request.
     pub tag: u64,
     /// When the request was accepted.
     pub at: Time,
 }
 
-/// How the medium's queues have served one direction.
+/// How the medium's queues have served reads, or writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     /// Accesses done.
@@ -76,7 +76,7 @@ pub struct Service {
 pub struct BankUse {
     /// Accesses.
     pub accesses: u64,
-    /// Time in which it had an access that was selected and not done.
+    /// The time during which an access was selected and not done.
     pub busy: Time,
     /// When the last of them is done, in picoseconds.
     until: u64,
@@ -122,7 +122,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine with an empty medium.
+    /// An engine over an empty medium.
     pub fn new(params: &EngineParams) -> Engine {
         Engine::with_image(params, Image::new())
     }
@@ -176,8 +176,8 @@ impl Engine {
         Time::from_ps(self.now)
     }
 
-    /// Whether the ingress takes another request now: it has room, no access waits for a slot of a full
-    /// queue, and the run has not failed.
+    /// Whether the ingress takes another request now: there is room in it, no access waits for a slot of a full queue,
+    /// and the run has not failed.
     pub fn admits(&self) -> bool {
         self.in_ingress < self.params.ingress && self.waiting.is_empty() && !self.heads.stopped
     }
@@ -187,9 +187,8 @@ impl Engine {
         self.link.is_some()
     }
 
-    /// Why the run cannot go on, `None` while it can. After the clock's end there are no more events and
-    /// nothing is admitted, so a run loop ends as if all work were done; it asks here before it relies on
-    /// its results.
+    /// Why the run cannot go on; `None` while it can. After the clock's end there are no more events and nothing is
+    /// admitted, so a run loop ends as if all work were done: ask here before relying on the results.
     pub fn failure(&self) -> Option<Exhausted> {
         let clock = self.heads.stopped.then_some(Exhausted::FIVE_HOURS);
         self.plan.failure.or(clock)
@@ -291,14 +290,14 @@ impl Engine {
         self.in_ingress += 1;
     }
 
-    /// Runs `handle` over a plan that no request waits for (a flush, a timer).
+    /// Runs `handle` over a plan for which no request waits (a flush, a timer).
     pub fn background<T>(&mut self, handle: impl FnOnce(&mut Plan) -> T) -> T {
         let value = self.plan(handle);
         self.start_fresh();
         value
     }
 
-    /// The same at `now`, which no event comes before.
+    /// The same at `now`, before which no event comes.
     pub fn background_at<T>(&mut self, now: Time, handle: impl FnOnce(&mut Plan) -> T) -> T {
         self.now = self.now.max(now.ps());
         self.background(handle)
@@ -335,19 +334,20 @@ impl Engine {
         self.plan.hold(holding);
     }
 
-    /// Lets the writes go that are chosen to be next, where they are chosen; whether there were any.
+    /// Releases the writes that are chosen to go next, where writes are held until chosen; returns whether there were
+    /// any.
     pub fn release_chosen(&mut self) -> bool {
         let released = self.plan.release_chosen();
         self.start_fresh();
         released
     }
 
-    /// The choices that were made, where they were.
+    /// The choices that were made, where writes are held until chosen.
     pub fn take_choices(&mut self) -> Vec<Choice> {
         self.plan.take_choices()
     }
 
-    /// Shows `hint` a plan that it can only read, to prefetch what a request will need.
+    /// Shows `hint` a read-only plan, to prefetch what a request will need.
     pub fn look(&self, hint: impl FnOnce(&Plan)) {
         hint(&self.plan);
     }
@@ -392,10 +392,9 @@ impl Engine {
         None
     }
 
-    /// Executes events up to and at `limit`, at least one if there is one. Stops after the first event
-    /// that the caller must know of: a read's answer, an acceptance, a timer (as [`Engine::advance`]
-    /// returns it), a change of [`Engine::admits`]. Nobody waits for the answer to a write, so such
-    /// answers may gather.
+    /// Executes events up to and at `limit`, at least one if there is one. Stops after the first event that the caller
+    /// must know of: a read's answer, an acceptance, a timer (which it returns, as [`Engine::advance`] does), a change
+    /// of [`Engine::admits`]. Answers to writes do not stop it and may gather.
     ///
     /// # Panics
     /// As [`Engine::advance`].
@@ -562,7 +561,7 @@ impl Engine {
         self.unit_uses
     }
 
-    /// Cells that writes have programmed; `None` if that is not looked at.
+    /// Cells that writes have programmed; `None` if cells are not modelled.
     pub fn programmed(&self) -> Option<Programmed> {
         self.cells.as_ref().map(|cells| cells.programmed)
     }
@@ -576,7 +575,7 @@ impl Engine {
         })
     }
 
-    /// Array writes of each place of the layers, moves apart; `None` unless lines move.
+    /// Array writes of each place, without moves; `None` without wear levelling.
     pub fn worn(&self) -> Option<&FxHashMap<u64, u64>> {
         self.plan.worn.as_ref()
     }
@@ -595,7 +594,7 @@ impl Engine {
         &self.plan.contents.image
     }
 
-    /// Whether writes wear nothing out from now on; see [`Image::spare`].
+    /// Whether writes cause no wear from now on; see [`Image::spare`].
     pub fn spare(&mut self, spared: bool) {
         self.plan.contents.image.spare(spared);
     }
@@ -625,7 +624,7 @@ impl Engine {
         }
     }
 
-    /// `observer` listens from now on.
+    /// Adds a listener.
     pub fn observe(&mut self, observer: impl Observer) {
         self.plan.observers.add(Box::new(observer));
         for channel in &mut self.channels {
@@ -633,13 +632,13 @@ impl Engine {
         }
     }
 
-    /// Those who listen, if anybody does.
+    /// The listeners, if there are any.
     #[inline]
     pub fn observers(&mut self) -> Option<&mut Observers> {
         Some(&mut self.plan.observers).filter(|observers| observers.any())
     }
 
-    /// Ends the listening of an observer and gives it, when it has been told of all commands until now.
+    /// Removes a listener and returns it, after it has been told of all commands so far.
     pub fn take<T: Observer>(&mut self) -> Option<Box<T>> {
         let cycle = self.now / self.params.medium.timing.clock.ps();
         for index in 0..self.channels.len() {

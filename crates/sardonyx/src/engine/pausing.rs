@@ -1,7 +1,7 @@
 //! Array writes that a read interrupts (Qureshi et al., HPCA 2010): which are under way in a channel's banks, where one
 //! may stop, and what is left of it. The channel sends the commands.
 //!
-//! A bank keeps the line and the place of its write until that is done, so going on takes no data and no open row.
+//! A bank keeps the line and the place of its write until the write is done, so resuming takes no data and no open row.
 
 use super::channel::Transaction;
 use super::constraints::MOST;
@@ -11,9 +11,9 @@ use crate::plan::command::CommandKind;
 /// How often array writes were interrupted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interruptions {
-    /// They paused.
+    /// Times that a write paused.
     pub paused: u64,
-    /// They were cancelled.
+    /// Times that a write was cancelled.
     pub cancelled: u64,
 }
 
@@ -89,7 +89,7 @@ impl Pausing {
         &self.banks[bank % MOST]
     }
 
-    /// The bank's array is written from `begins` on for `cycles`.
+    /// Begins the array write of a bank at cycle `begins`, for `cycles`.
     pub fn begin(&mut self, bank: usize, begins: u64, cycles: u64, under: Under) {
         self.writing |= 1 << bank;
         self.banks[bank % MOST] = Under {
@@ -100,7 +100,7 @@ impl Pausing {
         };
     }
 
-    /// Forgets the writes that are in the array at `cycle`.
+    /// Forgets the writes that have ended by `cycle`.
     pub fn expire(&mut self, cycle: u64) {
         let mut banks = self.writing;
         while banks != 0 {
@@ -112,7 +112,7 @@ impl Pausing {
         }
     }
 
-    /// Where the bank's write stops if a command says so at `cycle`; `None` if it had better end, or may not be
+    /// Where the bank's write stops if it is told to at `cycle`; `None` if it should rather end, or may not be
     /// interrupted.
     pub fn stop(&self, bank: usize, cycle: u64) -> Option<Stop> {
         let under = self.of(bank);
@@ -159,7 +159,7 @@ impl Pausing {
         }
     }
 
-    /// The bank's write goes on at `cycle`; it is to be told how that holds the bank back, and when it is done.
+    /// Resumes the bank's write at `cycle`; returns how that holds the bank back, and when the write is done.
     pub fn resume(&mut self, bank: usize, cycle: u64) -> &mut Under {
         self.interrupted &= !(1 << bank);
         self.writing |= 1 << bank;

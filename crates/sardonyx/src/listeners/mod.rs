@@ -1,5 +1,5 @@
-//! Who listens to a run and writes down what happens: a timeline for Perfetto, a table of all requests.
-//! They hear of a run through `plan::observe` and change nothing of it; a run that nobody listens to pays nothing.
+//! Listeners that write a run down: a timeline for Perfetto, a table of all requests. They are told of a run through
+//! `plan::observe` and change nothing in it; a run without listeners pays nothing.
 
 pub mod perfetto;
 pub mod requests;

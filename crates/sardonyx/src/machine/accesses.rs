@@ -1,6 +1,6 @@
 //! A memory under threads that each access it as fast as it answers, as benchmarks of memory modules do: accesses of
-//! some lines, one after another or anywhere, with so many lines of a thread under way and no more. Left out: cores
-//! and caches; the limits of a core are the lines that it may have under way.
+//! some lines, one after another or anywhere, with a limited number of a thread's lines in flight. Left out: cores and
+//! caches; a core's limit is the number of lines that it may have in flight.
 
 use std::collections::VecDeque;
 
@@ -41,46 +41,46 @@ crate::names::named! {
     }
 }
 
-/// A load.
+/// A load of threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
-    /// Where.
+    /// The order of the accesses.
     pub order: Order,
-    /// Threads, each in turn.
+    /// The number of threads; they take turns.
     pub threads: usize,
-    /// Lines of an access.
+    /// Lines in one access.
     pub access: u64,
-    /// Lines of a thread that are not answered (a read) or accepted (a write), at most.
+    /// The most lines of a thread that are not answered (a read) or accepted (a write).
     pub outstanding: usize,
-    /// A thread's lines reach the memory in any order, and threads take no turns: else both are in order.
+    /// Whether a thread's lines reach the memory in any order and threads take no turns; if not, both are in order.
     pub shuffled: bool,
-    /// A thread's next access begins when its last one is over.
+    /// Whether a thread's next access begins only when its last one is over.
     pub fenced: bool,
-    /// Lines that are touched, at most.
+    /// The most lines that are touched.
     pub lines: u64,
     /// Lines that count, after half as many that do not.
     pub requests: u64,
-    /// Of addresses and contents.
+    /// The seed of addresses and contents.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// Bytes accessed a second.
     pub bytes_per_second: f64,
-    /// Of each line, from asking to the answer or to the word that it is accepted.
+    /// The latency of a line, from asking for it to the answer or the acceptance.
     pub line: Latencies,
-    /// Of each access, from the first line asked for to the last answered.
+    /// The latency of an access, from the first line asked for to the last answered.
     pub access: Latencies,
-    /// Lines that the counted part has written to the module, and what the cells have done meanwhile; `None` if there
-    /// is no buffer.
+    /// Lines that the counted part has written to the module, and what the cells have done meanwhile; `None` without a
+    /// buffer.
     pub blocks: Option<(u64, Blocks)>,
 }
 
-/// One load on one design of a machine.
+/// The result of one load on a design of a machine.
 ///
 /// # Errors
 /// There is no such design, or the run cannot go on.

@@ -115,7 +115,7 @@ impl Adversity {
         self.random.next_u32() as usize % end
     }
 
-    /// A seed for somebody else.
+    /// A seed for another part of the run.
     pub fn seed(&mut self) -> u64 {
         self.random.next_u64()
     }

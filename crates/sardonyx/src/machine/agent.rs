@@ -1,5 +1,5 @@
-//! What acts on a machine's memory, on the one clock of its [`super::System`]: cores, and modules beside
-//! the memory controller that read and write by themselves.
+//! What acts on a machine's memory, on the one clock of its [`super::System`]: cores, and modules beside the memory
+//! controller that read and write on their own.
 
 use super::{Port, RunError};
 use crate::units::Time;
@@ -34,7 +34,7 @@ pub trait Agent: Send {
     }
 }
 
-/// An agent that can go over what comes next without a clock, while nothing is under way.
+/// An agent that can skip what comes next without a clock, while nothing is in flight.
 pub trait Passing {
     /// Goes over its next accesses, `most` of them at most: memory changes as if they had been, and no time
     /// passes. How many there were.
@@ -55,14 +55,14 @@ pub trait Passing {
 pub struct Turn {
     /// The time of its next act.
     pub time: Time,
-    /// It goes on only when memory takes a request, if that is later.
+    /// Whether it must wait until memory takes a request, if that is later.
     pub needs_memory: bool,
-    /// Of agents whose acts come at the same time, the one with the least goes first, then the one with the
-    /// lower number.
+    /// Of agents that act at the same time, the one with the least precedence goes first, then the one with the lower
+    /// number.
     pub precedence: Time,
 }
 
-/// What an agent has asked for and is told.
+/// What an agent is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The line that `.0` waited for has come, at `.1`.
@@ -73,14 +73,14 @@ pub enum Answer {
     Rung(Time),
 }
 
-/// Who waits for a line.
+/// The agent that waits for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiter {
     /// The agent.
     pub core: usize,
-    /// Which of its loads, if a load.
+    /// The number of its load, if it is a load.
     pub load: Option<u64>,
-    /// It brought the miss about, and so holds an MSHR.
+    /// Whether it caused the miss, and so holds an MSHR.
     pub first: bool,
     /// When it asked, in the agent's own ticks.
     pub since: u64,
@@ -89,13 +89,13 @@ pub struct Waiter {
 /// What a core has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreFigures {
-    /// Instructions before its next operation, at the end all; `None` if its trace counts cycles.
+    /// Instructions before its next operation, at the end all instructions; `None` if its trace counts cycles.
     pub instructions: Option<u64>,
     /// When everything before its next operation had retired.
     pub retired: Time,
     /// Fences and flushes of its trace that carry no traffic below the caches.
     pub skipped: u64,
-    /// What it has executed, if it executes loads and stores against simulated caches.
+    /// What it has executed, if it executes loads and stores with simulated caches.
     pub executed: Option<Counts>,
 }
 
@@ -106,16 +106,16 @@ pub struct Counts {
     pub operations: u64,
     /// Loads and stores.
     pub accesses: u64,
-    /// Of them, those that went to memory.
+    /// Of these, those that went to memory.
     pub misses: u64,
     /// Accesses whose time to their line in L1 is known: all but stores to a line that is on its way.
     pub timed: u64,
     /// The sum of these times.
     pub access_latency: Time,
-    /// By how much fences delayed fetch.
+    /// The time for which fences delayed fetch.
     pub fence_wait: Time,
-    /// By how much loads delayed it: for their values, for room in the window, for an MSHR.
+    /// The time for which loads delayed fetch: for their values, for room in the window, for an MSHR.
     pub load_wait: Time,
-    /// By how much memory that took nothing delayed it.
+    /// The time for which memory delayed fetch because it took no request.
     pub memory_wait: Time,
 }

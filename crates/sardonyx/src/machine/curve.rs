@@ -1,6 +1,6 @@
-//! A memory under a steady load: bandwidth and latency at one rate of requests, as the curves that are measured
-//! on machines have them. Whoever asks has so many requests outstanding and no more; below that, requests come
-//! at a rate. Left out: cores and caches, whose own limits are not the memory's.
+//! A memory under a steady load: bandwidth and latency at one rate of requests, like the curves measured on machines.
+//! The number of outstanding requests is limited; below the limit, requests come at the rate. Left out: cores and
+//! caches, whose own limits are not the memory's.
 
 use sardonyx_splitmix::SplitMix64;
 
@@ -16,49 +16,48 @@ use crate::plan::At;
 use crate::stats::Direction;
 use crate::units::Time;
 
-/// Which lines are asked for.
+/// Which lines are accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// So many streams, each of lines that follow one another; half of them (at least one) of reads, the others
-    /// of writes.
+    /// Streams of consecutive lines; half of them (at least one) read, the others write.
     Streams(u32),
-    /// Any line, each as likely.
+    /// Any line, each with the same probability.
     Random,
 }
 
-/// A load.
+/// A steady load.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Of 1,000 requests so many are reads, spread evenly.
+    /// Reads in 1,000 requests, spread evenly.
     pub reads_per_mille: u32,
-    /// From one request to the next, in picoseconds; 0 is as fast as they are answered.
+    /// Picoseconds from one request to the next; 0: as fast as they are answered.
     pub interval_ps: f64,
-    /// Requests that are not answered (a read) or accepted (a write), at most.
+    /// The most requests that are not answered (a read) or accepted (a write).
     pub outstanding: usize,
-    /// Which lines.
+    /// The pattern of the lines.
     pub pattern: Pattern,
-    /// Lines that are touched, at most.
+    /// The most lines that are touched.
     pub lines: u64,
     /// Requests that count, after half as many that do not.
     pub requests: u64,
-    /// Of addresses and contents.
+    /// The seed of addresses and contents.
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// Bytes read and written a second.
     pub bytes_per_second: f64,
-    /// From asking to the answer.
+    /// The latency of reads, from asking to the answer.
     pub reads: Latencies,
-    /// From asking to the word that it is accepted.
+    /// The latency of writes, from asking to the acceptance.
     pub writes: Latencies,
-    /// Requests that were outstanding, on the mean.
+    /// The mean number of outstanding requests.
     pub outstanding: f64,
 }
 
-/// Why there is none.
+/// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CurveError {
     /// No such design.
@@ -74,7 +73,7 @@ pub enum CurveError {
     },
 }
 
-/// One load on one design of a machine.
+/// The result of one load on a design of a machine.
 ///
 /// # Errors
 /// There is no such design, or the run cannot go on.

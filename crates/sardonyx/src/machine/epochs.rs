@@ -1,9 +1,8 @@
 //! Figures over time: what a run did in each of equal parts of simulated time.
 //!
-//! Nobody knows beforehand how long a run takes. Epochs are short at first, and when there are [`MOST`] every two
-//! neighbours become one, so that memory is bounded and there are at least half as many of all but the shortest runs.
-//! Latencies belong to the epoch of the answer. Counts of the memory are looked at with the first answer after an
-//! epoch's end.
+//! The length of a run is not known beforehand. Epochs are short at first, and when there are [`MOST`] every two
+//! neighbours become one; so memory is bounded, and all but the shortest runs have at least half as many. A latency
+//! belongs to the epoch of its answer. The memory's counts are read with the first answer after an epoch's end.
 
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
 use crate::figures::{Amount, Figure};
@@ -12,7 +11,7 @@ use crate::memory::Memory;
 use crate::stats::Direction;
 use crate::units::{Energy, Time};
 
-/// Epochs at most.
+/// The greatest number of epochs.
 pub const MOST: usize = 128;
 /// The first epochs take 2^20 picoseconds, a microsecond.
 const FIRST: u32 = 20;
@@ -191,7 +190,7 @@ pub struct Series {
 }
 
 impl Epochs {
-    /// Epochs from `begun` on, when nothing had been counted.
+    /// Epochs from `begun` on, with nothing counted yet.
     pub fn new(begun: Time) -> Epochs {
         Epochs {
             begun,
@@ -203,7 +202,7 @@ impl Epochs {
         }
     }
 
-    /// A request was answered.
+    /// Records an answered request.
     #[inline]
     pub fn record(&mut self, kind: Direction, at: Time, latency: Time) {
         let mut epoch = (at.since(self.begun).ps() >> self.shift) as usize;
@@ -217,13 +216,13 @@ impl Epochs {
         self.epochs[epoch].answered[kind as usize].record(latency);
     }
 
-    /// Whether the memory's counts are to be looked at.
+    /// Whether the memory's counts are to be read.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
         now >= self.due
     }
 
-    /// The memory has counted so much.
+    /// Notes the memory's counts at `now`.
     pub fn count(&mut self, now: Time, counts: Counts) {
         let spent = counts.since(&self.before);
         self.before = counts;
@@ -258,7 +257,7 @@ impl Epochs {
         }
     }
 
-    /// What there is over time of a run that ended at `end`, having counted so much.
+    /// The figures over time of a run that ended at `end` with these counts.
     pub fn series(&self, end: Time, counts: &Counts) -> Series {
         let mut epochs = self.epochs.clone();
         epochs.resize_with(epochs.len().max(self.present + 1), Epoch::default);

@@ -15,7 +15,7 @@ struct Lock {
 }
 
 impl Locks {
-    /// Whether `core` now has `lock`; if not it waits.
+    /// Takes `lock` for `core` if it is free, and returns whether; if not, the core waits.
     pub fn take(&mut self, core: usize, lock: u64) -> bool {
         let lock = self.0.entry(lock).or_insert_with(|| Lock {
             holder: core,
@@ -27,7 +27,7 @@ impl Locks {
         lock.holder == core
     }
 
-    /// Who has `lock` after `core`, which gives it up.
+    /// Releases the lock of `core`; returns the core that has it now.
     ///
     /// # Panics
     /// If `core` does not have it.

@@ -5,12 +5,12 @@ use super::RunError;
 use crate::line::{LINE_BYTES, Line, Lines, Virtual};
 use crate::units::Time;
 
-/// How far which transaction of a core has come.
+/// A transaction of a core has reached a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mark {
     /// Its number, counted from 1.
     pub transaction: u64,
-    /// Which of its moments has come.
+    /// The phase that it has reached.
     pub phase: Phase,
 }
 
@@ -46,7 +46,7 @@ pub enum OpKind {
         /// How many bytes, 1 to 64.
         len: u8,
     },
-    /// Reads a whole line, which the cache that holds it gives, else memory, and which no cache takes.
+    /// Reads a whole line from the cache that holds it, else from memory; no cache takes it.
     LoadPast,
     /// Writes `len` bytes of the line from byte `from` on, eight an instruction.
     Store {
@@ -54,7 +54,7 @@ pub enum OpKind {
         from: u8,
         /// How many bytes, 1 to 64.
         len: u8,
-        /// The mark of a counter-atomic variable.
+        /// Whether it stores a counter-atomic variable.
         atomic: bool,
         /// Index of the first of its bytes in the [`Batch`].
         bytes: u32,
@@ -83,13 +83,13 @@ pub enum OpKind {
     TxEnd,
     /// What follows needs everything that has been loaded.
     Depend,
-    /// Tells an agent beside the cores, whose number the line is, to look at what it has to do.
+    /// Tells an agent beside the cores, whose number the line is, to look for work.
     Doorbell,
     /// Takes the lock whose number the line is, in volatile memory, or waits for it.
     Lock,
-    /// Gives it up, to the core that has waited longest.
+    /// Releases the lock, to the core that has waited longest.
     Unlock,
-    /// The transaction that the line stands for has come so far.
+    /// The transaction that the line stands for has reached this phase.
     Mark(Phase),
 }
 
@@ -128,7 +128,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Forgets all, for the next batch; instructions after the last operation carry over.
+    /// Empties the batch; instructions after the last operation carry over.
     pub fn clear(&mut self) {
         self.ops.clear();
         self.bytes.clear();
@@ -158,7 +158,7 @@ impl Batch {
         line.try_into().expect("a line's bytes")
     }
 
-    /// Instructions that touch no memory.
+    /// Adds instructions that touch no memory.
     pub fn compute(&mut self, instructions: u32) {
         self.gap = self.gap.saturating_add(instructions);
     }
@@ -168,18 +168,18 @@ impl Batch {
         self.gap
     }
 
-    /// An operation without bytes.
+    /// Adds an operation without bytes.
     pub fn push(&mut self, kind: OpKind, line: Virtual) {
         let gap = std::mem::take(&mut self.gap);
         self.ops.push(Op { gap, kind, line });
     }
 
-    /// A load of `len` bytes of `line` from byte `from` on.
+    /// Adds a load of `len` bytes of `line` from byte `from` on.
     pub fn load(&mut self, line: Virtual, from: u8, len: u8) {
         self.push(OpKind::Load { from, len }, line);
     }
 
-    /// A store of `bytes` into `line` from byte `from` on.
+    /// Adds a store of `bytes` into `line` from byte `from` on.
     pub fn store(&mut self, line: Virtual, from: u8, bytes: &[u8], atomic: bool) {
         let (at, len) = (self.keep(bytes), bytes.len() as u8);
         let kind = OpKind::Store {
@@ -191,7 +191,7 @@ impl Batch {
         self.push(kind, line);
     }
 
-    /// Puts the operations of `rest` from `next` on behind these; whoever calls has seen to the gap of the first.
+    /// Appends the operations of `rest` from `next` on; the caller has seen to the gap of the first.
     pub fn append(&mut self, rest: &Batch, next: usize) {
         let base = self.bytes.len() as u32;
         self.bytes.extend_from_slice(&rest.bytes);
@@ -211,7 +211,7 @@ impl Batch {
         self.gap = rest.gap;
     }
 
-    /// Keeps `bytes` and says where.
+    /// Keeps `bytes` and returns their index.
     pub fn keep(&mut self, bytes: &[u8]) -> u32 {
         let at = self.bytes.len() as u32;
         self.bytes.extend_from_slice(bytes);

@@ -134,10 +134,10 @@ pub static FIGURES: [&[&Figure]; 5] = [
 /// The simulator's own speed: the one figure that is the host's and not the simulation's.
 pub use time::HOST_SPEED;
 
-/// What one run has brought. Equal runs are equal, however long they took.
+/// The result of one run. Equal runs give equal outcomes, however long they took.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What was simulated.
+    /// The figures of what was simulated.
     pub figures: Figures,
     /// Requests that the simulator handled in a second of the host's time: [`HOST_SPEED`].
     pub host_speed: HostSpeed,
@@ -147,11 +147,11 @@ pub struct Outcome {
     pub write_latency_cdf: Vec<(f64, f64)>,
     /// Points of the distribution of read latencies: nanoseconds, share of reads.
     pub read_latency_cdf: Vec<(f64, f64)>,
-    /// Figures over time, and how much was in use; not of a sample.
+    /// Figures over time, and the use of units; `None` for a sample.
     pub over_time: Option<(Series, Usage)>,
-    /// The cores' caches were simulated.
+    /// Whether the cores' caches were simulated.
     pub from_the_core: bool,
-    /// Pages took frames when they were first touched.
+    /// Whether pages took frames when they were first touched.
     pub takes_frames: bool,
 }
 

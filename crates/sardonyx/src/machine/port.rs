@@ -108,7 +108,7 @@ impl Port {
         self.memory.now()
     }
 
-    /// When memory next does something.
+    /// The time at which memory next does something.
     pub fn next_event(&self) -> Time {
         self.memory.next_event()
     }
@@ -148,7 +148,7 @@ impl Port {
         self.memory.write(request, now, write);
     }
 
-    /// Reads a line past the caches at no time and no cost: state changes, and nobody is told.
+    /// Reads a line past the caches in no time and at no cost: only state changes, and nobody is told.
     pub fn pass_read(&mut self, line: Logical) {
         let class = self.class(line);
         self.memory.pass_read(line, class);
@@ -165,17 +165,18 @@ impl Port {
         self.pages.is_protected(core, line)
     }
 
-    /// Agent `agent` is told that somebody has rung for it.
+    /// Tells agent `agent` that a core has rung its doorbell.
     pub fn ring(&mut self, agent: usize, at: Time) {
         self.rung.push((agent, at));
     }
 
-    /// Whether `core` now has the lock; if not it will be told, as if somebody had rung, when it has.
+    /// Takes the lock for `core` if it is free, and returns whether; if not, the core is told by a doorbell when it has
+    /// the lock.
     pub fn lock(&mut self, core: usize, lock: u64) -> bool {
         self.locks.take(core, lock)
     }
 
-    /// `core` gives the lock up; whoever has waited longest has it then.
+    /// Releases the lock of `core`, to the core that has waited longest.
     pub fn unlock(&mut self, core: usize, lock: u64, at: Time) {
         if let Some(next) = self.locks.give_up(core, lock) {
             self.ring(next, at);
@@ -188,7 +189,7 @@ impl Port {
         !self.rung.is_empty()
     }
 
-    /// Lines that memory has read and written so far.
+    /// The lines that memory has read and written so far.
     pub fn traffic(&self) -> [u64; 2] {
         let total = self.memory.ledger().grand_total();
         [total.medium_reads, total.medium_writes]

@@ -9,12 +9,12 @@ use crate::medium::params::{COPIES_SKEW, FRAMES};
 use crate::memory::Memory;
 use crate::trace::{Level, Source};
 
-/// What to run besides the machine, the design and the traces.
+/// Options of a run beside the machine, the design and the traces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Requests that warm the machine up and are left out of the statistics.
     pub warmup: u64,
-    /// Copies of the trace have contents of their own.
+    /// Whether copies of the trace have contents of their own.
     pub distinct: bool,
 }
 

@@ -18,7 +18,7 @@ use crate::figures::{Amount, Figure, Figures};
 use crate::latency::Latencies;
 use crate::stats::Ledger;
 
-/// Windows, at least: with fewer an interval says little.
+/// The least number of windows: with fewer an interval says little.
 pub const LEAST_WINDOWS: u64 = 10;
 /// Requests that go on after a window: more than the controller's queues hold.
 pub const TAIL: u64 = 256;
@@ -28,26 +28,26 @@ const STRETCH: u64 = 4096;
 /// Which part of a run is timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
-    /// Windows.
+    /// The number of windows.
     pub windows: u64,
     /// Requests of each that count.
     pub requests: u64,
-    /// Requests before them that are timed and do not count.
+    /// Requests before these that are timed and do not count.
     pub ramp: u64,
-    /// Of where in its part a window lies.
+    /// The seed for the place of each window in its part.
     pub seed: u64,
 }
 
-/// What a sample tells of the whole run.
+/// The estimate of the whole run that a sample gives.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Of a window, the mean over all; percentiles and distributions are those of all windows' requests.
+    /// The mean over all windows; percentiles and distributions are those of all windows' requests.
     pub outcome: Outcome,
-    /// How far each mean may lie from the whole run's, either way, in 95 of 100 cases.
+    /// The half-widths of the means' 95 % intervals.
     pub half_widths: Vec<(&'static Figure, f64)>,
-    /// Requests that were timed, and all.
+    /// The number of requests that were timed.
     pub timed: u64,
-    /// Requests of the whole run, its warm-up included.
+    /// The number of requests of the whole run, warm-up included.
     pub requests: u64,
 }
 

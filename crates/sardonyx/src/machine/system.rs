@@ -20,7 +20,7 @@ use crate::units::Time;
 /// Turns between two looks at the progress.
 const PROGRESS_EVERY: u64 = 1 << 12;
 
-/// How much of a run counts nowhere: state changes, figures do not.
+/// How much of a run is warm-up: state changes, figures do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Warmup {
     /// Requests to the controller.
@@ -154,12 +154,12 @@ impl<'s> System<'s> {
         self
     }
 
-    /// The memory, for who listens to it.
+    /// The memory, for listeners.
     pub fn memory(&mut self) -> &mut Memory {
         &mut self.port.memory
     }
 
-    /// The caches, for what they hold at the end.
+    /// The caches, with what they hold at the end.
     pub fn caches(&self) -> &Caches {
         &self.port.caches
     }

@@ -1,4 +1,4 @@
-//! An outcome's figures and costs as JSON, by name: for whoever asks from outside of Rust.
+//! An outcome's figures and costs as JSON, by name, for users outside of Rust.
 
 use serde_json::{Map, Value, json};
 
@@ -59,7 +59,7 @@ impl Outcome {
         })
     }
 
-    /// What each cause has cost, if anything.
+    /// The costs of each cause that has any.
     pub fn costs(&self) -> Map<String, Value> {
         let ledger = &self.ledger;
         let all = Cause::ALL

@@ -11,22 +11,22 @@ use crate::units::Time;
 /// Parts of the medium in a map of its wear, at most.
 const PARTS: usize = 64;
 
-/// How much was in use over a run.
+/// How much of a machine was in use over a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Usage {
-    /// Of each bank, channel after channel and rank after rank: the share of time in which it had an access that was
-    /// selected and not done. None behind a module's buffer.
+    /// The share of time for which each bank had an access that was selected and not done, channel after channel and
+    /// rank after rank; empty behind a module's buffer.
     pub banks: Vec<Amount>,
-    /// Of each channel's data bus, the share of time with data on it.
+    /// The share of time for which each channel's data bus carried data.
     pub buses: Vec<Amount>,
-    /// Of the slots of all read queues and of all write queues, the share that was taken.
+    /// The mean share of slots taken, of all read queues and of all write queues.
     pub queues: [Amount; 2],
-    /// Of each kind of unit that was used: its name, its uses, and the share of time in which it could not begin
-    /// another; absent for those that can begin any number at once.
+    /// Each kind of unit that was used: its name, its uses, and the share of time in which it could not begin another
+    /// use; absent for units that can begin any number at once.
     pub units: Vec<(&'static str, u64, Amount)>,
     /// Lines by how often each was written.
     pub worn: Vec<Worn>,
-    /// Parts of the medium that are alike in lines, the name of the region that each begins in, and their writes.
+    /// Parts of the medium with equal numbers of lines: the name of the region in which each begins, and its writes.
     pub map: Vec<(&'static str, Part)>,
 }
 

@@ -1,8 +1,7 @@
-//! A memory: a controller and the engine that times it, under one face. Whoever drives it hands requests
-//! in, moves time on and takes answers; that a layer's timers are told, that queued writes are forced out
-//! when nobody asks for anything any more, and that the end of the input empties the queues is the
-//! memory's own business.
-//! Left out: caches, page tables and cores, which stand on it (`machine`).
+//! A memory: a controller and the engine that times it, behind one interface. Its driver hands requests in, moves time
+//! on and takes answers. The memory itself tells layers when their timers run out, forces queued writes out when no
+//! more requests come, and empties the queues at the end of the input. Left out: caches, page tables and cores, which
+//! stand on it (`machine`).
 
 use crate::config::Machine;
 use crate::controller::designs::{self, UnknownDesign};
@@ -98,7 +97,7 @@ impl Memory {
         });
     }
 
-    /// The same; that the write is accepted will be among [`Memory::acceptances`].
+    /// The same; its acceptance will be among [`Memory::acceptances`].
     pub fn write_announced(&mut self, request: Request, now: Time, write: Write<Logical>) {
         self.ask(Asked::Write(write.at));
         let (controller, link) = (&mut self.controller, self.engine.has_link());
@@ -110,7 +109,7 @@ impl Memory {
         });
     }
 
-    /// Writes the metadata of `line` back; announced likewise.
+    /// Writes the metadata of `line` back; its acceptance will be among [`Memory::acceptances`].
     pub fn persist_metadata(&mut self, request: Request, now: Time, line: Logical) {
         self.ask(Asked::Metadata(line));
         let (controller, link) = (&mut self.controller, self.engine.has_link());
@@ -151,7 +150,7 @@ impl Memory {
         });
     }
 
-    /// The transaction of the request's core ends; announced as a write is.
+    /// Ends the transaction of the request's core; its acceptance will be among [`Memory::acceptances`].
     pub fn commit(&mut self, request: Request, now: Time) {
         self.ask(Asked::Commit);
         let (controller, link) = (&mut self.controller, self.engine.has_link());
@@ -162,8 +161,8 @@ impl Memory {
         });
     }
 
-    /// A request for `line` will come: what the host needs for it is fetched into the host's caches. No
-    /// effect on results.
+    /// Announces a request for `line`: what this computer needs for it is fetched into its caches. No effect on
+    /// results.
     pub fn hint(&self, line: Logical) {
         self.engine.look(|plan| self.controller.hint(line, plan));
     }
@@ -199,15 +198,14 @@ impl Memory {
         self.engine.now()
     }
 
-    /// When something happens next by itself; [`Time::NEVER`] if nothing does.
+    /// The time at which something next happens on its own; [`Time::NEVER`] if nothing does.
     #[inline]
     pub fn next_event(&self) -> Time {
         self.engine.next_event()
     }
 
-    /// Moves time on up to and at `limit`, at least by one event if there is one. Stops after the first that
-    /// whoever drives it must know of: a read's answer, an acceptance, a change of [`Memory::accepts`], a
-    /// layer's timer.
+    /// Moves time up to and at `limit`, by at least one event if there is one. Stops after the first event that the
+    /// driver must know of: a read's answer, an acceptance, a change of [`Memory::accepts`], a layer's timer.
     pub fn advance_until(&mut self, limit: Time) {
         if let Some(timer) = self.engine.advance_until(limit) {
             let (controller, now) = (&mut self.controller, self.engine.now());
@@ -216,8 +214,9 @@ impl Memory {
         }
     }
 
-    /// Nothing happens by itself and nobody asks for anything before something does: writes that are held back
-    /// go, or queued ones. With `last` nobody ever asks again. Whether anything is left to happen.
+    /// Tells memory that no request comes before something happens, and that nothing happens on its own: writes that
+    /// are held back go, or queued ones. With `last` no request ever comes again. Returns whether anything is left to
+    /// happen.
     pub fn empty_queues(&mut self, last: bool) -> bool {
         if self.engine.release_chosen() {
             return true;
@@ -230,13 +229,13 @@ impl Memory {
         self.engine.force_drain()
     }
 
-    /// Requests come again after the end of the input.
+    /// Says that requests come again after the end of the input.
     pub fn resume(&mut self) {
         self.ended = false;
         self.engine.resume_input();
     }
 
-    /// Why it cannot go on, `None` while it can.
+    /// Why the run cannot go on; `None` while it can.
     pub fn failure(&self) -> Option<Exhausted> {
         self.engine.failure()
     }
@@ -346,12 +345,12 @@ impl Memory {
             .at_once(|plan| controller.read(line, class, Step::PAST, plan));
     }
 
-    /// Whether what is done at once wears the medium out from now on; if not, for what will be forgotten.
+    /// Sets whether what is done at once causes no wear from now on, for work that will be forgotten.
     pub fn spare(&mut self, spared: bool) {
         self.engine.spare(spared);
     }
 
-    /// Everything is in the medium, and nothing has been counted.
+    /// Puts everything into the medium, and sets all figures to zero.
     pub fn settle(&mut self) {
         let controller = &mut self.controller;
         self.engine.at_once(|plan| controller.flush(plan));
@@ -367,7 +366,7 @@ impl Memory {
         self.controller.forget_figures();
     }
 
-    /// Cells that writes have programmed; `None` if that is not looked at.
+    /// Cells that writes have programmed; `None` if cells are not modelled.
     pub fn programmed(&self) -> Option<Programmed> {
         self.engine.programmed()
     }
@@ -377,13 +376,13 @@ impl Memory {
         self.engine.interruptions()
     }
 
-    /// Lines that were moved so that all wear alike; `None` if none ever is.
+    /// Lines moved by wear levelling; `None` without wear levelling.
     pub fn moves(&self) -> Option<u64> {
         Some(self.controller.levelling()?.moves())
     }
 
-    /// How many times as long as has been counted the medium lasts, if its lines stay where they are and if they move
-    /// as they do; nothing of what has not been written.
+    /// How many times the counted run the medium lasts: with lines that stay where they are, and with lines that move
+    /// as they do; `None` if nothing was written.
     pub fn lasts(&self, endurance: f64) -> [Option<f64>; 2] {
         let worn = self.engine.worn();
         let most = worn.and_then(|worn| worn.values().max());
@@ -433,23 +432,23 @@ impl Memory {
         self.engine.image()
     }
 
-    /// `observer` listens from now on.
+    /// Adds a listener.
     pub fn observe(&mut self, observer: impl Observer) {
         self.engine.observe(observer);
     }
 
-    /// Those who listen, if anybody does.
+    /// The listeners, if there are any.
     #[inline]
     pub fn observers(&mut self) -> Option<&mut Observers> {
         self.engine.observers()
     }
 
-    /// The choices that were made, where writes go as chosen.
+    /// The choices that were made, where writes are held until chosen.
     pub fn take_choices(&mut self) -> Vec<Choice> {
         self.engine.take_choices()
     }
 
-    /// Ends the listening of an observer and gives it.
+    /// Removes a listener and returns it.
     pub fn take<T: Observer>(&mut self) -> Option<Box<T>> {
         self.engine.take()
     }

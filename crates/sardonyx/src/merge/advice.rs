@@ -1,5 +1,6 @@
-//! What an operator may do with an answer: knobs for a time or a share of a core, what each machine gains net of
-//! the kernel's own memory, merges that writes undo, huge pages that would split, what a neighbour may learn.
+//! What an operator may do with an answer: settings of the kernel for a time or a share of a core; what each machine
+//! gains, net of the kernel's own memory; merges that writes undo; huge pages that would split; what a neighbour may
+//! learn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +14,13 @@ use super::ksm::{Counters, ITEM_BYTES, Maps, NODE_BYTES};
 use super::question::Owner;
 use super::{PAGE_BYTES, Page};
 
-/// What is asked of the kernel's thread; the kernel's advisor has the same defaults.
+/// The limits for the kernel's thread; the kernel's advisor has the same defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// Seconds that a pass may take.
     pub pass_seconds: u64,
-    /// The most of a core, in percent; it goes before the time.
+    /// The most of a core, in percent; it has precedence over the time.
     pub core_percent: u64,
 }
 
@@ -32,14 +33,14 @@ impl Default for Target {
     }
 }
 
-/// Pages of zeros of images, which may never have been touched, and savings either way.
+/// Pages of zeros in images, which may never have been touched, and the savings if they were and if they were not.
 #[derive(Clone, Debug, Serialize)]
 pub struct Untouched {
     /// Pages of zeros in the images' last snapshots.
     pub zero_pages: u64,
     /// Pages that are holes of the files.
     pub holes: u64,
-    /// The share of pages saved as asked: zeros that are held are pages.
+    /// The share of pages saved as asked: with zeros `held` they are pages.
     pub saving: f64,
     /// Bytes saved then.
     pub saved_bytes: u64,
@@ -93,42 +94,42 @@ pub struct Advice {
     pub kernel_bytes: i64,
     /// The knobs for the target.
     pub recommendation: Recommendation,
-    /// Each machine.
+    /// The profit of each machine.
     pub profits: Vec<Profit>,
-    /// What writes undo.
+    /// Merges that writes undo.
     pub breaks: Breaks,
     /// What a neighbour may learn; nothing if there is one tenant only.
     pub tenants: Vec<Exposure>,
 }
 
-/// What a machine gains.
+/// The profit of one machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Profit {
     /// Its name.
     pub machine: String,
-    /// Its pages that are merged.
+    /// Its merged pages.
     pub merged_pages: u64,
-    /// Pages that the kernel keeps an item for.
+    /// Pages for which the kernel keeps an item.
     pub items: u64,
-    /// Bytes: of each merged frame its part of what is saved, less its items and its part of the nodes. The
-    /// parts of all machines are the whole.
+    /// Bytes: its part of what each of its merged frames saves, less its items and its part of the nodes. The parts of
+    /// all machines add up to the total.
     pub net_bytes: i64,
     /// What `ksm_process_profit` in `/proc/PID/ksm_stat` would say, which counts each merged page as a whole one.
     pub ksm_process_profit: i64,
-    /// Huge pages that it has; nothing where that is not known.
+    /// Its huge pages; `None` where that is not known.
     pub huge_pages: Option<u64>,
     /// Those of them that would split, because a page in them merges.
     pub huge_pages_split: Option<u64>,
-    /// Merged pages in them.
+    /// Merged pages in its huge pages.
     pub merged_in_huge: Option<u64>,
 }
 
 /// Merges that writes undo.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Breaks {
-    /// Pages that were equal to another in a snapshot that has a next one, counted in each.
+    /// Pages that were equal to another one in a snapshot that has a successor, counted in each snapshot.
     pub equal: u64,
-    /// Those of them that held something else in the next, or were gone.
+    /// Those of them that held something else in the successor, or were gone.
     pub broken: u64,
     /// Merged pages that were written in the run.
     pub in_run: u64,
@@ -139,15 +140,15 @@ pub struct Breaks {
 pub struct Exposure {
     /// The tenant.
     pub tenant: String,
-    /// Its pages.
+    /// Its number of pages.
     pub pages: u64,
-    /// Pages, not of zeros, that are one frame with another tenant's.
+    /// Pages, other than zeros, that share a frame with another tenant's.
     pub shared_pages: u64,
-    /// Different contents of them: what a write to the frame tells that others hold.
+    /// Different contents of these pages: a write to the frame tells that others hold the content.
     pub shared_contents: u64,
     /// The tenants that hold them too.
     pub with: Vec<String>,
-    /// Its pages that did not change between snapshots and are not zeros: who can guess all 4,096 bytes of one can
+    /// Its pages that did not change between snapshots and are not zeros: whoever can guess all 4,096 bytes of one can
     /// find out whether the tenant holds it.
     pub guessable_pages: u64,
     /// Bytes that would no longer be saved if the tenant merged with itself only.
@@ -336,26 +337,26 @@ impl Exposure {
     }
 }
 
-/// Knobs for a target, and what a run with them took.
+/// Settings for a target, and what a run with them took.
 #[derive(Clone, Debug, Serialize)]
 pub struct Recommendation {
-    /// What was asked.
+    /// The target.
     pub target: Target,
-    /// Pages between two sleeps.
+    /// Pages that are scanned between two sleeps.
     pub pages_to_scan: u64,
-    /// Milliseconds of a sleep.
+    /// The length of a sleep in milliseconds.
     pub sleep_millisecs: u64,
-    /// Whether a pass takes no longer than asked; if not, the share of a core is in the way.
+    /// Whether a pass takes no longer than the target; if not, the share of a core prevents it.
     pub in_time: bool,
-    /// Processor time of a page scanned in the costliest pass, by the keys.
+    /// Processor time in nanoseconds for each page scanned in the costliest pass, by the keys.
     pub ns_a_page: f64,
     /// Seconds of the longest pass of a run with these knobs.
     pub longest_pass_seconds: f64,
     /// The most of a core that a pass of that run took, in percent.
     pub most_core_percent: f64,
-    /// Lines for a shell that set the knobs.
+    /// Lines for a shell that make the settings.
     pub lines: Vec<String>,
-    /// Lines that have the kernel's advisor find them; none if the kernel has no advisor.
+    /// Lines that have the kernel's advisor find them; empty if the kernel has no advisor.
     pub advisor_lines: Vec<String>,
 }
 
@@ -426,7 +427,7 @@ pub(super) fn knobs(finished: &Finished<'_>, target: Target, knobs: &Knobs) -> R
 }
 
 impl Recommendation {
-    /// The knobs as keys of the merge.
+    /// The settings as keys of the merge.
     pub fn keys(&self) -> [(&'static str, String); 3] {
         [
             ("ksm.advisor_mode", "none".to_owned()),

@@ -14,29 +14,29 @@ use super::why::WhyNot;
 pub struct Answer {
     /// The kernel whose knobs are the defaults.
     pub kernel: String,
-    /// What is merged.
+    /// The machines.
     pub machines: Vec<Merged>,
     /// Snapshots of each machine, at most.
     pub snapshots: usize,
-    /// Values of all keys.
+    /// The values of all keys.
     pub settings: Map<String, Value>,
-    /// Those that no source gives, with why, and what else they may be.
+    /// The keys whose values no source gives, with the reason and the values that they may have instead.
     pub assumed: Vec<Value>,
-    /// A run for each algorithm.
+    /// The run of each algorithm.
     pub runs: Vec<Ran>,
     /// Why pages did not merge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<WhyNot>,
-    /// What owners lose who do not share with each other.
+    /// What owners lose if they do not share with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owners: Option<Apart>,
-    /// What other knobs would do.
+    /// The effect of other settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what_if: Option<Vec<WhatIf>>,
-    /// What of the pages of zeros is doubtful.
+    /// How much of the savings depends on pages of zeros that may never have been touched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untouched: Option<Untouched>,
-    /// What an operator may do with the answer, of the first algorithm that merges.
+    /// Advice for an operator, from the first algorithm that merges.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
 }
@@ -71,7 +71,7 @@ pub struct Ran {
     pub passes: Vec<Counters>,
 }
 
-/// What owners who do not share with each other save in all.
+/// What owners save in total if they do not share with each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Apart {
     /// Each of them.
@@ -80,7 +80,7 @@ pub struct Apart {
     pub pages: u64,
     /// Pages that need no frame of their own.
     pub saved_pages: u64,
-    /// The same as a share.
+    /// The same as a share of all pages.
     pub saving: f64,
 }
 
@@ -95,10 +95,10 @@ pub struct Alone {
     pub metrics: Metrics,
 }
 
-/// A run with one knob turned.
+/// A run with one key changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhatIf {
-    /// Keys and values.
+    /// The keys and their values.
     pub set: Vec<(&'static str, String)>,
     /// Its figures.
     pub metrics: Metrics,

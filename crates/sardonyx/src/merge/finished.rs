@@ -76,15 +76,15 @@ pub(super) fn finish<'i>(
 /// The figures of a finished run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Metrics {
-    /// Pages by what became of them.
+    /// The number of pages by what became of them.
     pub pages: Pages,
     /// Pages that need no frame of their own.
     pub saved_pages: u64,
-    /// Of them, those of zeros.
+    /// Of these, the pages of zeros.
     pub saved_zero_pages: u64,
-    /// The first as a share of all pages.
+    /// Saved pages as a share of all pages.
     pub saving: f64,
-    /// What only a run has that merges.
+    /// Figures that only a run which merges has.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub merging: Option<Merging>,
 }
@@ -98,15 +98,15 @@ pub struct Merging {
     pub saved_bytes: u64,
     /// Frames that are not needed, as a share of all pages.
     pub frames_saving: f64,
-    /// Passes after which savings stayed as they were.
+    /// Passes after which the savings no longer changed.
     pub settled_after_passes: Option<usize>,
-    /// The same in time.
+    /// The same in seconds.
     pub settled_after_seconds: Option<f64>,
-    /// The same in time of a processor.
+    /// The same in seconds of processor time.
     pub settled_cpu_seconds: Option<f64>,
-    /// Time of a processor.
+    /// Processor time in seconds.
     pub cpu_seconds: f64,
-    /// Time.
+    /// Time in seconds.
     pub seconds: f64,
     /// The share of a core that the thread takes.
     pub cpu_share: f64,

@@ -28,13 +28,13 @@ pub enum Source {
     Pid(u32),
 }
 
-/// Some machines of one owner.
+/// Machines of one owner.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Owner {
-    /// Who.
+    /// The owner's name.
     pub name: String,
-    /// Numbers among the question's machines.
+    /// The machines, by their numbers in the question.
     pub machines: Vec<usize>,
 }
 
@@ -44,37 +44,37 @@ pub struct Owner {
 pub struct Question {
     /// The machines, in the order in which they are scanned.
     pub machines: Vec<Source>,
-    /// Of live processes: only mappings whose name contains one of these.
+    /// For live processes: only mappings whose name contains one of these.
     pub mappings: Vec<String>,
-    /// Of live processes: how many snapshots.
+    /// For live processes: the number of snapshots.
     pub snapshots: u32,
-    /// Of live processes: milliseconds between two.
+    /// For live processes: milliseconds between two snapshots.
     pub every_ms: u64,
-    /// Of live processes: bytes that copies of their pages may take; beyond them a page is known by its digest.
+    /// For live processes: the most memory in bytes for copies of their pages; beyond it a page is known by its digest.
     pub memory: u64,
-    /// Of images: what pages of zeros are.
+    /// For images: what pages of zeros count as.
     pub zeros: Zeros,
-    /// Whether knobs, profits and neighbours are looked at.
+    /// Whether to give advice: settings, profits and neighbours.
     pub advice: bool,
-    /// What is asked of the kernel's thread.
+    /// The limits for the kernel's thread.
     pub target: Target,
     /// Merging algorithms.
     pub designs: Vec<String>,
-    /// The preset.
+    /// The preset's name.
     pub kernel: String,
-    /// How many passes; without it until the savings have settled.
+    /// The number of passes; `None`: until the savings no longer change.
     pub passes: Option<usize>,
     /// Keys and values.
     pub sets: Vec<(String, String)>,
-    /// Who owns what; nobody for no such question.
+    /// Owners and their machines; empty if that is not asked.
     pub owners: Vec<Owner>,
-    /// Whether other knobs are tried.
+    /// Whether to try other settings.
     pub what_if: bool,
-    /// Whether reasons are looked for.
+    /// Whether to look for the reasons why pages did not merge.
     pub why: bool,
 }
 
-/// What is said while it goes on: done and total pages, 0 for an unknown total. False ends it.
+/// Is told what is done and the total, 0 for an unknown total; false ends the run.
 pub type Tell<'t> = &'t mut dyn FnMut(u64, u64) -> bool;
 
 /// A question that has been understood.

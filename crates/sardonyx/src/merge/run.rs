@@ -8,7 +8,7 @@ use super::ksm::{Counters, Keys, Ksm, Maps, Search, Work};
 use super::{Frame, Page};
 use crate::settings::Settings;
 
-/// What all pages of a run have become.
+/// The number of pages by what became of them in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pages {
     /// Pages that are there.
@@ -19,11 +19,11 @@ pub struct Pages {
     pub unmerged: u64,
     /// Merged pages of zeros.
     pub merged_zero: u64,
-    /// Frames that those take, the kernel's zero page among them.
+    /// Frames that these take, the kernel's zero page included.
     pub zero_frames: u64,
     /// Other merged pages.
     pub merged: u64,
-    /// Frames that those take.
+    /// Frames that these take.
     pub merged_frames: u64,
 }
 
@@ -57,7 +57,7 @@ pub trait Runner {
     fn hardware(&self) -> Option<Work>;
 }
 
-/// The run of an algorithm on images.
+/// A run of an algorithm on images.
 #[derive(Debug)]
 pub struct Run<'i, S> {
     images: &'i Images,

@@ -1,7 +1,7 @@
-//! The seam between the layers and the medium. Everything that a layer, a cache of its metadata, a log or a
-//! recovery reads or writes goes through the plan, and so past the guard if a stack has one: data, counters,
-//! tables and logs alike. A guard reads and writes the medium by the same plan, which has no guard meanwhile.
-//! Left out: any guard; integrity is what it is for.
+//! The interface between the layers and the medium. Everything that a layer, a cache of its metadata, a log or a
+//! recovery reads or writes goes through the plan, and so past the guard if a stack has one: data, counters, tables and
+//! logs alike. A guard reads and writes the medium by the same plan, which then has no guard. Left out: the guards
+//! themselves (integrity).
 
 use super::storey::Storey;
 use super::{At, Plan, Step, Stored};

@@ -1,5 +1,5 @@
-//! Who is told what happens: the journal of a crash run, the command log, whoever wants requests or a timeline.
-//! Nobody told costs one comparison where something happens.
+//! Listeners that are told what happens: the journal of a crash run, the command log, a table of requests, a timeline.
+//! Without a listener an event costs one comparison.
 
 use std::any::Any;
 
@@ -105,7 +105,7 @@ pub trait Observer: Any + Send {
     fn failed(&mut self) {}
 }
 
-/// Those who listen.
+/// The listeners of a run.
 #[derive(Default)]
 pub struct Observers {
     all: Vec<Box<dyn Observer>>,
@@ -114,26 +114,26 @@ pub struct Observers {
 }
 
 impl Observers {
-    /// One more listens from now on.
+    /// Adds a listener.
     pub fn add(&mut self, observer: Box<dyn Observer>) {
         self.closely |= observer.closely();
         self.of_steps |= observer.of_steps();
         self.all.push(observer);
     }
 
-    /// Whether anybody listens.
+    /// Whether there is any listener.
     #[inline]
     pub fn any(&self) -> bool {
         !self.all.is_empty()
     }
 
-    /// Whether anybody has to know of single writes.
+    /// Whether any listener wants to know of single writes.
     #[inline]
     pub fn closely(&self) -> bool {
         self.closely
     }
 
-    /// Whether anybody has to know of each step.
+    /// Whether any listener wants to know of each step.
     #[inline]
     pub fn of_steps(&self) -> bool {
         self.of_steps
@@ -145,7 +145,7 @@ impl Observers {
         self.of_steps | self.closely
     }
 
-    /// Tells all of them.
+    /// Tells all listeners.
     pub fn tell(&mut self, mut of: impl FnMut(&mut dyn Observer)) {
         for observer in &mut self.all {
             of(&mut **observer);
@@ -166,7 +166,7 @@ impl Observers {
         these.next()
     }
 
-    /// Ends the listening of the first that is a `T`, and gives it.
+    /// Removes the first listener that is a `T`, and returns it.
     pub fn take<T: Observer>(&mut self) -> Option<Box<T>> {
         let mut each = self.all.iter();
         let index = each.position(|one| (&**one as &dyn Any).is::<T>())?;

@@ -1,8 +1,8 @@
-//! Every write is held until somebody says which goes first: with that, runs can be made of all orders of
-//! acceptance that a design allows, one order each.
+//! Holds every write until it is chosen to go: so runs can be made of all orders of acceptance that a design allows,
+//! one order each.
 //!
-//! A choice is made whenever nothing else can happen. What may go then is all that waits for nothing but
-//! that choice; a group goes as one.
+//! A choice is made whenever nothing else can happen. A write can be chosen if it waits for nothing but the choice; a
+//! group goes as one.
 
 use std::hash::{Hash, Hasher};
 
@@ -17,12 +17,12 @@ use crate::line::{Line, Place};
 /// A point of a run at which one of several writes goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Events of the journal before it.
+    /// The number of events in the journal before it.
     pub position: u64,
-    /// How many could go.
+    /// The number of writes that could go.
     pub options: u16,
-    /// What will be is the same after two points with the same key: what a cut would leave, what the
-    /// controller was asked for and in which order, what is held, and where the programs are.
+    /// What follows is the same after two points with equal keys: what a cut would leave, what the controller was asked
+    /// for and in which order, what is held, and where the programs are.
     pub key: u64,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    /// By `chosen`, and from its end on by the order of handling.
+    /// Chooses as `chosen` says, and from its end on in the order of handling.
     pub fn new(chosen: Vec<u16>) -> Orders {
         Orders {
             chosen,
@@ -55,7 +55,7 @@ impl Orders {
         }
     }
 
-    /// The write of step `accept` waits for `promise` and for `after`.
+    /// Holds the write of step `accept`, which waits for `promise` and for `after`.
     pub fn hold(
         &mut self,
         promise: Promise,

@@ -35,9 +35,9 @@ pub enum Work {
 pub struct Performed {
     /// The step; a later one has a greater number.
     pub step: Step,
-    /// What it did.
+    /// What hardware did in the step.
     pub work: Work,
-    /// What for and for whom.
+    /// Its purpose: for what and for whom.
     pub purpose: Purpose,
     /// The line of a medium access.
     pub place: Place,
@@ -45,27 +45,27 @@ pub struct Performed {
     pub counter: bool,
     /// It is one of several writes that take their slots at one instant.
     pub grouped: bool,
-    /// All that it depends on was done.
+    /// When everything that it depends on was done.
     pub ready: Time,
-    /// A medium access took its queue's slot.
+    /// When a medium access took its queue's slot.
     pub queued: Time,
-    /// A unit or the link began, or an access left its queue.
+    /// When a unit or the link began, or an access left its queue.
     pub begun: Time,
-    /// It ended.
+    /// When it ended.
     pub ended: Time,
-    /// Of what it depends on, what ended last; the past if it waited for nothing.
+    /// The step that ended last among those that it depends on; the past if it waited for nothing.
     pub after: Step,
-    /// What waiting for that is booked under.
+    /// The purpose under which waiting for that step is booked.
     pub after_as: Purpose,
 }
 
 /// A part of a request's latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is booked under.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// How long it is.
+    /// Its length.
     pub latency: Time,
-    /// How much of that was waiting for a slot, a unit or another request.
+    /// The part of it spent waiting for a slot, a unit or another request.
     pub waited: Time,
 }

@@ -1,7 +1,7 @@
-//! What an adversarial machine does of its own accord in a run of the crash explorer, written down: which line it
-//! evicts after which operation, which write it holds back for how long, before which operation a core pauses.
-//! A run under what another run has written down is that run again; a line less, and it is the same run but
-//! for that. So a schedule can be changed a little, and made shorter.
+//! The evictions, delays and pauses of an adversarial run of the crash explorer, written down: which line is evicted
+//! after which operation, which write is held back for how long, before which operation a core pauses. A run under the
+//! script of another run is that run again; without one entry, it is the same run but for that entry. So a schedule can
+//! be changed a little, and shortened.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,17 +21,17 @@ pub struct Script {
     pub pauses: Vec<[u64; 3]>,
 }
 
-/// By what a run goes, and who writes down what it does.
+/// Where a run's evictions, delays and pauses come from, and where they are recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Scripting {
-    /// This and nothing else; `None` if a seed draws.
+    /// The script to follow; `None`: a seed draws.
     pub told: Option<Arc<Script>>,
-    /// Whoever writes down what happens.
+    /// Where to record what happens, if anywhere.
     pub written: Option<Arc<Mutex<Script>>>,
 }
 
 impl Scripting {
-    /// By `script`.
+    /// Follows `script`.
     pub fn of(script: Script) -> Scripting {
         Scripting {
             told: Some(Arc::new(script)),
@@ -39,7 +39,7 @@ impl Scripting {
         }
     }
 
-    /// The same, written down; and where.
+    /// The same, recorded; and where.
     pub fn recorded(mut self) -> (Scripting, Arc<Mutex<Script>>) {
         let written = Arc::<Mutex<Script>>::default();
         self.written = Some(written.clone());

@@ -55,7 +55,7 @@ pub struct StartGap {
 }
 
 impl StartGap {
-    /// Over all that `layout` has, if `settings` ask for it.
+    /// Wear levelling over everything that `layout` has, if `settings` ask for it.
     pub fn of(settings: &Settings, layout: &mut Layout) -> Option<StartGap> {
         let params = LevellingParams::of(settings)?;
         let end = layout.end();
@@ -110,7 +110,7 @@ impl StartGap {
         self.array(region, position + u64::from(position >= gap))
     }
 
-    /// What lies there: nothing in a gap, and what is not levelled itself.
+    /// The place whose line lies at `at`; `None` in a gap, and for what is not levelled.
     pub fn line_at(&self, at: Place) -> Option<Place> {
         let (region, position) = match self.gaps.contains(at) {
             true => {
@@ -162,7 +162,7 @@ impl StartGap {
         ]
     }
 
-    /// Learns from its registers, which `read` reads, how lines lie.
+    /// Learns from its registers, which `read` reads, where lines lie.
     pub fn recover(&mut self, registers: impl IntoIterator<Item = (Place, Line)>) {
         self.regions.clear();
         for (place, line) in registers {
@@ -180,7 +180,7 @@ impl StartGap {
         self.last(region)
     }
 
-    /// Where its registers are.
+    /// The region of its registers.
     pub fn registers(&self) -> &Region {
         &self.registers
     }

@@ -1,5 +1,5 @@
-//! What every part of a controller's stack is asked that has no address: recovery, an orderly shutdown,
-//! timers, figures. Left out: reads and writes, which layers and guards have each in their way.
+//! What every part of a controller's stack does without an address: recovery, an orderly shutdown, timers, figures.
+//! Left out: reads and writes, which layers and guards each have in their own form.
 
 use super::{At, Plan, Step, Stored, Timer};
 use crate::figures::Figures;
@@ -9,7 +9,7 @@ use crate::units::Time;
 /// A transaction that a power cut found under way, as a hardware log has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Which of the log's registers name it.
+    /// The index of the log's registers that name it.
     pub registers: u64,
     /// Its number.
     pub transaction: u64,
@@ -19,8 +19,8 @@ pub struct Unfinished {
     pub buckets: Vec<(u16, Vec<(Logical, Line)>)>,
 }
 
-/// What of a layer has no address. Every method is about this layer alone, and does nothing unless
-/// the layer says otherwise.
+/// The part of a layer's interface that has no address. Every method is about this layer alone, and does nothing unless
+/// the layer overrides it.
 pub trait Storey: Send {
     /// The layer below; none stands below an encryption.
     fn below(&self) -> Option<&dyn Storey> {

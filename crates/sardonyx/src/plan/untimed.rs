@@ -1,8 +1,7 @@
-//! Plans without a clock: a controller over an image, its values at once and nothing timed. What a
-//! recovery is tried on after a power cut, and what fills a medium before a run.
+//! Plans without a clock: a controller over an image, with all values at once and nothing timed. Recoveries after a
+//! power cut are tried on it, and it fills a medium before a run.
 //!
-//! Nothing ever finishes here, so whatever is written lies over the image until it is settled into
-//! it or forgotten.
+//! Nothing ever finishes here, so what is written lies over the image until it is settled into it or forgotten.
 
 use std::cell::RefCell;
 
@@ -15,7 +14,7 @@ use crate::medium::image::Image;
 use crate::medium::params::Unit;
 use crate::stats::Cause;
 
-/// What was done on behalf of integrity.
+/// What was done for integrity.
 #[derive(Debug, Default)]
 pub struct Counted {
     /// Lines of the medium that were looked at, some of them more than once: by a recovery outright, then by reads.
@@ -34,7 +33,7 @@ pub struct Untimed {
 }
 
 impl Untimed {
-    /// Over `image`.
+    /// Plans over `image`.
     pub fn new(image: Image) -> Untimed {
         let mut plan = Plan::new(image, true);
         plan.observers.add(Box::<Journal>::default());
@@ -60,12 +59,12 @@ impl Untimed {
         self.plan.observers.find_mut()
     }
 
-    /// Why a plan could not be carried out, if one could not.
+    /// Why a plan could not be carried out; `None` if all could.
     pub fn failure(&self) -> Option<Exhausted> {
         self.plan.failure
     }
 
-    /// Lines that were refused as not authentic since they were last forgotten.
+    /// Lines that were refused as not authentic since the last `forget`.
     pub fn refused(&self) -> &[Place] {
         &self.plan.refused
     }
@@ -81,7 +80,7 @@ impl Untimed {
         &mut self.plan.contents.image
     }
 
-    /// Gives the image up, without what lies over it.
+    /// The image, without what lies over it.
     pub fn into_image(self) -> Image {
         self.plan.contents.image
     }
@@ -104,7 +103,7 @@ impl Untimed {
         lines.map(move |(place, line)| (place, line, contents.newest_sideband(place)))
     }
 
-    /// Requests, and what was encrypted, since they were last forgotten or settled.
+    /// The requests, and what was encrypted, since the last `forget` or `settle`.
     pub fn asked(&self) -> &Journal {
         self.plan.observers.find().expect("it is always kept")
     }
@@ -136,12 +135,12 @@ impl Untimed {
         })
     }
 
-    /// Counts from now on what is done on behalf of integrity.
+    /// Counts from now on what is done for integrity.
     pub fn count(&mut self) {
         self.plan.looked = Some(RefCell::default());
     }
 
-    /// What has been done on behalf of integrity since it is counted, from the write numbered `from` on.
+    /// What has been done for integrity since counting began, from the write numbered `from` on.
     pub fn counted(&self, from: u64) -> Counted {
         let looked = self.plan.looked.as_ref();
         let looked = looked.map_or(Vec::new(), |looked| looked.borrow().clone());
@@ -165,7 +164,7 @@ impl Untimed {
         counted
     }
 
-    /// Forgets what lies over the image, as a power cut would that nothing survives.
+    /// Forgets what lies over the image, as a power cut does that nothing survives.
     pub fn forget(&mut self) {
         self.plan.steps.forget();
         self.plan.contents.overlay.forget();

@@ -1,6 +1,6 @@
-//! Parameters as typed values. A [`Key`] says what a parameter is called, what it takes, what it means
-//! and, if a layer of the controller declares it, what it is unless a machine says otherwise.
-//! [`Settings`] hold the values by key. Left out: reading and writing them, which `config` does.
+//! Parameters as typed values. A [`Key`] has a parameter's name, the values that it takes, its meaning and, if a layer
+//! of the controller declares it, its default. [`Settings`] hold the values by key. Left out: reading and writing them,
+//! which `config` does.
 
 mod kinds;
 mod pressure;
@@ -14,22 +14,21 @@ use crate::units::{Energy, Time};
 pub use kinds::{Allowed, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value, clock, latency};
 pub use pressure::Pressure;
 
-/// Who says what a default is.
+/// The origin of a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A paper, or what the parameter is about.
     Source(&'static str),
-    /// Nobody; why this value all the same.
+    /// No source; the text says why this value.
     Assumed(&'static str),
 }
 
-/// What else an assumed value may plausibly be.
+/// The values that an assumed parameter may plausibly have instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// Anything between two values, written as a machine's file has them; why these, and the source
-    /// where there is one.
+    /// Anything between two values, written as in a machine's file; and why these, with the source where there is one.
     Between(&'static str, &'static str, &'static str),
-    /// Another value can change no figure that a comparison gives; why.
+    /// No other value can change a figure of a comparison; and why.
     Inert(&'static str),
 }
 
@@ -38,16 +37,16 @@ pub enum Doubt {
 pub struct Row {
     /// Its full name, section by section.
     pub name: &'static str,
-    /// What it takes.
+    /// The values that it takes.
     pub kind: Allowed,
     /// What it means, in one line.
     pub meaning: &'static str,
-    /// What it is unless a machine says otherwise; without one every machine must say.
+    /// Its default; without one every machine must give a value.
     pub default: Option<(Value, Origin)>,
-    /// What an assumed default may be instead. A key of words or a flag needs none: its other words
-    /// are what it may be.
+    /// The values that an assumed default may have instead. A key of words or a flag needs none: it may have its other
+    /// words.
     pub doubt: Option<Doubt>,
-    /// What a count is set to by a pass of the crash explorer that presses so; not at all if none.
+    /// The value that a pass of the crash explorer with this pressure sets it to; `None`: it stays.
     pub pressed: fn(&Pressure) -> Option<u64>,
 }
 
@@ -92,7 +91,7 @@ impl<T> Key<T> {
         }
     }
 
-    /// The key, whose assumed default may be something else.
+    /// The key, with the values that its assumed default may have instead.
     #[must_use]
     pub const fn doubted(mut self, doubt: Doubt) -> Key<T> {
         self.row.doubt = Some(doubt);
@@ -395,7 +394,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The value of `key`, its default if nobody has set it.
+    /// The value of `key`, or its default.
     ///
     /// # Panics
     /// If it has neither.
@@ -433,7 +432,7 @@ impl Settings {
         T::of(value.unwrap_or_else(|| panic!("{name} has no value")))
     }
 
-    /// The same, if it has one.
+    /// The value of the key of that name, if it has one.
     pub fn find(&self, name: &str) -> Option<Value> {
         self.values.get(name).copied()
     }
@@ -443,7 +442,7 @@ impl Settings {
         self.values.insert(name, value);
     }
 
-    /// Takes the value of a key away.
+    /// Removes the value of a key.
     pub fn remove(&mut self, name: &str) {
         self.values.remove(name);
     }

@@ -1,25 +1,26 @@
-//! How hard one pass of the crash explorer presses on a machine: what makes a power cut dangerous, said without
-//! naming a layer. A key answers with the value that brings its mechanism to its limit ([`super::Key::pressed`]).
+//! How hard one pass of the crash explorer presses on a machine: what makes a power cut dangerous, without naming a
+//! layer. A key answers with the value that brings its mechanism to its limit ([`super::Key::pressed`]).
 
-/// What one pass asks for.
+/// The pressure of one pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// Lines that a cache of metadata has room for; as many as the machine says if none.
+    /// The number of lines in a metadata cache; `None`: the machine's.
     pub cache_lines: Option<u64>,
-    /// Queues, and whatever else is filled and then written, have room for a few entries.
+    /// Whether queues, and whatever else is filled and then written, have room for a few entries only.
     pub short: bool,
-    /// Writes from one persisted mark to the limit that it sets, and other distances; the machine's if none.
+    /// The number of writes from one persisted mark to the limit that it sets, and other distances; `None`: the
+    /// machine's.
     pub stride: Option<u64>,
-    /// Contents that differ have equal fingerprints.
+    /// Whether different contents have equal fingerprints.
     pub collisions: bool,
-    /// A transaction changes some hundred lines.
+    /// Whether a transaction changes some hundred lines.
     pub long_transactions: bool,
-    /// A run comes to the limits of what its layers keep in so many bits, or have room for.
+    /// Whether a run reaches the limits of its layers' counters and tables.
     pub limits: bool,
 }
 
 impl Pressure {
-    /// All at once: the keys that answer are those that some pass sets.
+    /// All pressures at once: the keys that answer are those that some pass sets.
     pub fn all() -> Pressure {
         Pressure {
             cache_lines: Some(2),

@@ -1,5 +1,5 @@
-//! A program running functionally: each transaction changes its flat memory at once and leaves the
-//! operations that a core will play, and on demand what it changed.
+//! A program running functionally: each transaction changes its flat memory at once and leaves the operations that a
+//! core will play, and if asked what it changed.
 
 use super::random::Random;
 use super::{Bytes, Flat, Mark, PersistentMemory, ProgramSpec, SpecError, Workload};
@@ -10,7 +10,7 @@ use crate::units::Time;
 
 const LINE: u64 = LINE_BYTES as u64;
 
-/// A program, its flat memory and how far it is.
+/// A program, its flat memory and its last transaction.
 pub struct ProgramRun {
     spec: ProgramSpec,
     workload: Workload,
@@ -116,7 +116,7 @@ impl ProgramRun {
         }
     }
 
-    /// Transactions done.
+    /// The number of transactions done.
     pub fn done(&self) -> u64 {
         self.done
     }

@@ -98,7 +98,7 @@ impl SharedRun {
         self.region.clone()
     }
 
-    /// Transactions done by this core.
+    /// The number of transactions done by this core.
     pub fn done(&self) -> u64 {
         self.done
     }
@@ -111,8 +111,8 @@ impl SharedRun {
         self.memory.lock().expect("no thread panics")
     }
 
-    /// Appends the taking of the next transaction's locks, and then the transaction; gives the lines that it has
-    /// changed, in the order of their first store, its log left out; nothing if it only takes locks.
+    /// Appends the taking of the next transaction's locks, and then the transaction. Returns the lines that it has
+    /// changed, without its log, in the order of their first store; `None` if it only takes locks.
     pub fn next(&mut self, batch: &mut Batch) -> Option<Vec<u64>> {
         let mut locks = self.workload.locks(self.done + 1);
         if self.spec.durability.mutant() == Some(Mutant::LastLockNotTaken) {

@@ -30,7 +30,7 @@ impl Sharing {
         }
     }
 
-    /// That of the name, for so many cores.
+    /// The sharing of that name, for this number of cores.
     pub fn named(name: &str, cores: usize) -> Option<Sharing> {
         let cores = cores.next_power_of_two() as u64;
         let all = [
@@ -41,7 +41,7 @@ impl Sharing {
         all.into_iter().find(|sharing| sharing.name() == name)
     }
 
-    /// How far a line of a region lies behind the one before.
+    /// The distance from one line of a region to the next.
     pub fn stride(self) -> u64 {
         match self {
             Sharing::Interleaved { cores } => cores,

@@ -23,7 +23,7 @@ pub struct ProgramSpec {
     pub footprint: u64,
     /// Transactions that will be run; room for what they insert is set aside.
     pub transactions: u64,
-    /// Of keys, contents and choices.
+    /// The seed of keys, contents and choices.
     pub seed: u64,
     /// What makes its transactions durable.
     pub durability: DurabilityKind,
@@ -40,17 +40,17 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Bytes of the region that both use; addresses are below.
+    /// The size in bytes of the region that both use.
     pub fn region_bytes(&self) -> u64 {
         self.region_bytes
     }
 
-    /// Bytes of the region that hold the log.
+    /// The range of bytes in the region that holds the log.
     pub fn log_bytes(&self) -> Range<u64> {
         self.durability.log_bytes()
     }
 
-    /// Bytes of the region that hold the logs of all cores that use it.
+    /// The range of bytes in the region that holds the logs of all cores that use it.
     pub fn all_logs(&self) -> Range<u64> {
         self.logs.clone()
     }
@@ -73,8 +73,7 @@ impl Workload {
         transaction.commit();
     }
 
-    /// What is done first after a power cut: rolls back what was under way. Knows nothing but the
-    /// bytes.
+    /// The first step after a power cut: rolls back what was under way, knowing nothing but the bytes.
     ///
     /// # Errors
     /// What the bytes of the log say makes no sense.
@@ -96,7 +95,7 @@ impl Workload {
     }
 }
 
-/// Something that may not be: what, and where.
+/// Something that must not be: what, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {at:#x} (line {}): {what}", .at / 64)]
 pub struct Fault {
@@ -114,7 +113,7 @@ pub struct SpecError {
     pub program: String,
     /// What is wrong.
     pub problem: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -135,7 +134,7 @@ impl ProgramSpec {
         all.find(|file| file.name == self.name)
     }
 
-    /// Whether all cores have one together.
+    /// Whether all cores share one structure.
     pub fn is_shared(&self) -> bool {
         SHARED.iter().any(|file| file.name == self.name)
     }

@@ -13,7 +13,7 @@ use crate::folder::{BLOCKS, Folder, Shape};
 use crate::tables::{Digest, Found, NOTHING, log_name, read, table_name};
 use crate::{DeviceError, Result};
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Serialize)]
 pub struct Checked {
     /// What the device was made for.
@@ -21,22 +21,22 @@ pub struct Checked {
     pub shape: Shape,
     /// The number of the last commit; none if the tables cannot be read.
     pub commit: Option<u64>,
-    /// Blocks that have a content.
+    /// Blocks that have contents.
     pub live_blocks: u64,
     /// Distinct contents, each of which was read and compared with its checksum.
     pub stored_blocks: u64,
-    /// Bytes of the tables that were read and agree with their sums.
+    /// Bytes of the tables that were read and agree with their checksums.
     pub table_bytes: u64,
     /// Bytes of contents that were read.
     pub block_bytes_read: u64,
     /// What is wrong, one line each, in the order of the slots.
     pub faults: Vec<String>,
-    /// What is no fault and good to know, as what an end without power has left.
+    /// What is no fault but good to know, such as what a power cut has left.
     pub notes: Vec<String>,
 }
 
-/// Checks a device that nobody serves, and changes nothing.
-/// `tell` hears of slots done and in all, and says whether to go on; `None` if not.
+/// Checks a device that is not being served, and changes nothing. `tell` is told the slots done and in all; if it
+/// answers false this returns `None`.
 ///
 /// # Errors
 /// If the folder is in use or holds no device, or a file cannot be opened.

@@ -15,11 +15,11 @@ use crate::{Extent, Result, Shape, Volume, Wanted};
 pub struct Requests {
     /// Requests to read.
     pub reads: u64,
-    /// And their bytes.
+    /// Bytes of these.
     pub read_bytes: u64,
     /// Requests to write.
     pub writes: u64,
-    /// And their bytes.
+    /// Bytes of these.
     pub written_bytes: u64,
     /// Requests to write zeros.
     pub zeroes: u64,
@@ -29,7 +29,7 @@ pub struct Requests {
     pub flushes: u64,
 }
 
-/// What there is to report.
+/// The counters of a device since its start.
 #[derive(Clone, Debug, Serialize)]
 pub struct Counters {
     /// What the device was made for.
@@ -37,18 +37,18 @@ pub struct Counters {
     pub shape: Shape,
     /// What clients have asked for since the start.
     pub requests: Requests,
-    /// How long requests to read took in the device, from when it took them up: the client's own time, the
-    /// protocol's and that of waiting for an earlier request are not in it.
+    /// Times of requests to read within the device. The client's own time, the protocol's and the wait for an earlier
+    /// request are left out.
     pub read_time: Quantiles,
-    /// Of requests to write, with the flush of those that had to be on the disk at once.
+    /// Times of requests to write, with the flush of those that had to be on the disk at once.
     pub write_time: Quantiles,
-    /// Of zeros and trims.
+    /// Times of requests for zeros and trims.
     pub discard_time: Quantiles,
-    /// Of flushes.
+    /// Times of flushes.
     pub flush_time: Quantiles,
     /// Blocks that the design has been told of; it counts once it knows all.
     pub told_blocks: u32,
-    /// What the design has done since it counts.
+    /// What the design has counted since then.
     pub totals: Totals,
 }
 
@@ -69,8 +69,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device in this folder, made if there is none. `tell` hears how many of how many blocks
-    /// the design has been told of.
+    /// Opens the device in this folder, or makes one. `tell` is told the blocks that the design knows and all blocks.
     ///
     /// # Errors
     /// If the folder is in use or is not what is wanted, or a file refuses.
@@ -82,8 +81,8 @@ impl Device {
         Ok(device)
     }
 
-    /// The device of this volume. Its design has not been told what is there: [`Device::tell_design`] does
-    /// that, at once or between requests.
+    /// The device of this volume. Its design does not know the blocks yet: call [`Device::tell_design`], at once or
+    /// between requests.
     ///
     /// # Errors
     /// If a file refuses.
@@ -104,12 +103,12 @@ impl Device {
         })
     }
 
-    /// Blocks that have a content.
+    /// The number of blocks that have contents.
     pub fn live_blocks(&self) -> u64 {
         self.volume.live_blocks()
     }
 
-    /// Tells the design of so many further blocks; whether it knows all, and counts from now on.
+    /// Tells the design of this many further blocks. Returns whether it knows all blocks, and counts from now on.
     ///
     /// # Errors
     /// If the design's files refuse.
@@ -132,18 +131,18 @@ impl Device {
         Ok(self.told == all)
     }
 
-    /// BLAKE3 of a block, be it zeros that nobody has written.
+    /// The BLAKE3 of a block; of zeros if nobody has written it.
     pub fn digest(&self, block: u32) -> [u8; 32] {
         let digest = self.volume.digest(block);
         digest.unwrap_or(self.digest_of_zeros)
     }
 
-    /// What it was made for.
+    /// The size, block size and design of the device.
     pub fn shape(&self) -> &Shape {
         self.volume.shape()
     }
 
-    /// Everything since the start.
+    /// All counters since the start.
     pub fn counters(&self) -> Counters {
         Counters {
             shape: self.volume.shape().clone(),
@@ -157,7 +156,7 @@ impl Device {
         }
     }
 
-    /// Serves a request and remembers how long it took, be its end an error or not.
+    /// Serves a request and records its time, whether it succeeds or not.
     ///
     /// # Errors
     /// Those of `serve`.
@@ -204,7 +203,7 @@ impl Device {
         Ok(())
     }
 
-    /// Writes bytes; what is less than a block is read, changed and written.
+    /// Writes bytes; a block that is written in part is read, changed and written.
     ///
     /// # Errors
     /// If the disk refuses, as one that is full. Blocks before the refused one are written.
@@ -220,7 +219,7 @@ impl Device {
         Ok(())
     }
 
-    /// Zeros from here on; `may_trim`: blocks may lose their content instead.
+    /// Writes zeros; with `may_trim`, whole blocks lose their contents instead.
     ///
     /// # Errors
     /// As [`Device::write`].
@@ -236,7 +235,7 @@ impl Device {
         Ok(())
     }
 
-    /// Blocks that lie within lose their content and read as zeros.
+    /// Whole blocks within this range lose their contents and read as zeros.
     ///
     /// # Errors
     /// If the disk refuses.
@@ -250,7 +249,7 @@ impl Device {
         Ok(())
     }
 
-    /// Everything so far survives the end of the process.
+    /// Makes everything so far survive the end of the process and of the power.
     ///
     /// # Errors
     /// If the disk refuses; what was flushed before is safe.
@@ -260,7 +259,7 @@ impl Device {
         Ok(self.design.flush()?)
     }
 
-    /// Flushes and remembers that the end was a clean one.
+    /// Flushes, and notes that the device was closed cleanly.
     ///
     /// # Errors
     /// As [`Device::flush`].
@@ -269,7 +268,7 @@ impl Device {
         self.volume.end()
     }
 
-    /// Runs of blocks that have contents and that have none, over these bytes.
+    /// The runs of blocks over these bytes that have contents, and that have none.
     pub fn extents(&self, offset: u64, length: u64) -> impl Iterator<Item = Extent> + '_ {
         let block_bytes = self.block_bytes() as u64;
         let mut next = (offset / block_bytes) as u32;

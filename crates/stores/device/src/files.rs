@@ -16,11 +16,11 @@ use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It is there, and is only read.
+    /// An existing file, to be read.
     Read,
-    /// It is there, and is read and written.
+    /// An existing file, to be read and written.
     Write,
-    /// It is empty from now on, whether it was there or not; nobody but its owner may read it.
+    /// An empty file, whether it existed or not; only its owner may read it.
     New,
 }
 
@@ -126,8 +126,8 @@ impl Disk {
         }
     }
 
-    /// Makes the folder, private to its owner, if it is not there, and those above it; their names are on
-    /// the disk when it returns.
+    /// Makes the folder, private to its owner, and those above it, if they are missing; their names are on the disk
+    /// when this returns.
     pub fn make(&self) -> io::Result<()> {
         let missing: Vec<&Path> = (self.folder.ancestors())
             .take_while(|path| !path.as_os_str().is_empty() && !path.exists())

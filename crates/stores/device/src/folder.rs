@@ -1,4 +1,4 @@
-//! The folder of a device: who may use it, and what it was made for.
+//! The folder of a device: who may use it, and the size, block size and design it was made with.
 
 use std::fmt::Debug;
 use std::io;
@@ -26,28 +26,28 @@ const OLD_TABLES: &str = "tables";
 /// The files of a store that is executed, made anew with every start.
 pub(crate) const EXECUTED: &str = "rival";
 
-/// What a device was made for.
+/// The size, block size and design of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shape {
     format: u32,
-    /// What counts the cost.
+    /// The design that counts the cost.
     pub design: Named,
-    /// Bytes of the device.
+    /// The device's size in bytes.
     pub size_bytes: u64,
-    /// Bytes of a block.
+    /// The block's size in bytes.
     pub block_bytes: u32,
 }
 
-/// What a user asks for; what is left out is as the folder has it.
+/// What a user asks for; values that are left out are those of the folder.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
-    /// By default the first of the designs.
+    /// The design; by default the first one.
     pub design: Option<Named>,
-    /// Needed of a new device.
+    /// The device's size in bytes; a new device needs it.
     pub size_bytes: Option<u64>,
-    /// By default 4096.
+    /// The block's size in bytes; by default 4096.
     pub block_bytes: Option<u32>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// The folder of a store, made if there is none; whether it is new, and its files are yet to be made.
+    /// Opens the folder of a store, or makes one. Returns also whether it is new, and its files must be made.
     pub fn open_or_make(files: Arc<dyn Files>, wanted: Wanted) -> Result<(Folder, bool)> {
         let path = files.folder().to_owned();
         let names = names(&*files)?;
@@ -114,7 +114,7 @@ impl Folder {
         Ok((Folder { files, shape, lock }, true))
     }
 
-    /// The folder of a store that is there; to be written, or only read.
+    /// Opens the folder of an existing store, to be written or only read.
     pub fn open(files: Arc<dyn Files>, write: bool) -> Result<Folder> {
         let file = files.folder().join(SHAPE);
         let bytes = read_all(&*files, SHAPE).map_err(|error| match error.kind() {
@@ -153,7 +153,7 @@ impl Folder {
         Ok(Folder { files, shape, lock })
     }
 
-    /// The store's other files are on the disk: from now on it is a store.
+    /// Notes that the store's other files are on the disk: from now on it is a store.
     pub fn made(&self) -> Result<()> {
         let files = &self.files;
         let renamed = || -> io::Result<()> {
@@ -270,7 +270,7 @@ impl Shape {
         )))
     }
 
-    /// Blocks of the device.
+    /// The number of blocks of the device.
     pub fn blocks(&self) -> u32 {
         (self.size_bytes / u64::from(self.block_bytes)) as u32
     }

@@ -1,33 +1,33 @@
-//! How long requests took in the device.
+//! How long requests took within the device.
 
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// What a client asks for.
+/// The kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Bytes.
+    /// To read.
     Read,
-    /// To keep bytes.
+    /// To write.
     Write,
-    /// To keep zeros, or to forget.
+    /// To write zeros, or to trim.
     Discard,
-    /// That all survives.
+    /// To flush.
     Flush,
 }
 
 /// Times of one kind of request, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
-    /// Requests.
+    /// The number of requests.
     pub count: u64,
-    /// Half of them took at most so long.
+    /// The median.
     pub median_us: f64,
-    /// 99 of 100.
+    /// The 99th percentile.
     pub p99_us: f64,
-    /// 999 of 1,000.
+    /// The 99.9th percentile.
     pub p999_us: f64,
     /// The longest.
     pub most_us: f64,
@@ -48,7 +48,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// One request has ended now, well or not.
+    /// Records a request that has ended now, with or without an error.
     pub fn ended(&mut self, asked: Asked, began: Instant) {
         let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.0[asked as usize].saturating_record(nanoseconds.max(1));

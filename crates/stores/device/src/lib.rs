@@ -26,10 +26,10 @@ pub use folder::{Shape, Wanted};
 pub use latency::{Asked, Quantiles};
 pub use volume::{Extent, Limits, Volume};
 
-/// Why something was not done. What was flushed is as it was.
+/// Why something was not done. What was flushed is not affected.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// What was asked for makes no sense here; the message has the remedy.
+    /// The request makes no sense here; the message has the remedy.
     #[error("{0}")]
     Bad(String),
     /// A file cannot be read or written.
@@ -47,7 +47,7 @@ pub enum DeviceError {
     /// What is on disk is not what was written.
     #[error("{0}; `sardonyx store check` lists what is lost")]
     Damaged(String),
-    /// The model's or the rival's refusal.
+    /// An error of the model or of the conventional store.
     #[error(transparent)]
     Design(#[from] sardonyx_store::Error),
 }
@@ -57,7 +57,7 @@ impl DeviceError {
         DeviceError::Io(path.display().to_string(), error)
     }
 
-    /// Whether there is no room left on the disk.
+    /// Whether the disk is full.
     pub fn is_full(&self) -> bool {
         let full = |error: &io::Error| {
             matches!(
@@ -74,5 +74,5 @@ impl DeviceError {
     }
 }
 
-/// What comes of it, or why nothing does.
+/// A result, or why there is none.
 pub type Result<T> = std::result::Result<T, DeviceError>;

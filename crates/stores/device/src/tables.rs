@@ -116,13 +116,13 @@ pub(crate) struct Mark {
     /// Of writes of the mark.
     sequence: u64,
     pub generation: u64,
-    /// The last commit's number.
+    /// The number of the last commit.
     pub commit: u64,
     /// Bytes of the log up to its end.
     log_bytes: u64,
     /// Over the table and those bytes.
     sum: Digest,
-    /// The server has ended as it should, and nothing was in doubt.
+    /// Whether the server ended cleanly, with nothing in doubt.
     pub is_clean: bool,
 }
 
@@ -167,7 +167,7 @@ impl Mark {
 #[derive(Debug)]
 pub(crate) struct Found {
     pub map: Map,
-    /// The last commit there is: that of the mark, or one after it whose mark was not written any more.
+    /// The last commit: that of the mark, or a later one whose mark was not written any more.
     pub mark: Mark,
     /// Commits after the mark's.
     pub beyond: u64,
@@ -498,9 +498,9 @@ fn damaged(files: &dyn Files, name: &str, what: &str) -> DeviceError {
 
 /// What a failed attempt to commit means.
 pub(crate) enum Refused {
-    /// There was no room; nothing is in doubt and it can be done again.
+    /// There was no room; nothing is in doubt, and the commit can be tried again.
     Full(DeviceError),
-    /// What is on the disk is in doubt from now on.
+    /// From now on it is unknown what is on the disk.
     InDoubt(DeviceError),
 }
 
@@ -516,7 +516,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Those of a new store, empty; all but their names are on the disk.
+    /// The tables of a new, empty store; everything but their names is on the disk.
     pub fn make(files: Arc<dyn Files>, shape: &Shape) -> Result<Tables> {
         let map = Map::of(shape);
         let (sum, table_bytes) = write_table(&*files, shape, 0, 0, &map)?;
@@ -544,7 +544,8 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Those that were found, to be gone on with. Files of other generations go, once both copies of the mark are on the disk.
+    /// The tables that were found, ready for further commits. Files of other generations are removed once both copies
+    /// of the mark are on the disk.
     pub fn go_on(files: Arc<dyn Files>, shape: &Shape, found: &Found) -> Result<Tables> {
         let (mark, table, log) = (
             found.mark,
@@ -581,12 +582,12 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Whether the log has grown so long that [`Tables::next_generation`] is worth its while.
+    /// Whether the log has grown so long that [`Tables::next_generation`] pays.
     pub fn is_log_long(&self, at_least: u64) -> bool {
         self.mark.log_bytes > at_least.max(self.table_bytes)
     }
 
-    /// Each of these blocks has this slot (its number and one) or [`NOTHING`] from now on, and each of these
+    /// Commits that each of these blocks has this slot (its number plus one) or [`NOTHING`], and that each of these
     /// slots holds this. It is on the disk when this returns.
     pub fn commit(
         &mut self,
@@ -624,7 +625,7 @@ impl Tables {
             .map_err(|error| Refused::InDoubt(failed(&*self.files, MARK, error)))
     }
 
-    /// Writes all as a new table, and goes on with an empty log.
+    /// Writes all tables as a new generation, with an empty log.
     pub fn next_generation(&mut self, map: &Map) -> std::result::Result<(), Refused> {
         let (files, generation) = (self.files.clone(), self.mark.generation + 1);
         let (table, name) = (table_name(generation), log_name(generation));
@@ -651,7 +652,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Says that all is on the disk and nobody goes on.
+    /// Notes that everything is on the disk and that the store was closed.
     pub fn end(&mut self) -> Result<()> {
         self.mark.is_clean = true;
         self.write_mark()

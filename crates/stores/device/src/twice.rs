@@ -45,12 +45,12 @@ impl Twice {
         }
     }
 
-    /// Copies that were read and are lost, of pages whose other copy serves.
+    /// Pages of which one copy was read and found lost, while the other serves.
     pub fn lost_copies(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the pages keep which the file is long enough for.
+    /// The number of kept bytes for which the file is long enough.
     pub fn length(&self) -> io::Result<u64> {
         let pages = self.file.length()? / PAGE as u64;
         let (before, rest) = (pages / (2 * APART) * APART, pages % (2 * APART));
@@ -58,7 +58,7 @@ impl Twice {
         Ok((before + rest) * KEPT as u64)
     }
 
-    /// Cuts the file after so many kept bytes, which are whole pages.
+    /// Cuts the file after this many kept bytes, which are whole pages.
     pub fn cut(&self, bytes: u64) -> io::Result<()> {
         let pages = bytes / KEPT as u64;
         let rest = match pages % APART {
@@ -73,7 +73,7 @@ impl Twice {
         self.file.sync()
     }
 
-    /// What a page keeps; `None` if no copy of it is whole. Both are looked at.
+    /// The contents of a page; `None` if no copy is whole. Both copies are read.
     ///
     /// # Errors
     /// No copy is whole, and one cannot be read.
@@ -108,7 +108,7 @@ impl Twice {
         Ok(whole.then(|| kept.try_into().expect("a page's bytes")))
     }
 
-    /// So many bytes from the beginning of a page on; `None` if a page of them is whole in no copy.
+    /// This many bytes from the beginning of a page on; `None` if a page of them has no whole copy.
     ///
     /// # Errors
     /// As [`Twice::page`].
@@ -127,7 +127,7 @@ impl Twice {
         Ok(Some(read))
     }
 
-    /// Writes bytes from the beginning of a page on; the rest of the last one is zeros.
+    /// Writes bytes from the beginning of a page on; the rest of the last page is zeros.
     ///
     /// # Errors
     /// As the file.

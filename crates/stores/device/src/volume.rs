@@ -1,12 +1,12 @@
-//! Blocks on disk, equal ones once.
+//! Blocks on disk, with equal ones stored once.
 //!
-//! Contents are in slots of one file. A slot that the last commit knows is never written over: a new
-//! content goes to a free slot, and what the change frees is free for use after the next commit. So
-//! a block has its old or its new content after a crash, and never half of one.
+//! Contents are in slots of one file. A slot that the last commit knows is never overwritten: a new content goes to a
+//! free slot, and a slot that the change frees can be used after the next commit. So after a crash a block has its old
+//! or its new content, and never half of one.
 //!
-//! The tables are in memory while the volume is open; a commit first brings the contents to the disk and
-//! then what has changed of the tables ([`Tables`]). Once the disk has refused to sync anything, nothing is
-//! written any more: what the system's memory says of the disk is no longer so.
+//! The tables are in memory while the volume is open; a commit first brings the contents to the disk and then what has
+//! changed of the tables ([`Tables`]). Once the disk has refused to sync anything, nothing is written any more, because
+//! the system's page cache and the disk may disagree.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::tables::{
 };
 use crate::{DeviceError, Result};
 
-/// When a volume does what nobody asked for.
+/// When a volume does something unasked.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Changes after which it commits, so that they do not fill the memory.
+    /// The number of changes after which it commits, so that they do not fill the memory.
     pub changes: usize,
-    /// Bytes of the log after which it writes the tables as a whole, if these are not larger.
+    /// The log's size in bytes after which it writes the tables whole, if they are not larger.
     pub log_bytes: u64,
-    /// Free slots after which it gives their room back to the disk.
+    /// The number of free slots after which it gives their room back to the disk.
     pub free_slots: usize,
 }
 
@@ -52,12 +52,12 @@ struct Flags {
     punched: bool,
 }
 
-/// A run of blocks that all have contents, or none of which has.
+/// A run of blocks that all have contents, or all have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Its first block.
+    /// The first block.
     pub first: u32,
-    /// So many.
+    /// The number of blocks.
     pub blocks: u32,
     /// Whether they have contents.
     pub has_content: bool,
@@ -95,7 +95,7 @@ fn hash(digest: &Digest) -> u64 {
 }
 
 impl Volume {
-    /// The volume in this folder, made if there is none.
+    /// Opens the volume in this folder, or makes one.
     ///
     /// # Errors
     /// If it is in use, is not what is wanted, is damaged, or a file refuses.
@@ -190,7 +190,7 @@ impl Volume {
         })
     }
 
-    /// What it was made for.
+    /// The size, block size and design of the volume.
     pub fn shape(&self) -> &Shape {
         &self.folder.shape
     }
@@ -200,28 +200,28 @@ impl Volume {
         self.folder.files.folder()
     }
 
-    /// The file of the slots, one after the other.
+    /// The file that holds the slots, one after the other.
     pub fn bytes(&self) -> Arc<dyn Bytes> {
         self.bytes.clone()
     }
 
-    /// Where a block's content is; `None` of one that has none.
+    /// The slot of a block's content; `None` if it has none.
     pub fn slot(&self, block: u32) -> Option<u32> {
         self.map.blocks[block as usize].checked_sub(1)
     }
 
-    /// BLAKE3 of a block's content, as it was when it was written; `None` of one that has none.
+    /// The BLAKE3 of a block's content as it was written; `None` if it has none.
     pub fn digest(&self, block: u32) -> Option<[u8; 32]> {
         let slot = self.slot(block)?;
         Some(self.map.slots[slot as usize].digest)
     }
 
-    /// Blocks that have a content.
+    /// The number of blocks that have contents.
     pub fn live_blocks(&self) -> u64 {
         self.live_blocks
     }
 
-    /// Distinct contents.
+    /// The number of distinct contents.
     pub fn stored_blocks(&self) -> u64 {
         self.by_digest.len() as u64
     }
@@ -230,7 +230,7 @@ impl Volume {
         DeviceError::io(&self.folder().join(BLOCKS), error)
     }
 
-    /// Reads a block; whether it has a content. Zeros if not.
+    /// Reads a block, and returns whether it has a content; zeros if not.
     ///
     /// # Errors
     /// If the disk refuses or its bytes are not those of the checksum; other blocks are as they were.
@@ -286,7 +286,7 @@ impl Volume {
         Ok(())
     }
 
-    /// The block has no content from now on.
+    /// Removes the block's content.
     ///
     /// # Errors
     /// If a commit was due and failed.
@@ -400,7 +400,7 @@ impl Volume {
         error
     }
 
-    /// Everything so far survives.
+    /// Makes everything so far survive a crash.
     ///
     /// # Errors
     /// If the disk refuses. Nothing that was committed before is lost. If there was no room, a later commit
@@ -472,7 +472,7 @@ impl Volume {
         self.not_punched = 0;
     }
 
-    /// Commits, gives room back and remembers that the end was a clean one.
+    /// Commits, gives room back and notes that the volume was closed cleanly.
     ///
     /// # Errors
     /// As [`Volume::commit`].
@@ -482,7 +482,7 @@ impl Volume {
         self.tables.end().map_err(|error| self.doubt(error))
     }
 
-    /// The run of blocks that begins here, up to `end`.
+    /// The run of blocks that begins at `first`, up to `end`.
     pub fn extent(&self, first: u32, end: u32) -> Extent {
         let run = &self.map.blocks[first as usize..end as usize];
         let has_content = run[0] != NOTHING;

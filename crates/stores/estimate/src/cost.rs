@@ -1,8 +1,8 @@
-//! What the designs would take to store what was found: the cost of one distinct block, of one
-//! duplicate and of one read, times their numbers.
+//! What the designs would take to store what was found: the costs of one distinct block, one duplicate and one read,
+//! times their numbers.
 //!
-//! A simulated store's costs are those of its model for contents that share no row, in a store as large as
-//! the distinct contents need. What is executed is measured, in a short run on this machine.
+//! The costs of a simulated store are its model's, for contents that share no row, in a store as large as the distinct
+//! contents need. An executed store is measured in a short run on this machine.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const SAMPLE: u64 = 512;
 /// The smallest store.
 const LEAST: u64 = 1 << 20;
 
-/// What a design would take in all.
+/// What a design would take in total.
 #[derive(Debug, Serialize)]
 pub struct DesignCost {
     /// Its name.
@@ -25,11 +25,11 @@ pub struct DesignCost {
     pub block_bytes: u32,
     /// Bytes that the store has room for.
     pub capacity_bytes: u64,
-    /// By the store's clock, or measured.
+    /// Seconds by the store's clock, or as measured.
     pub seconds: f64,
-    /// By energies that are *assumed*, in the middle of their brackets.
+    /// Nanojoules, from the middle of *assumed* brackets.
     pub energy_nj: f64,
-    /// From a run on this machine, another one each time.
+    /// Whether it comes from a run on this machine, which varies.
     pub measured: bool,
 }
 
@@ -40,8 +40,8 @@ struct Each {
     read: Cost,
 }
 
-/// Every design for what one way of cutting found; none for chunks of different lengths. `scratch`
-/// is a folder for the files of those that are executed.
+/// The costs of every design for one way of cutting; none for chunks of different lengths. `scratch` is a folder for
+/// the files of executed designs.
 ///
 /// # Errors
 /// If those files cannot be written.

@@ -1,8 +1,8 @@
-//! How a file's bytes are cut into chunks: fixed blocks of several sizes at once, and where the
-//! content says so (FastCDC, ATC 2016).
+//! How a file's bytes are cut into chunks: fixed blocks of several sizes at once, and chunks whose ends the content
+//! decides (FastCDC, ATC 2016).
 //!
-//! Every byte is hashed once for all fixed sizes: the smallest blocks by SHA-1, larger ones over
-//! the digests of those in them. A file's last block is as long as what is left of the file.
+//! Every byte is hashed once for all fixed sizes: the smallest blocks by SHA-1, larger ones over the digests of those
+//! in them. A file's last block is as long as what is left of the file.
 
 use fastcdc::v2020::FastCDC;
 use sha1::{Digest as _, Sha1};
@@ -33,7 +33,7 @@ impl Fixed {
         }
     }
 
-    /// A part of a file. Only a file's last part may be other than [`BUFFER`] bytes long.
+    /// Takes the next part of a file. Only a file's last part may have another length than [`BUFFER`] bytes.
     pub fn part(&mut self, bytes: &[u8], tables: &mut [Distinct]) {
         let Some(&smallest) = self.sizes.first() else {
             return;
@@ -91,7 +91,7 @@ impl ByContent {
         }
     }
 
-    /// A part of a file; `last` with its last one.
+    /// Takes the next part of a file; `last`: it is the last one.
     pub fn part(&mut self, bytes: &[u8], last: bool, table: &mut Distinct) {
         self.pending.extend_from_slice(bytes);
         let most = self.average * 4;
@@ -107,7 +107,7 @@ impl ByContent {
         self.pending.drain(..start);
     }
 
-    /// Bytes that it holds back until the next part.
+    /// The bytes that wait for the next part.
     pub fn pending(&self) -> &[u8] {
         &self.pending
     }

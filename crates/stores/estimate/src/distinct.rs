@@ -1,9 +1,9 @@
-//! Distinct contents and how often each comes, in memory that is said beforehand.
+//! Distinct contents and how often each occurs, in memory of a given size.
 //!
-//! Exact while the contents fit. When they do not, half of them are let go by a bit of their digest,
-//! and from then on only every second content is followed, then every fourth (distinct sampling:
-//! Gibbons, VLDB 2001). A content that is followed is counted from its first appearance to its
-//! last, so that the numbers scale. Left out: what a digest is of.
+//! Counts are exact while the contents fit. When they do not, half of them are dropped by a bit of their digests, and
+//! from then on only every second content is followed, then every fourth (distinct sampling: Gibbons, VLDB 2001). A
+//! content that is followed is counted from its first occurrence to its last, so the numbers scale. Left out: what a
+//! digest is of.
 
 use std::io::{self, Read, Write};
 
@@ -43,16 +43,16 @@ pub(super) struct Distinct {
     pub zero_chunks: u64,
 }
 
-/// Contents that come as often as `least` to `most` times.
+/// Contents that occur `least` to `most` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct References {
-    /// References to each of these contents, at least.
+    /// The least number of occurrences.
     pub least: u64,
-    /// And at most.
+    /// The greatest number of occurrences.
     pub most: u64,
-    /// Distinct contents.
+    /// The number of distinct contents.
     pub contents: u64,
-    /// Chunks that have them.
+    /// The number of chunks with these contents.
     pub chunks: u64,
 }
 
@@ -61,8 +61,8 @@ pub struct References {
 pub(super) struct Allotment(usize);
 
 impl Allotment {
-    /// Of so many bytes for all, the tables get what they want; if that is too much, the one that
-    /// lacks most is doubled first.
+    /// Divides `bytes` among the tables: each gets what it wants; if that is too much, the one that lacks most is
+    /// doubled first.
     pub fn share(wanted: &[u64], bytes: u64) -> Vec<Allotment> {
         let mut rooms: Vec<Allotment> = wanted.iter().map(|_| Allotment(16)).collect();
         loop {
@@ -78,12 +78,12 @@ impl Allotment {
         }
     }
 
-    /// Contents that it holds.
+    /// The number of contents that it holds.
     pub fn limit(&self) -> usize {
         self.0 / 4 * 3
     }
 
-    /// Bytes of memory.
+    /// Its memory in bytes.
     pub fn bytes(&self) -> u64 {
         self.0 as u64 * PLACE
     }
@@ -103,7 +103,7 @@ impl Distinct {
         }
     }
 
-    /// One chunk. The digest's bits are spread evenly.
+    /// Counts one chunk. The digest's bits must be evenly distributed.
     pub fn add(&mut self, digest: &[u8; 20], length: u32) {
         self.chunks += 1;
         self.bytes += u64::from(length);
@@ -173,18 +173,18 @@ impl Distinct {
         self.places.iter().filter(|place| times(place) > 0)
     }
 
-    /// One content of so many is followed: 1 where the counts are exact.
+    /// One content in this many is followed; 1: the counts are exact.
     pub fn one_in(&self) -> u64 {
         1 << self.level
     }
 
-    /// Distinct contents, and their bytes.
+    /// The number of distinct contents, and their bytes.
     pub fn unique(&self) -> (u64, u64) {
         let bytes: u64 = self.taken().map(length).sum();
         (self.contents as u64 * self.one_in(), bytes * self.one_in())
     }
 
-    /// Contents by how often they come: once, twice, 3-4, 5-8 times and so on.
+    /// Contents by the number of their occurrences: one, two, 3-4, 5-8 and so on.
     pub fn references(&self) -> Vec<References> {
         let mut rows: Vec<References> = Vec::new();
         for place in self.taken() {
@@ -222,7 +222,7 @@ impl Distinct {
         Ok(())
     }
 
-    /// Fills an empty table of the same size with what one had saved.
+    /// Fills an empty table of the same size with saved bytes.
     pub fn load(&mut self, from: &mut impl Read) -> io::Result<()> {
         let mut number = || -> io::Result<u64> {
             let mut bytes = [0; 8];

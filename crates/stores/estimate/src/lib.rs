@@ -34,22 +34,22 @@ const NAMED: usize = 10;
 /// Memory beside the tables: buffers, a directory's names.
 const BESIDE: u64 = 16 << 20;
 
-/// What to look at, and how.
+/// What to read, and how to count it.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[schemars(rename = "EstimateQuestion")]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// A directory, a file, a device, or `-` for standard input.
     pub path: String,
-    /// It is a trace of digests.
+    /// The format, if it is a trace of digests.
     pub trace: Option<Format>,
     /// Bytes of fixed blocks, ascending; each a multiple of the first.
     pub blocks: Vec<u32>,
     /// Average bytes of chunks by content.
     pub content_defined: Option<u32>,
-    /// Bytes of memory at most.
+    /// The most memory in bytes.
     pub memory: u64,
-    /// Where to keep what has been found so far, and to go on from.
+    /// The file that keeps what has been found so far, and from which the estimate goes on.
     pub state: Option<PathBuf>,
 }
 
@@ -60,7 +60,7 @@ pub struct Plan {
     pub bytes: Option<u64>,
     /// Files with contents.
     pub files: u64,
-    /// Bytes of memory at most.
+    /// The most memory in bytes.
     pub memory_bytes: u64,
     /// Whether every count will be exact, whatever the contents are.
     pub exact: bool,
@@ -68,33 +68,33 @@ pub struct Plan {
     tables: Vec<Allotment>,
 }
 
-/// What was found.
+/// The result of an estimate.
 #[derive(Debug, Serialize)]
 pub struct Estimate {
-    /// Bytes that were looked at; of a trace, those that its writes have.
+    /// Bytes that were read; of a trace, those of its writes.
     pub bytes: u64,
     /// Files with contents.
     pub files: u64,
-    /// Bytes of memory at most, as [`Plan`] says.
+    /// The most memory in bytes, as [`Plan`] says.
     pub memory_bytes: u64,
-    /// Files that could not be read, in all.
+    /// The number of files that could not be read.
     pub unreadable: u64,
     /// The first of them, with the reason.
     pub unreadable_named: Vec<String>,
     /// Bytes of holes in files, which no store keeps; not among `bytes`.
     pub hole_bytes: u64,
-    /// Chunks that a trace reads.
+    /// The number of chunks that a trace reads.
     pub reads: u64,
-    /// One for each way of cutting.
+    /// The result of each way of cutting.
     pub cuttings: Vec<Cutting>,
 }
 
-/// What one way of cutting found.
+/// The result of one way of cutting.
 #[derive(Debug, Serialize)]
 pub struct Cutting {
     /// `fixed`, `content-defined` or, of a trace, `recorded`.
     pub kind: &'static str,
-    /// Bytes of a block; of chunks by content, on average by intent; `None` of a trace's.
+    /// Bytes of a block; for chunks by content, the intended average; `None` for a trace.
     pub chunk_bytes: Option<u32>,
     /// Chunks, always exact.
     pub chunks: u64,
@@ -106,27 +106,27 @@ pub struct Cutting {
     pub unique_chunks: u64,
     /// Their bytes.
     pub unique_bytes: u64,
-    /// `bytes / unique_bytes`; `None` of nothing.
+    /// `bytes / unique_bytes`; `None` if there are no chunks.
     pub ratio: Option<f64>,
-    /// 1: the distinct contents are counted. Else one in so many is, and the figures are scaled.
+    /// 1: all distinct contents are counted. N: one in N is counted, and the figures are scaled.
     pub followed_one_in: u64,
-    /// Contents by how often they come.
+    /// Contents by the number of their occurrences.
     pub references: Vec<References>,
 }
 
 /// Why there is no estimate.
 #[derive(Debug, thiserror::Error)]
 pub enum EstimateError {
-    /// The question makes no sense, or the input is not what it says.
+    /// The question makes no sense, or the input is not of the stated kind.
     #[error("{0}")]
     Bad(String),
-    /// Something cannot be read or written.
+    /// A file cannot be read or written.
     #[error("{0}: {1}")]
     Io(String, io::Error),
-    /// Whoever asked wants it no more.
+    /// The caller has cancelled it; what was found was saved.
     #[error("interrupted; the same command goes on from {0}")]
     Kept(String),
-    /// The same, and nothing was kept.
+    /// The caller has cancelled it; nothing was saved.
     #[error("interrupted; name a file by --state to be able to go on")]
     Lost,
 }
@@ -215,7 +215,7 @@ pub fn plan(question: &Question) -> Outcome<Plan> {
     Ok(question.plan(size.bytes, size.files, size.links))
 }
 
-/// Reads everything. `tell` hears of bytes done and in all (0: unknown), and says whether to go on.
+/// Reads everything. `tell` is told the bytes done and in all (0: unknown), and answers whether to go on.
 pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome<Estimate> {
     let plan = plan(question)?;
     let mut tables: Vec<Distinct> = plan.tables.iter().map(Distinct::new).collect();

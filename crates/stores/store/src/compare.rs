@@ -11,14 +11,14 @@ use crate::parameters::ParametersError;
 use crate::store::Error;
 use crate::workload::{Operation, Workload, WorkloadError};
 
-/// A design on a workload, in blocks of this size.
+/// A design and a workload, with blocks of this size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "StoreQuestion")]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// The store.
     pub design: Asked,
-    /// What is written to it.
+    /// The operations on it.
     pub workload: Workload,
     /// Bytes of a block.
     #[serde(default = "four_kilobytes")]
@@ -34,36 +34,36 @@ fn four_kilobytes() -> u32 {
 #[schemars(rename = "StoreAsked")]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Its design.
+    /// The design.
     pub name: Named,
-    /// Those of the design's keys that are set, and their values as users write them.
+    /// The keys that are set, with their values as users write them.
     #[serde(default)]
     pub keys: Vec<(String, String)>,
     /// An empty folder, for a store that is executed.
     pub folder: Option<PathBuf>,
 }
 
-/// Why a run cannot be had, or ended.
+/// Why there is no run, or why it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The array cannot be.
+    /// The array is impossible.
     #[error(transparent)]
     Parameters(#[from] ParametersError),
     /// The workload cannot be had.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// The store gave up.
+    /// The store reported an error.
     #[error(transparent)]
     Store(#[from] Error),
-    /// A combination that is not there.
+    /// The combination does not exist.
     #[error("{0}")]
     Bad(String),
-    /// Somebody has cancelled it.
+    /// The caller has cancelled it.
     #[error("cancelled")]
     Cancelled,
 }
 
-/// Hears operations done and in all (0 if nobody knows); false ends the run.
+/// Is told the operations done and in all (0: unknown); false ends the run.
 pub type Tell<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 /// Operations between two reports of progress.
@@ -80,7 +80,7 @@ impl Asked {
 }
 
 impl Question {
-    /// Says what cannot be had, before anything is written.
+    /// Checks the question before anything is written.
     ///
     /// # Errors
     /// See [`RunError`].
@@ -98,7 +98,7 @@ impl Question {
         (self.design.name.check)(&self.design.keys()?, &self.job())
     }
 
-    /// Runs it: `design` and `metrics`.
+    /// Runs it, and returns `design` and `metrics`.
     ///
     /// # Errors
     /// See [`RunError`].

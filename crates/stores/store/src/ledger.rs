@@ -49,18 +49,18 @@ pub enum Action {
     Write,
 }
 
-/// One step, or several in a row that are alike.
+/// One step, or several equal steps in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// What the active rows do.
     pub action: Action,
-    /// Active rows of each.
+    /// Active rows in each step.
     pub rows: u64,
     /// Masked-on bits of a row.
     pub bits: u32,
-    /// How many of them.
+    /// The number of equal steps.
     pub times: u64,
 }
 
@@ -80,8 +80,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Femtojoules, with the energies at that place of their brackets. A bit that is read costs as
-    /// much as one that is compared. *assumed*
+    /// Femtojoules, with energies at the given place of their brackets. Reading a bit costs as much as comparing one.
+    /// *assumed*
     pub fn energy_fj(&self, energies: &Energies, place: fn(Bracket) -> f64) -> f64 {
         let sensed = (self.compared_bits + self.read_bits) as f64;
         sensed * place(energies.compared_bit_fj)
@@ -119,7 +119,7 @@ impl Ledger {
 }
 
 impl Ledger {
-    /// What all of it took, one operation after the other, with energies in the middle of their brackets.
+    /// What all the work costs, one operation after the other, with energies in the middle of their brackets.
     pub fn cost(&self, p: &Parameters) -> Cost {
         let total = self.total();
         Cost {
@@ -129,7 +129,7 @@ impl Ledger {
         }
     }
 
-    /// Its energy by purpose in nanojoules, likewise.
+    /// Its energy by purpose in nanojoules, from the same energies.
     pub fn energy_by(&self, p: &Parameters) -> Vec<(&'static str, f64)> {
         let of = |purpose| self.of(purpose).energy_fj(&p.energies, Bracket::middle) / 1e6;
         let all = Purpose::ALL.iter();
@@ -159,7 +159,7 @@ impl Log {
         self.ledger = Ledger::default();
     }
 
-    /// A step that is done `times` times.
+    /// Adds a step that is made `times` times.
     pub fn step(&mut self, purpose: Purpose, action: Action, rows: u64, bits: u32, times: u64) {
         if times == 0 {
             return;
@@ -188,12 +188,12 @@ impl Log {
         }
     }
 
-    /// Time passes.
+    /// Adds cycles in which no row is active.
     pub fn cycles(&mut self, purpose: Purpose, cycles: u64) {
         self.ledger.0[purpose as usize].cycles += cycles;
     }
 
-    /// The steps; those alike and next to each other are one.
+    /// The steps; equal ones in a row are one.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

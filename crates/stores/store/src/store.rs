@@ -35,37 +35,37 @@ pub struct Outcome {
     pub cost: Cost,
 }
 
-/// Why an operation was not done. The store is as it was before.
+/// Why an operation was not done. The store has not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No place for the block or for its address.
+    /// There is no room for the block or for its address.
     #[error("the store is full: {blocks} blocks are stored; delete some, or make the store larger")]
     Full {
         /// Distinct blocks stored.
         blocks: u64,
     },
-    /// A block of a wrong size.
+    /// A block of the wrong size.
     #[error("a block has {given} bytes, but this store has blocks of {wanted}")]
     BlockSize {
-        /// Bytes given.
+        /// The size given, in bytes.
         given: usize,
-        /// Bytes of a block.
+        /// The size of a block, in bytes.
         wanted: usize,
     },
-    /// The file system's refusal.
+    /// An error of the file system.
     #[error("{path}: {source}; check the folder, its permissions and its free space")]
     Io {
         /// The file.
         path: String,
-        /// What it said.
+        /// The error.
         source: std::io::Error,
     },
-    /// The embedded key-value engine's refusal.
+    /// An error of the embedded key-value engine.
     #[error("{path}: {problem}")]
     Index {
         /// The engine's file or folder.
         path: String,
-        /// What it said.
+        /// The error.
         problem: String,
     },
 }

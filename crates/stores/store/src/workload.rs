@@ -61,13 +61,13 @@ pub struct Stream {
     /// Share of writes whose content was written before.
     #[serde(default = "three_tenths")]
     pub duplicates: f64,
-    /// Share of operations that read one of the blocks written before.
+    /// Share of operations that read a block written before.
     #[serde(default)]
     pub reads: f64,
-    /// Chooses which.
+    /// The seed that chooses the duplicates and the reads.
     #[serde(default)]
     pub seed: u64,
-    /// Each write is encrypted under a pad of its own before it comes.
+    /// Whether each write is encrypted under a pad of its own before it comes.
     #[serde(default)]
     pub encrypted: bool,
 }
@@ -80,7 +80,7 @@ fn three_tenths() -> f64 {
 /// The content of a write.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
-    /// Made of a number.
+    /// Generated from a number.
     Made(Made),
     /// Bytes of a file.
     Bytes(&'a [u8]),
@@ -91,11 +91,11 @@ pub enum Content<'a> {
 pub enum Operation<'a> {
     /// Write a block.
     Write(Lba, Content<'a>),
-    /// Read one.
+    /// Read a block.
     Read(Lba),
 }
 
-/// Why a workload cannot be had.
+/// Why there is no workload.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// The file system's refusal.
@@ -106,7 +106,7 @@ pub enum WorkloadError {
         /// What it said.
         source: io::Error,
     },
-    /// What is asked for is not there.
+    /// The request makes no sense; the message has the remedy.
     #[error("{0}")]
     Bad(String),
 }
@@ -117,12 +117,12 @@ const TRACE_BLOCK: u64 = 4096;
 const LONGEST_LINE: u64 = 1 << 16;
 
 impl Workload {
-    /// Whether its contents are bytes that nothing makes again.
+    /// Whether its contents are bytes that cannot be generated again.
     pub fn has_bytes(&self) -> bool {
         matches!(self, Workload::Tree(_))
     }
 
-    /// Says what cannot be had, if anything.
+    /// Checks the workload.
     ///
     /// # Errors
     /// A share outside its range, a path that is not there, blocks that do not suit a trace.
@@ -169,7 +169,7 @@ impl Workload {
         Ok(())
     }
 
-    /// Operations to come; 0 if nobody knows.
+    /// The number of operations; 0: unknown.
     pub fn operations(&self, block_bytes: u32) -> u64 {
         match self {
             Workload::Stream(stream) => {

@@ -1,4 +1,4 @@
-//! Writes other simulators' formats, so that their results and ours can be held against each other.
+//! Writes other simulators' formats, so that their results and ours can be compared.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -11,12 +11,12 @@ use crate::line::{Line, ZERO_LINE};
 use crate::temporary::Temporary;
 use crate::{CLOCK_REMEDY, Op, Source, TraceError};
 
-/// What went into another simulator's trace.
+/// What was written to another simulator's trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Requests written.
     pub requests: u64,
-    /// Fences and flush instructions, which it does not know; their gaps are kept.
+    /// Fences and flush instructions, which the format does not have; their gaps are kept.
     pub left_out: u64,
 }
 

@@ -104,7 +104,7 @@ impl FromStr for Format {
     }
 }
 
-/// What is written by a write whose format does not say.
+/// The content of a write whose format has no bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fill {
@@ -134,16 +134,16 @@ impl FromStr for Fill {
 /// How to convert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportOptions {
-    /// What a write without data writes.
+    /// The content of a write without data.
     pub fill: Fill,
-    /// Seed of that content.
+    /// The seed of that content.
     pub seed: u64,
     /// The clock that cycles count, in MHz; by default 2000 for NVMain (its CPU clock) and 1200 for
     /// DRAMsim3 (DDR4-2400, *assumed*).
     pub clock_mhz: Option<f64>,
     /// Sizes of channel, rank, bank group, bank, row and column (in lines), for ReadWriteTrace.
     pub levels: Vec<u64>,
-    /// Requests converted, at most.
+    /// The most requests to convert.
     pub limit: u64,
 }
 
@@ -164,8 +164,8 @@ impl Default for ImportOptions {
 /// Longest line of text that any of the formats needs, with room to spare.
 const LONGEST: u64 = 4096;
 
-/// Converts the trace `from` of another simulator to the trace file `to`; returns the records written.
-/// `progress` hears of bytes done and in all.
+/// Converts the trace `from` of another simulator to the trace file `to`; returns the number of records written.
+/// `progress` is told the bytes done and in all.
 ///
 /// # Errors
 /// The line that is not a request of that format, with the remedy; a file that cannot be read or

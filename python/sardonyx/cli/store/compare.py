@@ -47,15 +47,13 @@ class OfWorkload(Options):
     ] = "2G"
     written: Annotated[
         str,
-        typer.Option(
-            metavar="BYTES", help="What a store that is executed really writes of it, at most."
-        ),
+        typer.Option(metavar="BYTES", help="The most that an executed store really writes of it."),
     ] = "2G"
     reads: Annotated[float, typer.Option(help="Share of operations that are reads, as in 0.7.")] = (
         0.0
     )
     encrypted: Annotated[
-        bool, typer.Option("--encrypted", help="Each write is encrypted before it comes.")
+        bool, typer.Option("--encrypted", help="Encrypt each write before the store gets it.")
     ] = False
     seed: Annotated[int, typer.Option(min=0, max=MOST, help="Seed of the stream.")] = 0
     tree: Annotated[
@@ -112,7 +110,7 @@ class Compare(OfKeys):
 
     directory: Annotated[
         str | None,
-        typer.Option("--dir", help="Where files of a store that is executed are for a while."),
+        typer.Option("--dir", help="Folder for the temporary files of an executed store."),
     ] = None
     workers: Workers = None
     json_to: JsonTo = None

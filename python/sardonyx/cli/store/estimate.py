@@ -61,19 +61,22 @@ class Estimate(Options):
         typer.Option(help="Size of fixed blocks; repeatable. Default: 1K, 2K, 4K and 8K."),
     ] = None
     content_defined: Annotated[
-        str, typer.Option(help="Average size of chunks cut where the content says; none: not.")
+        str,
+        typer.Option(
+            help="Average size of chunks whose ends the content decides; none: no such chunks."
+        ),
     ] = "8K"
     trace: Annotated[
         str | None,
         typer.Option(help="PATH is a trace with digests for contents: fiu or destor."),
     ] = None
-    memory: Annotated[str, typer.Option(help="Memory at most; beyond it counts are sampled.")] = (
+    memory: Annotated[str, typer.Option(help="The most memory; beyond it counts are sampled.")] = (
         "1G"
     )
     state: Annotated[
         Path | None,
         typer.Option(
-            help="Keep what is found here each minute and at Ctrl-C, and go on from it.", **PATH
+            help="Save the state here each minute and at Ctrl-C, and go on from it.", **PATH
         ),
     ] = None
     plot: Annotated[

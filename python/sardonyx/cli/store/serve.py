@@ -136,7 +136,7 @@ def check_socket(path: Path) -> None:
     if not os.path.lexists(path):
         return
     if not stat.S_ISSOCK(path.lstat().st_mode):
-        raise _core.SardonyxError(f"--socket {path}: exists and is no socket; name another file")
+        raise _core.SardonyxError(f"--socket {path}: exists and is not a socket; name another file")
     with sockets.socket(sockets.AF_UNIX) as client:
         try:
             client.connect(name)

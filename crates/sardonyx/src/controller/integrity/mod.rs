@@ -1,5 +1,5 @@
-//! What stands between all layers and the medium, and refuses lines that are not what was last written.
-//! Left out: everything above it, which needs not know of it ([`crate::plan::guard`]).
+//! The guards between all layers and the medium, which refuse lines that are not what was last written. Left out: the
+//! layers above, which need not know of a guard ([`crate::plan::guard`]).
 
 mod bmt;
 mod keyed;

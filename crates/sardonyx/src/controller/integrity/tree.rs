@@ -55,7 +55,7 @@ impl Tree {
         }
     }
 
-    /// What stands above line `index` of level `level`, whose content is `line`.
+    /// The hash that stands above line `index` of `level`, whose content is `line`.
     pub fn hash(level: usize, index: u64, line: &Line) -> u64 {
         if *line == ZERO_LINE {
             return 0;
@@ -73,7 +73,8 @@ impl Tree {
         Some(region.line((0..level).fold(index, |index, _| index / ARITY)))
     }
 
-    /// The same over a line of the tree, or that line; none below it.
+    /// The line of `level` above a line of the tree, or that line itself; `None` if the line lies above `level` or is
+    /// not in the tree.
     pub fn over_node(&self, place: Place, level: usize) -> Option<Place> {
         let own = self
             .levels
@@ -90,13 +91,13 @@ impl Tree {
         level + 1 == self.levels.len()
     }
 
-    /// All nodes that hold something, by level from the lowest up, and the register, made anew from the lines of
-    /// MACs that hold something.
+    /// Rebuilds all nodes that hold something, by level from the lowest up, and the register, from the lines of MACs
+    /// that hold something.
     pub fn rebuild(&self, leaves: impl Iterator<Item = (u64, Line)>) -> (Vec<Nodes>, Line) {
         self.rebuild_from(0, leaves)
     }
 
-    /// The same above `level`, from its lines that hold something.
+    /// Rebuilds the levels above `level`, from its lines that hold something.
     pub fn rebuild_from(
         &self,
         level: usize,
@@ -122,12 +123,12 @@ impl Tree {
 /// Lines of a level by their index.
 pub type Nodes = std::collections::BTreeMap<u64, Line>;
 
-/// Makes word `number` of `line` that.
+/// Sets word `number` of `line` to `hash`.
 pub fn put(line: &mut Line, number: u64, hash: u64) {
     line[number as usize * 8..][..8].copy_from_slice(&hash.to_le_bytes());
 }
 
-/// What `line` has of line `index` of the level below it.
+/// The hash that `line` holds of line `index` of the level below.
 pub fn kept(line: &Line, index: u64) -> u64 {
     word(line, (index % ARITY) as usize)
 }

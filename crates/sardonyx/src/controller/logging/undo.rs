@@ -109,9 +109,9 @@ pub static KEYS: [&dyn AnyKey; 7] = [
     &TIMEOUT,
 ];
 
-/// Lines from the beginning of a bucket of `lines` lines to that of the next. Staggered it is an odd number of
-/// runs of lines in one bank, and their number is a power of two: so as many buckets as there are runs
-/// before the first bank's next begin in as many.
+/// The number of lines from the beginning of a bucket of `lines` lines to that of the next. Staggered, it is an odd
+/// number of runs of lines in one bank. The number of banks is a power of two, so buckets then begin in all banks in
+/// turn before one comes again.
 pub fn pitch(settings: &Settings, lines: u64) -> u64 {
     let run = mapping::run(settings);
     match settings.get(&PLACEMENT) {
@@ -145,7 +145,7 @@ pub const BUCKET_NUMBERS: Limit = Limit {
     },
 };
 
-/// What a verdict on one has to rest on.
+/// The mechanisms that a verdict on a hardware log rests on.
 pub const TRIES: &[Mechanism] = &[
     Mechanism::FullRecord,
     Mechanism::ForcedRecord,
@@ -155,14 +155,14 @@ pub const TRIES: &[Mechanism] = &[
     Mechanism::Undone,
 ];
 
-/// A line of the log that a transaction is about to write: into its last bucket.
+/// A line of the log that a transaction is about to write into its last bucket.
 #[derive(Clone, Copy)]
 pub struct Spot {
-    /// The transaction's registers.
+    /// The index of the transaction's registers.
     pub slot: usize,
     /// The bucket.
     pub bucket: u16,
-    /// The record, of those of the bucket.
+    /// The number of the record in its bucket.
     pub record: u64,
     /// Number of the core that writes.
     pub core: u32,
@@ -172,7 +172,7 @@ pub struct Spot {
     pub gate: Step,
 }
 
-/// What a log says that a line held.
+/// An entry of the log: what a line held.
 pub struct Entry {
     /// The line.
     pub line: Logical,

@@ -1,6 +1,5 @@
-//! Which places are free, and which of them a line gets. Source: none of the papers says, so that what
-//! decides is keys (*assumed*); the allocator's knowledge is on chip.
-//! Left out: why a place is free; the mapping's counts say.
+//! Which places are free, and which free place a line gets. No paper says, so keys decide (*assumed*); the allocator's
+//! knowledge is on chip. Left out: why a place is free, which the mapping's counts say.
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -7,14 +7,14 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct References(u8);
 
-/// What is left when a line lets go.
+/// What remains when a line gives up its reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Nobody knows how many: the count was full, and stays.
+    /// An unknown number: the count was full, and stays.
     Unknown,
-    /// Nobody was counted: a power cut took the count.
+    /// No line was counted: a power cut has taken the count.
     Nobody,
-    /// So many: none if this was the last line.
+    /// This number of lines; [`References::NONE`] after the last.
     Some(References),
 }
 
@@ -36,12 +36,12 @@ impl References {
         self.0
     }
 
-    /// That of so many lines.
+    /// The count of this many lines.
     pub fn of(lines: u32) -> References {
         References(u8::try_from(lines).unwrap_or(u8::MAX))
     }
 
-    /// Whether it can no longer be trusted to fall.
+    /// Whether it is too large to be trusted to fall.
     pub fn is_full(self) -> bool {
         self == References::FULL
     }

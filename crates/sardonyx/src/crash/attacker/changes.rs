@@ -1,5 +1,5 @@
-//! What the attacker changes: drawn by region, so that tables, counters, logs, MACs and nodes have their share
-//! beside data, which are many more; and of a tree by level: what is put back is put back up to any level, alone or
+//! What the attacker changes. A region is drawn first, so that tables, counters, logs, MACs and nodes have their share
+//! beside data, which has many more lines. In a tree the level is drawn: lines are put back up to any level, alone or
 //! with all that hangs below. Left out: when he does it.
 
 use std::collections::BTreeMap;
@@ -16,18 +16,18 @@ use crate::medium::image::Content;
 /// Lines in which something that nobody has written is looked for.
 const NEAR: u64 = 64;
 
-/// What one attack changes.
+/// The change that one attack makes.
 pub struct Change {
-    /// Lines, and what they are then; nothing is what was never written.
+    /// Lines with their new contents; `None`: as if never written.
     pub lines: Vec<(Place, Option<Content>)>,
-    /// Where it begins.
+    /// The region of the first line.
     pub region: &'static str,
-    /// In words.
+    /// The change in words.
     pub what: String,
 }
 
 impl Knowledge<'_> {
-    /// An attack on the medium; nothing if what was drawn changes nothing.
+    /// Draws an attack on the medium; `None` if what was drawn changes nothing.
     pub fn draw(&self, kind: Attack, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let mut change = match kind {
             Attack::Tamper => self.tamper(now, dice),

@@ -1,6 +1,6 @@
-//! Recoveries, and the attacker in them: after the integrity has recovered and before the layers do, before the
-//! programs recover, or between two accesses of theirs. What he changes then is drawn from what the medium holds then.
-//! Left out: the recovery of integrity itself, which looks at each line once.
+//! Recoveries with the attacker in them: after the integrity has recovered and before the layers do, before the
+//! programs recover, or between two accesses of a program's recovery. What he changes is drawn from what the medium
+//! holds then. Left out: the recovery of the integrity itself, which reads each line once.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use crate::crash::platform::write_drained;
 use crate::machine::{Bytes, PersistentMemory, UntimedMemory};
 use crate::plan::untimed::Untimed;
 
-/// An attack on a recovery that is to come, or none.
+/// An attack on a recovery that is about to begin, or none.
 pub struct Strike<'s> {
     seen: &'s Rc<Seen>,
     /// Of what kind, drawn from what, and before which access; the first is the layers' recovery, the second that of
@@ -25,12 +25,12 @@ pub struct Strike<'s> {
     wanted: Option<(Attack, &'s mut ChaCha8Rng, u64)>,
     /// Accesses so far.
     pub accesses: u64,
-    /// What was changed, if anything was.
+    /// What was changed, if anything.
     pub made: Option<Change>,
 }
 
 impl<'s> Strike<'s> {
-    /// None.
+    /// No attack.
     pub fn nobody(seen: &'s Rc<Seen>) -> Strike<'s> {
         Strike {
             seen,

@@ -1,5 +1,5 @@
-//! The attacker in a run: between two requests of a controller that has recovered, with what it has in its caches.
-//! The requests are drawn at each look: reads, writes of new contents, counters written back. Then all is read.
+//! The attacker in a run: between two requests of a controller that has recovered and has filled its caches. The
+//! requests are drawn at each look: reads, writes of new contents, write-backs of counters. Then everything is read.
 //! Left out: time, and so what is in flight.
 
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! What the attacker knows: what the medium held at each look, by region, and what of it is another now.
-//! Left out: what he does with it.
+//! What the attacker knows: what the medium held at each look, by region, and what has changed since. Left out: what he
+//! does with it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,17 +17,17 @@ pub type Held = BTreeMap<Place, Content>;
 /// Lines by the name of their region.
 pub type Groups = Vec<(&'static str, Vec<Place>)>;
 
-/// What the medium held at a look, but for what is on chip.
+/// What the medium held at a look, without what is on chip.
 pub struct Seen {
     pub position: u64,
     pub lines: Held,
-    /// All of them.
+    /// All lines.
     pub all: Groups,
-    /// Those that the layers above the integrity know.
+    /// The lines that the layers above the integrity know.
     pub known: Groups,
 }
 
-/// The medium as it is, which differs from what was seen last where a run has written.
+/// The medium as it is: what was seen last, and over it what a run has written since.
 pub struct Now {
     pub seen: Rc<Seen>,
     pub over: Held,
@@ -36,7 +36,7 @@ pub struct Now {
 }
 
 impl Now {
-    /// What was seen, and nothing over it.
+    /// The medium as it was seen, with nothing written over it.
     pub fn at_rest(seen: &Rc<Seen>) -> Now {
         Now {
             seen: seen.clone(),
@@ -45,7 +45,7 @@ impl Now {
         }
     }
 
-    /// What was seen, and what a controller at work has written over it.
+    /// The medium as it was seen, and over it what a controller at work has written.
     pub fn of(seen: &Rc<Seen>, untimed: &Untimed) -> Now {
         let over = untimed.overlaid();
         Now {
@@ -70,14 +70,14 @@ pub struct Knowledge<'h> {
     pub kept: Option<Box<dyn PowerFail>>,
     /// Levels of nodes, the lowest included.
     pub levels: usize,
-    /// The oldest first.
+    /// The looks so far, the oldest first.
     pub before: Vec<Rc<Seen>>,
     /// What differs of each of them from what is seen now.
     differs: RefCell<BTreeMap<usize, Rc<Groups>>>,
 }
 
 impl<'h> Knowledge<'h> {
-    /// Before the run, whose medium is `image`.
+    /// His knowledge before the run, whose medium is `image`.
     pub fn new(history: &'h History, image: &Image) -> Knowledge<'h> {
         let kept = history.power_fail();
         let level = |level: &usize| {
@@ -96,7 +96,7 @@ impl<'h> Knowledge<'h> {
         knowledge
     }
 
-    /// What `image` holds at a cut at that position.
+    /// Takes a look: what `image` holds at the cut at that position.
     pub fn see(&self, position: u64, image: &Image) -> Seen {
         let on_chip = self.kept.as_deref().and_then(|kept| kept.on_chip());
         let reached = |place: &Place| !on_chip.is_some_and(|region| region.contains(*place));
@@ -113,7 +113,7 @@ impl<'h> Knowledge<'h> {
         }
     }
 
-    /// Something else is looked at from now on.
+    /// Notes that another look begins.
     pub fn looks_on(&self) {
         self.differs.borrow_mut().clear();
     }
@@ -124,7 +124,7 @@ impl<'h> Knowledge<'h> {
         kept.is_none_or(|kept| kept.kept_of(place).is_some())
     }
 
-    /// The line of `level` that vouches for the line at `place`.
+    /// The line of `level` that authenticates the line at `place`.
     pub fn over(&self, place: Place, level: usize) -> Option<Place> {
         self.kept.as_deref()?.over(place, level)
     }
@@ -152,7 +152,7 @@ impl<'h> Knowledge<'h> {
         groups
     }
 
-    /// Lines of look number `look` that are others in `now` as it was seen, by region.
+    /// Lines whose contents at look number `look` differ from those in `now`, by region.
     pub fn differing(&self, look: usize, now: &Seen) -> Rc<Groups> {
         if let Some(known) = self.differs.borrow().get(&look) {
             return known.clone();

@@ -1,5 +1,5 @@
-//! What a cut has left, in words: which bytes of which lines are wrong and whose content they are, and what
-//! the undo log held. Looked up when a violation is the first of its kind.
+//! What a cut has left, in words: which bytes of which lines are wrong, whose content they are, and what the undo log
+//! held. Looked up for the first violation of each kind.
 
 use super::Checker;
 use crate::crash::golden::Expected;

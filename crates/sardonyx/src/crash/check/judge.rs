@@ -1,4 +1,4 @@
-//! What is wrong at a cut, from what the last state has shown, and how it is counted.
+//! Decides what is wrong at a cut from what the last state has shown, and counts it.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Lines looked at by themselves: before any program recovers, and where a recovery has written.
+//! Checks single lines: before any program recovers, and where a recovery has written.
 
 use std::collections::BTreeSet;
 

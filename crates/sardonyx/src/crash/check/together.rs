@@ -1,5 +1,5 @@
-//! A program that all cores have together, after a cut: all logs are rolled back, and then each line must be as
-//! the transactions that are there have left it ([`Joint`]).
+//! Checks a program that all cores share after a cut: all logs are rolled back, and then each line must be as the
+//! visible transactions have left it ([`Joint`]).
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
-//! A history's first requests, handled again by fresh controllers, and requests of no history that ask for what runs
-//! are too short for: many sharers of a content, transactions of many lines. Left out: what is read from it.
+//! Handles a history's first requests again with fresh controllers; and handles requests of no history that reach what
+//! runs are too short for: many sharers of a content, transactions of many lines. Left out: what is concluded from the
+//! results.
 
 use std::collections::BTreeMap;
 
@@ -32,20 +33,20 @@ const TOGETHER: usize = 12;
 /// A line's number has fewer bits where requests are handled again.
 const MOST_BITS: u32 = 38;
 
-/// How requests are handled again.
+/// How the requests are handled again.
 #[derive(Clone, Copy)]
 pub struct Handling<'h> {
-    /// Under a key of which this byte differs, the first being 1; 0: under the processor's.
+    /// The number of the key's byte that differs, the first being 1; 0: the processor's own key.
     pub other_key: u64,
-    /// At the line that it makes of the line.
+    /// The function from the line's number to the line in its place.
     pub moved: &'h dyn Fn(u64) -> u64,
-    /// In a medium whose lines have this bit in their number.
+    /// The bit that the numbers of the medium's lines have.
     pub high: u32,
-    /// With contents that differ by this; zeros stay where they are treated apart.
+    /// The mask that contents are XORed with; lines of zeros stay zeros where a mapping treats them apart.
     pub mask: Option<Line>,
-    /// Each request once more: for the line of whose number one bit differs, with other contents.
+    /// Each request is made twice: the second time for the line whose number differs in this bit, with other contents.
     pub twin: Option<(u32, Line)>,
-    /// With this key set to that value.
+    /// This key is set to this value.
     pub begin: Option<(&'static str, u64)>,
 }
 
@@ -62,20 +63,25 @@ impl Default for Handling<'_> {
     }
 }
 
-/// What came of requests that were handled again.
+/// What the requests left when they were handled again.
 pub struct Again {
-    /// What lies under pads, in the order of handling.
+    /// Encrypted lines, in the order of handling.
     pub covered: Vec<Encrypted>,
-    /// Writes of the medium that lie under no pad.
+    /// Writes of the medium that are not encrypted.
     pub beside: Vec<MediumWrite>,
-    /// What lies beside lines, whatever is in them.
+    /// The bytes beside lines, whatever they hold.
     pub sidebands: Vec<(Place, [u8; 8])>,
-    /// Where everything lies.
+    /// The layout of the medium.
     pub layout: Layout,
+<<<<<<< HEAD
     /// What of it lies under pads.
     held: Held,
     /// The first line, if there is one, that a controller which has recovered does not read as it was written last;
     /// looked for where lines have twins, or counters begin elsewhere.
+=======
+    /// The first line that a recovered controller reads otherwise than it was last written, if any; checked where lines
+    /// have twins, or counters begin elsewhere.
+>>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
     pub misread: Option<Logical>,
 }
 
@@ -108,9 +114,9 @@ impl Again {
 }
 
 impl History {
-    /// What `count` of its write requests, from the first on and round again, put into an empty medium if they
-    /// are handled like that; `None` if there is no such line. A hardware log gets what lines held before, in
-    /// transactions of some requests each.
+    /// Handles `count` write requests of the history, from the first on and round again, as `how` says in an empty
+    /// medium, and returns what they left; `None` if the medium has no such line. A hardware log gets what lines held
+    /// before, in transactions of some requests each.
     pub fn again(&self, how: &Handling, count: usize) -> Option<Again> {
         let mut settings = Settings::clone(&self.small);
         settings.set(&OTHER_KEY, how.other_key);
@@ -193,9 +199,9 @@ impl History {
         Some(again)
     }
 
-    /// Has the hardware log undo transactions, by controllers that find what a cut leaves: one that takes all buckets
-    /// which registers can name, and short ones, whose `numbers` are given. The first line that does not
-    /// read as it was, if there is one, and of which transaction, after so many of its lines.
+    /// Has a hardware log undo transactions, by controllers that find what a cut leaves: one transaction that takes all
+    /// buckets which registers can name, and short ones with the given `numbers`. Returns the first line that does not
+    /// read as before, with its transaction and the number of lines that were logged by then.
     pub fn undone(&self, numbers: &[u64]) -> Option<(Logical, u64, u64)> {
         // What reserve power dumps past an integrity gets its MACs from logic that is not asked here.
         if !self.stack.keeps_log() || self.stack.integrity.power_fail.is_some() {
@@ -280,8 +286,8 @@ impl History {
         None
     }
 
-    /// Has more lines share a content than a count of eight bits has room for, then change, and others take what is
-    /// free; the first that does not read as it was written last, if there is one.
+    /// Has more lines share a content than an 8-bit count has room for; then they change, and others take what is free.
+    /// Returns the first line that does not read as it was last written.
     pub fn shared(&self) -> Option<Logical> {
         if !self.stack.tries().any(|one| one == Mechanism::Duplicate) {
             return None;

@@ -1,10 +1,10 @@
-//! A run's first requests, handled again by fresh controllers: under another key, at other places, with counters
-//! that begin elsewhere, all at one place, with other contents. What does not change with what it should hang on,
-//! or does with what it must not show, gives something away.
+//! Handles a run's first requests again with fresh controllers: under another key, at other places, with counters that
+//! begin elsewhere, all at one place, or with other contents. What does not change with a key or place that it must
+//! depend on, or does change with a content that it must not show, gives something away.
 //!
-//! Other contents are the same but for one mask over all lines: equal lines stay equal, and lines with the same
-//! check bits or the same CRC-32 keep having the same, as both are sums. So a mapping does what it did, and only what is
-//! made of contents changes. Where a mapping treats zeros apart, zeros stay zeros. Left out: cuts.
+//! Other contents are the same but for one mask over all lines: equal lines stay equal, and lines with equal check bits
+//! or CRC-32 keep them equal, as both are sums. So a mapping decides as before, and only what is computed from contents
+//! changes. Where a mapping treats zeros apart, zeros stay zeros. Left out: cuts.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;

@@ -1,20 +1,21 @@
-//! How likely chance alone is to show as much as was seen: what lets pieces of four bytes count. One that
-//! returns proves nothing, for among a few ten thousand pads one does by chance; many do.
+//! How likely it is that chance alone shows as much as was seen; this is what lets pieces of four bytes count. One
+//! piece that recurs proves nothing, because among some ten thousand pads one recurs by chance; many that recur do
+//! prove something.
 //!
-//! The bound is Chernoff's: of trials that each come true with a probability of at most `p`, whatever came of
-//! those before, `k` or more do with a probability of at most `e^(k - m) (m / k)^k`, where `m > 0` is `p` times their
-//! number and `k > m`. Left out: what the trials are.
+//! The bound is Chernoff's: of `n` trials that are each true with probability at most `p`, whatever came before, `k` or
+//! more are true with probability at most `e^(k - m) (m / k)^k`, where `m = p n > 0` and `k > m`. Left out: what the
+//! trials are.
 
-/// Bytes of the smallest piece that is looked at.
+/// Bytes of the smallest piece that is compared.
 pub const PIECE_BYTES: usize = 4;
 
-/// The probability that chance alone gives as much as is reported, at most: 2 to this power.
+/// The binary logarithm of the probability below which a result is no longer taken for chance.
 pub const ALARM: f64 = -64.0;
 
-/// Trials, and what came true of them.
+/// Trials, and the number of those that came true.
 #[derive(Clone, Debug)]
 pub struct Chance {
-    /// The probability with which chance makes one come true, at most.
+    /// The probability with which chance makes a trial come true, at most.
     probability: f64,
     trials: u64,
     seen: u64,
@@ -23,12 +24,12 @@ pub struct Chance {
 }
 
 impl Chance {
-    /// None yet, of pieces of which one is another with a probability of 2 to the -32.
+    /// No trial yet, for pieces of four bytes: two are equal by chance with probability 2^-32.
     pub fn of_pieces() -> Chance {
         Chance::of(1.0 / (1u64 << (8 * PIECE_BYTES)) as f64)
     }
 
-    /// None yet, each of which comes true by chance with at most that probability.
+    /// No trial yet; each comes true by chance with at most this probability.
     pub fn of(probability: f64) -> Chance {
         Chance {
             probability,
@@ -38,18 +39,18 @@ impl Chance {
         }
     }
 
-    /// So many more.
+    /// Counts this many further trials.
     pub fn tried(&mut self, trials: u64) {
         self.trials += trials;
     }
 
-    /// One of those tried has come true, at `index` of whatever is gone through; `what` says how.
+    /// Notes that a trial has come true, at `index` of the items that are compared; `what` says how.
     pub fn saw(&mut self, index: usize, what: impl FnOnce() -> String) {
         self.seen += 1;
         self.first.get_or_insert_with(|| (index, what()));
     }
 
-    /// The first that came true, and the story, if all of it together is no accident.
+    /// The first trial that came true, with its story, if the number of them is no accident.
     pub fn told(&self) -> Option<(usize, String)> {
         let (index, what) = self.first.as_ref()?;
         let power = power(self.probability * self.trials as f64, self.seen as f64);

@@ -1,5 +1,5 @@
-//! Every pad of a run, by each of its words: what returns of them, in the run, in later lives and after a cut.
-//! Left out: what is written beside lines under pads, and what would be written under another key.
+//! Every pad of a run, by each of its words: which of them recur in the run, in later lives and after a cut. Left out:
+//! what is written beside encrypted lines, and what would be written under another key.
 
 use std::sync::Arc;
 
@@ -37,6 +37,7 @@ impl Use {
     }
 }
 
+<<<<<<< HEAD
 /// The bits of pads, each by how it has always been.
 struct Bits {
     ones: [u64; WORDS],
@@ -79,6 +80,9 @@ impl Bits {
 }
 
 /// The pads of what came before a run: those of the run whose power was cut, and where.
+=======
+/// The pads of the run before, and the position at which its power was cut.
+>>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
 pub type Before = (Arc<Pads>, u64);
 
 /// Every pad of a run.
@@ -97,8 +101,7 @@ pub struct Pads {
 }
 
 impl Pads {
-    /// The pads of what was in the medium at first, and of a run; positions count the events that have
-    /// happened.
+    /// The pads of what was in the medium at first, and of a run; positions count the events that have happened.
     pub fn new(
         first: Vec<Encrypted>,
         journal: &Journal,
@@ -199,7 +202,7 @@ impl Pads {
         self.by_word.contains_key(&value)
     }
 
-    /// What `new`, written after a cut at `position`, gives away beside what the array held by then.
+    /// What `new`, written after a cut at `position`, gives away together with what the array held by then.
     pub fn clash(&self, new: &Encrypted, position: u64) -> Option<String> {
         let mut words = (0..WORDS).filter(|word| new.carries(*word));
         let own = words.find_map(|word| {
@@ -233,9 +236,8 @@ impl Pads {
         }
     }
 
-    /// How many counters that have reached the array lie at or beyond `next`, the first that is
-    /// drawn after a cut at `position`: a program that writes the same line in its turn uses the
-    /// pad again.
+    /// The number of counters in the array that are `next` or greater, where `next` is the first counter that is drawn
+    /// after a cut at `position`: a program that writes the same line at the right moment uses the pad again.
     pub fn within_reach(&self, next: u64, position: u64) -> u64 {
         (self.known(position) + 1).saturating_sub(next)
     }

@@ -1,6 +1,6 @@
-//! What lies in clear where no pad covers it: contents, their check bits and pads in tables, in a log's own
-//! lines, beside lines and in registers that are dumped. Words of eight bytes; what is less than a word, and
-//! what is made of a content in another way, is what `again` tells by other contents.
+//! What lies in clear where no pad covers it: contents, their check bits, and pads, in tables, in a log's own lines,
+//! beside lines and in registers that are dumped. Only words of eight bytes are compared; smaller pieces, and what is
+//! computed from a content in another way, are found by `again` with other contents.
 
 use rustc_hash::FxHashSet;
 
@@ -11,14 +11,14 @@ use crate::ecc::{self, Matrix};
 use crate::line::Line;
 use crate::plan::journal::{Domain, Event, Journal, MediumWrite};
 
-/// What must not lie in clear.
+/// The words that must not lie in clear.
 pub struct Contents {
     lines: FxHashSet<Line>,
     words: FxHashSet<u64>,
 }
 
 impl Contents {
-    /// What `journal` was asked to write, and wrote to a log.
+    /// The contents that `journal` was asked to write, or wrote to a log.
     pub fn of(journal: &Journal) -> Contents {
         // Lines with little in them look like tables that have just been made.
         let telling = |line: &&Line| line.iter().collect::<FxHashSet<_>>().len() >= 8;
@@ -33,7 +33,7 @@ impl Contents {
         Contents { lines, words }
     }
 
-    /// Whether eight bytes of `line`, wherever they begin, are a word of it.
+    /// Whether any eight bytes of `line` are one of these words.
     pub fn show_in(&self, line: &Line) -> bool {
         line.windows(8).any(|w| self.words.contains(&number(w)))
     }

@@ -1,5 +1,5 @@
-//! What the host has written last, line by line: for parts of lines, for looks that take no time, and to hold
-//! what memory reads against. Left out: what memory itself holds.
+//! What the host has written last, line by line: for parts of lines, for functional reads, and to compare with what
+//! memory reads. Left out: what memory itself holds.
 
 use rustc_hash::FxHashMap;
 use sardonyx_prefetch::prefetch;
@@ -56,7 +56,7 @@ impl Contents {
         Some((recent.1 as usize, at))
     }
 
-    /// The line will be asked for: it is fetched into this computer's caches.
+    /// Fetches what a coming request for the line needs into this computer's caches.
     pub fn touch(&mut self, line: Logical) {
         if let Some((page, at)) = self.find(line)
             && self.pages[page].written >> at & 1 == 1
@@ -95,7 +95,7 @@ impl Contents {
         u32::try_from(self.used - 1).expect("fewer lines than 256 GiB have")
     }
 
-    /// Whether memory does not have its newest content yet, and nothing on the way to it has.
+    /// Whether memory does not have the line's newest content yet, not even in flight.
     pub fn is_ahead(&mut self, line: Logical) -> bool {
         if self.ahead == 0 {
             return false;
@@ -104,8 +104,8 @@ impl Contents {
         found.is_some_and(|(page, at)| self.pages[page].ahead >> at & 1 == 1)
     }
 
-    /// Puts `bytes` at byte `from` of the line, over `before` if it was never written; gives the whole line.
-    /// With `ahead` memory does not have it yet.
+    /// Puts `bytes` at byte `from` of the line, over `before` if it was never written, and returns the whole line.
+    /// `ahead`: memory does not have it yet.
     pub fn put(
         &mut self,
         line: Logical,
@@ -154,7 +154,7 @@ impl Contents {
         self.lines(|page| page.written)
     }
 
-    /// Those of them that memory does not have yet; from now on it has.
+    /// The lines whose newest content memory does not have yet; from now on it counts as having it.
     pub fn take_ahead(&mut self) -> Vec<Logical> {
         if self.ahead == 0 {
             return Vec::new();

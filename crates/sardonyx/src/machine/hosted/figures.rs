@@ -1,4 +1,4 @@
-//! What a host may ask to have counted.
+//! The figures that a host may ask for.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::units::Time;
 
 /// Figures.
 impl Hosted {
-    /// What the host's core `source` has done so far: for the figures about instructions.
+    /// Notes what the host's core `source` has done so far, for the figures about instructions.
     ///
     /// # Errors
     /// There is no such source.
@@ -68,12 +68,12 @@ impl Hosted {
         Ok(outcome::of(&finished, took))
     }
 
-    /// Reads held against what the host wrote.
+    /// Reads that were compared with what the host wrote.
     pub fn checked(&self) -> Checked {
         self.checked
     }
 
-    /// Bytes that addresses may be below.
+    /// The size of the address space in bytes.
     pub fn capacity(&self) -> u64 {
         self.capacity / (PAGE_LINES * LINE_BYTES as u64) * (PAGE_LINES * LINE_BYTES as u64)
     }

@@ -1,7 +1,7 @@
-//! A machine whose cores are somebody else's program: another simulator that asks this memory for lines and
-//! is told when they came. It has the clock; here is what `System` does for agents of our own, turned round.
-//! Requests that come at the same times take the same time as in a run of our own, exactly.
-//! Left out: cores and caches, which the host has; the border to C (`crates/c`).
+//! A machine whose cores are another program's: a simulator that asks this memory for lines and is told when they come.
+//! The host has the clock; this does for it what `System` does for agents of our own. Requests that come at the same
+//! times take exactly the same time as in a run of our own. Left out: cores and caches, which the host has; the border
+//! to C (`crates/c`).
 
 mod asked;
 mod contents;
@@ -66,12 +66,12 @@ struct Waiter {
     left: usize,
 }
 
-/// What was held against what the host wrote.
+/// Reads that were compared with what the host wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Reads of lines that the host had written.
     pub reads: u64,
-    /// Of them, those that brought other bytes.
+    /// Reads that returned other bytes.
     pub differ: u64,
 }
 
@@ -169,7 +169,7 @@ impl Hosted {
         &self.design
     }
 
-    /// How it is.
+    /// The options that it was made with.
     pub fn options(&self) -> &Options {
         &self.options
     }

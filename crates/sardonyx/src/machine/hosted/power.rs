@@ -9,7 +9,7 @@ use crate::units::Time;
 
 /// Power cuts.
 impl Hosted {
-    /// The power goes: gives what the journal says, and the image that it began with. Only recovery is left.
+    /// Cuts the power: returns the journal and the image that it began with. Only recovery is possible afterwards.
     ///
     /// # Errors
     /// No journal is kept, or the power is off already.
@@ -27,9 +27,9 @@ impl Hosted {
         Ok((began_with, journal.expect("one is kept")))
     }
 
-    /// The power is back, and `image` is what survived: a fresh controller recovers from it, in time. Requests
-    /// in flight are gone, without an answer. Gives how many of the lines that the host had written hold what
-    /// it wrote last, and how many do not.
+    /// Restores the power, with `image` as what survived: a fresh controller recovers from it, in time. Requests in
+    /// flight are lost without an answer. Returns how many of the lines that the host had written hold what it wrote
+    /// last, and how many do not.
     ///
     /// # Errors
     /// The power is not off; the run cannot go on.

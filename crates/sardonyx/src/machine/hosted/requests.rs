@@ -1,4 +1,4 @@
-//! What a host sends: reads, writes, flushes, fences; and what waits for what.
+//! What a host sends (reads, writes, flushes, fences), and what waits for what.
 
 use smallvec::SmallVec;
 
@@ -23,7 +23,8 @@ impl Hosted {
         Ok(self.port.memory.accepts())
     }
 
-    /// Whether memory has taken the request; if not, nothing has changed but the time: ask again later.
+    /// Sends a request; returns whether memory has taken it. If not, nothing has changed but the time: send it again
+    /// later.
     ///
     /// # Errors
     /// The request is none that can be, or the run cannot go on.
@@ -169,8 +170,8 @@ impl Hosted {
         }
     }
 
-    /// A request for `address` will come: what this computer needs for it is fetched ahead. No effect on
-    /// results; an address that is none has no effect at all.
+    /// Announces a request for `address`: what this computer needs for it is fetched ahead. No effect on results; an
+    /// impossible address has no effect at all.
     pub fn hint(&mut self, source: u32, address: u64) {
         let line = Virtual(self.wrapped(address) / LINE_BYTES as u64);
         let is_one = line.0 < self.capacity / LINE_BYTES as u64

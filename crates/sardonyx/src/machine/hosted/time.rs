@@ -1,4 +1,4 @@
-//! The host's clock moves on, and memory answers.
+//! Moves the host's clock, and lets memory answer.
 
 use smallvec::SmallVec;
 
@@ -14,17 +14,17 @@ impl Hosted {
         self.clock.max(self.port.memory.now())
     }
 
-    /// When memory next does something by itself; [`Time::NEVER`] if it does nothing until it is asked.
+    /// The time at which memory next does something on its own; [`Time::NEVER`] if it does nothing until it is asked.
     pub fn next_event(&self) -> Time {
         self.port.memory.next_event()
     }
 
-    /// A cycle of the medium's clock.
+    /// The length of a cycle of the medium's clock.
     pub fn cycle(&self) -> Time {
         self.machine.engine.medium.timing.clock
     }
 
-    /// Moves time on to `limit`: all that happens until then, and at it, happens.
+    /// Moves time to `limit`: everything that happens up to and at it happens.
     ///
     /// # Errors
     /// The run cannot go on.
@@ -57,8 +57,8 @@ impl Hosted {
         Ok(())
     }
 
-    /// Nothing happens by itself, and the host asks for nothing before something does: queued writes go. With
-    /// `last` it never asks again. Whether anything is left to happen.
+    /// Tells memory that the host asks for nothing before something happens, and that nothing happens on its own:
+    /// queued writes go. With `last` the host never asks again. Returns whether anything is left to happen.
     ///
     /// # Errors
     /// The run cannot go on.
@@ -72,7 +72,7 @@ impl Hosted {
         Ok(more)
     }
 
-    /// The end of the input: everything happens until nothing is left to happen.
+    /// Ends the input: everything happens until nothing is left to happen.
     ///
     /// # Errors
     /// The run cannot go on, or a request was lost.
@@ -99,7 +99,7 @@ impl Hosted {
         self.told.pop_front()
     }
 
-    /// How many answers wait.
+    /// The number of answers that wait.
     pub fn answers(&self) -> usize {
         self.told.len()
     }

@@ -21,7 +21,7 @@ pub struct Algorithm {
     pub source: &'static str,
     /// The keys that it declares.
     pub keys: fn() -> Vec<&'static Row>,
-    /// Those that it declares of a run in time.
+    /// The keys that it declares for runs in time.
     pub timed_keys: fn() -> Vec<&'static Row>,
     /// How it merges; `None` if it does not.
     pub merges: Option<Merges>,
@@ -31,11 +31,11 @@ pub struct Algorithm {
 pub struct Merges {
     /// Whether it looks into pages beyond their order and the kernel's checksum, so that their bytes must be kept.
     pub looks_into_pages: bool,
-    /// Its run over the images' machines that are chosen.
+    /// Its run over the images, of whose machines some are chosen.
     pub on_images: for<'i> fn(&'i Images, Vec<bool>, &Settings) -> Box<dyn Runner + 'i>,
-    /// In time: it merges until a window begins, and goes on as the kernel's thread in it.
+    /// Its run in time: it merges until a window begins, and goes on in the window as the kernel's thread.
     pub in_time: for<'i, 'g> fn(Start<'i, 'g>) -> Option<Settled<'i>>,
-    /// What compares for the thread; `None` if the thread does so itself.
+    /// The modules that compare for the thread; `None` if the thread does so itself.
     pub modules: fn(&Machine, &Settings) -> Option<ModuleCosts>,
 }
 
@@ -53,7 +53,7 @@ algorithms! { none ksm pageforge }
 /// Algorithms made known while the program runs.
 static REGISTERED: RwLock<Vec<&'static Algorithm>> = RwLock::new(Vec::new());
 
-/// Makes an algorithm known that no file of this crate has; its keys keep their defaults.
+/// Registers an algorithm that no file of this crate has; its keys keep their defaults.
 pub fn register(algorithm: &'static Algorithm) {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     registered.push(algorithm);
@@ -65,7 +65,7 @@ pub fn built_in() -> impl Iterator<Item = &'static Algorithm> {
 }
 
 impl Algorithm {
-    /// By name.
+    /// The algorithm of that name.
     ///
     /// # Errors
     /// There is none of that name: the nearest, and what there is.

@@ -1,4 +1,4 @@
-//! Nothing merges: what the others are held against.
+//! Nothing merges: the baseline of the others.
 
 use super::Algorithm;
 

@@ -1,5 +1,5 @@
-//! What all machines' pages hold, by the numbers that [`Pool`] gave their contents, and what a run sees of
-//! them pass by pass. The numbers are in the order of the bytes, so that comparing two pages is comparing two numbers.
+//! The contents of all machines' pages, by the numbers that [`Pool`] gave them, and what a run sees of them pass by
+//! pass. The numbers are in the order of the bytes, so comparing two pages is comparing two numbers.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -51,8 +51,8 @@ pub struct Images {
 }
 
 impl Images {
-    /// Reads all snapshots of the machines. `tell` hears how many of how many pages are done, and may
-    /// end it: then there is nothing.
+    /// Reads all snapshots of the machines. `tell` is told the pages done and in all; if it answers false this returns
+    /// `None`.
     ///
     /// # Errors
     /// If there are more pages than a run can number, or than memory has room for.
@@ -63,7 +63,7 @@ impl Images {
         Images::read_into(Pool::new(None), machines, tell)
     }
 
-    /// The same, where `pool` has the contents of live processes already.
+    /// The same with a `pool` that has the contents of live processes already.
     ///
     /// # Errors
     /// As [`Images::read`].
@@ -136,7 +136,7 @@ impl Images {
         Ok(())
     }
 
-    /// Images' pages of zeros are no pages from now on.
+    /// From now on the images' pages of zeros do not count as pages.
     pub fn leave_zeros_out(&mut self) {
         let zero = self.zero.unwrap_or(NONE);
         let images = self.machines.iter_mut();
@@ -158,7 +158,7 @@ impl Images {
         })
     }
 
-    /// Pages of all machines, by number.
+    /// The number of pages of all machines.
     pub fn pages(&self) -> usize {
         self.machines
             .last()
@@ -171,18 +171,18 @@ impl Images {
         each.max().unwrap_or(0)
     }
 
-    /// How many contents there are; their numbers are the smaller ones.
+    /// The number of contents; they are numbered from 0.
     pub fn contents(&self) -> usize {
         self.pool.len()
     }
 
-    /// Whether the bytes of all contents are there; else those of live processes were let go, because they took
-    /// more memory than they may.
+    /// Whether the bytes of all contents are kept; if not, those of live processes were dropped, because they took more
+    /// memory than they may.
     pub fn has_bytes(&self) -> bool {
         self.pool.has_bytes()
     }
 
-    /// The bytes of a content; only where [`Images::has_bytes`].
+    /// The bytes of a content, if [`Images::has_bytes`].
     pub fn bytes(&self, content: u32) -> &Bytes {
         self.pool.bytes(content)
     }
@@ -194,7 +194,7 @@ impl Images {
         Some(last[(page - machine.space.first) as usize]).filter(|content| *content != NONE)
     }
 
-    /// Snapshots that differ from the one before in that page.
+    /// The number of snapshots that differ from the one before in this page.
     pub fn changes_of(&self, page: Page) -> usize {
         let machine = self.machine_of(page);
         let at = (page - machine.space.first) as usize;
@@ -214,11 +214,11 @@ impl Images {
 /// What a page did between two passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is there now.
+    /// It has come.
     Came,
-    /// Its bytes are others now.
+    /// Its bytes have changed.
     Written,
-    /// It is gone.
+    /// It has gone.
     Went,
 }
 
@@ -235,7 +235,7 @@ pub struct View<'i> {
 }
 
 impl<'i> View<'i> {
-    /// Before the first pass, when no page is there. `chosen` says which machines take part.
+    /// The view before the first pass, in which no page is there. `chosen` says which machines take part.
     pub fn new(images: &'i Images, chosen: Vec<bool>) -> View<'i> {
         View {
             images,
@@ -281,7 +281,7 @@ impl<'i> View<'i> {
             .collect()
     }
 
-    /// The page holds that content from now on.
+    /// Notes that the page holds this content from now on.
     pub fn put(&mut self, page: Page, content: u32) {
         self.page[page as usize] = content;
     }

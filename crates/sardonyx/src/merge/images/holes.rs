@@ -1,5 +1,5 @@
-//! Holes of a dump's file: pages that whoever dumped never wrote. The kernel leaves one where a process has never
-//! touched a page; gcore and QEMU write zeros there, which cannot be told from touched ones.
+//! Holes of a dump's file: pages that the dumping program never wrote. The kernel leaves one where a process has never
+//! touched a page; gcore and QEMU write zeros there, which cannot be told from touched pages.
 
 use std::fs::File;
 use std::ops::Range;
@@ -27,7 +27,7 @@ fn data(file: &File, len: u64) -> Vec<Range<u64>> {
     found
 }
 
-/// The snapshot without the pages that lie in holes whole.
+/// The snapshot without the pages that lie completely in holes.
 pub fn left_out(mut snapshot: Snapshot, file: &File) -> Snapshot {
     let data = data(file, snapshot.data.bytes().len() as u64);
     let mut kept = Vec::new();

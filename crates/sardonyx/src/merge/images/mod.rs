@@ -1,5 +1,5 @@
-//! Where pages come from: raw dumps, ELF cores (of processes, and of QEMU's `dump-guest-memory`), live
-//! processes, a seeded generator. A machine is a row of snapshots; the k-th is what pass k sees.
+//! Where pages come from: raw dumps, ELF cores (of processes, and of QEMU's `dump-guest-memory`), live processes, a
+//! seeded generator. A machine has a sequence of snapshots; pass k sees the k-th.
 
 mod contents;
 mod elf;
@@ -30,9 +30,9 @@ pub use space::{MachineSpace, Region};
 pub struct Extent {
     /// Number of the first page in the machine: its address by the page size.
     pub first: u64,
-    /// How many.
+    /// The number of pages.
     pub pages: u32,
-    /// Where the first begins in the data.
+    /// The offset of the first page in the data.
     pub offset: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct Named {
     pub first: u64,
     /// Number after the last.
     pub end: u64,
-    /// What lies there.
+    /// The name.
     pub name: String,
 }
 
@@ -54,7 +54,7 @@ pub enum Data {
     Mapped(memmap2::Mmap),
     /// Bytes read or made.
     Memory(Vec<u8>),
-    /// Contents that a [`Pool`] knows, a number a page of 4,096 bytes of offset.
+    /// Contents that a [`Pool`] knows: one number for each 4,096 bytes.
     Contents(Vec<u32>),
 }
 
@@ -92,7 +92,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Of a machine that has no pages.
+    /// The snapshot of a machine without pages.
     pub fn empty() -> Snapshot {
         Snapshot {
             data: Data::Memory(Vec::new()),
@@ -104,16 +104,16 @@ impl Snapshot {
     }
 }
 
-/// A machine over time.
+/// A machine and its snapshots.
 #[derive(Debug)]
 pub struct Machine {
     /// Its name: the path or the process.
     pub name: String,
-    /// In the order of passes; at least one.
+    /// The snapshots in the order of passes; at least one.
     pub snapshots: Vec<Snapshot>,
     /// What is known of a live process's other pages.
     pub process: Option<ProcessPages>,
-    /// The pass from which on a live process is gone, because it had exited.
+    /// The pass from which on a live process is gone; `None` if it has not exited.
     pub ended: Option<u32>,
 }
 
@@ -122,7 +122,7 @@ pub struct Machine {
 #[error("{0}")]
 pub struct ImageError(pub String);
 
-/// An error unless the system can give so many bytes more.
+/// Checks that the system can give this many bytes more.
 ///
 /// # Errors
 /// What lacks, and the remedy.

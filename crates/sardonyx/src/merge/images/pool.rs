@@ -1,6 +1,6 @@
-//! The contents of pages, each once: pages with the same bytes have the same number, found by hash and confirmed
-//! byte by byte. Of live processes a copy of each content is kept while they take no more memory than they may;
-//! then all copies are let go, and a content is known by a digest of 128 bits and its first eight bytes.
+//! The distinct contents of pages: pages with equal bytes have the same number, found by hash and confirmed byte by
+//! byte. For live processes a copy of each content is kept while the copies take no more memory than they may; then all
+//! copies are dropped, and a content is known by a digest of 128 bits and its first eight bytes.
 
 use std::collections::TryReserveError;
 
@@ -44,12 +44,12 @@ struct Stretch {
     offset: u64,
 }
 
-/// Copies of what live processes hold.
+/// Limits for copies of what live processes hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
-    /// Bytes that the copies may take.
+    /// The most memory for the copies, in bytes.
     pub bytes: u64,
-    /// Whether somebody looks into the pages, so that more is an error.
+    /// Whether the copies are needed, so that exceeding the limit is an error.
     pub needed: bool,
 }
 
@@ -106,7 +106,7 @@ struct Candidate<'b> {
 }
 
 impl Pool {
-    /// Nothing yet. `keep` is for live processes.
+    /// An empty pool; `keep` is for live processes.
     pub fn new(keep: Option<Keep>) -> Pool {
         Pool {
             data: Vec::new(),
@@ -199,7 +199,7 @@ impl Pool {
         self.add(Content { hash, place, head }, digest)
     }
 
-    /// The number of what a page of a live process holds.
+    /// The number of the content of a live process's page.
     ///
     /// # Errors
     /// If memory ends, or the copies that somebody needs take more than they may.
@@ -329,7 +329,7 @@ impl Pool {
         Ok(())
     }
 
-    /// How many contents there are.
+    /// The number of contents.
     pub fn len(&self) -> usize {
         self.contents.len()
     }

@@ -123,7 +123,7 @@ impl Process {
         ))
     }
 
-    /// Why a snapshot has no pages.
+    /// Why a snapshot of it has no pages.
     pub fn without_pages(&self, wanted: &[String]) -> ImageError {
         let pid = self.pid;
         let problem = match self.text("maps") {
@@ -206,8 +206,8 @@ fn kernel_says(process: &Process) -> Vec<(String, i64)> {
 }
 
 impl Process {
-    /// Its anonymous pages now, of mappings whose name contains one of `wanted`, each known by `pool` as soon as it
-    /// has been read; `None` if it has exited.
+    /// Its anonymous pages now, in mappings whose name contains one of `wanted`; each is added to `pool` as soon as it
+    /// has been read. `None` if the process has exited.
     ///
     /// # Errors
     /// If its memory may not be read.

@@ -15,7 +15,8 @@ pub struct ScanTime {
 }
 
 impl ScanTime {
-    /// `pages_to_scan` of the next pass. `advice`: target in seconds, most percent, least and most pages.
+    /// The `pages_to_scan` of the next pass. `advice` has the target in seconds, the most percent of a core, and the
+    /// least and the most pages.
     pub fn advise(
         &mut self,
         pages_to_scan: u64,

@@ -1,6 +1,5 @@
-//! What forks leave shared. After a fork a page of the child is the same frame as that of its parent, until one of
-//! them is written; and it may map a merged frame that the kernel does not know it to map yet. Takes memory for such
-//! pages only.
+//! What forks leave shared. After a fork a page of the child has the same frame as its parent's, until one of them is
+//! written; and it may map a merged frame without the kernel having noticed yet. Only such pages take memory here.
 
 use std::iter;
 
@@ -18,7 +17,7 @@ pub struct Forks {
 }
 
 impl Forks {
-    /// `child` maps the frame of `parent`, which is not merged.
+    /// Notes that `child` maps the frame of `parent`, which is not merged.
     pub fn join(&mut self, parent: Page, child: Page) {
         let after = self.next.insert(parent, child);
         self.next.insert(child, after.unwrap_or(parent));
@@ -41,7 +40,7 @@ impl Forks {
         self.others(page).iter().all(|&other| page < other)
     }
 
-    /// The page maps the frame no more.
+    /// Notes that the page no longer maps the frame.
     pub fn leave(&mut self, page: Page) {
         let others = self.others(page);
         let (Some(&first), Some(&last)) = (others.first(), others.last()) else {
@@ -55,7 +54,7 @@ impl Forks {
         }
     }
 
-    /// The page maps the node's frame, and its item does not hang there.
+    /// Notes that the page maps the node's frame while its item does not hang there.
     pub fn map(&mut self, page: Page, node: u32) {
         self.nodes.insert(page, node);
     }
@@ -65,7 +64,7 @@ impl Forks {
         self.nodes.get(&page).copied()
     }
 
-    /// The page's item hangs where it maps, or it does not map that frame any more.
+    /// Notes that the page's item hangs where it maps, or that it no longer maps that frame.
     pub fn listed(&mut self, page: Page) {
         self.nodes.remove(&page);
     }

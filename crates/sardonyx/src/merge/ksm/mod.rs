@@ -139,7 +139,7 @@ pub struct Counters {
     pub rmap_items: u64,
 }
 
-/// What the keys have said, and whether they were right (PageForge, Fig. 8).
+/// What the keys (checksums) have said, and whether they were right (PageForge, Fig. 8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Keys {
     /// Keys like those of the last pass.
@@ -180,7 +180,7 @@ pub struct Ksm<C, S> {
 }
 
 impl<C: Contents, S: Search> Ksm<C, S> {
-    /// Over `pages` pages, none of them mapped.
+    /// A run over `pages` pages, none of them mapped.
     pub fn new(contents: C, search: S, knobs: Knobs, pages: usize) -> Ksm<C, S> {
         let item = Item {
             checksum: 0,
@@ -233,8 +233,8 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         unlisted.unwrap_or(self.items[page as usize].on)
     }
 
-    /// The frame behind a page; none if it maps the zero page or nothing. Its own may be that of others too,
-    /// since a fork.
+    /// The frame behind a page; `None` if it maps the zero page or nothing. After a fork its own frame may be others'
+    /// too.
     pub fn frame(&self, page: Page) -> Option<Frame> {
         match self.maps(page) {
             Maps::Own => Some(Frame::Own(page)),
@@ -243,7 +243,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         }
     }
 
-    /// The merged frame that the page maps, and how many pages do.
+    /// The merged frame that the page maps, and the number of pages that map it.
     pub fn sharers(&self, page: Page) -> Option<(u32, u32)> {
         let merged = self.maps(page) == Maps::Merged;
         merged.then(|| (self.node_of(page), self.stable.mapped(self.node_of(page))))
@@ -254,7 +254,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.items[page as usize].hangs != Hangs::Unknown
     }
 
-    /// Merged pages that were written so far, and so were merged for nothing.
+    /// Merged pages that were written so far, which undoes the merge.
     pub fn breaks(&self) -> u64 {
         self.breaks
     }
@@ -272,13 +272,13 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         own.count() as u64 + self.stable.live().count() as u64 + zero
     }
 
-    /// The page is there from now on.
+    /// Adds the page: it is mapped from now on.
     pub fn map(&mut self, page: Page) {
         self.item(page).maps = Maps::Own;
     }
 
-    /// A process has forked: what `parent` maps, `child` maps too, which mapped nothing so far. The bytes of both
-    /// are the same until one of them is written.
+    /// A process has forked: `child`, which mapped nothing so far, maps what `parent` maps. The bytes of both stay
+    /// equal until one of them is written.
     pub fn fork(&mut self, parent: Page, child: Page) {
         let maps = self.maps(parent);
         match maps {
@@ -294,7 +294,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.item(child).maps = maps;
     }
 
-    /// The page is written: it maps its own frame from now on.
+    /// Writes the page: it maps its own frame from now on.
     pub fn write(&mut self, page: Page) {
         let merged = matches!(self.maps(page), Maps::Merged | Maps::Zero);
         self.breaks += u64::from(merged);
@@ -304,7 +304,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         }
     }
 
-    /// The page is no longer there.
+    /// Removes the page.
     pub fn unmap(&mut self, page: Page) {
         self.leave_frame(page);
         self.item(page).maps = Maps::Nothing;
@@ -353,7 +353,8 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         }
     }
 
-    /// One pass over all pages. `tell` hears now and then how many are done, and may end the pass.
+    /// Makes one pass over all pages. `tell` is told now and then how many are done, and may end the pass by answering
+    /// false.
     pub fn pass(&mut self, tell: &mut impl FnMut(u64) -> bool) -> bool {
         let began_ms = self.slept_ms + self.cpu_ns() / 1_000_000;
         self.begin_pass();
@@ -377,7 +378,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         true
     }
 
-    /// A pass begins, for [`Ksm::step`].
+    /// Begins a pass, for [`Ksm::step`].
     pub fn begin_pass(&mut self) {
         self.unstable = Tree::default();
         self.parity = !self.parity;

@@ -1,4 +1,4 @@
-//! How a frame is looked for in a tree of pages: by software, a comparison a node. PageForge does it by
+//! How a tree of pages is searched for a frame: by software, with a comparison at each node. PageForge does it by
 //! hardware (`pageforge/driver.rs`).
 
 use std::cmp::Ordering;
@@ -53,15 +53,15 @@ pub enum Walk {
 /// What hardware that compares pages has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Work {
-    /// Times that it was set to work.
+    /// The number of times that it was set to work.
     pub tables: u64,
     /// Calls of its functions.
     pub calls: u64,
     /// Comparisons of two pages.
     pub comparisons: u64,
-    /// Lines of 64 bytes read for comparisons, two a step.
+    /// Lines of 64 bytes that were read for comparisons, two at a time.
     pub compared_lines: u64,
-    /// Lines read for keys alone.
+    /// Lines that were read for keys alone.
     pub key_lines: u64,
 }
 
@@ -96,7 +96,7 @@ pub trait Search {
     }
 }
 
-/// Search by software.
+/// The search by software.
 #[derive(Clone, Debug)]
 pub struct Software {
     checksum: Checksum,
@@ -105,7 +105,7 @@ pub struct Software {
 }
 
 impl Software {
-    /// With that hash.
+    /// A search that takes keys with that hash.
     pub fn new(checksum: Checksum) -> Software {
         Software {
             checksum,

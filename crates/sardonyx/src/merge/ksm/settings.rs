@@ -4,7 +4,7 @@ use crate::merge::Checksum;
 use crate::names::did_you_mean;
 use crate::settings::{Allowed, Key, Row, Settings, Value, Word, keys, words};
 
-/// When the checksum is looked at.
+/// Where in a scan the checksum is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Before both trees: kernels of today.
@@ -82,7 +82,7 @@ keys! {
         in Between("500", "8000", "a quarter, and four times as long");
 }
 
-/// All of them, without their types.
+/// The keys of the merge, without their types.
 pub fn rows() -> Vec<&'static Row> {
     vec![
         &CHECKSUM.row,
@@ -205,12 +205,12 @@ pub fn set(
     Ok(())
 }
 
-/// Whether the checksum cannot be told from a digest of the whole page.
+/// Whether the checksum depends on more than a digest of the whole page.
 pub fn looks_into_pages(settings: &Settings) -> bool {
     settings.get(&CHECKSUM) == Checksum::Jhash2Kilobyte
 }
 
-/// The knobs as the scan uses them.
+/// The settings as the scan uses them.
 #[derive(Clone, Debug)]
 pub struct Knobs {
     /// See [`CHECKSUM`].
@@ -231,9 +231,9 @@ pub struct Knobs {
     pub prune_millisecs: u32,
     /// See [`ADVISOR_MODE`].
     pub advisor: Advisor,
-    /// Seconds, percent, least and most pages.
+    /// The advisor's target in seconds, the most percent of a core, and the least and the most pages.
     pub advice: [u64; 4],
-    /// Processor time of a visit, a checksum, a comparison, a merge, in nanoseconds.
+    /// Processor time in nanoseconds of a visit, a checksum, a comparison and a merge.
     pub costs: [u64; 4],
 }
 

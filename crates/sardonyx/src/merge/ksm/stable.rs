@@ -92,12 +92,12 @@ impl Stable {
         self.at(node).chain == IS_CHAIN
     }
 
-    /// The merged frame's number.
+    /// The number of the merged frame.
     pub fn frozen(&self, node: u32) -> u32 {
         self.at(node).frozen
     }
 
-    /// Whether a page more may map the frame.
+    /// Whether one more page may map the frame.
     pub fn takes_more(&self, node: u32) -> bool {
         self.takes(node, 0)
     }
@@ -157,12 +157,12 @@ impl Stable {
         }
     }
 
-    /// Another page maps the frame.
+    /// Notes that another page maps the frame.
     pub fn mapped_too(&mut self, node: u32) {
         self.at_mut(node).mapped += 1;
     }
 
-    /// The item of a page that maps the frame hangs on it.
+    /// Hangs the item of a page that maps the frame on the frame.
     pub fn append(&mut self, node: u32) {
         let at = self.at_mut(node);
         at.len += 1;
@@ -174,7 +174,8 @@ impl Stable {
         self.chain_changed(node);
     }
 
-    /// A page maps the frame no more. Its item still hangs there. The frame's number if it is free now.
+    /// Notes that a page no longer maps the frame, while its item still hangs there. Returns the frame's number if it
+    /// is free now.
     pub fn unmapped(&mut self, node: u32) -> Option<u32> {
         let at = self.at_mut(node);
         at.mapped -= 1;
@@ -185,7 +186,7 @@ impl Stable {
         freed
     }
 
-    /// An item that maps the frame no more leaves it.
+    /// Takes an item that no longer maps the frame off the frame.
     pub fn detach(&mut self, node: u32) {
         if self.at(node).chain != DEAD && self.at(node).mapped == 0 {
             self.remove_stale(node);
@@ -351,7 +352,7 @@ impl Stable {
         Some((chain, found))
     }
 
-    /// A view for a walk. `prune`: whole chains are walked, if their time has come.
+    /// The tree for a walk. `prune`: chains whose time has come are walked completely.
     pub fn walk(&mut self, prune: bool, now_ms: u32) -> StableWalk<'_> {
         StableWalk {
             stable: self,

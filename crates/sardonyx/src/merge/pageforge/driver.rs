@@ -33,7 +33,7 @@ keys! {
         in Between("5", "80", "a quarter, and four times as long");
 }
 
-/// All of them, without their types.
+/// PageForge's keys, without their types.
 pub fn rows() -> Vec<&'static Row> {
     vec![
         &ECC_MATRIX.row,
@@ -86,7 +86,7 @@ struct Batch {
 }
 
 impl PageForge {
-    /// As `settings` say.
+    /// A search as `settings` say.
     pub fn new(settings: &Settings) -> PageForge {
         let mut table = ScanTable::new(settings.get(&ECC_MATRIX), settings.get(&ECC_WORD));
         let offset = |key: &Key<u8>| settings.get(key);

@@ -24,14 +24,14 @@ pub struct Application {
     copies: &'static Key<u64>,
 }
 
-/// What an application does, as some settings say.
+/// The load of an application, as some settings have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     /// Queries a second of a virtual machine.
     pub queries_per_second: u64,
     /// Instructions of a query, on average.
     pub instructions: u64,
-    /// Standard deviation of them over their mean, in percent.
+    /// Standard deviation of their number over its mean, in percent.
     pub spread_percent: u64,
     /// Accesses past the first cache in 100,000 instructions.
     pub accesses: u64,
@@ -41,13 +41,13 @@ pub struct Demand {
     pub depends_percent: u64,
     /// Memory that is used again and again, in KiB.
     pub hot_kib: u64,
-    /// Memory that is used now and then, in KiB.
+    /// Memory that is used occasionally, in KiB.
     pub cold_kib: u64,
-    /// Of 1,000 accesses, those to the latter.
+    /// Of 1,000 accesses, those to the memory that is used occasionally.
     pub cold_permille: u64,
-    /// Of 100 pages of both, those that other machines have too.
+    /// Of 100 pages of this memory, those that other machines have too.
     pub mergeable_percent: u64,
-    /// One query in so many writes a page that other machines have too.
+    /// One query in this many writes a page that other machines have too.
     pub queries_a_copy: u64,
 }
 
@@ -102,14 +102,14 @@ impl Application {
     }
 }
 
-/// All keys of all of them, without their types.
+/// The keys of all applications, without their types.
 pub fn rows() -> Vec<&'static Row> {
     ALL.iter().flat_map(Application::rows).collect()
 }
 
 const MANY: u64 = 1 << 40;
 
-/// An application: its module of keys, its name, its values.
+/// Declares an application: its module of keys, its name and its values.
 macro_rules! application {
     ($module:ident, $name:literal: $qps:literal queries, $instructions:literal instructions, spread $spread:literal,
      $accesses:literal accesses, $stores:literal stores, $depends:literal depend, $hot:literal hot, $cold:literal cold,

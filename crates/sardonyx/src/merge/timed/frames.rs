@@ -28,7 +28,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Page k of all machines lies in frame k; the kernel's nodes lie from frame `nodes_at` on.
+    /// Puts page k of all machines into frame k, and the kernel's nodes into the frames from `nodes_at` on.
     pub fn new(images: &Images, nodes_at: u64) -> Frames {
         let spaces = images.machines.iter().map(|machine| &machine.space);
         let table = |first, end| Arc::new(Mapped::new(u64::from(first)..u64::from(end)));
@@ -64,7 +64,7 @@ impl Frames {
         self.own[page as usize]
     }
 
-    /// The page maps a merged frame, or the zero page; which it is.
+    /// Notes that the page maps a merged frame or the zero page, and which.
     pub fn share(&mut self, page: Page, frozen: Option<u32>) -> u64 {
         let own = self.own(page);
         let frame = match frozen {
@@ -77,7 +77,7 @@ impl Frames {
         frame
     }
 
-    /// A machine's page gets a frame of its own: the one that it mapped, and the new one.
+    /// Gives a machine's page a frame of its own. Returns the frame that it mapped and the new one.
     pub fn unshare(&mut self, machine: usize, number: u64) -> (u64, u64) {
         let (old, _) = self.tables[machine].entry(number);
         let (page, new) = (self.page(machine, number), self.next);
@@ -87,7 +87,7 @@ impl Frames {
         (old, new)
     }
 
-    /// Where a frame lies; one that is just being made is still `page`'s own.
+    /// Where a frame lies; one that is just being merged is still `page`'s own.
     pub fn place(&self, frame: Frame, page: Page) -> u64 {
         match frame {
             Frame::Own(page) => self.own(page),

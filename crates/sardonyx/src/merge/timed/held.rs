@@ -1,7 +1,7 @@
-//! What memory holds before the window. A design that keeps something of its lines, a counter or a place, is
-//! given the machines' pages first, as if they had been written long ago, so that it reads and shares them as it
-//! would. One that keeps their bytes alone holds them without a write. What merging frees stays in memory:
-//! nobody tells memory of it.
+//! What memory holds before the window. A design that keeps something about its lines, such as a counter or a place, is
+//! given the machines' pages first, as if they had been written long ago, so that it reads and shares them as it would.
+//! A design that keeps only bytes holds them without a write. What merging frees stays in memory, because nobody tells
+//! the memory.
 
 use std::sync::Arc;
 
@@ -46,12 +46,12 @@ impl Backing for Initial {
     }
 }
 
-/// Lines that a memory was given, and those that it stored of them.
+/// The lines that a memory was given before the window, and those that it stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// Given.
+    /// Lines given.
     pub lines: u64,
-    /// Stored: the others have the place of an equal one.
+    /// Lines stored: the others share the place of an equal one.
     pub stored: u64,
 }
 
@@ -65,7 +65,7 @@ fn keeps_bytes_alone(stack: &Stack, machine: &Machine) -> bool {
         && stack.integrity.about.name == integrity::DEFAULT
 }
 
-/// A memory of that design that holds the pages; what it was given, if it was.
+/// A memory of that design that holds the pages, and what it was given, if anything.
 ///
 /// # Errors
 /// There is no such design; or `go_on` ended it.

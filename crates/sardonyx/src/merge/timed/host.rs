@@ -24,16 +24,16 @@ impl Guests for Vms<'_> {
     }
 }
 
-/// What is counted.
+/// What is counted in the window.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// Pages that the thread has come to in the window.
+    /// Pages that the thread has scanned in the window.
     pub pages_in_window: u64,
     /// Lines of pages that the thread or a module has asked for.
     pub merging_lines: u64,
-    /// Intervals that are over, and how long they took with their sleep.
+    /// The lengths of completed intervals, with their sleeps.
     pub intervals: Vec<Time>,
-    /// How long the module took for each filling of its table.
+    /// The module's time for each filling of its table.
     pub tables: Vec<Time>,
     /// Stores to merged pages.
     pub copies: u64,
@@ -50,7 +50,7 @@ pub struct Core {
 
 /// The host.
 pub struct Host<'i> {
-    /// What its work costs.
+    /// The costs of its work.
     pub costs: Costs,
     /// Counting begins, and arrivals end.
     window: (Time, Time),
@@ -66,7 +66,7 @@ pub struct Host<'i> {
     pub thread: Thread,
     /// What modules are to do, if there are any.
     pub jobs: Option<Jobs>,
-    /// What is counted.
+    /// What is counted in the window.
     pub figures: Figures,
     over: bool,
     /// All stores, in order.
@@ -75,7 +75,7 @@ pub struct Host<'i> {
 }
 
 impl<'i> Host<'i> {
-    /// At time 0. `seed` is what the scheduler draws from.
+    /// The host at time 0. `seed` is for the scheduler's draws.
     pub fn new(
         costs: Costs,
         window: (Time, Time),
@@ -108,7 +108,7 @@ impl<'i> Host<'i> {
         }
     }
 
-    /// A core has executed all that it was given: what it does next. False at the end.
+    /// Decides what a core does next that has executed all it was given. False at the end.
     pub fn turn(&mut self, core: usize, now: Time, batch: &mut Batch) -> bool {
         self.charge(core, now);
         if self.over {
@@ -240,7 +240,7 @@ impl<'i> Host<'i> {
         Part::Other
     }
 
-    /// A store of a core has trapped: its page gets a frame of its own, into which the core copies.
+    /// Handles a store that has trapped: its page gets a frame of its own, into which the core copies.
     pub fn fault(&mut self, core: usize, line: Virtual, batch: &mut Batch) {
         let number = line.0 / PAGE_LINES;
         let page = self.frames.page(core, number);
@@ -259,7 +259,7 @@ impl<'i> Host<'i> {
         }
     }
 
-    /// A core has stored something.
+    /// Notes that a core has stored something.
     pub fn stored(&mut self, core: usize, line: Virtual, from: u8, bytes: &[u8]) {
         if line.0 & DIRECT != 0 {
             return; // a copy, whose bytes are there already

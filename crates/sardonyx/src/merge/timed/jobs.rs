@@ -1,4 +1,4 @@
-//! What modules beside the cores are to do: the host rings a module and looks now and then whether it is done.
+//! The jobs of modules beside the cores: the host starts a module and polls now and then whether it has finished.
 
 use crate::config::Machine;
 use crate::units::Time;
@@ -6,38 +6,38 @@ use crate::units::Time;
 /// Modules that compare pages for the thread.
 #[derive(Clone, Debug)]
 pub struct ModuleCosts {
-    /// What they are called.
+    /// Their name.
     pub name: &'static str,
-    /// How many; each compares a candidate page.
+    /// The number of modules; each compares one candidate page at a time.
     pub count: usize,
-    /// Between two looks whether one is done.
+    /// The time between two polls.
     pub poll: Time,
-    /// Instructions of a call of a module's functions, and for an entry beside it.
+    /// Instructions of a call of a module's functions, without those for an entry.
     pub call: u32,
     /// Those for an entry.
     pub entry: u32,
-    /// A request's way through the on-chip network, and an answer's from another controller.
+    /// The time through the on-chip network, of a request, and of an answer from another controller.
     pub network: Time,
-    /// What a pair of lines takes when both are there.
+    /// The time to compare a pair of lines that are both there.
     pub compare: Time,
-    /// A module keeps the candidate's lines that it has read.
+    /// Whether a module keeps the candidate's lines that it has read.
     pub keeps: bool,
-    /// They are at the on-chip network and in no memory controller.
+    /// Whether modules are at the on-chip network and not in a memory controller.
     pub outside: bool,
 }
 
-/// Instructions that a core of `machine` executes in so many nanoseconds.
+/// The instructions that a core of `machine` executes in this many nanoseconds.
 pub fn instructions(machine: &Machine, ns: u64) -> u32 {
     let width = machine.core.width.max(1);
     (ns * 1_000 * width / machine.core.clock.ps()) as u32
 }
 
-/// What a filling of the table has a module do.
+/// The work of a module for one filling of its table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// Frames to compare, and how many lines until they differ or end.
+    /// Pairs of frames to compare, with the number of lines until they differ or end.
     pub pairs: Vec<((u64, u64), u8)>,
-    /// Lines for the key alone.
+    /// Lines that are read for the key alone.
     pub keys: Vec<u64>,
 }
 
@@ -46,14 +46,14 @@ pub struct Job {
 pub struct Jobs {
     /// What the modules cost.
     pub costs: ModuleCosts,
-    /// What each is to do.
+    /// The job of each module.
     given: Vec<Option<Job>>,
     /// When each was done with it.
     finished: Vec<Option<Time>>,
 }
 
 impl Jobs {
-    /// None yet.
+    /// No jobs yet.
     pub fn new(costs: ModuleCosts) -> Jobs {
         Jobs {
             given: vec![None; costs.count],
@@ -67,22 +67,22 @@ impl Jobs {
         lane % self.given.len()
     }
 
-    /// Gives a module something to do.
+    /// Gives a module a job.
     pub fn give(&mut self, module: usize, job: Job) {
         (self.given[module], self.finished[module]) = (Some(job), None);
     }
 
-    /// The module's bell has rung: what it is to do.
+    /// Takes the job of a module that has been started.
     pub fn take(&mut self, module: usize) -> Job {
         self.given[module].take().expect("a bell for a job")
     }
 
-    /// The module was done then.
+    /// Notes when the module finished.
     pub fn finish(&mut self, module: usize, at: Time) {
         self.finished[module] = Some(at);
     }
 
-    /// Whether the module is done with what it was given.
+    /// Whether the module has finished its job.
     pub fn is_done(&self, module: usize, now: Time) -> bool {
         self.finished[module].is_some_and(|at| at <= now)
     }

@@ -12,7 +12,7 @@ use crate::merge::{Bytes, Checksum, Contents, Frame, PAGE_BYTES, Page};
 /// What merging has done, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// Software has compared two frames, so many lines of each.
+    /// Software has compared two frames, reading this many lines of each.
     Compare(Frame, Frame, u8),
     /// The same under write protection.
     Final(Frame, Frame, u8),
@@ -22,11 +22,11 @@ pub enum Touch {
     Merged(Page, u32),
     /// The page maps the zero page.
     Zeroed(Page),
-    /// The Scan Table is filled, so many calls of its functions having been made in all, and works.
+    /// The Scan Table is filled, after this many calls of its functions in all, and set to work.
     Hardware(u64),
-    /// It has compared so many lines of the candidate with those of another page.
+    /// The table has compared this many lines of the candidate with those of another page.
     Pair(Frame, Frame, u8),
-    /// It has read a line of the candidate for the key alone.
+    /// The table has read a line of the candidate for the key alone.
     KeyLine(Frame, u8),
 }
 
@@ -41,7 +41,7 @@ pub struct Live<'i> {
     /// Merged frames that were made of such.
     frozen: FxHashMap<u32, Box<Bytes>>,
     next_frozen: u32,
-    /// What merging does, if somebody wants to know.
+    /// The log of what merging does, if it is wanted.
     pub log: Option<Vec<Touch>>,
 }
 
@@ -80,7 +80,7 @@ impl<'i> Live<'i> {
         }
     }
 
-    /// A processor has stored in the page's own frame.
+    /// Stores bytes into the page's own frame.
     pub fn store(&mut self, page: Page, from: usize, bytes: &[u8]) {
         let image = &self.view;
         let own = self.written.entry(page).or_insert_with(|| {
@@ -90,7 +90,7 @@ impl<'i> Live<'i> {
         own[from..from + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// The page has a frame of its own again, a copy of a merged one.
+    /// Gives the page a frame of its own again, a copy of a merged one.
     pub fn copy(&mut self, page: Page, from: Frame) {
         match from {
             Frame::Merged(content) if !self.frozen.contains_key(&content) => {
@@ -104,7 +104,7 @@ impl<'i> Live<'i> {
         }
     }
 
-    /// The page has a frame of its own again, full of zeros.
+    /// Gives the page a frame of its own again, full of zeros.
     pub fn copy_zero(&mut self, page: Page) {
         self.written.insert(page, Box::new([0; PAGE_BYTES]));
     }

@@ -63,25 +63,25 @@ pub struct Question {
     pub sets: Vec<(String, String)>,
     /// Images of the virtual machines, in turn; without any they are generated.
     pub images: Vec<PathBuf>,
-    /// Of what is drawn.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum TimedError {
-    /// The machine is none.
+    /// The machine is wrong.
     #[error(transparent)]
     Machine(#[from] crate::config::ConfigError),
-    /// An image, a key or a name.
+    /// An image, a key or a name is wrong.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// The run.
+    /// The run cannot go on.
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
-/// All keys that are no machine's.
+/// All keys that do not belong to the machine.
 pub fn rows() -> Vec<&'static Row> {
     // Here processors run the work, so that its times are instructions.
     let times = ksm_settings::times();
@@ -177,7 +177,7 @@ impl Plan {
 }
 
 impl Question {
-    /// The keys that are no machine's: `settings`, their values, and `assumed`, those that no source gives.
+    /// The keys that do not belong to the machine: `settings` has their values, `assumed` those that no source gives.
     ///
     /// # Errors
     /// As [`Question::answer`], before any work.
@@ -242,7 +242,7 @@ impl Question {
         })
     }
 
-    /// An error unless the question can be answered.
+    /// Checks that the question can be answered.
     ///
     /// # Errors
     /// As [`Question::answer`], before any work.
@@ -254,7 +254,8 @@ impl Question {
         })
     }
 
-    /// The figures of the run; `tell` hears of nanoseconds simulated and in all. `None` if it ended it.
+    /// The figures of the run. `tell` is told the nanoseconds simulated and in all; if it answers false this returns
+    /// `None`.
     ///
     /// # Errors
     /// An unknown name or key, an image that cannot be read, or what the machine cannot run.

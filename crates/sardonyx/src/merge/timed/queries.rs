@@ -19,7 +19,7 @@ const SECOND: f64 = 1e12;
 pub struct Draw(SplitMix64);
 
 impl Draw {
-    /// From a seed and what the numbers are for.
+    /// Random numbers from a seed and a purpose.
     pub fn new(seed: u64, purpose: u64) -> Draw {
         Draw(SplitMix64(mix(seed ^ mix(purpose))))
     }
@@ -29,7 +29,7 @@ impl Draw {
         self.0.draw()
     }
 
-    /// Below `end`.
+    /// A random number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0.below(end)
     }
@@ -54,9 +54,9 @@ impl Draw {
 /// Which pages an application uses, by number in its machine.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
-    /// Used again and again: of its own, and those that other machines have too.
+    /// Pages that are used again and again: its own, and those that other machines have too.
     pub hot: [Vec<u32>; 2],
-    /// Used now and then, likewise.
+    /// Pages that are used occasionally, likewise.
     pub cold: [Vec<u32>; 2],
 }
 
@@ -73,18 +73,18 @@ struct Query {
     thread: Time,
 }
 
-/// A query that is done.
+/// A completed query.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// When it came.
+    /// When it arrived.
     pub arrival: Time,
-    /// From then to its end.
+    /// The time from its arrival to its end.
     pub sojourn: Time,
-    /// Of that, waiting for queries before it and for the kernel's thread.
+    /// The part of this spent waiting for queries before it and for the kernel's thread.
     pub waited: Time,
-    /// Of that, interrupted by the kernel's thread.
+    /// The part of this in which the kernel's thread had interrupted it.
     pub thread: Time,
-    /// Of that, executing.
+    /// The part of this spent executing.
     pub executed: Time,
 }
 
@@ -97,12 +97,12 @@ pub struct Queries {
     served: u64,
     current: Option<Query>,
     draw: Draw,
-    /// Those that are done.
+    /// The completed queries.
     pub done: Vec<Done>,
 }
 
 impl Queries {
-    /// All queries until `until`.
+    /// All queries that arrive before `until`.
     pub fn new(demand: Demand, pages: Pages, seed: u64, until: Time) -> Queries {
         let mut draw = Draw::new(seed, 1);
         let mut arrivals = VecDeque::new();
@@ -131,23 +131,23 @@ impl Queries {
         }
     }
 
-    /// Whether a query waits or is worked on.
+    /// Whether a query waits or is being executed.
     pub fn is_busy(&self, now: Time) -> bool {
         self.current.is_some() || self.next_arrival().is_some_and(|at| at <= now)
     }
 
-    /// When the query came that waits for a core on which nothing is worked on.
+    /// The arrival of the query that waits for a core on which none is being executed.
     pub fn woken(&self, now: Time) -> Option<Time> {
         let waits = self.current.is_none();
         self.next_arrival().filter(|at| waits && *at <= now)
     }
 
-    /// When the next comes.
+    /// The time of the next arrival.
     pub fn next_arrival(&self) -> Option<Time> {
         self.arrivals.front().map(|(at, _)| *at)
     }
 
-    /// The core has executed the last chunk, which took so long; true if the query is over.
+    /// Notes that the core has executed the last chunk, and how long it took. True if the query is complete.
     pub fn executed(&mut self, took: Time, now: Time) {
         let query = self.current.as_mut().expect("a query was worked on");
         query.executed += took;
@@ -164,7 +164,7 @@ impl Queries {
         self.current = None;
     }
 
-    /// The kernel has had the core for so long.
+    /// Notes that the kernel has had the core for this long.
     pub fn interrupted(&mut self, took: Time) {
         if let Some(query) = &mut self.current {
             query.thread += took;

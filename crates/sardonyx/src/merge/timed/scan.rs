@@ -1,5 +1,5 @@
-//! The thread's way over the pages. Merging happens at once, when it comes to a page; what it has read is then
-//! read again in time, piece by piece.
+//! The thread's way over the pages. Merging happens at once when it comes to a page; what it has read is then read
+//! again in time, piece by piece.
 
 use super::frames::Frames;
 use super::live::{Live, Touch};
@@ -60,7 +60,7 @@ impl<'i, S: Search + Send> Merging<'i> for Ksm<Live<'i>, S> {
 /// What the thread has done.
 #[derive(Clone, Debug, Default)]
 pub struct Scanned {
-    /// Pages that it has come to.
+    /// Pages that it has scanned.
     pub pages: u64,
     /// Comparisons in trees, and lines of each page that they read.
     pub comparisons: [u64; 2],
@@ -74,7 +74,7 @@ pub struct Scanned {
 pub struct Scan<'i> {
     /// What merges.
     pub merging: Box<dyn Merging<'i> + 'i>,
-    /// What has been done.
+    /// What has been done so far.
     pub done: Scanned,
     /// The next page.
     cursor: Page,
@@ -83,7 +83,7 @@ pub struct Scan<'i> {
 }
 
 impl<'i> Scan<'i> {
-    /// From the page `cursor` on; pages that are merged already share the frame of the first.
+    /// A scan from the page `cursor` on; pages that are merged already share the frame of the first.
     pub fn new(
         mut merging: Box<dyn Merging<'i> + 'i>,
         cursor: Page,
@@ -109,7 +109,7 @@ impl<'i> Scan<'i> {
         }
     }
 
-    /// Scans the next page at once: what that takes in time.
+    /// Scans the next page at once, and returns what that takes in time.
     pub fn next_page(&mut self, frames: &mut Frames, costs: &Costs) -> Vec<Piece> {
         let pages = frames.pages();
         let mut page = self.cursor;

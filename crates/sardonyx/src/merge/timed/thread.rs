@@ -41,9 +41,9 @@ impl Part {
 /// What the thread's work costs, and the rules by which it moves.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// A core's cycle, and instructions in it.
+    /// The length of a core's cycle.
     pub clock: Time,
-    /// Instructions a cycle.
+    /// Instructions in a cycle.
     pub width: u64,
     /// Instructions: of getting a core, a line's comparison and hash, a page, a node, a merge, a fault.
     pub switch: u32,
@@ -60,11 +60,11 @@ pub struct Costs {
     /// Lines that a hash takes.
     pub hashed_lines: u8,
     uncacheable: bool,
-    /// How long a core that finds nothing to do idles at most.
+    /// The longest time that a core with nothing to do idles.
     pub idle: Time,
-    /// An in-order core is the thread's own.
+    /// Whether an in-order core belongs to the thread alone.
     pub own_core: bool,
-    /// How long the thread sleeps between intervals of so many pages.
+    /// The thread's sleep between two intervals.
     pub sleep: Time,
     /// See [`ksm::PAGES_TO_SCAN`].
     pub pages_to_scan: u64,
@@ -110,16 +110,16 @@ impl Costs {
     }
 }
 
-/// What a filling of a module's table is to compare: two frames each, the line of the tree's node, lines.
+/// What one filling of a module's table has it compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filling {
-    /// Comparisons, in order.
+    /// Comparisons in order: two frames, the line of the tree's node, and the number of lines.
     pub pairs: Vec<((u64, u64), u64, u8)>,
     /// Lines that are read for the key alone.
     pub keys: Vec<u64>,
 }
 
-/// Something that the thread executes at once.
+/// A piece of work that the thread executes without a break.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// Only instructions.
@@ -128,30 +128,30 @@ pub enum Piece {
     Node {
         /// The line that holds it.
         line: u64,
-        /// How many.
+        /// The number of instructions.
         instructions: u32,
     },
-    /// So many lines of two frames.
+    /// Reading lines of two frames.
     Compare {
         /// The candidate's.
         a: u64,
         /// The other's.
         b: u64,
-        /// How many.
+        /// The number of lines.
         lines: u8,
     },
-    /// The first lines of a frame.
+    /// Reading the first lines of a frame.
     Hash {
         /// The frame.
         frame: u64,
-        /// How many.
+        /// The number of lines.
         lines: u8,
     },
-    /// A module's table is filled, the module works.
+    /// A module's table is filled and set to work.
     Table {
         /// Calls of its functions.
         calls: u32,
-        /// What it does.
+        /// What the module compares.
         filling: Filling,
     },
 }
@@ -166,7 +166,7 @@ impl Piece {
         }
     }
 
-    /// Under what its time is booked.
+    /// The part of the thread's time under which its time is booked.
     pub fn part(&self) -> Part {
         match self {
             Piece::Compare { .. } => Part::Compare,
@@ -214,20 +214,20 @@ pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
     batch.push(OpKind::Depend, Virtual(0));
 }
 
-/// Work on a page; with several modules several pages are worked on at once.
+/// The work on one page; with several modules several pages are worked on at once.
 #[derive(Debug, Default)]
 pub struct Lane {
-    /// What is left to do.
+    /// The pieces that are left.
     pub script: VecDeque<Piece>,
-    /// Not before then.
+    /// The time before which it does nothing.
     pub wake: Time,
-    /// The module works; the system looks at `wake` whether it is done.
+    /// Whether the module is at work, so that the thread polls at `wake`.
     pub polls: bool,
-    /// Nothing is left in this interval.
+    /// Whether nothing is left in this interval.
     pub idle: bool,
 }
 
-/// Who else wants the cores.
+/// The other users of the cores.
 pub trait Guests {
     /// Whether a core's guest has something to do at that time, which is not later than the present.
     fn is_busy(&self, core: usize, at: Time) -> bool;
@@ -247,9 +247,9 @@ pub struct Thread {
     since: Time,
     /// When the interval began, with its sleep.
     began: Time,
-    /// Pages of this interval.
+    /// Pages scanned in this interval.
     pub scanned: u64,
-    /// What it works on.
+    /// The pages that it works on.
     pub lanes: Vec<Lane>,
     /// Moves from core to core.
     pub moves: u64,
@@ -257,7 +257,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// About to wake up for the first time.
+    /// A thread that is about to wake up for the first time.
     pub fn new(costs: &Costs, lanes: usize, cores: usize, draw: Draw) -> Thread {
         Thread {
             asleep: Some(Time::ZERO),
@@ -330,7 +330,7 @@ impl Thread {
         self.lanes.iter().position(ready)
     }
 
-    /// The interval is over: sleeps. How long it took.
+    /// Ends the interval and sleeps. Returns how long the interval took.
     pub fn sleep(&mut self, now: Time, sleep: Time) -> Time {
         let took = now.since(self.began);
         self.began = now;

@@ -48,16 +48,16 @@ pub trait Transaction: Bytes {
     fn commit(self: Box<Self>);
 }
 
-/// An undo log's content, as it is.
+/// The content of an undo log, as it is in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logged {
     /// The word that says whether the entries are to be put back: 0 or 1.
     pub valid: u64,
-    /// The transaction that it is of, or the last visible one.
+    /// The transaction that it belongs to, or the last visible one.
     pub transaction: u64,
-    /// How many entries there are.
+    /// The number of its entries.
     pub entries: u64,
-    /// The entries that there can be: the byte of the region, and its line as it was.
+    /// The entries that there can be: the offset in the region, and the line's old content.
     pub lines: Vec<(u64, Line)>,
 }
 
@@ -75,7 +75,7 @@ pub struct Recovered {
 pub enum DurabilityKind {
     /// SCA's undo log, written by the program.
     SoftwareUndo {
-        /// What is wrong with its transactions, or done beyond need.
+        /// The mistake, or the unneeded work, in its transactions.
         mutant: Option<Mutant>,
     },
     /// The hardware's log; the program says where transactions begin and end.
@@ -89,7 +89,7 @@ impl Default for DurabilityKind {
 }
 
 impl DurabilityKind {
-    /// What is wrong with its transactions, or done beyond need.
+    /// The mistake, or the unneeded work, in its transactions.
     pub fn mutant(self) -> Option<Mutant> {
         match self {
             DurabilityKind::SoftwareUndo { mutant } => mutant,
@@ -97,7 +97,7 @@ impl DurabilityKind {
         }
     }
 
-    /// What a program needs on such a stack: nothing of its own where the hardware keeps a log.
+    /// The durability for such a stack: nothing of the program's own where the hardware keeps a log.
     pub fn on(stack: &Stack) -> DurabilityKind {
         match stack.keeps_log() {
             true => DurabilityKind::Hardware,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 /// A stretch of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Where it begins.
+    /// Its offset in bytes.
     pub at: u64,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// A file of so many bytes, all free.
+    /// A file of this many bytes, all free.
     pub fn new(bytes: u64) -> Extents {
         Extents {
             free: BTreeMap::from([(0, bytes)]),
@@ -31,7 +31,7 @@ impl Extents {
         }
     }
 
-    /// Takes stretches that are in use, of a new object.
+    /// Marks stretches of a new object as used.
     pub fn take(&mut self, mut used: Vec<Extent>) {
         let end = self.free.pop_first().map_or(0, |(at, bytes)| at + bytes);
         used.sort_by_key(|extent| extent.at);
@@ -47,7 +47,7 @@ impl Extents {
         }
     }
 
-    /// A free stretch of so many bytes.
+    /// A free stretch of this many bytes, if there is one.
     pub fn allocate(&mut self, bytes: u32) -> Option<Extent> {
         let wanted = u64::from(bytes);
         let fits = |&(_, &length): &(&u64, &u64)| length >= wanted;
@@ -62,19 +62,19 @@ impl Extents {
         Some(Extent { at, bytes })
     }
 
-    /// A stretch that will be free with the next commit.
+    /// Frees a stretch with the next commit.
     pub fn free(&mut self, extent: Extent) {
         self.freed.push(extent);
     }
 
-    /// What was freed may be used again.
+    /// Makes usable what was freed before the commit.
     pub fn committed(&mut self) {
         for extent in std::mem::take(&mut self.freed) {
             self.give_back(extent);
         }
     }
 
-    /// A stretch that nothing has named is free at once.
+    /// Frees at once a stretch that no table has named.
     pub fn give_back(&mut self, extent: Extent) {
         let (mut at, mut end) = (extent.at, extent.at + u64::from(extent.bytes));
         if let Some((&before, &length)) = self.free.range(..at).next_back()

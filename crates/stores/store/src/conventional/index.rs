@@ -19,21 +19,21 @@ use crate::store::{Error, Lba};
 /// A stored chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where it is.
+    /// Where its bytes are.
     pub extent: Extent,
-    /// Logical blocks that have it.
+    /// The number of logical blocks that have it.
     pub references: u32,
 }
 
-/// Chunks of one fingerprint: one, unless it collides.
+/// The chunks with one fingerprint: one, unless fingerprints collide.
 pub type Chunks = SmallVec<[Chunk; 1]>;
 
-/// What a logical block is.
+/// The mapping of a logical block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// Where its chunk is: its physical address.
+    /// Where its chunk's bytes are: its physical address.
     pub extent: Extent,
-    /// Under which fingerprint the index has it.
+    /// The fingerprint under which the index has the chunk.
     pub fingerprint: Fingerprint,
 }
 
@@ -72,7 +72,7 @@ fn mapping_of(bytes: &[u8]) -> Mapping {
     }
 }
 
-/// Both tables.
+/// The chunk index and the translation table.
 pub struct Index {
     path: String,
     database: Database,
@@ -159,7 +159,7 @@ impl Index {
         }
     }
 
-    /// The chunks with a fingerprint.
+    /// The chunks with this fingerprint.
     pub fn chunks(&mut self, key: &Fingerprint, done: &mut Activity) -> Result<Chunks, Error> {
         if let Some(chunks) = self.changed_chunks.get(key).or_else(|| self.cache.get(key)) {
             done.cache_answers += 1;
@@ -175,13 +175,13 @@ impl Index {
         Ok(chunks)
     }
 
-    /// Sets the chunks of a fingerprint, of which there are `more` now than before.
+    /// Sets the chunks of a fingerprint, which are `more` than before.
     pub fn set_chunks(&mut self, key: Fingerprint, chunks: Chunks, more: i64) {
         self.stored = self.stored.wrapping_add_signed(more);
         self.changed_chunks.insert(key, chunks);
     }
 
-    /// What a logical block is.
+    /// The mapping of a logical block, if it has one.
     pub fn mapping(&self, lba: Lba) -> Result<Option<Mapping>, Error> {
         if let Some(changed) = self.changed_mappings.get(&lba) {
             return Ok(*changed);
@@ -191,18 +191,18 @@ impl Index {
         Ok(found.map(|bytes| mapping_of(&bytes)))
     }
 
-    /// Sets what a logical block is; `replaces` if it was something.
+    /// Sets the mapping of a logical block; `replaces`: it had one.
     pub fn map(&mut self, lba: Lba, mapping: Option<Mapping>, replaces: bool) {
         self.live = self.live + u64::from(mapping.is_some()) - u64::from(replaces);
         self.changed_mappings.insert(lba, mapping);
     }
 
-    /// Changes that are not committed.
+    /// The number of changes that are not committed.
     pub fn changes(&self) -> usize {
         self.changed_chunks.len() + self.changed_mappings.len()
     }
 
-    /// All changes at once, to the drive if asked, else as far as the system's memory.
+    /// Commits all changes at once: to the drive with `sync`, else to the system's page cache.
     pub fn commit(&mut self, sync: bool) -> Result<(), Error> {
         let mut batch = self.database.batch();
         for (key, chunks) in &self.changed_chunks {
@@ -246,12 +246,12 @@ impl Index {
         Ok(())
     }
 
-    /// Distinct chunks.
+    /// The number of distinct chunks.
     pub fn stored(&self) -> u64 {
         self.stored
     }
 
-    /// Logical blocks.
+    /// The number of logical blocks.
     pub fn live(&self) -> u64 {
         self.live
     }

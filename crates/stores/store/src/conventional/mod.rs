@@ -27,8 +27,8 @@ use crate::store::{Cost, Error, Lba, Outcome, Store, Totals};
 /// A SHA-1, or its first bits where a test wants collisions.
 type Fingerprint = [u8; SHA1_BYTES];
 
-/// What the machine that executes it draws. The paper measured four Xeon E5-4650 with 64 GB of memory
-/// and an Intel P3700 with performance counters, and prints no figure.
+/// The power that the executing machine draws. The paper measured four Xeon E5-4650 with 64 GB of memory and an Intel
+/// P3700 with performance counters, and prints no figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Draw {
@@ -70,7 +70,7 @@ pub struct Options {
     pub capacity_bytes: u64,
     /// False stores every block anew, which shows what deduplication costs.
     pub deduplicate: bool,
-    /// Compares bytes before it believes a fingerprint.
+    /// Whether bytes are compared before a fingerprint is believed.
     pub verify: bool,
     /// Bits of SHA-1 that make a fingerprint; fewer than 160 only to force collisions.
     pub hash_bits: u32,
@@ -82,10 +82,10 @@ pub struct Options {
     pub bloom_bits: u32,
     /// Changes of the tables that are committed at once, unless a flush comes before. *assumed*
     pub commit_every: usize,
-    /// Commits between flushes wait for the drive too. Without, a power cut may leave a block that was
-    /// flushed and overwritten since as neither its old nor its new content.
+    /// Whether commits between flushes wait for the drive too. If not, a power cut may leave a block that was flushed
+    /// and then overwritten with neither its old nor its new content.
     pub sync_commits: bool,
-    /// What the machine draws.
+    /// The power that the machine draws.
     pub draw: Draw,
 }
 
@@ -120,21 +120,21 @@ impl Options {
     }
 }
 
-/// What the store did, counted and measured.
+/// What the store has done, counted and measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Activity {
     /// Seconds in operations and flushes.
     pub seconds: f64,
-    /// Seconds of these on a processor: no waiting for the drive, nor for what other programs had. The engine's
-    /// own threads are not in it.
+    /// Seconds of these on a processor, without waiting for the drive or for other programs. The engine's own threads
+    /// are left out.
     pub processor_seconds: f64,
-    /// Seconds in operations and flushes in hashing.
+    /// Seconds of these spent hashing.
     pub hash_seconds: f64,
-    /// Seconds in operations and flushes in waiting for the drive.
+    /// Seconds of these spent waiting for the drive.
     pub sync_seconds: f64,
     /// Bytes written to the file of chunks.
     pub bytes_written: u64,
-    /// Bytes read from it, comparisons included.
+    /// Bytes read from the file of chunks, comparisons included.
     pub bytes_read: u64,
     /// Look-ups that the summary vector answered.
     pub bloom_answers: u64,
@@ -220,12 +220,12 @@ impl Conventional {
         })
     }
 
-    /// What it did.
+    /// What the store has done.
     pub fn activity(&self) -> &Activity {
         &self.activity
     }
 
-    /// Nanojoules by what drew them, with brackets read at that place.
+    /// Nanojoules by what drew them; `place` chooses the value in each bracket.
     pub fn energy_by(&self, place: fn(Bracket) -> f64) -> [(&'static str, f64); 3] {
         let (draw, done) = (&self.options.draw, &self.activity);
         let drive = done.bytes_written as f64 * draw.written_nj_per_byte
@@ -275,7 +275,7 @@ impl Conventional {
         Ok(self.end(before, duplicate, old.is_some()))
     }
 
-    /// Reads a chunk; its bytes, if there are any.
+    /// Reads a chunk; returns its bytes, if there are any.
     ///
     /// # Errors
     /// If the medium fails.

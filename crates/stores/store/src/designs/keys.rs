@@ -1,4 +1,4 @@
-//! The keys of a design: what users set, as texts, and what it comes to.
+//! The keys of a design: the texts that users set, and their values.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,26 +11,26 @@ use crate::parameters::Bracket;
 /// A key of a design, as `recam.row_bits`.
 #[derive(Debug, Serialize)]
 pub struct Key {
-    /// Its name after the design's.
+    /// Its name without the design's.
     pub name: &'static str,
-    /// What its values are.
+    /// The kind of its values.
     #[serde(flatten)]
     pub kind: Kind,
-    /// As users write it; none if it follows from other keys.
+    /// Its default as users write it; `None` if it follows from other keys.
     pub default: Option<&'static str>,
-    /// Where the default comes from.
+    /// The source of the default.
     pub source: &'static str,
-    /// What it is.
+    /// Its meaning, in a line.
     pub line: &'static str,
     /// The option of the command line that sets it, if there is one.
     pub option: Option<&'static str>,
-    /// What that option is about, where its kind does not say so.
+    /// The option's placeholder in help, where its kind does not give one.
     pub metavar: Option<&'static str>,
-    /// What has to be for the key to do anything.
+    /// What must hold for the key to have an effect.
     pub needs: Option<Needs>,
 }
 
-/// What a key's values are.
+/// The kinds of values.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Kind {
@@ -48,17 +48,17 @@ pub enum Kind {
         /// The words.
         words: &'static [&'static str],
     },
-    /// A number, or two ends as in `0.1-17`.
+    /// A number, or a range as in `0.1-17`.
     Bracket,
 }
 
-/// When a key does anything.
+/// The condition under which a key has an effect.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Needs {
-    /// If this flag is set.
+    /// This flag is set.
     Flag(&'static str),
-    /// If files are written, not blocks made of numbers.
+    /// Files are written, not generated blocks.
     Files,
 }
 
@@ -137,7 +137,7 @@ impl Key {
 }
 
 impl Keys {
-    /// The design's keys, of which these are given.
+    /// The design's keys, with these values set.
     ///
     /// # Errors
     /// The first that is unknown, or whose value makes no sense.
@@ -176,7 +176,7 @@ impl Keys {
         serde_json::from_value(value).expect("a type with the keys that are declared")
     }
 
-    /// As reports show them, in the order of the design's file; what follows from others is left out.
+    /// The values that reports show, in the order of the design's file; without those that follow from others.
     pub fn shown(&self) -> &[(String, Value)] {
         &self.1
     }

@@ -43,18 +43,17 @@ pub struct Design {
     pub source: &'static str,
     /// What it is, and where its time comes from, in a sentence.
     pub line: &'static str,
-    /// It works on real files in a folder of its own and its time is measured, so nothing may run beside
-    /// it; any other is simulated.
+    /// Whether it is executed on real files and measured, so nothing may run beside it; otherwise it is simulated.
     pub executed: bool,
-    /// What its energy rests on.
+    /// What its energy follows from.
     pub energy_from: &'static str,
-    /// What users set.
+    /// The keys that users set.
     pub keys: &'static [Key],
-    /// What no source gives, be it a key or not.
+    /// The values, keys or not, that no source gives.
     pub assumed: &'static [Assumed],
     /// The names of all figures that a run of it has.
     pub figures: &'static [&'static str],
-    /// Says what of a run cannot be had, before anything is written.
+    /// Checks a run before anything is written.
     #[serde(skip)]
     pub check: fn(&Keys, &Job<'_>) -> Result<(), RunError>,
     /// Begins a run.
@@ -63,8 +62,8 @@ pub struct Design {
     /// The store for a device or an estimate.
     #[serde(skip)]
     pub store: Build<dyn Store + Send>,
-    /// The same store bit by bit, for some thousand rows, if there is such a model: the reference that the
-    /// other is held against.
+    /// The same store bit by bit, for some thousand rows, if there is such a model: the reference with which the other
+    /// is compared.
     #[serde(skip)]
     pub bits: Option<Build<dyn Store>>,
 }
@@ -80,23 +79,23 @@ pub type Opened<T> = Result<Box<T>, RunError>;
 pub struct Assumed {
     /// The key, or what else it is called.
     pub parameter: &'static str,
-    /// As reports show it.
+    /// Its value, as reports show it.
     pub value: &'static str,
-    /// Why it is so.
+    /// The reason for the value.
     pub why: &'static str,
-    /// What rests on it.
+    /// What depends on it.
     pub bears_on: Bears,
 }
 
-/// What rests on a value.
+/// What depends on an assumed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bears {
     /// Times, counts and energies.
     All,
-    /// Energies.
+    /// Energies only.
     Energy,
-    /// How long the store lives.
+    /// The store's lifetime only.
     Life,
 }
 
@@ -111,7 +110,7 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Bytes that the workload writes at most, and a block.
+    /// The most bytes that the workload writes, plus a block.
     ///
     /// # Errors
     /// If the file system refuses.
@@ -155,7 +154,7 @@ pub struct Room<'a> {
     pub block_bytes: u32,
     /// An empty folder, for a store that is executed.
     pub folder: &'a Path,
-    /// The blocks, where whoever asks has them already.
+    /// The blocks' contents, where the caller has them already.
     pub contents: Option<Box<dyn Contents<Block = [u8]> + Send>>,
 }
 
