@@ -385,11 +385,7 @@ fn deuce() {
         DeuceLowBitUnseen,
         DeuceCounterInFlight,
     ];
-    let lost = [
-        DeuceEpochKeeps,
-        DeuceBitNotStored,
-        DeuceCounter16,
-    ];
+    let lost = [DeuceEpochKeeps, DeuceBitNotStored, DeuceCounter16];
     all_caught(&[(&secrets, DEUCE, SECRETS), (&lost, DEUCE, LOST)]);
 }
 

@@ -127,13 +127,8 @@ const CRC_32: Fingerprint = Fingerprint {
     of: |data| u64::from(crc32fast::hash(data)),
 };
 
-<<<<<<< HEAD
-/// Reads `source` to its end and counts the collisions of CRC-32 and of `fingerprints`; `progress` hears of records done
-/// and in all.
-=======
-/// Reads `source` to its end and counts the collisions of CRC-32 and of `fingerprints`, at most seven. `progress` is
-/// told the records done and in all.
->>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
+/// Reads `source` to its end and counts the collisions of CRC-32 and of `fingerprints`. `progress` is told the records
+/// done and in all.
 ///
 /// # Errors
 /// As [`Source::next_batch`].

@@ -195,17 +195,13 @@ impl Stack {
         self.policy.counters != Counters::None && settings.get(&ENABLED)
     }
 
-<<<<<<< HEAD
     /// If words of a line that do not change may keep their ciphertext: the bytes of a word.
     pub fn keeps(&self, settings: &Settings) -> Option<usize> {
         let kept = self.policy.keeps.filter(|_| self.encrypts(settings));
         kept.map(|bytes| settings.get(bytes) as usize)
     }
 
-    /// The mechanisms that its layers have, and not every stack.
-=======
     /// The mechanisms of its layers that not every stack has.
->>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
     pub fn tries(&self) -> impl Iterator<Item = Mechanism> {
         let own = self.layers().into_iter();
         own.flat_map(|layer| layer.about().tries).copied()

@@ -2,18 +2,11 @@
 //! bytes, whatever a design says of its counters. Two contents under one pad give each other away to whoever has both.
 //! Secrecy is checked apart from recoverability: a design that recovers may still use a pad twice.
 //!
-<<<<<<< HEAD
-//! A pad counts as used when its ciphertext reached the array; encryptions that were merged over in
-//! a queue, wasted or dropped do not. Words of eight bytes count one by one, whatever they are; pieces of
-//! four in their numbers (`chance`). A design may say that parts of a line keep their ciphertext while they do not change:
-//! which did not is known then, and is no violation; a part under one pad with two contents is one. Here is what lies under a pad; `pads` has what returns of them, `shown` what
-//! lies in clear, `again` what another key, place, counter or content would change.
-=======
 //! A pad counts as used when its ciphertext has reached the array; encryptions that were merged in a queue, wasted or
-//! dropped do not count. Words of eight bytes count singly; pieces of four count by their number (`chance`). Here is
-//! what lies under a pad; `pads` finds pads that recur, `shown` what lies in clear, and `again` what another key,
-//! place, counter or content would change.
->>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
+//! dropped do not count. Words of eight bytes count singly; pieces of four count by their number (`chance`). A design may
+//! say that parts of a line keep their ciphertext while they do not change: an observer then knows which did not, and that
+//! is no violation; one pad with two contents is one. Here is what lies under a pad; `pads` finds pads that recur, `shown`
+//! what lies in clear, and `again` what another key, place, counter or content would change.
 
 mod again;
 mod chance;
@@ -53,13 +46,8 @@ pub struct Held {
 }
 
 impl Held {
-<<<<<<< HEAD
-    /// All of a layout in which `stack` has been built.
+    /// The encrypted lines of a layout in which `stack` has been built.
     pub fn of(layout: &Layout, stack: &Stack, settings: &Settings) -> Held {
-=======
-    /// The encrypted lines of a layout in which a design has been built.
-    pub fn of(layout: &Layout) -> Held {
->>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
         let mut regions = layout.regions().iter();
         let log = regions.find(|region| region.name == LOG_REGION);
         Held {

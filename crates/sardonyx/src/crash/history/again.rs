@@ -73,15 +73,10 @@ pub struct Again {
     pub sidebands: Vec<(Place, [u8; 8])>,
     /// The layout of the medium.
     pub layout: Layout,
-<<<<<<< HEAD
     /// What of it lies under pads.
     held: Held,
-    /// The first line, if there is one, that a controller which has recovered does not read as it was written last;
-    /// looked for where lines have twins, or counters begin elsewhere.
-=======
     /// The first line that a recovered controller reads otherwise than it was last written, if any; checked where lines
     /// have twins, or counters begin elsewhere.
->>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
     pub misread: Option<Logical>,
 }
 

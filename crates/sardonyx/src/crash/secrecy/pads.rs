@@ -37,7 +37,6 @@ impl Use {
     }
 }
 
-<<<<<<< HEAD
 /// The bits of pads, each by how it has always been.
 struct Bits {
     ones: [u64; WORDS],
@@ -79,10 +78,7 @@ impl Bits {
     }
 }
 
-/// The pads of what came before a run: those of the run whose power was cut, and where.
-=======
 /// The pads of the run before, and the position at which its power was cut.
->>>>>>> b23c2ec9745e7191ab956d8230b74e8732b80072
 pub type Before = (Arc<Pads>, u64);
 
 /// Every pad of a run.
