@@ -128,11 +128,14 @@ fn next(draw: &mut SplitMix64, data: &mut Line) {
 
 #[test]
 fn the_array_and_what_lies_beside_is_what_a_model_of_words_has() {
-    for (epoch, word) in [(32, 2), (32, 8), (4, 4), (4, 2), (1, 2)] {
+    let all = [(32, 2), (32, 8), (4, 4), (4, 2), (1, 2)];
+    for (number, (epoch, word)) in all.into_iter().enumerate() {
         let (epoch_text, word_text) = (epoch.to_string(), word.to_string());
+        let reads = (number % 2 == 0).to_string();
         let sets = [
             ("encryption.deuce.epoch", epoch_text.as_str()),
             ("encryption.deuce.word_bytes", word_text.as_str()),
+            ("encryption.deuce.reads_first", reads.as_str()),
         ];
         let mut memory = memory(&sets, "deuce");
         let mut lines: Vec<(Line, Model)> =

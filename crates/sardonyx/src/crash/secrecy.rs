@@ -110,13 +110,12 @@ impl Encrypted {
         self.words >> word & 1 == 1
     }
 
-    /// Whether `bytes` of it may have the ciphertext that they had in `old`, an older use of its place: their content
-    /// is the same, and that of the whole part which is encrypted anew or not. It gives away that they did not change.
-    fn may_keep(&self, old: &Encrypted, bytes: Range<usize>) -> bool {
-        self.keeps.is_some_and(|part| {
-            let parts = bytes.start / part * part..bytes.end.next_multiple_of(part);
-            self.plain[parts.clone()] == old.plain[parts]
-        })
+    /// Whether all of word `word` is encrypted anew where parts that stay keep their ciphertext: if only some of it is,
+    /// its pad returns by chance more often than that of a whole word does, and `parts_of` counts it.
+    fn is_all_new(&self, word: usize, old: &Encrypted) -> bool {
+        let Some(part) = self.keeps else { return true };
+        let mut parts = (word * 8..word * 8 + 8).step_by(part);
+        parts.all(|from| self.plain[from..from + part] != old.plain[from..from + part])
     }
 
     /// What word `word` here gives away beside `old_word` of `old`, written before, if their pads are equal.
@@ -136,6 +135,9 @@ impl Encrypted {
             Some(counter) => format!("counter {counter}"),
             None => "no counter that is known".to_owned(),
         };
+        if !self.is_all_new(word, old) {
+            return None;
+        }
         let (new, before) = (numbers(&self.plain)[word], numbers(&old.plain)[word]);
         if new != before {
             return Some(format!(
@@ -148,9 +150,6 @@ impl Encrypted {
         let (Some(counter), Some(before)) = (self.counter, old.counter) else {
             return None;
         };
-        if self.may_keep(old, word * 8..word * 8 + 8) {
-            return None;
-        }
         (counter != before).then(|| {
             format!("the pad of place {place} is the same under counters {before} and {counter}")
         })
@@ -176,10 +175,19 @@ impl Encrypted {
     }
 
     /// Takes its pieces that are not covered, and those that are an earlier one of the line's, into `clear` and
-    /// `alike`; of the use numbered `index`.
-    fn pieces_by_themselves(&self, index: usize, clear: &mut Chance, alike: &mut Chance) {
+    /// `alike`; of the use numbered `index`. Bytes that are `kept` have been taken before.
+    fn pieces_by_themselves(
+        &self,
+        (index, kept): (usize, u64),
+        clear: &mut Chance,
+        alike: &mut Chance,
+    ) {
         let mut before: [u32; 2 * WORDS] = [0; 2 * WORDS];
         for (count, (number, piece)) in self.pieces().enumerate() {
+            before[count] = piece;
+            if is_kept(kept, number) {
+                continue;
+            }
             clear.tried(1);
             alike.tried(count as u64);
             let place = self.place.0;
@@ -194,7 +202,6 @@ impl Encrypted {
                     format!("the pad of place {place}, {bytes}, comes twice in the line")
                 });
             }
-            before[count] = piece;
         }
     }
 
@@ -216,9 +223,7 @@ impl Encrypted {
                 continue;
             }
             for half in 0..2 {
-                let from = (2 * word + half) * PIECE_BYTES;
-                let kept = self.may_keep(old, from..from + PIECE_BYTES);
-                if (differ >> (32 * half)) as u32 == 0 && !kept {
+                if (differ >> (32 * half)) as u32 == 0 {
                     pieces.saw(index, || {
                         let (place, bytes) = (self.place.0, bytes_of(2 * word + half));
                         format!("the pad of place {place}, {bytes}, returns")
@@ -240,13 +245,15 @@ impl Encrypted {
         kept.flatten().fold(0, |bytes, byte| bytes | 1 << byte)
     }
 
-    /// Takes those of its parts that are encrypted anew and whose pad is that of an older use of its place, `olds`, the
-    /// newest first, with another content there, into `returned`; of the use numbered `index`. Each part comes true
-    /// once at most, whichever of the different pads before it is: as likely as one of so many trials.
+    /// Takes those of its parts, or halves of larger ones, that are encrypted anew and whose pad is that of an older use
+    /// of its place with another content there into `returned`; of the use numbered `index`. `olds` are those uses, the
+    /// newest first. A part comes true once at most, whichever of the different pads before it is: as likely as one of
+    /// so many trials.
     fn parts_of(&self, olds: &[&Encrypted], index: usize, returned: &mut Chance) {
         let (Some(part), Some(newest)) = (self.keeps, olds.first()) else {
             return;
         };
+        let part = part.min(PIECE_BYTES);
         let pad = bytes_of_words(&self.pad);
         let pads: Vec<Line> = olds.iter().map(|old| bytes_of_words(&old.pad)).collect();
         let kept = self.kept(newest);
@@ -278,6 +285,11 @@ impl Encrypted {
             ..Violation::new(kind, position, what)
         }
     }
+}
+
+/// Whether all bytes of piece `number` are among `kept`.
+fn is_kept(kept: u64, number: usize) -> bool {
+    kept >> (number * PIECE_BYTES) & 0xf == 0xf
 }
 
 /// Which bytes of a line piece `number` is.

@@ -5,7 +5,7 @@
 //! whether the word has changed since: then it lies under the leading counter's pad, and is encrypted anew at each
 //! write, else under the trailing one's and as it lay. A write that begins an epoch encrypts all words and clears the
 //! bits; so does a line's first. Counter and bits lie in the eight bytes beside the line and persist with it. A write
-//! reads the line, its counter and bits first, and decrypts it to find the words that change.
+//! reads the line, its counter and bits first, and decrypts it to find the words that change (`reads_first`).
 //!
 //! A policy of its own, not an option of the others: the trailing counter must follow from the leading one, so a
 //! counter that all lines draw from (`sca`, `fca`, `ideal`, `co-located`) has none; and counters in lines of their own
@@ -35,6 +35,9 @@ keys! {
     WORD_BYTES: u64 = power_of_two("encryption.deuce.word_bytes", (2, 8), 2),
         Source("ASPLOS 2015, from memory: 32 bits a line"),
         "Bytes of a word that keeps its ciphertext unless it has changed; a bit for each lies beside the line";
+    READS_FIRST: bool = flag("encryption.deuce.reads_first", true),
+        Assumed("the paper reads the old line for a data-comparison write anyway; here that is in the write's time"),
+        "A write reads the line and its bits from the medium and decrypts it first; false: both are known at no cost";
 }
 
 figures! { "Encryption";
@@ -71,7 +74,7 @@ pub static FILE: File<Policy> = File {
     layers: &[Policy {
         about: About {
             name: "deuce",
-            keys: &[&ENABLED, &EPOCH, &WORD_BYTES, &FIRST_COUNTER],
+            keys: &[&ENABLED, &EPOCH, &WORD_BYTES, &READS_FIRST, &FIRST_COUNTER],
             units: &[Unit::Aes],
             figures: &[&[&COUNTER_BYTES, &WASTED_ENCRYPTIONS], FIGURES],
             cut: "counter and bits are atomic with their line",
@@ -97,6 +100,7 @@ fn build(settings: &Settings) -> Encryption {
         pads: Pads::new(settings),
         epoch: settings.get(&EPOCH),
         word_bytes: settings.get(&WORD_BYTES) as usize,
+        reads_first: settings.get(&READS_FIRST),
         first: settings.get(&FIRST_COUNTER),
         counted: 0,
         wasted: 0,
@@ -133,6 +137,7 @@ struct Deuce {
     pads: Pads,
     epoch: u64,
     word_bytes: usize,
+    reads_first: bool,
     /// The least counter.
     first: u64,
     counted: u64,
@@ -245,7 +250,10 @@ impl Layer for Deuce {
         let Write {
             at: a, data, gate, ..
         } = write;
-        let found = plan.because(Cause::Encryption).read(a, data.at);
+        let found = match self.reads_first {
+            true => plan.because(Cause::Encryption).read(a, data.at),
+            false => At::new(plan.peek(a), data.at),
+        };
         let beside = plan.peek_sideband(a).map(Beside::of);
         let old = found.value.zip(beside);
         self.counted += u64::from(old.is_none());
@@ -253,9 +261,11 @@ impl Layer for Deuce {
         let mut at = plan.because(Cause::Encryption).unit(Unit::Aes, found.at);
         let changed = match old {
             Some((line, beside)) if !begins => {
-                let decrypted =
-                    self.make_pads(beside, found.at, &mut plan.because(Cause::Encryption));
-                at = plan.both(at, decrypted);
+                if self.reads_first {
+                    let mut plan = plan.because(Cause::Encryption);
+                    let decrypted = self.make_pads(beside, found.at, &mut plan);
+                    at = plan.both(at, decrypted);
+                }
                 beside.changed | self.differing(&self.crypt(a, beside, &line), data.value)
             }
             _ => 0,

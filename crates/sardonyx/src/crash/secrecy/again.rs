@@ -9,11 +9,11 @@
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_splitmix::mix;
 
 use super::chance::Chance;
-use super::{Encrypted, Pads, bytes_of, numbers};
+use super::{Encrypted, Pads, bytes_of, is_kept, numbers};
 use crate::controller::designs::AnyLayer;
 use crate::controller::encryption::pad::KEY;
 use crate::crash::history::{Again, Handling, History};
@@ -98,11 +98,16 @@ fn alike<'a>(
     where_else: &str,
 ) -> Option<(&'a Encrypted, String)> {
     let mut pieces = Chance::of_pieces();
+    let mut newest: FxHashMap<Place, &Encrypted> = FxHashMap::default();
     for (index, (this, other)) in this.covered.iter().zip(&other.covered).enumerate() {
+        let older = newest.insert(this.place, this);
+        let kept = older.map_or(0, |old| this.kept(old));
         if this.plain != other.plain || !counts(this, other) {
             continue;
         }
-        for ((number, piece), (_, other)) in this.pieces().zip(other.pieces()) {
+        let both = this.pieces().zip(other.pieces());
+        for ((number, piece), (_, other)) in both.filter(|((number, _), _)| !is_kept(kept, *number))
+        {
             pieces.tried(1);
             if piece == other {
                 pieces.saw(index, || {

@@ -15,7 +15,7 @@ use crate::plan::journal::Journal;
 const ENOUGH: usize = 128;
 /// Pieces of a pad are compared with those of so many older uses of its place.
 const OLDER: usize = 256;
-/// The same where parts of a line keep their ciphertext, and are so small that one is another by chance.
+/// The same where parts of a line keep their ciphertext.
 const OLDER_PARTS: usize = 32;
 /// No such word, or use.
 const NONE: u32 = u32::MAX;
@@ -56,9 +56,8 @@ impl Default for Bits {
 }
 
 impl Bits {
-    /// One use more, and the one of its place before it.
-    fn take(&mut self, what: &Encrypted, old: Option<&Encrypted>) {
-        let kept = old.map_or(0, |old| what.kept(old));
+    /// One use more, of which bytes are `kept`.
+    fn take(&mut self, what: &Encrypted, kept: u64) {
         for byte in (0..LINE_BYTES).filter(|byte| what.carries(byte / 8) && kept >> byte & 1 == 0) {
             let (word, others) = (byte / 8, !(0xff << (byte % 8 * 8)));
             self.ones[word] &= what.pad[word] | others;
@@ -224,6 +223,9 @@ impl Pads {
         let reached = self
             .older_of(newest)
             .filter(|old| old.has_reached(position));
+        if new.keeps.is_some() {
+            return; // so few writes come after a cut that parts prove nothing; words are compared
+        }
         for old in reached.take(OLDER) {
             new.pieces_of(&old.what, index, pieces);
         }
@@ -245,30 +247,33 @@ impl Pads {
         let (mut clear, mut alike) = (Chance::of_pieces(), Chance::of_pieces());
         let mut returned = Chance::of_pieces();
         let part = self.uses.iter().find_map(|each| each.what.keeps);
-        let part_bits = 8 * part.unwrap_or(1) as i32;
-        let mut parts = Chance::of(0.5f64.powi(part_bits));
+        let part_bytes = part.map_or(PIECE_BYTES, |part| part.min(PIECE_BYTES));
+        let mut parts = Chance::of(0.5f64.powi(8 * part_bytes as i32));
         for (index, new) in self.uses.iter().enumerate() {
             let what = &new.what;
             let position = u64::from(new.from);
             if let Some(bare) = what.bare() {
                 found.push(what.violation(Kind::Plaintext, position, bare));
             }
-            bits.take(what, self.older_of(new.older).next().map(|old| &old.what));
+            let older = self.older_of(new.older).next();
+            let kept = older.map_or(0, |old| what.kept(&old.what));
+            bits.take(what, kept);
             if index + 1 == self.uses.len() && bits.is_any_the_same() {
                 let same = format!("a bit of the pad is the same in {} lines", index + 1);
                 found.push(what.violation(Kind::PadReused, position, same));
             }
-            what.pieces_by_themselves(index, &mut clear, &mut alike);
+            what.pieces_by_themselves((index, kept), &mut clear, &mut alike);
             if new.until != u32::MAX {
                 continue;
             }
-            for old in self.older_of(new.older).take(OLDER) {
-                what.pieces_of(&old.what, index, &mut returned);
-            }
-            if part.is_some_and(|part| part < PIECE_BYTES) {
-                let reached = self.older_of(new.older).filter(|old| old.until == u32::MAX);
-                let olds: Vec<&Encrypted> =
-                    reached.take(OLDER_PARTS).map(|old| &old.what).collect();
+            let reached = self.older_of(new.older);
+            if part.is_none() {
+                reached
+                    .take(OLDER)
+                    .for_each(|old| what.pieces_of(&old.what, index, &mut returned));
+            } else {
+                let reached = reached.filter(|old| old.until == u32::MAX);
+                let olds: Vec<_> = reached.take(OLDER_PARTS).map(|old| &old.what).collect();
                 what.parts_of(&olds, index, &mut parts);
             }
             let mut words = (0..WORDS).filter(|word| what.carries(*word));

@@ -258,6 +258,23 @@ fn parts_that_stay_may_keep_their_ciphertext_and_those_that_change_may_not() {
         told.iter().any(|what| what.contains("covers two contents")),
         "{told:?}"
     );
+    // One word of 2 bytes that is encrypted anew among three that stay: its pad returns by chance.
+    let chance = |plain: u8, counter| Encrypted {
+        place: Place(1),
+        counter: Some(counter),
+        plain: std::array::from_fn(|byte| if byte == 8 { plain } else { byte as u8 }),
+        words: 0xff,
+        pad: std::array::from_fn(|word| mixed(1, 16, word as u64)),
+        keeps: Some(2),
+    };
+    let pads = Pads::of(vec![chance(0x40, 16), chance(0x48, 17)]);
+    assert_eq!(words(&pads), [""; 0]);
+    assert_eq!(pads.clash(&chance(0x49, 18), 1), None);
+    let whole = Encrypted {
+        plain: [9; 64],
+        ..chance(0, 18)
+    };
+    assert!(pads.clash(&whole, 1).is_some());
     // What one design may do another may not.
     let mut others = in_parts(|_, _| true);
     for each in others.uses_mut() {
