@@ -254,7 +254,7 @@ def test_results_are_never_replaced_silently(
     assert [path.name for path in (tmp_path / "other").iterdir()] == ["thesis.tex"]
     latest.unlink()
     latest.mkdir()
-    bad_input(sardonyx("compare", trace), "results/latest", "no link")
+    bad_input(sardonyx("compare", trace), "results/latest", "not a link")
 
 
 def test_report_prints_saved_results(sardonyx: Program, core: FakeCore, trace: str) -> None:

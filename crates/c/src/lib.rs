@@ -21,27 +21,27 @@ use memory::Hosting;
 use sardonyx::machine::CoreFigures;
 use sardonyx::units::Time;
 
-/// A memory: a number that no other memory of the process has or had; 0 is none.
+/// The handle of a memory: a number that no other memory of the process has or has had; 0 is no memory.
 pub type sardonyx_memory = u64;
 
 /// Changes when a program that was compiled with an older header must not use the library.
 pub const SARDONYX_ABI: u32 = 1;
-/// What a call returns that has failed: sardonyx_error() says why.
+/// The result of a call that has failed: sardonyx_error() says why.
 pub const SARDONYX_FAILED: i64 = -1;
 /// A time that has not come.
 pub const SARDONYX_NEVER: u64 = u64::MAX;
-/// As presented_ps: now.
+/// As a presented_ps: now.
 pub const SARDONYX_NOW: u64 = u64::MAX;
 
-/// A read; the answer to one.
+/// A read, and the answer to it.
 pub const SARDONYX_READ: u32 = 0;
-/// A write; the answer to one.
+/// A write, and the answer to it.
 pub const SARDONYX_WRITE: u32 = 1;
 /// A write-back of the encryption counters of the 512 bytes around the address.
 pub const SARDONYX_WRITE_COUNTERS: u32 = 2;
 /// The answer to a write-back of counters.
 pub const SARDONYX_COUNTERS: u32 = 2;
-/// A write that was answered before is in the array.
+/// The second answer to a write: it is in the array.
 pub const SARDONYX_IN_ARRAY: u32 = 3;
 /// The answer to a flush.
 pub const SARDONYX_FLUSHED: u32 = 4;
@@ -50,35 +50,35 @@ pub const SARDONYX_FENCED: u32 = 5;
 
 /// Flag of a write: the next fence of its source waits for it.
 pub const SARDONYX_PERSIST: u32 = 1;
-/// Flag of a write: it is persistent with its encryption counter, or not at all; and as SARDONYX_PERSIST.
+/// Flag of a write: it persists together with its encryption counter, or not at all; and as SARDONYX_PERSIST.
 pub const SARDONYX_COUNTER_ATOMIC: u32 = 2;
-/// Flag of a write: SARDONYX_IN_ARRAY follows when it is, with all three times.
+/// Flag of a write: a second answer, SARDONYX_IN_ARRAY, has all three times.
 pub const SARDONYX_TELL_ARRAY: u32 = 4;
 
 /// As a view of sardonyx_note: where the host's requests come to the adapter, and its answers leave it.
 pub const SARDONYX_PORT: u32 = 1;
-/// As a view of sardonyx_note: whoever in the host waits for the answer.
+/// As a view of sardonyx_note: the part of the host that waits for the answer.
 pub const SARDONYX_APPLICATION: u32 = 2;
-/// As an event of sardonyx_note: the request was sent there.
+/// As an event of sardonyx_note: the request was sent.
 pub const SARDONYX_ASKED: u32 = 0;
-/// As an event of sardonyx_note: its answer has come there.
+/// As an event of sardonyx_note: its answer has come.
 pub const SARDONYX_DONE: u32 = 1;
 
 /// A request.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sardonyx_request {
-    /// Its first byte.
+    /// The address of its first byte.
     pub address: u64,
-    /// The host's own name for it.
+    /// The host's own name for the request.
     pub tag: u64,
-    /// When the host had it, in picoseconds: latencies count from here. SARDONYX_NOW: now.
+    /// When the host presented it, in picoseconds: latencies count from here. SARDONYX_NOW: now.
     pub presented_ps: u64,
-    /// What a write writes; null: what host.contents says.
+    /// The bytes of a write; null: as host.contents says.
     pub bytes: *const u8,
-    /// How many bytes, of one line of 64.
+    /// The number of bytes, all in one line of 64.
     pub size: u32,
-    /// Who asks, from 0 on.
+    /// The number of the source, from 0 on.
     pub source: u32,
     /// SARDONYX_READ, SARDONYX_WRITE or SARDONYX_WRITE_COUNTERS.
     pub kind: u32,
@@ -86,31 +86,31 @@ pub struct sardonyx_request {
     pub flags: u32,
 }
 
-/// An answer. Times are picoseconds since the begin, SARDONYX_NEVER where there is none.
+/// An answer. Times are picoseconds since the beginning; SARDONYX_NEVER where there is none.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sardonyx_answer {
-    /// The request's.
+    /// The request's tag.
     pub tag: u64,
-    /// When the host had it.
+    /// When the host presented the request.
     pub presented_ps: u64,
-    /// When the controller took it.
+    /// When the controller took the request.
     pub admitted_ps: u64,
-    /// When it was in the persistence domain: a power cut leaves it.
+    /// When it was in the persistence domain, so that it survives a power cut.
     pub accepted_ps: u64,
-    /// When it was in the array; of a duplicate, when its mapping was updated.
+    /// When it was in the array; for a duplicate, when its mapping was updated.
     pub array_ps: u64,
     /// When it was answered.
     pub answered_ps: u64,
-    /// Who asked.
+    /// The request's source.
     pub source: u32,
     /// SARDONYX_READ, SARDONYX_WRITE, SARDONYX_COUNTERS, SARDONYX_IN_ARRAY, SARDONYX_FLUSHED or SARDONYX_FENCED.
     pub what: u32,
-    /// Bytes of the request.
+    /// The request's size.
     pub size: u32,
-    /// 1 if the line of a read had been written before.
+    /// For a read: 1 if its line had been written before.
     pub written: u32,
-    /// What a read has read.
+    /// The bytes of a read.
     pub bytes: [u8; 64],
 }
 
@@ -120,15 +120,15 @@ pub extern "C" fn sardonyx_abi() -> u32 {
     SARDONYX_ABI
 }
 
-/// Why the calling thread's last failed call has failed; until its next one. Never null.
+/// Returns why the calling thread's last failed call failed; valid until its next failed call. Never null.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_error() -> *const c_char {
     handles::last_error()
 }
 
-/// A memory of a design (`esd`, or `LOGGING/MAPPING+POLICY@INTEGRITY`) on a machine (a preset's name, or a
-/// file), with `count` settings of the form KEY=VALUE: the machine's keys, and host.* (docs/hosts.md). 0 if
-/// it cannot be had.
+/// Creates a memory of a design (`esd`, or `LOGGING/MAPPING+POLICY@INTEGRITY`) on a machine (a preset's name,
+/// or a file), with `count` settings of the form KEY=VALUE: the machine's keys, and host.* (docs/hosts.md).
+/// Returns its handle, or 0 after an error.
 ///
 /// # Safety
 /// The strings end in zero, and there are `count` settings.
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn sardonyx_create(
     })
 }
 
-/// Ends a memory. 0, or SARDONYX_FAILED.
+/// Destroys a memory. Returns 0, or SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_destroy(memory: sardonyx_memory) -> i64 {
     guarded(SARDONYX_FAILED, || {
@@ -163,7 +163,7 @@ pub extern "C" fn sardonyx_destroy(memory: sardonyx_memory) -> i64 {
     })
 }
 
-/// 1 if a request is taken now, 0 if not; SARDONYX_FAILED.
+/// Returns 1 if a request would be taken now, 0 if not, or SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_accepts(memory: sardonyx_memory) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
@@ -171,8 +171,8 @@ pub extern "C" fn sardonyx_accepts(memory: sardonyx_memory) -> i64 {
     })
 }
 
-/// Sends a request. 1 if it was taken, 0 if memory takes none now (send it again later); SARDONYX_FAILED. What
-/// happens up to its presented_ps happens first. Each request that was taken is answered once.
+/// Sends a request; everything up to its presented_ps happens first. Returns 1 if it was taken, 0 if memory
+/// takes none now (send it again later), or SARDONYX_FAILED. Each request that was taken is answered once.
 ///
 /// # Safety
 /// `request` points to one, whose bytes, if not null, are `size`.
@@ -201,8 +201,8 @@ pub unsafe extern "C" fn sardonyx_send(
     })
 }
 
-/// Will be answered when all writes of the line that were sent before are in the persistence domain, and the
-/// next fence of the source waits for it. A cache of the host's that has the line dirty writes it first. 0, or
+/// Flushes a line: answered when all its earlier writes are in the persistence domain; the next fence of the
+/// source waits for that. A host's cache that holds the line dirty must write it first. Returns 0, or
 /// SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_flush(
@@ -217,8 +217,8 @@ pub extern "C" fn sardonyx_flush(
     })
 }
 
-/// Will be answered when all that the source has sent to persist, and flushed, is in the persistence domain. 0,
-/// or SARDONYX_FAILED.
+/// A fence: answered when everything that the source has sent to persist, or flushed, is in the persistence
+/// domain. Returns 0, or SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_fence(memory: sardonyx_memory, source: u32, tag: u64) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
@@ -227,8 +227,8 @@ pub extern "C" fn sardonyx_fence(memory: sardonyx_memory, source: u32, tag: u64)
     })
 }
 
-/// A request for the address will come: what this computer needs for it is fetched ahead. No effect on results.
-/// 0, or SARDONYX_FAILED.
+/// Announces a request for the address, so that this computer fetches ahead what it needs. No effect on
+/// results. Returns 0, or SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_hint(memory: sardonyx_memory, source: u32, address: u64) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
@@ -237,8 +237,8 @@ pub extern "C" fn sardonyx_hint(memory: sardonyx_memory, source: u32, address: u
     })
 }
 
-/// Moves time on to `ps`, which is not before the present: all that happens until then, and at it, happens. How
-/// many answers wait; SARDONYX_FAILED.
+/// Moves time to `ps`, which is not before the present: everything up to and at that time happens. Returns the
+/// number of answers that wait, or SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_advance_to(memory: sardonyx_memory, ps: u64) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
@@ -247,8 +247,9 @@ pub extern "C" fn sardonyx_advance_to(memory: sardonyx_memory, ps: u64) -> i64 {
     })
 }
 
-/// Moves time on up to `ps`, which may be SARDONYX_NEVER, and no further than the first event that the host must
-/// know of: an answer, or that memory takes requests again. How many answers wait; SARDONYX_FAILED.
+/// Moves time up to `ps`, which may be SARDONYX_NEVER, and no further than the first event that the host must
+/// know of: an answer, or that memory takes requests again. Returns the number of answers that wait, or
+/// SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_advance_until(memory: sardonyx_memory, ps: u64) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
@@ -257,7 +258,8 @@ pub extern "C" fn sardonyx_advance_until(memory: sardonyx_memory, ps: u64) -> i6
     })
 }
 
-/// Moves time on to the begin of the memory's next cycle. How many answers wait; SARDONYX_FAILED.
+/// Moves time to the beginning of the memory's next cycle. Returns the number of answers that wait, or
+/// SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_tick(memory: sardonyx_memory) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
@@ -266,8 +268,9 @@ pub extern "C" fn sardonyx_tick(memory: sardonyx_memory) -> i64 {
     })
 }
 
-/// Nothing happens by itself, and the host asks for nothing before something does: queued writes go. With `last`
-/// it never asks again. 1 if anything is left to happen, 0 if not; SARDONYX_FAILED.
+/// Says that the host asks for nothing before something happens, when nothing happens on its own: queued writes
+/// then go. With `last` the host never asks again. Returns 1 if anything is left to happen, 0 if not, or
+/// SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_idle(memory: sardonyx_memory, last: i32) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
@@ -275,8 +278,8 @@ pub extern "C" fn sardonyx_idle(memory: sardonyx_memory, last: i32) -> i64 {
     })
 }
 
-/// The end of the input: everything happens until nothing is left to happen. How many answers wait;
-/// SARDONYX_FAILED, also if a request was lost.
+/// Ends the input: everything happens until nothing is left to happen. Returns the number of answers that wait,
+/// or SARDONYX_FAILED, also if a request was lost.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_finish(memory: sardonyx_memory) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
@@ -286,7 +289,8 @@ pub extern "C" fn sardonyx_finish(memory: sardonyx_memory) -> i64 {
     })
 }
 
-/// Takes the next answers, `room` at most, in the order in which they came. How many; SARDONYX_FAILED.
+/// Takes the next answers, at most `room`, in the order in which they came. Returns their number, or
+/// SARDONYX_FAILED.
 ///
 /// # Safety
 /// At `answers` is room for so many.
@@ -313,32 +317,33 @@ pub unsafe extern "C" fn sardonyx_answers(
     })
 }
 
-/// The present in picoseconds; SARDONYX_NEVER if there is no such memory.
+/// Returns the present time in picoseconds; SARDONYX_NEVER if there is no such memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_now(memory: sardonyx_memory) -> u64 {
     number(memory, |hosting| hosting.host.now().ps())
 }
 
-/// When memory next does something by itself, so that a host may skip to it; SARDONYX_NEVER if it does nothing
-/// until it is asked, or if there is no such memory.
+/// Returns the time at which memory next does something on its own, so that a host may skip to it;
+/// SARDONYX_NEVER if it does nothing until it is asked, or if there is no such memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_next_event(memory: sardonyx_memory) -> u64 {
     number(memory, |hosting| hosting.host.next_event().ps())
 }
 
-/// A cycle of the medium's clock in picoseconds; SARDONYX_NEVER if there is no such memory.
+/// Returns the length of a cycle of the medium's clock in picoseconds; SARDONYX_NEVER if there is no such
+/// memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_cycle(memory: sardonyx_memory) -> u64 {
     number(memory, |hosting| hosting.host.cycle().ps())
 }
 
-/// The machine's bytes; SARDONYX_NEVER if there is no such memory.
+/// Returns the machine's capacity in bytes; SARDONYX_NEVER if there is no such memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_capacity(memory: sardonyx_memory) -> u64 {
     number(memory, |hosting| hosting.host.capacity())
 }
 
-/// Requests that the controller has at a time; SARDONYX_NEVER if there is no such memory.
+/// Returns the most requests that the controller holds at a time; SARDONYX_NEVER if there is no such memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_ingress(memory: sardonyx_memory) -> u64 {
     number(memory, |hosting| {
@@ -346,13 +351,15 @@ pub extern "C" fn sardonyx_ingress(memory: sardonyx_memory) -> u64 {
     })
 }
 
-/// Requests that were taken and are not in the array, or read, yet; SARDONYX_NEVER if there is no such memory.
+/// Returns the number of requests that were taken and are not in the array, or read, yet; SARDONYX_NEVER if
+/// there is no such memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_in_flight(memory: sardonyx_memory) -> u64 {
     number(memory, |hosting| hosting.host.in_flight() as u64)
 }
 
-/// Reads what was written last at an address, at no time and no cost: a debugger's look. 0, or SARDONYX_FAILED.
+/// Reads what was last written at an address, in no time and at no cost, as a debugger does. Returns 0, or
+/// SARDONYX_FAILED.
 ///
 /// # Safety
 /// At `bytes` is room for `size`.
@@ -375,8 +382,8 @@ pub unsafe extern "C" fn sardonyx_functional_read(
     })
 }
 
-/// Writes at an address, at no time and no cost: a loader's, before the first request; or a debugger's. 0, or
-/// SARDONYX_FAILED.
+/// Writes at an address, in no time and at no cost, as a loader does before the first request, or a debugger.
+/// Returns 0, or SARDONYX_FAILED.
 ///
 /// # Safety
 /// At `bytes` are `size`.
@@ -399,9 +406,9 @@ pub unsafe extern "C" fn sardonyx_functional_write(
     })
 }
 
-/// The power goes, now: what is left is what `platform` (adr, eadr or none; null: adr) drains, and lines that are
-/// torn are torn as `seed` says. Requests in flight will not be answered. Needs host.power_cut=yes. 0, or
-/// SARDONYX_FAILED.
+/// Cuts the power now: the array stays, with what `platform` (adr, eadr or none; null: adr) drains into it;
+/// `seed` decides how lines tear. Requests in flight will not be answered. Needs host.power_cut=yes. Returns 0,
+/// or SARDONYX_FAILED.
 ///
 /// # Safety
 /// `platform` ends in zero, or is null.
@@ -422,9 +429,9 @@ pub unsafe extern "C" fn sardonyx_power_cut(
     })
 }
 
-/// The power is back: a fresh controller recovers from what is left, and the clock begins anew. Of the lines that
-/// the host had written, how many hold what it wrote last, and how many do not; either may be null. 0, or
-/// SARDONYX_FAILED.
+/// Restores the power: a fresh controller recovers from what is left, and the clock begins anew. `kept` and
+/// `lost` get the numbers of lines, of those that the host had written, that hold what it wrote last and that
+/// do not; either may be null. Returns 0, or SARDONYX_FAILED.
 ///
 /// # Safety
 /// `kept` and `lost` point to numbers, or are null.
@@ -446,8 +453,8 @@ pub unsafe extern "C" fn sardonyx_recover(
     })
 }
 
-/// What a core of the host's has done so far, for the figures that count instructions: how many, when the last
-/// had retired, and how many fences and flushes brought no traffic. 0, or SARDONYX_FAILED.
+/// Says what a core of the host has done so far, for the figures that count instructions: their number, when
+/// the last had retired, and how many fences and flushes brought no traffic. Returns 0, or SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_core_has(
     memory: sardonyx_memory,
@@ -468,9 +475,9 @@ pub extern "C" fn sardonyx_core_has(
     })
 }
 
-/// Has host.log say that a request of `bytes` bytes and this tag was sent, or its answer has come (`event`), at the
-/// port or at the application (`view`), at `ps` of the host's clock: for `sardonyx check-host`. Without host.log
-/// nothing is written. 0, or SARDONYX_FAILED.
+/// Notes in host.log, for `sardonyx check-host`, that a request of `bytes` bytes with this tag was sent, or
+/// that its answer has come (`event`), at the port or the application (`view`), at `ps` of the host's clock.
+/// Without host.log nothing is written. Returns 0, or SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_note(
     memory: sardonyx_memory,
@@ -488,7 +495,7 @@ pub extern "C" fn sardonyx_note(
     })
 }
 
-/// Counts from zero again; state stays. 0, or SARDONYX_FAILED.
+/// Sets all figures to zero; state stays. Returns 0, or SARDONYX_FAILED.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_forget_figures(memory: sardonyx_memory) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
@@ -497,8 +504,8 @@ pub extern "C" fn sardonyx_forget_figures(memory: sardonyx_memory) -> i64 {
     })
 }
 
-/// The figures so far, as JSON (docs/metrics.md); the text is the memory's until the next call of this function
-/// for it. Null if they cannot be had.
+/// Returns the figures so far, as JSON (docs/metrics.md); the text is valid until the next call of this
+/// function for the memory. Null after an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_figures(memory: sardonyx_memory) -> *const c_char {
     with(memory, ptr::null(), |hosting| {

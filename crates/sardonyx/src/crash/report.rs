@@ -200,7 +200,7 @@ pub struct Run {
     pub design: String,
     /// The program's name.
     pub program: String,
-    /// The mistake planted in the program's own log, if any.
+    /// The mistake in the program's own log, if any.
     pub mutant: Option<&'static str>,
     /// Cores; each has a program.
     pub cores: usize,

@@ -14,7 +14,7 @@ pub struct Tried {
     pub design: String,
     /// The program's name.
     pub program: String,
-    /// The mistake planted in the program's own log, if any.
+    /// The mistake in the program's own log, if any.
     pub mutant: Option<&'static str>,
     /// The first seed of the plan.
     pub seed: u64,
