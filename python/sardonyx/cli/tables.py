@@ -167,15 +167,21 @@ def _cores(comparison: Comparison) -> str:
 def best_table(swept: Swept, goal: Goal, most: int = 3) -> RenderableType:
     """The best points of a sweep by a figure, a few of each subject."""
     settings = [name for name in swept.axes if name != swept.subject]
-    table = Table(title=goal.text, title_justify="left", box=None, pad_edge=False)
+    title = f"{goal.text}; at most {most} of each {swept.subject}"
+    table = Table(box=None, pad_edge=False)
     for name in (swept.subject, *settings):
-        table.add_column(name, overflow="fold")
-    table.add_column(goal.name, justify="right")
+        table.add_column(_in_lines(name), overflow="fold")
+    table.add_column(goal.name, justify="right", overflow="fold")
     for subject, rows in swept.by_subject().items():
         for row in ranked(rows, goal)[:most]:
             cells = [Text(str(row.get(name))) for name in settings]
             table.add_row(Text(subject), *cells, f"{row[goal.name]:,.6g}")
-    return table
+    return Group(Text(title, style="italic"), table)
+
+
+def _in_lines(key: str, most: int = 20) -> str:
+    """A key as a heading: a long one has a line for each of its parts."""
+    return key if len(key) <= most else key.replace(".", ".\n")
 
 
 def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
