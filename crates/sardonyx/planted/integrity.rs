@@ -38,6 +38,47 @@ fn integrity() {
     );
 }
 
+/// Boundaries and rare paths, by a reader of the code: each is caught with the first seed.
+#[test]
+fn what_a_reader_of_integrity_thinks_of() {
+    let unnoticed = [
+        BmtMacVersion16,
+        RegisterComparesFirst,
+        UnderWayOfEight,
+        BmtMajor32,
+    ];
+    all_caught_by(
+        1..=1,
+        &[
+            (&[MacSkipsLastByte], MACS, UNDETECTED),
+            (&[MacDumpWholeLine], MACS_OVER_LOG, REFUSED),
+            (&[MerkleComparesFirst], TREE, UNDETECTED),
+            (&unnoticed, BONSAI, UNDETECTED),
+            (&[HashSkipsLastByte, HashOfHalfZero], STRICT, UNDETECTED),
+            (&[SgxNodeMacUnchecked], COUNTERS, UNDETECTED),
+            (&[SgxCounter48], COUNTERS, REFUSED),
+            (&[SgxDumpRegisterStays], COUNTERS_OVER_LOG, REFUSED),
+            (&[RegisterLooksAtSeven], TRIED, REFUSED),
+        ],
+    );
+}
+
+/// The same, of faults that take a plan longer; and two that look like faults and are none.
+#[test]
+#[ignore = "it takes minutes"]
+fn what_a_reader_of_integrity_thinks_of_and_takes_long() {
+    all_caught_by(
+        1..=1,
+        &[
+            (&[OverflowWakesUnwritten], BONSAI, REFUSED),
+            (&[OverflowBesideForgotten], BONSAI_BESIDE, REFUSED),
+        ],
+    );
+    for (fault, places) in [(TriesFromNext, TRIED), (AsitEntryUnchecked, NAMED)] {
+        assert_eq!(catch(1..=1, &[fault], places, &any()), [fault.name()]);
+    }
+}
+
 /// Faults of trees of counters and of Bonsai trees: a design that each group is one of, and what shows it.
 const TREES: &[(&[Fault], &[Tried], &[&str])] = &[
     (

@@ -704,6 +704,114 @@ faults! {
     /// The counters of old lines are not written with them.
     LogCountersLeft = "log-counters-left",
 
+    // Once more, by a reader of the code: boundaries, gates, rare paths.
+    /// The region of counters lacks its last line.
+    CounterRegionShort = "counter-region-short",
+    /// Seven bytes of the mark are written.
+    MarkStored56 = "mark-stored-56",
+    /// The global counter does not carry beyond its low 56 bits.
+    CounterCarry56 = "counter-carry-56",
+    /// Of the place, 36 bits go into the pad.
+    PadPlace36 = "pad-place-36",
+    /// The sixth byte of the counter does not go into the pad.
+    PadCounterHole = "pad-counter-hole",
+    /// The last blocks of a place have the pads of the first ones of the next.
+    PadPlacesOverlap = "pad-places-overlap",
+    /// A chain of the log goes on from the first block of the last ciphertext.
+    ChainOfFirstBlock = "chain-of-first-block",
+    /// The last word of a line of a metadata cache never counts as changed.
+    DirtyLastWord = "dirty-last-word",
+    /// An orderly shutdown leaves the last line of each metadata cache.
+    FlushSkipsLast = "flush-skips-last",
+    /// When the list of places that wait for their unmapping is full all of it is forgotten.
+    UnmappedCleared = "unmapped-cleared",
+    /// A place that has been freed and used again is never free again.
+    FreedOnce = "freed-once",
+    /// The inverse table lacks its last line.
+    InverseRegionShort = "inverse-region-short",
+    /// The unused bytes of a line of the inverse table have a digest.
+    InverseShowsDigest = "inverse-shows-digest",
+    /// What has no room in the last bucket of the index does not go to the first.
+    IndexWrapLost = "index-wrap-lost",
+    /// The mapping table lacks its last line.
+    AmtRegionShort = "amt-region-short",
+    /// A write-back of mappings writes the counters around the first place back, and no other.
+    SpanFirstPlace = "span-first-place",
+    /// The mapping of a duplicate does not wait for the log of its line.
+    DuplicateUngated = "duplicate-ungated",
+    /// Two lines 256 apart have one bit.
+    ZeroBitShared = "zero-bit-shared",
+    /// A line of zeros does not wait for the log of its line.
+    ZeroUngated = "zero-ungated",
+    /// A bucket that is taken again keeps its number of valid headers.
+    LogValidKept = "log-valid-kept",
+    /// Recovery looks for the number that vectors go on from in buckets with headers alone.
+    NonceOfValidOnly = "nonce-of-valid-only",
+    /// Recovery clears the registers when the old line put back last is accepted, whatever of the others.
+    LogClearedAfterOne = "log-cleared-after-one",
+    /// A transaction may take one bucket more than registers name.
+    LogSeventeenBuckets = "log-seventeen-buckets",
+    /// Recovery looks at the first eight registers.
+    LogSlotsFew = "log-slots-few",
+    /// Two bits say whose a transaction is.
+    LogCoreTwoBits = "log-core-two-bits",
+    /// Recovery does not believe an entry of the last line of memory.
+    LogLastLineUnlogged = "log-last-line-unlogged",
+    /// Recovery does not believe registers that name the last bucket.
+    LogLastBucketUnbelieved = "log-last-bucket-unbelieved",
+    /// What recovery puts back is not marked.
+    LogUndoRelaxed = "log-undo-relaxed",
+    /// What is dumped has four bytes of a digest of the last old line.
+    LogRegistersDigest = "log-registers-digest",
+    /// One bit says which core has a line.
+    SharerOfTwo = "sharer-of-two",
+    /// A line that is flushed stays in the private levels.
+    FlushStaysPrivate = "flush-stays-private",
+    /// At an overflow lines that nobody has written get a version.
+    OverflowWakesUnwritten = "overflow-wakes-unwritten",
+    /// A line whose first half is zeros has the hash of one that nobody has written.
+    HashOfHalfZero = "hash-of-half-zero",
+    /// The hash of a line of versions is not of its last byte.
+    HashSkipsLastByte = "hash-skips-last-byte",
+    /// Of eight lines in a row none is verified while one is written.
+    UnderWayOfEight = "under-way-of-eight",
+    /// At an overflow MACs are of nothing beside the lines.
+    OverflowBesideForgotten = "overflow-beside-forgotten",
+    /// A recovery compares the first word of the register.
+    RegisterComparesFirst = "register-compares-first",
+    /// A recovery does not try the version that memory has.
+    TriesFromNext = "tries-from-next",
+    /// The MAC depends on 16 bits of the version.
+    BmtMacVersion16 = "bmt-mac-version-16",
+    /// The MAC is not of the last byte of the line.
+    MacSkipsLastByte = "mac-skips-last-byte",
+    /// Reserve power writes one MAC over all of its line.
+    MacDumpWholeLine = "mac-dump-whole-line",
+    /// Of a node of counters the sum alone is compared.
+    SgxNodeMacUnchecked = "sgx-node-mac-unchecked",
+    /// Reserve power does not dump the register behind what it counts.
+    SgxDumpRegisterStays = "sgx-dump-register-stays",
+    /// A recovery does not verify what the table has of a node.
+    AsitEntryUnchecked = "asit-entry-unchecked",
+    /// The register does not follow the last MAC of a line of them.
+    RegisterLooksAtSeven = "register-looks-at-seven",
+    /// One bit says which core waits for a write that is on its way.
+    JoinOfTwo = "join-of-two",
+    /// One bit says which core is in a transaction of the hardware log.
+    LoggingOfTwo = "logging-of-two",
+    /// A new entry of the index takes the slot of one with the same digest, full or not.
+    IndexMovesAny = "index-moves-any",
+    /// Eight transactions have chains of their own.
+    LogChainOfEight = "log-chain-of-eight",
+    /// One byte of a number says where a bucket lies.
+    LogBucketPlaceByte = "log-bucket-place-byte",
+    /// A recovery of merkle compares the first word of the register.
+    MerkleComparesFirst = "merkle-compares-first",
+    /// Six bytes of a counter are kept.
+    SgxCounter48 = "sgx-counter-48",
+    /// Four bytes of a major number are kept.
+    BmtMajor32 = "bmt-major-32",
+
     // The explorer, obliging: what it finds then shows what it needs its evictions and delays for.
     /// No line is evicted but for want of room.
     NoEvictions = "no-evictions",

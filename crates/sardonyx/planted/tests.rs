@@ -57,11 +57,16 @@ const ESD_ON_DEMAND: &[Tried] = &[on("esd+sca", "btree")];
 const FULL_INDEX: &[Tried] = &[many("dedup-sha1-sound")];
 const CRC: &[Tried] = &[on("dewrite-sound", "queue")];
 const SHA1: &[Tried] = &[on("dedup-sha1-sound", "queue")];
+const PER_LINE: &[Tried] = &[on("baseline", "btree")];
+const SOUND: &[Tried] = &[on("esd-sound", "btree")];
+const LOGGED_ESD: &[Tried] = &[on("hw-log/esd+sca", "btree")];
+const LOGGED_ZEROS: &[Tried] = &[on("hw-log/zero-lines+sca", "btree")];
 const LOGGED: &[Tried] = &[on("hw-log", "btree")];
 /// A record and its header share a line of counters on `hw-log`, whose writes are in order anyway.
 const LOGGED_BESIDE: &[Tried] = &[on("hw-log/identity+co-located", "queue")];
 const CHAINED: &[Tried] = &[on("easy-pm", "btree")];
 const MACS: &[Tried] = &[on("sca@mac", "btree")];
+const MACS_OVER_LOG: &[Tried] = &[on("hw-log/identity+sca@mac", "btree")];
 const MACS_BESIDE: &[Tried] = &[on("co-located@mac", "btree")];
 const TREE: &[Tried] = &[on("sca@merkle", "btree")];
 const TREE_OVER_LOG: &[Tried] = &[on("hw-log/identity+sca@merkle", "btree")];
@@ -752,6 +757,63 @@ fn mistakes_of_programs_are_caught_without_evictions_and_delays_too() {
     }
     for mutant in Mutant::EQUIVALENT {
         assert!(!is_caught(*mutant, None), "{}", mutant.name());
+    }
+}
+
+/// Boundaries, gates and rare paths, by a reader of the code.
+#[test]
+fn what_a_reader_thinks_of() {
+    let counters = [
+        CounterRegionShort,
+        CounterCarry56,
+        DirtyLastWord,
+        FlushSkipsLast,
+        FlushStaysPrivate,
+        SharerOfTwo,
+        JoinOfTwo,
+    ];
+    let pads = [MarkStored56, PadPlace36, PadCounterHole];
+    let log = [
+        LogClearedAfterOne,
+        LogSeventeenBuckets,
+        LogSlotsFew,
+        LogCoreTwoBits,
+        LogLastLineUnlogged,
+        LogLastBucketUnbelieved,
+        LogChainOfEight,
+        LogBucketPlaceByte,
+        LoggingOfTwo,
+    ];
+    let secret = [ChainOfFirstBlock, NonceOfValidOnly, LogRegistersDigest];
+    let places = [UnmappedCleared, FreedOnce, AmtRegionShort];
+    let index = [InverseRegionShort, IndexWrapLost, IndexMovesAny];
+    let ended = [LOST, &["run-ended"]].concat();
+    all_caught_by(
+        1..=1,
+        &[
+            (&counters, SCA, &ended),
+            (&pads, SCA, SECRETS),
+            (&[PadPlacesOverlap], PER_LINE, SECRETS),
+            (&log, CHAINED, TOGETHER),
+            (&secret, CHAINED, SECRETS),
+            (&[LogUndoRelaxed], LOGGED, LOST),
+            (&places, SOUND, &ended),
+            (&[SpanFirstPlace], ESD_ON_DEMAND, LOST),
+            (&index, CRC, &ended),
+            (&[DuplicateUngated], LOGGED_ESD, LOST),
+            (&[ZeroBitShared], ZEROS, LOST),
+            (&[ZeroUngated], LOGGED_ZEROS, LOST),
+        ],
+    );
+}
+
+/// What looks like a fault and is none; the docs say why.
+#[test]
+fn no_faults() {
+    const NONE: &[(Fault, &[Tried])] = &[(LogValidKept, CHAINED), (InverseShowsDigest, CRC)];
+    for (fault, places) in NONE {
+        let missed = catch(1..=1, &[*fault], places, &any());
+        assert_eq!(missed, [fault.name()]);
     }
 }
 

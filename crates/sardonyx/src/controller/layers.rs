@@ -271,6 +271,12 @@ pub trait PowerFail {
     /// The places that have what is kept of the line at `place`: the word of one that is about it.
     fn kept_of(&self, place: Place) -> Option<(Place, usize)>;
 
+    /// The line that has the version of the line at `place`, and the bits of it that are this version; none where
+    /// nothing counts.
+    fn version_of(&self, _place: Place) -> Option<(Place, Range<usize>)> {
+        None
+    }
+
     /// The line of the tree's `level` (0 is the lowest) that vouches for the line at `place`, or is that line: of
     /// data, of tables, of MACs or of the tree's own. None above the highest, and where nothing does.
     fn over(&self, _place: Place, _level: usize) -> Option<Place> {

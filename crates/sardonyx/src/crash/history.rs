@@ -5,7 +5,7 @@ mod again;
 
 use std::sync::Arc;
 
-pub use again::{Again, Handling};
+pub use again::{Again, Churned, Handling};
 
 use super::caught::caught;
 use super::golden::{Expected, Golden};

@@ -42,6 +42,8 @@ pub(super) struct Pass {
     pub cached: Option<u64>,
     /// The structure has a few items, of which each core takes any.
     pub meeting: bool,
+    /// It has so many cores where several are not said how many.
+    pub cores: usize,
 }
 
 impl Pass {
@@ -67,6 +69,7 @@ impl Pass {
             short: None,
             cached: None,
             meeting: false,
+            cores: 2,
         }
     }
 
@@ -244,6 +247,7 @@ pub(super) fn passes(
             }),
             together(Pass {
                 transactions: 24,
+                cores: 4,
                 ..Pass::relaxed(QUEUE).cache_lines(8).stride(ODD)
             }),
         ]);

@@ -317,6 +317,8 @@ pub fn within(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
         found.extend(again::twins(history));
         found.extend(again::undone(history));
         found.extend(again::shared(history));
+        found.extend(again::churned(history));
+        found.extend(again::versions(history));
     }
     if !history.is_encrypted() {
         return found;

@@ -123,7 +123,7 @@ impl Trial {
         let seed = (self.seed.wrapping_add(round)) * 100 + index as u64;
         let several = match (round, self.cores) {
             (_, Some(cores)) => cores,
-            (0, None) => 2,
+            (0, None) => pass.cores,
             (_, None) => [2, 4, 3][(round % 3) as usize],
         };
         let cores = if pass.several_cores { several } else { 1 };
@@ -449,7 +449,7 @@ impl Trial {
         Row {
             program: pass.program.clone(),
             cores: match pass.several_cores {
-                true => self.cores.unwrap_or(2),
+                true => self.cores.unwrap_or(pass.cores),
                 false => 1,
             },
             sharing: match (pass.packed, several) {

@@ -66,8 +66,8 @@ pub const LIMITS_PER_LINE: &[Limit] = &[
     LAST,
     PLACES,
 ];
-/// Powers of two that a run's counters come to.
-const WIDTHS: &[u32] = &[16, 32, 48];
+/// Powers of two that a run's counters come to. What is carried into the last byte is carried into all before.
+const WIDTHS: &[u32] = &[16, 32, 56];
 const LAST: Limit = Limit {
     name: "the last encryption counter",
     bits: 64,

@@ -14,6 +14,7 @@
 //! changes, which takes 2^48 writes of a line.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::bmt::{Pending, differing, groups};
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
@@ -24,6 +25,7 @@ use super::sgx::{
     COUNTER_BYTES, LIMITS, MAC_AT, Sums, VERSIONS, counted, counter, is_held, is_right, kept, sum,
 };
 use super::tree::{ARITY, REGISTER_BYTES, Tree, put};
+use super::versions::FIRST_VERSION;
 use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
 use crate::controller::metadata_cache::MetadataCache;
 use crate::figures::Figures;
@@ -122,6 +124,8 @@ struct Asit {
     verify: Verify,
     /// Sums of the highest level's nodes, as of what has been handled.
     register: Line,
+    /// From here on versions are counted.
+    first: u64,
     pending: Vec<Pending>,
     /// Nodes that the group at hand has changed, by level and number.
     open: BTreeMap<(usize, u64), Open>,
@@ -140,6 +144,7 @@ impl Asit {
             cache: MetadataCache::new(&CACHE, Unit::Metadata, Queue::Data, settings),
             verify: settings.get(&VERIFY),
             register: ZERO_LINE,
+            first: settings.get(&FIRST_VERSION),
             pending: Vec::new(),
             open: BTreeMap::new(),
             recovered: Step::PAST,
@@ -222,7 +227,7 @@ impl Asit {
             let (at, number) = of(&self.at, write);
             let index = self.index(at);
             let node = self.fetch(0, index, Step::PAST, plan);
-            let next = counter(&node.value, number as u64) + 1;
+            let next = (counter(&node.value, number as u64) + 1).max(self.first);
             self.count(0, index, number as u64, At::new(next, node.at), plan);
             leaves.insert(index);
         }
@@ -594,6 +599,10 @@ impl PowerFail for Follows {
 
     fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
         self.sums.kept_of(place)
+    }
+
+    fn version_of(&self, place: Place) -> Option<(Place, Range<usize>)> {
+        self.sums.version_of(place)
     }
 
     fn over(&self, place: Place, level: usize) -> Option<Place> {

@@ -12,6 +12,9 @@ mod tests_sgx;
 mod tree;
 mod versions;
 
+pub use macs::REGION as MACS;
+pub use versions::FIRST_VERSION;
+
 use super::layers::{Integrity, files};
 
 /// The integrity of a stack that names none.

@@ -8,6 +8,7 @@
 //! Left out: what that costs in reserve power.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::macs::{PER_LINE, Where, mac_of_version, word};
 use super::tree::{ARITY, Nodes, Tree, put};
@@ -218,6 +219,14 @@ impl PowerFail for Root {
 
     fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
         self.macs.of_line(place)
+    }
+
+    fn version_of(&self, place: Place) -> Option<(Place, Range<usize>)> {
+        let (index, slot) = self.versions.of_number(self.macs.number(place)?);
+        Some((
+            self.versions.region.line(index),
+            self.versions.bits_of(slot),
+        ))
     }
 
     fn over(&self, place: Place, level: usize) -> Option<Place> {

@@ -16,12 +16,14 @@
 
 use super::keyed::SipHasher24;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
 use super::macs::{
     CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, mac_of_version, verified, word,
 };
 use super::tree::{ARITY, REGISTER_BYTES, Tree};
+use super::versions::FIRST_VERSION;
 use crate::controller::layers::{About, File, Integrity, Limit, PowerFail, Reached, Refuses};
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::figures::Figures;
@@ -169,6 +171,8 @@ struct Sgx {
     sound: bool,
     /// Sums of the highest level's nodes, as of what has been handled.
     register: Line,
+    /// From here on versions are counted.
+    first: u64,
 }
 
 impl Sgx {
@@ -182,6 +186,7 @@ impl Sgx {
             verify: settings.get(&VERIFY),
             sound,
             register: ZERO_LINE,
+            first: settings.get(&FIRST_VERSION),
         }
     }
 
@@ -355,6 +360,7 @@ impl Guard for Sgx {
         let index = self.index(at);
         let cached = self.fetch(0, index, Step::PAST, plan);
         let version = counter(self.cache.line(cached), number as u64) + 1;
+        let version = version.max(self.first);
         let next = (number as u64, At::past(version));
         let node = self.count((0, index), cached, next, plan);
         let mut done = stored.done;
@@ -489,6 +495,13 @@ impl PowerFail for Sums {
 
     fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
         self.at.of_line(place)
+    }
+
+    fn version_of(&self, place: Place) -> Option<(Place, Range<usize>)> {
+        let (at, number) = self.at.of_line(place)?;
+        let node = self.versions().line(at.0 - self.at.region.first.0);
+        let first = 8 * COUNTER_BYTES * number;
+        Some((node, first..first + 8 * COUNTER_BYTES))
     }
 
     fn over(&self, place: Place, level: usize) -> Option<Place> {

@@ -19,6 +19,13 @@ keys! {
         under |by| by.stride.map(|stride| if stride > 2 { 2 } else { 0 });
 }
 
+// No layer lists it: no machine sets it, the crash explorer does.
+keys! {
+    FIRST_VERSION: u64 = int("integrity.first_version", (0, 1 << 56), 0),
+        Source("for the crash explorer: a machine that has run for long"),
+        "From where on versions are counted, the major ones where there are minor ones";
+}
+
 /// The regions of versions, by the bits of a minor number.
 const NAMES: [&str; 8] = [
     "versions",
@@ -53,6 +60,8 @@ pub struct Versions {
     /// Their lines.
     pub region: Region,
     minor_bits: u64,
+    /// From here on they are counted.
+    first: u64,
 }
 
 /// Versions of a line whose minor numbers have so many bits.
@@ -70,14 +79,23 @@ impl Versions {
         let macs = Where::reserve_by(per_line(minor_bits), layout);
         let lines = macs.count.div_ceil(per_line(minor_bits));
         let region = layout.reserve_sparse(NAMES[minor_bits as usize], lines);
-        (macs, Versions { region, minor_bits })
+        let versions = Versions {
+            region,
+            minor_bits,
+            first: settings.get(&FIRST_VERSION),
+        };
+        (macs, versions)
     }
 
     /// The same in a layout in which they are reserved.
     pub fn of(layout: &Layout) -> (Where, Versions) {
         let known = NAMES.iter().zip(0..).find_map(|(name, minor_bits)| {
             let region = layout.region(name)?.clone();
-            Some(Versions { region, minor_bits })
+            Some(Versions {
+                region,
+                minor_bits,
+                first: 0,
+            })
         });
         let versions = known.expect("they have been reserved");
         (Where::of_by(versions.per_line(), layout), versions)
@@ -87,6 +105,15 @@ impl Versions {
     #[inline]
     pub fn per_line(&self) -> u64 {
         per_line(self.minor_bits)
+    }
+
+    /// The bits of a line that version `slot` has to itself.
+    pub fn bits_of(&self, slot: u64) -> std::ops::Range<usize> {
+        let (first, bits) = match self.minor_bits {
+            0 => (64 * slot, 64),
+            _ => (FIRST_BIT + slot * ROOM, ROOM),
+        };
+        first as usize..(first + bits) as usize
     }
 
     /// The greatest minor number.
@@ -124,11 +151,13 @@ impl Versions {
         let of_word = |line: &Line, word| super::macs::word(line, word) + 1;
         match self.minor_bits {
             0 => {
-                let next = of_word(line, slot as usize);
+                let next = of_word(line, slot as usize).max(self.first);
                 super::tree::put(line, slot, next);
                 Bump::Counted
             }
             _ if minor(line, slot) < self.most() => {
+                let major = super::macs::word(line, 0).max(self.first);
+                super::tree::put(line, 0, major);
                 set_minor(line, slot, minor(line, slot) + 1);
                 Bump::Counted
             }

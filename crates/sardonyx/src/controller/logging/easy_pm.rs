@@ -101,7 +101,7 @@ const LIMITS: &[Limit] = &[
         begins: Some(&FIRST_NONCE),
         pads: true,
         reached: Reached::Near {
-            bits: &[16, 32, 48],
+            bits: &[16, 32, 56],
             below: 8,
         },
     },

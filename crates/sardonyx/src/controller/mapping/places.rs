@@ -142,6 +142,9 @@ impl Freed {
     }
 }
 
+/// Unmappings that are kept before those are forgotten that have finished; so few that short runs come to it.
+const UNMAPPED: usize = 4;
+
 /// Hands out places and takes them back.
 pub struct Allocator {
     fresh: Fresh,
@@ -174,7 +177,7 @@ impl Allocator {
             queued: Places::default(),
             freed: Freed::new(settings.get(&REUSE)),
             unmapped: FxHashMap::default(),
-            unmapped_limit: 1024,
+            unmapped_limit: UNMAPPED,
             in_use: 0,
         }
     }
@@ -243,7 +246,7 @@ impl Allocator {
         self.unmapped.insert(place.0, all);
         if self.unmapped.len() > self.unmapped_limit {
             self.unmapped.retain(|_, step| !plan.is_past(*step));
-            self.unmapped_limit = (self.unmapped.len() * 2).max(1024);
+            self.unmapped_limit = (self.unmapped.len() * 2).max(UNMAPPED);
         }
     }
 

@@ -3,6 +3,7 @@
 //! with all that hangs below. Left out: when he does it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use rand::Rng;
@@ -10,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::seen::{Groups, Knowledge, Now, Seen};
 use crate::crash::attacked::Attack;
-use crate::line::{LINE_BYTES, Place, ZERO_LINE};
+use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::medium::image::Content;
 
 /// Lines in which something that nobody has written is looked for.
@@ -216,7 +217,7 @@ impl Knowledge<'_> {
         let look = self.look_back(now, dice)?;
         let chance = match self.levels {
             0 => dice.next_u64() % 2 * 7,
-            _ => dice.next_u64() % 8,
+            _ => dice.next_u64() % 9,
         };
         // Of what the layers know two times in three, but where all that integrity has is put back with it.
         let known = chance < 2 || !dice.next_u64().is_multiple_of(3);
@@ -232,6 +233,7 @@ impl Knowledge<'_> {
                 self.put_back_nodes(&look, &mut changes);
                 format!("{name}, its MAC, its counter's line and all that vouches for lines are")
             }
+            8 => self.version(&mut changes, place, &look, dice)?,
             2..5 => {
                 let level = (dice.next_u64() % self.levels as u64) as usize;
                 let node = self.over(place, level)?;
@@ -275,6 +277,66 @@ impl Knowledge<'_> {
             region: self.region_of(place),
             what: format!("{what} as at position {}", look.old.position),
         })
+    }
+
+    /// A line of an earlier look with its MAC and its version, and no more; that of the line at `place` or, one time in
+    /// two, of one whose version lies at the very end of its line, as far as such have changed. One time in two as much as its
+    /// version falls is added to another one beside it, best to that of a line that nobody has written: so the sum of
+    /// all stays. In words what is put back.
+    fn version(
+        &self,
+        changes: &mut Changes,
+        place: Place,
+        look: &Past,
+        dice: &mut ChaCha8Rng,
+    ) -> Option<String> {
+        let version_of = |at: Place| self.kept.as_deref()?.version_of(at);
+        let ends = |at: Place| version_of(at).map_or(0, |(_, bits)| bits.end);
+        let place = match dice.next_u64() & 1 {
+            0 => place,
+            _ => {
+                let end = look.places().map(ends).max()?;
+                let last = look.places().filter(|at| ends(*at) == end);
+                one_of(&last.collect::<Vec<Place>>(), dice)
+            }
+        };
+        let (node, bits) = version_of(place)?;
+        let now = |bits: &Range<usize>| {
+            number_of(changes.now.get(node).map_or(&ZERO_LINE, |at| &at.0), bits)
+        };
+        let old = look
+            .old
+            .lines
+            .get(&node)
+            .map_or(0, |at| number_of(&at.0, &bits));
+        let less = now(&bits).wrapping_sub(old);
+        let balanced = dice.next_u64() & 1 == 1;
+        let width = bits.len();
+        let all = (0..8 * LINE_BYTES / width).map(|number| bits.start % width + number * width);
+        let all = all.map(|first| first..first + width);
+        let others = all.filter(|other| other.end <= 8 * LINE_BYTES && *other != bits);
+        // Of a node with a MAC what is there of another number is the MAC's.
+        let others = others.filter(|other| other.end <= 8 * width);
+        let others: Vec<Range<usize>> = others.collect();
+        let free = others.iter().find(|other| now(other) == 0);
+        let drawn = (dice.next_u64() as usize).checked_rem(others.len());
+        let other = free.or(drawn.map(|at| &others[at]));
+        let other = other.filter(|_| balanced).cloned();
+        let more = other.as_ref().map(|other| now(other).wrapping_add(less));
+        self.put_back(place, &look.old, changes);
+        changes.put_bits(node, &bits, old);
+        if let Some((other, more)) = other.zip(more) {
+            changes.put_bits(node, &other, more);
+        }
+        let sum = if balanced {
+            ", and another version is so much greater, "
+        } else {
+            " "
+        };
+        Some(format!(
+            "{}, its MAC and its version are{sum}",
+            self.name(place)
+        ))
     }
 
     /// All lines of a region of an earlier look: with their MACs and all nodes, with their MACs, or alone.
@@ -472,9 +534,26 @@ impl<'n> Changes<'n> {
         line[number * 8..][..8].copy_from_slice(&word);
     }
 
+    fn put_bits(&mut self, place: Place, bits: &Range<usize>, number: u64) {
+        let now = self.now.get(place).copied();
+        let content = self.lines.entry(place).or_insert(now);
+        let (line, _) = content.get_or_insert((ZERO_LINE, None));
+        for (at, bit) in bits.clone().enumerate() {
+            line[bit / 8] &= !(1 << (bit % 8));
+            line[bit / 8] |= ((number >> at & 1) as u8) << (bit % 8);
+        }
+    }
+
     fn done(self) -> Vec<(Place, Option<Content>)> {
         self.lines.into_iter().collect()
     }
+}
+
+/// The number that is those bits of a line.
+fn number_of(line: &Line, bits: &Range<usize>) -> u64 {
+    let bit = |at: usize| u64::from(line[at / 8] >> (at % 8) & 1);
+    let numbered = bits.clone().enumerate();
+    numbered.fold(0, |all, (at, from)| all | bit(from) << at)
 }
 
 /// Word `number` of a line.

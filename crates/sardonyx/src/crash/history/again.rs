@@ -3,15 +3,18 @@
 //! results.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_splitmix::mix;
 
 use super::History;
 use crate::controller::encryption::pad::OTHER_KEY;
-use crate::controller::logging::undo::{MOST_BUCKETS, PER_RECORD, RECORDS};
-use crate::controller::{Class, Write};
+use crate::controller::logging::undo::{BUCKETS, MOST_BUCKETS, PER_RECORD, RECORDS, TRANSACTIONS};
+use crate::controller::mapping::places::RETIRED;
+use crate::controller::{Class, Controller, Persist, Write};
 use crate::crash::secrecy::{self, Encrypted, Held};
+use crate::exhausted::Exhausted;
 use crate::line::{Line, Logical, Place, ZERO_LINE};
 use crate::machine::write_untimed;
 use crate::mechanisms::Mechanism;
@@ -20,12 +23,16 @@ use crate::medium::layout::Layout;
 use crate::plan::journal::MediumWrite;
 use crate::plan::untimed::Untimed;
 use crate::plan::{At, Plan, Step};
-use crate::settings::{Settings, Value};
+use crate::settings::{Pressure, Settings, Value};
 
 /// Lines with one content: more than a count of eight bits has room for.
 const SHARERS: u64 = 300;
 /// Records of a bucket up to which the longest transaction is undone that a hardware log has room for.
 const FEW_RECORDS: u64 = 8;
+/// Lines of a medium that is full, and how often they change in a life and in all.
+const CROWD: u64 = 96;
+const CHANGES: u64 = 400;
+const LIVES: u64 = 4;
 /// Old lines in a record of a hardware log.
 const RECORD: u64 = PER_RECORD as u64;
 /// Requests of a transaction when requests are handled again.
@@ -63,6 +70,14 @@ impl Default for Handling<'_> {
     }
 }
 
+/// What is wrong with lines that change in a full medium.
+pub enum Churned {
+    /// It does not read as it was written last.
+    Misread(Logical),
+    /// There is no place for a line, although there are as many places as lines.
+    Full(Exhausted),
+}
+
 /// What the requests left when they were handled again.
 pub struct Again {
     /// Encrypted lines, in the order of handling.
@@ -78,6 +93,8 @@ pub struct Again {
     /// The first line that a recovered controller reads otherwise than it was last written, if any; checked where lines
     /// have twins, or counters begin elsewhere.
     pub misread: Option<Logical>,
+    /// The first place, if there is one, that such a controller has refused.
+    pub refused: Option<Place>,
 }
 
 impl Again {
@@ -89,6 +106,7 @@ impl Again {
             layout,
             held,
             misread: None,
+            refused: None,
         };
         again.and_beside(untimed);
         again
@@ -96,6 +114,9 @@ impl Again {
 
     /// What `untimed` has written under no pad as well, as recovery does from what was left.
     fn and_beside(&mut self, untimed: &Untimed) {
+        // What reserve power would dump at any time, nobody encrypts.
+        let registers = untimed.asked().registers().into_iter();
+        self.beside.extend(registers.cloned());
         for write in untimed.writes(0).filter(|write| !write.is_move()) {
             let beside = write.sideband.map(|beside| (write.place, beside));
             self.sidebands.extend(beside);
@@ -181,6 +202,7 @@ impl History {
             recovered.flush(plan);
         });
         again.and_beside(&untimed);
+        again.refused = untimed.refused().first().copied();
         let asks = how.twin.is_some() || how.begin.is_some();
         if asks && untimed.failure().is_none() && untimed.refused().is_empty() {
             let mut written: Vec<(Logical, Line)> = held.into_iter().collect();
@@ -278,6 +300,109 @@ impl History {
             untimed.plan(|plan| controller.flush(plan));
             untimed.settle();
         }
+        self.overlong()
+    }
+
+    /// The same of a transaction that changes more lines than registers can name buckets for: it is refused, or it is
+    /// undone.
+    fn overlong(&self) -> Option<(Logical, u64, u64)> {
+        let records = self.small.get(&RECORDS);
+        if records > FEW_RECORDS {
+            return None;
+        }
+        let changed = RECORD * (records * MOST_BUCKETS + 1);
+        let mut log = Undoing::of(self, 2 * changed, 0..changed)?;
+        log.transaction(0, 1);
+        for line in 0..changed {
+            log.log(0, line);
+        }
+        log.change()?;
+        Some((log.wrong_after_a_cut()?, 1, changed))
+    }
+
+    /// Has the hardware log undo as many transactions at once as it has registers or buckets for, one a core, which take
+    /// all buckets if these are small, up to the last line of memory; when half of them have committed. The first line that does not read as it should, if
+    /// there is one, and how many there were.
+    pub fn undone_together(&self) -> Option<(Logical, u64)> {
+        if !self.stack.keeps_log() || self.stack.integrity.power_fail.is_some() {
+            return None;
+        }
+        let settings = &*self.small;
+        let (records, buckets) = (settings.get(&RECORDS), settings.get(&BUCKETS));
+        let cores = settings.get(&TRANSACTIONS).min(buckets);
+        let each = match records <= FEW_RECORDS {
+            true => (buckets / cores).min(MOST_BUCKETS) * records * RECORD,
+            false => 2,
+        };
+        let (lines, changed) = (2 * cores * each, |core: u64| core * each..(core + 1) * each);
+        let first = lines - cores * each;
+        let mut log = Undoing::of(self, lines, first..lines)?;
+        for core in 0..cores {
+            log.transaction(core as u32, core + 1);
+        }
+        for line in 0..each {
+            for core in 0..cores {
+                log.log(core as u32, first + changed(core).start + line);
+            }
+        }
+        log.change()?;
+        for core in 0..cores / 2 {
+            let changed = changed(core);
+            log.commit(core as u32, first + changed.start..first + changed.end);
+        }
+        Some((log.wrong_after_a_cut()?, cores))
+    }
+
+    /// Has lines change again and again, half of them to what others hold, in a medium that has a place for each and
+    /// no more, where fingerprints collide and counts are full soon; over some lives.
+    pub fn churned(&self) -> Option<Churned> {
+        if !self.stack.tries().any(|one| one == Mechanism::Duplicate) {
+            return None;
+        }
+        let mut settings = Settings::clone(&self.small);
+        let pressure = Pressure {
+            collisions: true,
+            limits: true,
+            ..Pressure::default()
+        };
+        let layers = self.stack.layers().into_iter();
+        let keys = layers.flat_map(|layer| layer.about().keys);
+        for (name, value) in keys.flat_map(|key| key.pressed(&pressure)) {
+            settings.put(name, Value::Int(value));
+        }
+        settings.set(&RETIRED, 0);
+        let build = || self.stack.build(&settings, &mut Layout::new(CROWD));
+        let mut held: BTreeMap<Logical, Line> = BTreeMap::new();
+        let mut untimed = Untimed::new(Image::sparse());
+        for life in 0..LIVES {
+            let mut controller = build();
+            untimed.plan(|plan| controller.recover(plan));
+            for change in life * CHANGES..(life + 1) * CHANGES {
+                let dice = mix(change ^ mix(self.seed));
+                let line = match change {
+                    0..CROWD => change,
+                    _ => dice % CROWD,
+                };
+                let shared = dice >> 32 & 1 == 1;
+                let number = if shared { dice >> 40 & 7 } else { 8 + change };
+                let (line, data) = (Logical(line), content(0, number));
+                held.insert(line, data);
+                let write = Write::new(line, At::past(&data));
+                write_untimed(&mut controller, &mut untimed, write);
+                if let Some(why) = untimed.failure() {
+                    return Some(Churned::Full(why));
+                }
+            }
+            untimed.plan(|plan| controller.flush(plan));
+            untimed.settle();
+            let mut recovered = build();
+            untimed.plan(|plan| recovered.recover(plan));
+            let wrong = misread(&held, &mut recovered, &mut untimed);
+            if wrong.is_some() {
+                return wrong.map(Churned::Misread);
+            }
+            untimed.forget();
+        }
         None
     }
 
@@ -330,16 +455,117 @@ impl History {
             untimed.settle();
             controller = build();
             untimed.plan(|plan| controller.recover(plan));
-            let mut wrong = held.iter().filter(|(line, data)| {
-                let read = |plan: &mut Plan| controller.read(**line, Class::Data, Step::PAST, plan);
-                untimed.plan(read).value != Some(**data)
-            });
-            if let Some((line, _)) = wrong.next() {
-                return Some(*line);
+            let wrong = misread(&held, &mut controller, &mut untimed);
+            if wrong.is_some() {
+                return wrong;
             }
         }
         None
     }
+}
+
+/// A hardware log with transactions under way.
+struct Undoing<'h> {
+    history: &'h History,
+    lines: u64,
+    controller: Controller,
+    untimed: Untimed,
+    /// Lines that are to be put back, and those that are not.
+    logged: Vec<u64>,
+    kept: Vec<u64>,
+}
+
+impl<'h> Undoing<'h> {
+    /// In a medium of so many lines, of which those `held` have something in them.
+    fn of(history: &'h History, lines: u64, held: Range<u64>) -> Option<Undoing<'h>> {
+        let mut undoing = Undoing {
+            history,
+            lines,
+            controller: history.stack.build(&history.small, &mut Layout::new(lines)),
+            untimed: Untimed::new(Image::sparse()),
+            logged: Vec::new(),
+            kept: Vec::new(),
+        };
+        undoing.ask(|controller, plan| controller.recover(plan));
+        held.for_each(|line| undoing.write(line, 0));
+        undoing.ask(|controller, plan| controller.flush(plan));
+        let failed = undoing.untimed.failure().is_some();
+        undoing.untimed.settle();
+        (!failed).then_some(undoing)
+    }
+
+    fn ask(&mut self, ask: impl FnOnce(&mut Controller, &mut Plan)) {
+        self.untimed.plan(|plan| ask(&mut self.controller, plan));
+    }
+
+    fn write(&mut self, line: u64, number: u64) {
+        let data = content(line, number);
+        let write = Write {
+            order: Persist::CounterAtomic, // whoever commits has seen to it
+            ..Write::new(Logical(line), At::past(&data))
+        };
+        write_untimed(&mut self.controller, &mut self.untimed, write);
+    }
+
+    /// `core` begins transaction `number`.
+    fn transaction(&mut self, core: u32, number: u64) {
+        self.ask(|controller, plan| controller.begin(core, number, plan));
+    }
+
+    fn log(&mut self, core: u32, line: u64) {
+        let old = content(line, 0);
+        self.ask(|controller, plan| controller.log_old(core, Logical(line), At::past(&old), plan));
+        self.logged.push(line);
+    }
+
+    /// All that was logged changes; nothing where the log has refused something.
+    fn change(&mut self) -> Option<()> {
+        for line in self.logged.clone() {
+            if self.untimed.failure().is_some() {
+                return None;
+            }
+            self.write(line, 1);
+        }
+        Some(())
+    }
+
+    /// `core` commits, which has changed `lines`.
+    fn commit(&mut self, core: u32, lines: Range<u64>) {
+        self.ask(|controller, plan| {
+            controller.commit(core, plan);
+        });
+        self.logged.retain(|line| !lines.contains(line));
+        self.kept.extend(lines);
+    }
+
+    /// The power is cut. The first line that does not read as it was before, or as who has committed left it, if there
+    /// is one.
+    fn wrong_after_a_cut(self) -> Option<Logical> {
+        let mut left = Untimed::new(self.untimed.left());
+        let History { stack, small, .. } = self.history;
+        let mut recovered = stack.build(small, &mut Layout::new(self.lines));
+        left.plan(|plan| {
+            recovered.recover(plan);
+            recovered.undo(plan);
+        });
+        let old = self.logged.iter().map(|line| (*line, 0));
+        let lines = old.chain(self.kept.iter().map(|line| (*line, 1)));
+        let lines = lines.map(|(line, number)| (Logical(line), content(line, number)));
+        misread(&lines.collect(), &mut recovered, &mut left)
+    }
+}
+
+/// The first of the lines that does not read as `held` says.
+fn misread(
+    held: &BTreeMap<Logical, Line>,
+    controller: &mut Controller,
+    untimed: &mut Untimed,
+) -> Option<Logical> {
+    let mut wrong = held.iter().filter(|(line, data)| {
+        let read = |plan: &mut Plan| controller.read(**line, Class::Data, Step::PAST, plan);
+        untimed.plan(read).value != Some(**data)
+    });
+    wrong.next().map(|(line, _)| *line)
 }
 
 /// A content that has nothing in common with that of another line or number.

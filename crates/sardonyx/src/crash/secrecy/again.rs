@@ -16,7 +16,8 @@ use super::chance::Chance;
 use super::{Encrypted, Pads, bytes_of, is_kept, numbers};
 use crate::controller::designs::AnyLayer;
 use crate::controller::encryption::pad::KEY;
-use crate::crash::history::{Again, Handling, History};
+use crate::controller::integrity::{FIRST_VERSION, MACS};
+use crate::crash::history::{Again, Churned, Handling, History};
 use crate::crash::violation::{Kind, Violation};
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::plan::journal::MediumWrite;
@@ -28,9 +29,9 @@ const FEW: usize = 64;
 /// The same where one byte of the key is: a line has more pieces than could be alike by chance.
 const FEWEST: usize = 4;
 /// Bits of a place that are tried beyond those of the run's own medium.
-const HIGH_BITS: [u32; 6] = [16, 24, 28, 31, 32, 34];
+const HIGH_BITS: [u32; 8] = [16, 24, 28, 31, 32, 34, 36, 37];
 /// The same where two lines are compared: lines of counters, eight of them in one, are that far apart as well.
-const TWIN_BITS: [u32; 5] = [16, 19, 24, 32, 35];
+const TWIN_BITS: [u32; 6] = [16, 19, 24, 32, 35, 37];
 /// Numbers of transactions that a hardware log undoes, the first one that is long.
 const NUMBERS: [u64; 7] = [
     1 << 32 | 1,
@@ -230,10 +231,65 @@ pub(super) fn shared(history: &History) -> Option<Violation> {
     Some(misread(line, "and many that share one content"))
 }
 
+/// MACs that are the same under a version that is much greater: whoever has an old line waits for it.
+pub(super) fn versions(history: &History) -> Option<Violation> {
+    history.power_fail()?.version_of(Place(0))?;
+    let of = |again: &Again| -> Vec<(Place, usize, u64)> {
+        let macs = again.layout.region(MACS);
+        let writes = again.beside.iter();
+        let writes = writes.filter(|write| macs.is_some_and(|macs| macs.contains(write.place)));
+        let words = writes.flat_map(|write| {
+            let carried = (0..LINE_BYTES / 8).filter(|word| write.words >> word & 1 == 1);
+            carried.map(|word| (write.place, word, numbers(&write.line)[word]))
+        });
+        words.filter(|(.., mac)| *mac != 0).collect()
+    };
+    let own = history.again(&Handling::default(), FEW)?;
+    let these: FxHashSet<_> = of(&own).into_iter().collect();
+    (8..u64::BITS as u64 - 8).step_by(8).find_map(|width| {
+        let how = Handling {
+            begin: Some((FIRST_VERSION.name(), 1 << width)),
+            ..Handling::default()
+        };
+        let other = history.again(&how, FEW)?;
+        let begun = format!("with versions that begin at 2^{width}");
+        let found = |kind, place, what| Violation {
+            place: Some(place),
+            ..Violation::new(kind, 0, what)
+        };
+        if let Some(place) = other.refused.filter(|_| own.refused.is_none()) {
+            let what = format!("place {}: refused after a recovery {begun}", place.0);
+            return Some(found(Kind::NotAuthentic, place, what));
+        }
+        let same = of(&other).into_iter().find(|mac| these.contains(mac));
+        same.map(|(place, word, _)| {
+            let what = format!("word {word} of MACs: the same {begun}");
+            found(Kind::Undetected, place, what)
+        })
+    })
+}
+
+/// Lines that change again and again in a medium with a place for each and no more.
+pub(super) fn churned(history: &History) -> Option<Violation> {
+    Some(match history.churned()? {
+        Churned::Misread(line) => misread(line, "in a medium that is full"),
+        Churned::Full(why) => Violation::new(
+            Kind::RunEnded,
+            0,
+            format!("no room for as many lines as the medium has places: {why}"),
+        ),
+    })
+}
+
 /// A hardware log, asked to undo transactions that are as long as it has room for, or whose numbers are great.
 pub(super) fn undone(history: &History) -> Option<Violation> {
-    let (line, number, changed) = history.undone(&NUMBERS)?;
-    let because = format!("with transaction {number} under way, which has changed {changed} lines");
+    if let Some((line, number, changed)) = history.undone(&NUMBERS) {
+        let because =
+            format!("with transaction {number} under way, which has changed {changed} lines");
+        return Some(misread(line, &because));
+    }
+    let (line, under_way) = history.undone_together()?;
+    let because = format!("with {under_way} transactions under way");
     Some(misread(line, &because))
 }
 
