@@ -106,11 +106,13 @@ fn cells_are_programmed_as_a_model_of_single_cells_has_them() {
     for coding in ["whole", "changed", "flip-n-write"] {
         for group in ["8", "32", "64"] {
             // A budget, so that cells are looked at where all are programmed too.
-            let sets = [
+            let mut sets = vec![
                 ("medium.cells.coding", coding),
-                ("medium.cells.group", group),
                 ("medium.cells.budget", "128"),
             ];
+            if coding == "flip-n-write" {
+                sets.push(("medium.cells.group", group));
+            }
             let (mut memory, mut count) = (memory(&sets), Programmed::default());
             let mut lines: Vec<Cells> =
                 (0..3).map(|_| Cells::new(group.parse().unwrap())).collect();

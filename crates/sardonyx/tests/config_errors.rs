@@ -336,3 +336,108 @@ fn a_range_that_cannot_be_one_is_an_error() {
         assert_eq!(error.line, Some(3), "{error}");
     }
 }
+
+/// A key that does nothing is an error if a user has set it, and its own business if a preset has.
+#[test]
+fn what_does_nothing_is_an_error_where_a_user_says_it() {
+    for (machine, key, value, switch) in [
+        (
+            "esd",
+            "medium.pausing.iterations",
+            "8",
+            "medium.pausing.policy",
+        ),
+        ("esd", "medium.pausing.times", "2", "medium.pausing.policy"),
+        (
+            "esd",
+            "medium.levelling.region_lines",
+            "16",
+            "medium.levelling.scheme",
+        ),
+        (
+            "esd",
+            "medium.levelling.registers",
+            "group",
+            "medium.levelling.scheme",
+        ),
+        ("esd", "medium.cells.group", "16", "medium.cells.coding"),
+        (
+            "esd",
+            "medium.cells.sets_per_reset",
+            "3",
+            "medium.cells.budget",
+        ),
+        (
+            "esd",
+            "medium.buffer.victim",
+            "oldest",
+            "medium.buffer.blocks",
+        ),
+        ("esd", "medium.buffer.hit_ns", "5", "medium.buffer.blocks"),
+        ("esd", "link.first", "oldest", "a time of link"),
+        ("esd", "think.bytes", "64", "think.loads"),
+    ] {
+        let told = Machine::load(machine, &[(key, value)])
+            .unwrap_err()
+            .to_string();
+        let said = told.starts_with(&format!(
+            "--set {key}={value}, {key}: does nothing unless {switch}"
+        ));
+        assert!(said && told.contains("; set "), "{told}");
+        let text = |value: &str| match value.parse::<u64>() {
+            Ok(_) => format!("extends = \"{machine}\"\n{key} = {value}\n"),
+            Err(_) => format!("extends = \"{machine}\"\n{key} = \"{value}\"\n"),
+        };
+        // In a file as well, but for what it is anyway.
+        let same = Machine::load(machine, &[("", ""); 0]).unwrap().parameters()[key].clone();
+        let other = if same.to_string() == value {
+            "9"
+        } else {
+            value
+        };
+        let told = Machine::parse(&text(other), "my.toml")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            told.starts_with("my.toml, line 2") && told.contains("does nothing"),
+            "{told}"
+        );
+        let same = same.to_string().trim_matches('"').replace(".0", "");
+        let whole = Machine::parse(&text(&same), "my.toml").unwrap();
+        assert_eq!(Machine::parse(&whole.to_toml(), "again.toml"), Ok(whole));
+    }
+    for (on, key) in [
+        (
+            ("medium.pausing.policy", "pause"),
+            "medium.pausing.threshold",
+        ),
+        (
+            ("medium.pausing.policy", "cancel"),
+            "medium.pausing.iterations",
+        ),
+        (("medium.cells.coding", "changed"), "medium.cells.group"),
+        (
+            ("encryption.global_counter", "paper"),
+            "encryption.mark_stride",
+        ),
+        (
+            ("encryption.deuce.epoch", "1"),
+            "encryption.deuce.word_bytes",
+        ),
+    ] {
+        let told = Machine::load("esd", &[on, (key, "8")])
+            .unwrap_err()
+            .to_string();
+        assert!(told.contains("does nothing unless"), "{told}");
+    }
+    // What a preset has more to say of may be switched off.
+    let off = Machine::load("optane", &[("medium.buffer.blocks", "0")]).unwrap();
+    assert_eq!(Machine::parse(&off.to_toml(), "again.toml"), Ok(off));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let text =
+        "extends = \"esd\"\nmedium.pausing.policy = \"pause\"\nmedium.pausing.iterations = 5\n";
+    std::fs::write(&file, text).unwrap();
+    let off = Machine::load(file.to_str().unwrap(), &[("medium.pausing.policy", "none")]).unwrap();
+    assert_eq!(off.parameters()["medium.pausing.iterations"], 8);
+}

@@ -132,11 +132,13 @@ fn the_array_and_what_lies_beside_is_what_a_model_of_words_has() {
     for (number, (epoch, word)) in all.into_iter().enumerate() {
         let (epoch_text, word_text) = (epoch.to_string(), word.to_string());
         let reads = (number % 2 == 0).to_string();
-        let sets = [
+        let mut sets = vec![
             ("encryption.deuce.epoch", epoch_text.as_str()),
-            ("encryption.deuce.word_bytes", word_text.as_str()),
             ("encryption.deuce.reads_first", reads.as_str()),
         ];
+        if epoch > 1 {
+            sets.push(("encryption.deuce.word_bytes", word_text.as_str()));
+        }
         let mut memory = memory(&sets, "deuce");
         let mut lines: Vec<(Line, Model)> =
             (0..3).map(|_| ([0; 64], Model::new(epoch, word))).collect();

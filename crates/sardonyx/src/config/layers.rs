@@ -15,6 +15,8 @@ use super::ranges::{self, Written};
 use super::read::{self, Document, Raw, Setting};
 use super::{Assumed, Machine, check, write};
 
+/// How the place of a value begins that `--set` gives.
+const SET: &str = "--set";
 /// Presets that may extend each other in a chain.
 const MAX_DEPTH: usize = 4;
 
@@ -87,8 +89,17 @@ impl Layers {
 
     /// One `--set key=value`.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
+        self.put(SET, name, value)
+    }
+
+    /// A value that nobody has asked for: the crash explorer's plan sets it.
+    pub(super) fn plan(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
+        self.put("the plan's", name, value)
+    }
+
+    fn put(&mut self, whose: &str, name: &str, value: &str) -> Result<(), ConfigError> {
         let place = Place {
-            file: format!("--set {name}={value}").into(),
+            file: format!("{whose} {name}={value}").into(),
             line: None,
         };
         let (key, in_ns) = read::find(name, &place)?;
@@ -115,6 +126,15 @@ impl Layers {
         if !has_starvation(&settings) {
             settings.remove(STARVATION);
         }
+        for key in keys::all()
+            .filter(|key| !key.matters(&settings))
+            .collect::<Vec<_>>()
+        {
+            self.not_asked_for(key, &settings)?;
+            if let Some((default, _)) = key.default {
+                settings.put(key.name, default); // it does nothing; two machines that differ in nothing else are equal
+            }
+        }
         let assumed = keys::all().filter_map(|key| self.doubted(key, &settings));
         let machine = Machine {
             assumed: assumed.collect::<Result<_, _>>()?,
@@ -130,18 +150,52 @@ impl Layers {
         Ok(machine)
     }
 
+    /// An error if a user has set `key`, which does nothing: by `--set`, or in a file of his own to another value than
+    /// it has anyway. What presets and plans set is theirs, and `--set` may switch off what a file says more of.
+    fn not_asked_for(&self, key: &'static Row, settings: &Settings) -> Result<(), ConfigError> {
+        let (Some(setting), Some(needs)) = (self.settings.get(key.name), key.needs) else {
+            return Ok(());
+        };
+        let is_set = |setting: &Setting| setting.place.file.starts_with(SET);
+        let switched_off = || {
+            let mut switches = needs
+                .switches
+                .iter()
+                .filter_map(|name| self.settings.get(name));
+            switches.any(is_set)
+        };
+        let own = setting.place.line.is_some() && presets::find(&setting.place.file).is_none();
+        let differs = || {
+            key.default
+                .is_some_and(|(value, _)| settings.find(key.name) != Some(value))
+        };
+        match is_set(setting) || own && differs() && !switched_off() {
+            true => Err(ConfigError::key(
+                &setting.place,
+                key.name,
+                format!("does nothing unless {}", needs.what),
+                format!("set {} as well, or leave it out", needs.switches[0]),
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// What is assumed of `key`, if anything is.
     fn doubted(
         &self,
         key: &'static Row,
         settings: &Settings,
     ) -> Option<Result<Assumed, ConfigError>> {
-        let default = match (self.settings.contains_key(key.name), key.default) {
+        // What does nothing is as if nobody had said anything of it.
+        let idle = key.default.is_some() && !key.matters(settings);
+        let is_set = self.settings.contains_key(key.name) && !idle;
+        let stated = self.assumed.get(key.name).filter(|_| !idle);
+        let default = match (is_set, key.default) {
             (false, Some((_, Origin::Assumed(why)))) => Some(why),
             _ => None,
         };
         let value = settings.find(key.name)?;
-        let (why, range) = match (self.assumed.get(key.name), default) {
+        let (why, range) = match (stated, default) {
             (Some((why, Some(range), place)), _) => {
                 match ranges::of_file(key, value, range, place, settings) {
                     Ok(range) => (why.as_str(), Some(range)),

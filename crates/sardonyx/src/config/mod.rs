@@ -90,6 +90,22 @@ impl Machine {
         K: AsRef<str>,
         V: AsRef<str>,
     {
+        Machine::load_planned(name_or_path, &[], overrides)
+    }
+
+    /// The same over what a plan sets, of which nobody has to know whether it does anything.
+    ///
+    /// # Errors
+    /// As [`Machine::load`].
+    pub fn load_planned<K, V>(
+        name_or_path: &str,
+        planned: &[(String, String)],
+        overrides: &[(K, V)],
+    ) -> Result<Machine, ConfigError>
+    where
+        K: AsRef<str>,
+        V: AsRef<str>,
+    {
         let mut layers = match presets::find(name_or_path) {
             Some(preset) => layers::Layers::of_preset(preset)?,
             None => {
@@ -97,6 +113,9 @@ impl Machine {
                 layers::Layers::of_text(&text, name_or_path)?
             }
         };
+        for (key, value) in planned {
+            layers.plan(key, value)?;
+        }
         for (key, value) in overrides {
             layers.set(key.as_ref(), value.as_ref())?;
         }
@@ -146,6 +165,12 @@ impl Machine {
             machine.engine.units[unit as usize].number = number;
         }
         machine
+    }
+
+    /// Whether the parameter `key` does anything beside the others, whatever runs.
+    pub fn matters(&self, key: &str) -> bool {
+        let row = keys::all().find(|row| row.name == key);
+        row.is_none_or(|row| row.matters(&self.settings))
     }
 
     /// Bytes that the medium holds.

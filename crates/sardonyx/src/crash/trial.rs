@@ -143,10 +143,9 @@ impl Trial {
                 },
             },
         };
-        let mut settings = pass.settings(&Stack::named(&self.design)?);
-        settings.extend(self.overrides.iter().cloned());
+        let planned = pass.settings(&Stack::named(&self.design)?);
         Ok(OneRun {
-            machine: Machine::load(&self.machine, &settings)?,
+            machine: Machine::load_planned(&self.machine, &planned, &self.overrides)?,
             design: self.design.clone(),
             specs: (0..cores).map(spec).collect(),
             seed,

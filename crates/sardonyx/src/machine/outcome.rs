@@ -12,8 +12,6 @@ use crate::controller::designs::Stack;
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
 use crate::figures::{Amount, Figure, Figures, Quantity};
 use crate::latency::Latencies;
-use crate::medium::levelling::LevellingParams;
-use crate::medium::pausing::PausingParams;
 use crate::stats::{Cause, Direction, Ledger};
 use crate::units::Time;
 
@@ -469,13 +467,7 @@ pub fn assumed<'m>(machine: &'m Machine, design: &str, outcome: &Outcome) -> Vec
         let of = |prefix: &str| key.starts_with(prefix);
         match outcome.from_the_core {
             cored if of("pages.programs_") => cored && !outcome.takes_frames,
-            _ if of("link.") && machine.engine.link.is_none() => false,
-            _ if of("medium.cells.") && machine.engine.medium.cells.is_none() => false,
-            _ if of("medium.pausing.") => {
-                PausingParams::matters(machine.engine.medium.pausing, key)
-            }
-            _ if of("medium.levelling.") => LevellingParams::of(&machine.settings).is_some(),
-            _ if of("medium.buffer.") && machine.engine.medium.buffer.is_none() => false,
+            _ if !machine.matters(key) => false,
             _ if of("pages.") && !outcome.takes_frames => false,
             true if of("core.cache_latency_ns") => false,
             false if of("caches.") || of("core.store_queue") => false,

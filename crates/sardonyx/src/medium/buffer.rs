@@ -4,7 +4,7 @@
 //!
 //! Left out: the cache of the table that says where the module keeps a block, and the moves that level wear.
 
-use crate::settings::{Allowed, Origin, Row, Settings, Value, keys, words};
+use crate::settings::{Allowed, Needs, Origin, Row, Settings, Value, keys, words};
 use crate::units::Time;
 
 /// Which block has to leave a full buffer.
@@ -19,11 +19,19 @@ pub enum Victim {
 
 words!(Victim { "random" => Random, "oldest" => Oldest });
 
+/// The parameter that says whether there is one.
+const BLOCKS: &str = "medium.buffer.blocks";
+const BUFFERED: Needs = Needs {
+    met: |settings| matches!(settings.find(BLOCKS), Some(Value::Int(1..))),
+    switches: &[BLOCKS],
+    what: "medium.buffer.blocks is more than 0",
+};
+
 keys! {
     VICTIM: Victim = word("medium.buffer.victim", "random"),
         Assumed("no text says; measured write amplification grows by and by (FAST 2020, Fig. 9), where the \
                  oldest would make it jump"),
-        "Which block has to leave a full buffer of the memory module";
+        "Which block has to leave a full buffer of the memory module" needs BUFFERED;
 }
 
 const fn row(name: &'static str, value: Value, allowed: Allowed, meaning: &'static str) -> Row {
@@ -41,6 +49,7 @@ const fn nanoseconds(name: &'static str, meaning: &'static str) -> Row {
         crate::settings::latency(),
         meaning,
     )
+    .needing(BUFFERED)
 }
 
 /// A module's buffer.
@@ -70,7 +79,7 @@ impl BufferParams {
     /// Its parameters.
     pub const ROWS: &'static [Row] = &[
         row(
-            "medium.buffer.blocks",
+            BLOCKS,
             Value::Int(0),
             Allowed::Int { min: 0, max: 4096 },
             "Blocks that a memory module's buffer holds; 0: it has none, and its banks answer",
@@ -80,13 +89,15 @@ impl BufferParams {
             Value::Int(4),
             Allowed::PowerOfTwo { min: 1, max: 64 },
             "Lines of a block, by which the cells behind the buffer are read and written",
-        ),
+        )
+        .needing(BUFFERED),
         row(
             "medium.buffer.fetches",
             Value::Int(64),
             Allowed::Int { min: 1, max: 4096 },
             "Blocks that a memory module reads or is about to read, at most",
-        ),
+        )
+        .needing(BUFFERED),
         nanoseconds(
             "medium.buffer.hit_ns",
             "Read of a line that the buffer has: from its command to its data",
@@ -120,7 +131,7 @@ impl BufferParams {
             _ => Time::ZERO,
         };
         let buffer = BufferParams {
-            blocks: int("medium.buffer.blocks", 0) as usize,
+            blocks: int(BLOCKS, 0) as usize,
             lines: int("medium.buffer.lines", 4),
             fetches: int("medium.buffer.fetches", 64) as usize,
             hit: time("medium.buffer.hit_ns"),

@@ -4,7 +4,7 @@
 //! Sources: data-comparison write (Yang et al., ISCAS 2007), Flip-N-Write (Cho and Lee, MICRO 2009), the two stages of a
 //! write (Yue and Zhu, HPCA 2013). Left out: cells of several levels.
 
-use crate::settings::{Allowed, Origin, Row, Settings, Value, keys, words};
+use crate::settings::{Allowed, Needs, Origin, Row, Settings, Value, keys, words};
 use crate::units::Time;
 
 /// Which bits of a written word are programmed.
@@ -35,6 +35,17 @@ const fn row(name: &'static str, value: Value, allowed: Allowed, meaning: &'stat
     }
 }
 
+const INVERTS: Needs = Needs {
+    met: |settings| settings.get(&CODING) == Coding::FlipNWrite,
+    switches: &["medium.cells.coding"],
+    what: "medium.cells.coding is flip-n-write",
+};
+const IN_ROUNDS: Needs = Needs {
+    met: |settings| matches!(settings.find("medium.cells.budget"), Some(Value::Int(1..))),
+    switches: &["medium.cells.budget"],
+    what: "medium.cells.budget is more than 0",
+};
+
 /// How cells are programmed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellParams {
@@ -60,7 +71,8 @@ impl CellParams {
             Value::Int(32),
             Allowed::PowerOfTwo { min: 8, max: 64 },
             "Bits of a group that Flip-N-Write keeps as they are or inverted",
-        ),
+        )
+        .needing(INVERTS),
         row(
             "medium.cells.budget",
             Value::Int(0),
@@ -72,7 +84,8 @@ impl CellParams {
             Value::Int(2),
             Allowed::Int { min: 1, max: 64 },
             "SETs that take the power of one RESET",
-        ),
+        )
+        .needing(IN_ROUNDS),
         row(
             "medium.cells.set_ns",
             Value::Time(Time::ZERO),

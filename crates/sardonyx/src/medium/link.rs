@@ -4,7 +4,7 @@
 //! The whole controller stands at the memory's end, so what is encrypted or deduplicated crosses the link in
 //! clear. Left out: flits that are filled by several messages, retries, credits.
 
-use crate::settings::{Origin, Row, Setting, Settings, Value, keys, words};
+use crate::settings::{Needs, Origin, Row, Setting, Settings, Value, keys, words};
 use crate::units::Time;
 
 /// What crosses a link.
@@ -43,10 +43,23 @@ pub enum First {
 
 words!(First { "reads" => Reads, "oldest" => Oldest });
 
+const LINKED: Needs = Needs {
+    met: |settings| LinkParams::of(settings).is_some(),
+    switches: &[
+        "link.down_ns",
+        "link.up_ns",
+        "link.read_ns",
+        "link.write_ns",
+        "link.line_ns",
+        "link.done_ns",
+    ],
+    what: "a time of link is more than 0",
+};
+
 keys! {
     FIRST: First = word("link.first", "reads"),
         Assumed("CXL.mem has separate channels for requests and for data; no text says who waits"),
-        "Which of the requests that wait for the link goes first";
+        "Which of the requests that wait for the link goes first" needs LINKED;
 }
 
 const fn nanoseconds(name: &'static str, meaning: &'static str) -> Row {

@@ -11,8 +11,8 @@ use super::mapping::{MAPPING, Mapping};
 use super::pausing::PausingParams;
 use crate::line::LINE_BYTES;
 use crate::settings::{
-    Allowed, AnyKey, Doubt, Origin, Row, Setting, Settings, Value, Word, clock, keys, latency,
-    rows, section, words,
+    Allowed, AnyKey, Doubt, Needs, Origin, Row, Setting, Settings, Value, Word, clock, keys,
+    latency, rows, section, words,
 };
 use crate::units::{Energy, Time};
 
@@ -504,6 +504,12 @@ section! {
         "Caches on the way to memory, added to a read that missed them all";
 }
 
+const THINKS: Needs = Needs {
+    met: |settings| settings.get(&THINK_LOADS) > 0,
+    switches: &["think.loads"],
+    what: "think.loads is more than 0",
+};
+
 keys! {
     THINK_INSTRUCTIONS: u32 = int("think.instructions", (0, 1 << 24), 0),
         Source("programs are nothing but transactions unless a machine says otherwise"),
@@ -513,7 +519,7 @@ keys! {
         "Programs: loads of private lines between two transactions, each waiting for the one before";
     THINK_BYTES: u64 = int("think.bytes", (64, 1 << 34), 16_777_216),
         Source("of no effect without think.loads; beyond the caches of every machine"),
-        "Programs: private lines of a core that think.loads draws from, in bytes";
+        "Programs: private lines of a core that think.loads draws from, in bytes" needs THINKS;
 }
 
 /// What a program does between two transactions.

@@ -1,7 +1,7 @@
 //! What a read does to the array write that is under way in its bank: nothing, or it has the write pause at the end of an
 //! iteration, or cancels it (Qureshi et al., HPCA 2010, from memory). Parameters only; `engine/pausing.rs` does it.
 
-use crate::settings::{Settings, keys, words};
+use crate::settings::{Needs, Settings, keys, words};
 
 /// What a read does to the write that its bank is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +19,22 @@ pub enum Policy {
 
 words!(Policy { "none" => None, "pause" => Pause, "cancel" => Cancel, "both" => Both });
 
+const INTERRUPTS: Needs = Needs {
+    met: |settings| settings.get(&POLICY) != Policy::None,
+    switches: &["medium.pausing.policy"],
+    what: "medium.pausing.policy is pause, cancel or both",
+};
+const PAUSES: Needs = Needs {
+    met: |settings| [Policy::Pause, Policy::Both].contains(&settings.get(&POLICY)),
+    what: "medium.pausing.policy is pause or both",
+    ..INTERRUPTS
+};
+const CANCELS: Needs = Needs {
+    met: |settings| [Policy::Cancel, Policy::Both].contains(&settings.get(&POLICY)),
+    what: "medium.pausing.policy is cancel or both",
+    ..INTERRUPTS
+};
+
 keys! {
     POLICY: Policy = word("medium.pausing.policy", "none"),
         Source("ESD, SCA and EASY-PM have reads wait for the write under way in their bank"),
@@ -27,15 +43,15 @@ keys! {
     ITERATIONS: u64 = int("medium.pausing.iterations", (1, 1024), 8),
         Assumed("cells of several levels are written and verified some eight times; no machine here says"),
         "Iterations of an array write, alike in time; a write can pause between two"
-        in Between("4", "16", "half as many and twice as many");
+        in Between("4", "16", "half as many and twice as many") needs PAUSES;
     THRESHOLD: u64 = int("medium.pausing.threshold", (1, 100), 75),
         Assumed("HPCA 2010 tries several shares and finds the best around three quarters, from memory"),
         "Percent of an array write from which on it is no longer cancelled"
-        in Between("25", "100", "hardly ever cancelled, and always");
+        in Between("25", "100", "hardly ever cancelled, and always") needs CANCELS;
     TIMES: u64 = int("medium.pausing.times", (1, 1 << 20), 4),
         Assumed("the paper bounds by how full the write queue is, which a drain does here; this bounds a write's wear"),
         "How often one array write pauses or is cancelled, at most"
-        in Between("1", "1048576", "once, and as often as reads come");
+        in Between("1", "1048576", "once, and as often as reads come") needs INTERRUPTS;
 }
 
 /// Which writes pause, and when.
@@ -63,15 +79,6 @@ impl PausingParams {
             },
             iterations: settings.get(&ITERATIONS),
             times: settings.get(&TIMES),
-        })
-    }
-
-    /// Whether the parameter `key` changes anything under `params`.
-    pub fn matters(params: Option<PausingParams>, key: &str) -> bool {
-        params.is_some_and(|params| match key {
-            _ if key == ITERATIONS.name() => params.pauses,
-            _ if key == THRESHOLD.name() => params.threshold > 0,
-            _ => true,
         })
     }
 }

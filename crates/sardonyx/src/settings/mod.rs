@@ -32,6 +32,17 @@ pub enum Doubt {
     Inert(&'static str),
 }
 
+/// What must be so if a parameter is to do anything: another one is on.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// Whether it is.
+    pub met: fn(&Settings) -> bool,
+    /// The parameters that say so.
+    pub switches: &'static [&'static str],
+    /// What they would have to say, as in `think.loads is more than 0`.
+    pub what: &'static str,
+}
+
 /// A parameter, without its type.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -48,6 +59,8 @@ pub struct Row {
     pub doubt: Option<Doubt>,
     /// The value that a pass of the crash explorer with this pressure sets it to; `None`: it stays.
     pub pressed: fn(&Pressure) -> Option<u64>,
+    /// Without which it does nothing, and is an error where a user sets it.
+    pub needs: Option<Needs>,
 }
 
 impl Row {
@@ -60,7 +73,20 @@ impl Row {
             default: None,
             doubt: None,
             pressed: |_| None,
+            needs: None,
         }
+    }
+
+    /// The row, whose parameter does nothing without `needs`.
+    #[must_use]
+    pub const fn needing(mut self, needs: Needs) -> Row {
+        self.needs = Some(needs);
+        self
+    }
+
+    /// Whether it does anything under `settings`.
+    pub fn matters(&self, settings: &Settings) -> bool {
+        self.needs.is_none_or(|needs| (needs.met)(settings))
     }
 
     /// The section's name and the key's own.
@@ -102,6 +128,13 @@ impl<T> Key<T> {
     #[must_use]
     pub const fn pressed(mut self, pressed: fn(&Pressure) -> Option<u64>) -> Key<T> {
         self.row.pressed = pressed;
+        self
+    }
+
+    /// The key, which does nothing without `needs`.
+    #[must_use]
+    pub const fn needing(mut self, needs: Needs) -> Key<T> {
+        self.row.needs = Some(needs);
         self
     }
 
@@ -356,19 +389,20 @@ pub(crate) use words;
 /// The parameters of a layer: how each is made ([`Key`] says of what), where its default comes from and
 /// what it means. For a cache: what both names begin with, bytes of an entry and in all, where those
 /// come from, and the two meanings. `in Between(low, high, why)` says what an assumed number may be
-/// instead, `in Inert(why)` why that cannot matter; `under f` gives a [`Pressure`]'s value of a count.
+/// instead, `in Inert(why)` why that cannot matter; `needs N` names the [`Needs`] without which it does nothing;
+/// `under f` gives a [`Pressure`]'s value of a count.
 macro_rules! keys {
     ($(
         $name:ident: $type:ty = $make:ident($($what:expr),*),
         $origin:ident($why:literal), $meaning:literal
-        $(in $doubt:ident($($than:literal),+))? $(under $pressed:expr)?;
+        $(in $doubt:ident($($than:literal),+))? $(needs $needs:ident)? $(under $pressed:expr)?;
     )*) => {
         $(#[doc = $meaning]
         pub static $name: $crate::settings::Key<$type> = $crate::settings::Key::$make(
             $($what,)*
             $crate::settings::Origin::$origin($why),
             $meaning,
-        )$(.doubted($crate::settings::Doubt::$doubt($($than),+)))?$(.pressed($pressed))?;)*
+        )$(.doubted($crate::settings::Doubt::$doubt($($than),+)))?$(.needing($needs))?$(.pressed($pressed))?;)*
     };
     ($(
         $name:ident = cache($prefix:literal, $entry:expr, $bytes:literal),

@@ -24,8 +24,14 @@ use crate::line::{LINE_BYTES, Line, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::settings::{Settings, keys};
+use crate::settings::{Needs, Settings, keys};
 use crate::stats::Cause;
+
+const KEEPS: Needs = Needs {
+    met: |settings| settings.get(&EPOCH) > 1,
+    switches: &["encryption.deuce.epoch"],
+    what: "encryption.deuce.epoch is more than 1",
+};
 
 keys! {
     EPOCH: u64 = power_of_two("encryption.deuce.epoch", (1, 1024), 32),
@@ -34,7 +40,7 @@ keys! {
         under |by| by.stride.map(|stride| stride.next_power_of_two().max(4));
     WORD_BYTES: u64 = power_of_two("encryption.deuce.word_bytes", (2, 8), 2),
         Source("ASPLOS 2015, from memory: 32 bits a line"),
-        "Bytes of a word that keeps its ciphertext unless it has changed; a bit for each lies beside the line";
+        "Bytes of a word that keeps its ciphertext unless it has changed; a bit for each lies beside the line" needs KEEPS;
     READS_FIRST: bool = flag("encryption.deuce.reads_first", true),
         Assumed("the paper reads the old line for a data-comparison write anyway; here that is in the write's time"),
         "A write reads the line and its bits from the medium and decrypts it first; false: both are known at no cost";

@@ -9,7 +9,7 @@ use crate::line::ZERO_LINE;
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Queue, Step};
-use crate::settings::{Settings, keys, words};
+use crate::settings::{Needs, Settings, keys, words};
 
 /// How the global counter survives a power cut, which SCA does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,12 @@ pub enum Survival {
 
 words!(Survival { "high-water" => HighWater, "paper" => Paper });
 
+const MARKED: Needs = Needs {
+    met: |settings| settings.get(&SURVIVAL) == Survival::HighWater,
+    switches: &["encryption.global_counter"],
+    what: "encryption.global_counter is high-water",
+};
+
 keys! {
     SURVIVAL: Survival = word("encryption.global_counter", "high-water"),
         Source("SCA does not say; see [crash.md](crash.md)"),
@@ -29,7 +35,7 @@ keys! {
     MARK_STRIDE: u64 = int("encryption.mark_stride", (2, 1 << 40), 4096),
         Assumed("no source; its cost is too small to measure"),
         "How far ahead of the global counter its mark is written, in writes; half of it lies between two marks"
-        in Between("64", "65536", "from a mark every 32 writes to one every 32,768")
+        in Between("64", "65536", "from a mark every 32 writes to one every 32,768") needs MARKED
         under |by| by.stride;
     FIRST_COUNTER: u64 = int("encryption.first_counter", (1, 1 << 62), 1),
         Source("for the crash explorer: a machine that has run for long"),
