@@ -66,7 +66,7 @@ fn what_a_reader_of_integrity_thinks_of() {
 /// The same, of faults that take a plan longer; and two that look like faults and are none.
 #[test]
 #[ignore = "it takes minutes"]
-fn what_a_reader_of_integrity_thinks_of_and_takes_long() {
+fn what_a_reader_of_integrity_thinks_of_in_minutes() {
     all_caught_by(
         1..=1,
         &[

@@ -809,7 +809,8 @@ fn what_a_reader_thinks_of() {
 
 /// What looks like a fault and is none; the docs say why.
 #[test]
-fn no_faults() {
+#[ignore = "it takes minutes: two whole plans"]
+fn what_a_reader_takes_for_faults() {
     const NONE: &[(Fault, &[Tried])] = &[(LogValidKept, CHAINED), (InverseShowsDigest, CRC)];
     for (fault, places) in NONE {
         let missed = catch(1..=1, &[*fault], places, &any());

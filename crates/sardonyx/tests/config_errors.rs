@@ -389,12 +389,8 @@ fn what_does_nothing_is_an_error_where_a_user_says_it() {
             Err(_) => format!("extends = \"{machine}\"\n{key} = \"{value}\"\n"),
         };
         // In a file as well, but for what it is anyway.
-        let same = Machine::load(machine, &[("", ""); 0]).unwrap().parameters()[key].clone();
-        let other = if same.to_string() == value {
-            "9"
-        } else {
-            value
-        };
+        let same = Machine::load(machine, &[("", ""); 0]).unwrap().parameters()[key].to_string();
+        let other = if same == value { "9" } else { value };
         let told = Machine::parse(&text(other), "my.toml")
             .unwrap_err()
             .to_string();

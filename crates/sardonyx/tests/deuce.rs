@@ -46,7 +46,7 @@ fn write(memory: &mut Memory, line: u64, data: &Line) {
 fn pad(place: u64, counter: u64, byte: usize) -> u8 {
     let mut block = [0; 16];
     block[..8].copy_from_slice(&counter.to_be_bytes());
-    block[8..].copy_from_slice(&(place << 8 | byte as u64 / 16).to_be_bytes());
+    block[8..].copy_from_slice(&((place << 8) | (byte as u64 / 16)).to_be_bytes());
     let mut block = Array::from(block);
     Aes128::new(&Array::from(*b"sardonyx-aes-128")).encrypt_block(&mut block);
     block[byte % 16]
@@ -90,13 +90,11 @@ impl Model {
         for word in 0..64 / self.word {
             let bytes = word * self.word..(word + 1) * self.word;
             let modified = self.under[word] > self.begun();
-            if self.writes == self.begun() {
-                self.under[word] = self.writes;
-            } else if modified || self.plain[bytes.clone()] != data[bytes.clone()] {
-                self.under[word] = self.writes;
-            } else {
+            let changes = self.plain[bytes.clone()] != data[bytes.clone()];
+            if self.writes != self.begun() && !modified && !changes {
                 continue;
             }
+            self.under[word] = self.writes;
             for byte in bytes {
                 let new = data[byte] ^ pad(place, self.under[word], byte);
                 self.flips += u64::from((new ^ self.stored[byte]).count_ones());
