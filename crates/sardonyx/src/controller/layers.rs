@@ -96,7 +96,7 @@ pub struct About {
 
 /// A number that a layer keeps in so many bits, or a table with room for so many: where a fault shows that no run
 /// from the beginning comes to. The crash explorer's plan has passes that come to it, or says that none does.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Limit {
     /// What is limited, as reports name it.
     pub name: &'static str,
