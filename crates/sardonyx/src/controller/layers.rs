@@ -97,7 +97,7 @@ pub struct About {
 /// A number that a layer keeps in a fixed number of bits, or a table with a fixed size: at such a limit a fault can
 /// show that no run from the beginning reaches. The crash explorer's plan has passes that reach the limit, or says that
 /// none does.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Limit {
     /// The name of what is limited, for reports.
     pub name: &'static str,

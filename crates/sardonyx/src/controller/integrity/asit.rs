@@ -26,7 +26,7 @@ use super::sgx::{
 };
 use super::tree::{ARITY, REGISTER_BYTES, Tree, put};
 use super::versions::FIRST_VERSION;
-use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
+use crate::controller::layers::{About, File, Integrity, Limit, PowerFail, Reached, Refuses};
 use crate::controller::metadata_cache::MetadataCache;
 use crate::figures::Figures;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
@@ -49,6 +49,17 @@ const LOW_BYTES: usize = 6;
 /// Where they begin: after the place and the MAC.
 const LOW_AT: usize = 16;
 
+const TABLE_LIMITS: &[Limit] = &[
+    LIMITS[0],
+    Limit {
+        name: "versions in the table of nodes",
+        bits: 8 * LOW_BYTES as u32,
+        begins: None,
+        pads: false,
+        reached: Reached::Never("it takes 2^48 writes of a line"),
+    },
+];
+
 /// What this file has.
 pub static FILE: File<Integrity> = File {
     layers: &[Integrity {
@@ -59,7 +70,7 @@ pub static FILE: File<Integrity> = File {
             figures: &[super::mac::FIGURES],
             cut: "a line is atomic with its MAC and a table's copy of its version's node; nodes that it names are restored",
             tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
-            limits: LIMITS,
+            limits: TABLE_LIMITS,
         },
         build: |settings, layout| Some(Box::new(Asit::new(settings, layout))),
         promises: Refuses::ALL,

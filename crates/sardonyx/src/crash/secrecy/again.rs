@@ -246,7 +246,9 @@ pub(super) fn versions(history: &History) -> Option<Violation> {
     };
     let own = history.again(&Handling::default(), FEW)?;
     let these: FxHashSet<_> = of(&own).into_iter().collect();
-    (8..u64::BITS as u64 - 8).step_by(8).find_map(|width| {
+    let limits = history.stack().integrity.about.limits.iter();
+    let most = limits.map(|limit| limit.bits).min().unwrap_or(u64::BITS);
+    (8..most.min(u64::BITS - 8)).step_by(8).find_map(|width| {
         let how = Handling {
             begin: Some((FIRST_VERSION.name(), 1 << width)),
             ..Handling::default()
