@@ -495,6 +495,27 @@ fn a_find_is_made_short_and_replays() {
     }
 }
 
+/// A replay file has them beside what the user has set, and what is set has to do something.
+#[test]
+fn the_settings_that_a_pass_names_all_do_something() {
+    let mut trial = trial("array-swap", "sca", 1);
+    trial.overrides = vec![("encryption.global_counter".into(), "paper".into())];
+    trial.transactions = Some(1);
+    let told = answer(&trial);
+    let passes = told["passes"].as_array().unwrap();
+    let settings = passes.iter().map(|pass| {
+        let settings = pass["settings"].as_array().unwrap().iter();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        settings.map(move |pair| (text(&pair[0]), text(&pair[1])))
+    });
+    let settings: Vec<Vec<(String, String)>> = settings.map(Iterator::collect).collect();
+    assert!(settings.iter().any(|settings| !settings.is_empty()));
+    for pass in settings {
+        let all = [trial.overrides.clone(), pass].concat();
+        Machine::load("sca", &all).expect("settings that do something");
+    }
+}
+
 /// What a run has written down is that run, event by event.
 #[test]
 fn a_run_by_its_script_is_that_run() {

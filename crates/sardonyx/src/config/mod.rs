@@ -122,6 +122,11 @@ impl Machine {
         layers.build()
     }
 
+    /// Whether the parameter `key` does anything on this machine; `false` if there is none of that name.
+    pub fn acts(&self, key: &str) -> bool {
+        names::find(key).is_some_and(|(row, _)| row.matters(&self.settings))
+    }
+
     /// The machine that `text` describes; `file` is its name in errors.
     ///
     /// # Errors

@@ -445,6 +445,10 @@ impl Trial {
 
     fn row(&self, stack: &Stack, index: usize, pass: &Pass, shown: &Shown) -> Row {
         let several = pass.several_cores && self.cores != Some(1);
+        let mut settings = pass.settings(stack);
+        if let Ok(machine) = Machine::load_planned(&self.machine, &settings, &self.overrides) {
+            settings.retain(|(key, _)| machine.acts(key));
+        }
         Row {
             program: pass.program.clone(),
             cores: match pass.several_cores {
@@ -459,7 +463,7 @@ impl Trial {
             transaction_bytes: self.item_bytes(pass),
             footprint_bytes: self.footprint(pass),
             transactions: self.transactions.unwrap_or(pass.transactions),
-            settings: pass.settings(stack),
+            settings,
             seed: self.seed * 100 + index as u64,
             runs: shown.runs,
             positions: shown.positions,

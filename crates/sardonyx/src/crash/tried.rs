@@ -86,7 +86,7 @@ pub struct Row {
     pub footprint_bytes: u64,
     /// Transactions of a core.
     pub transactions: u64,
-    /// The pass's settings, over the machine's.
+    /// The pass's settings over the machine's, without those that do nothing there.
     pub settings: Vec<(String, String)>,
     /// The seed of the first run.
     pub seed: u64,
