@@ -157,7 +157,7 @@ def test_faults_of_creation_are_told_from_a_pool_that_is_not_made_yet(tmp_path: 
 def test_what_is_made_sure_of_nowhere_is_a_fault_and_no_bad_check(tmp_path: Path) -> None:
     edit = ("    h->mark = MARK;\n    flush(&h->mark);", "    h->mark = MARK;")
     recorded(tmp_path, built(tmp_path, "born.c", edit), "--pc")
-    found = crashed(tmp_path, "./born", status=1)
+    found = crashed(tmp_path, "./born", "--jobs", "1", status=1)
     assert found["never_sure"] and "h->mark = MARK;" in suspected(tmp_path, "born.c", found)
 
 

@@ -176,7 +176,7 @@ def test_a_small_reproduction_fills_claims_and_figures() -> None:
         cause_footprint=SMALL.footprint,
         cause_cores=(1,),
     )
-    settings = Settings("sca", (("think.bytes", "1048576"),), scale.warmup)
+    settings = Settings("sca", (), scale.warmup)
     points = [p for p in sca.points(scale, ("queue", "btree")) if p.copies in (1, 4)]
     jobs.check(points, settings)
     again = Comparison(Results.from_document(jobs.run(points, settings).to_document()))

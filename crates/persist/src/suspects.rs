@@ -58,6 +58,21 @@ pub(crate) struct Cause {
     pub(crate) first: f64,
 }
 
+impl Cause {
+    /// Whether it comes down to one line whose store is never flushed or never fenced: that is a fault however few images
+    /// have shown it.
+    fn is_told(&self) -> bool {
+        let never = |of: &Store| of.fate.as_ref().is_some_and(|fate| fate.contains("never"));
+        let place = self.late.first().map(|of| &of.place);
+        self.early.is_empty()
+            && !self.late.is_empty()
+            && self
+                .late
+                .iter()
+                .all(|of| never(of) && Some(&of.place) == place)
+    }
+}
+
 /// Violations of one kind of moment and image go with the one of them that was reduced. Causes that are explained come first, those
 /// of few stores before others, then the most frequent.
 pub(crate) fn causes(explored: &Explored, sources: &mut Option<Sources<'_>>) -> Vec<Cause> {
@@ -127,7 +142,9 @@ pub(crate) fn suspects<'a>(
     unflushed: &'a [Store],
 ) -> Vec<(String, (f64, Suspect<'a>))> {
     let mut suspects: BTreeMap<String, (f64, Suspect<'_>)> = BTreeMap::new();
+    let most = causes.iter().map(|cause| cause.count).max().unwrap_or(0);
     for cause in causes {
+        let count = if cause.is_told() { most } else { cause.count };
         let sides = [(&cause.early, false), (&cause.late, true)];
         for (stores, late) in sides {
             let mut places = FxHashSet::default();
@@ -136,7 +153,7 @@ pub(crate) fn suspects<'a>(
                 .collect();
             for &one in &distinct {
                 let more = weight(one, distinct.len(), late)
-                    * (1.0 + (cause.count as f64).ln())
+                    * (1.0 + (count as f64).ln())
                     * LATER.powi(cause.round as i32);
                 let mut blame = |place: String, frame: Option<&Frame>, more: f64| {
                     let suspect = Suspect {

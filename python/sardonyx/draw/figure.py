@@ -36,6 +36,7 @@ DESIGN_COLOURS = {
     "no-atomicity": "#b84a62",
     "co-located": "#e69f00",
     "co-located-cc": "#a05a2c",
+    "deuce": "#5b7c99",
     "hw-log": "#56b4e9",
     "alc": "#8f9b3a",
     "easy-pm": "#2f4b9b",
