@@ -5,7 +5,7 @@ mod again;
 
 use std::sync::Arc;
 
-pub use again::{Again, Churned, Handling};
+pub use again::{Again, Crowded, Handling};
 
 use super::caught::caught;
 use super::golden::{Expected, Golden};

@@ -134,7 +134,7 @@ impl<T> Key<T> {
     /// The key, which does nothing without `needs`.
     #[must_use]
     pub const fn needing(mut self, needs: Needs) -> Key<T> {
-        self.row.needs = Some(needs);
+        self.row = self.row.needing(needs);
         self
     }
 

@@ -70,11 +70,11 @@ impl Default for Handling<'_> {
     }
 }
 
-/// What is wrong with lines that change in a full medium.
-pub enum Churned {
-    /// It does not read as it was written last.
+/// What is wrong where a medium or a log has just enough room.
+pub enum Crowded {
+    /// This line does not read as it should.
     Misread(Logical),
-    /// There is no place for a line, although there are as many places as lines.
+    /// There is said to be no room.
     Full(Exhausted),
 }
 
@@ -311,19 +311,19 @@ impl History {
             return None;
         }
         let changed = RECORD * (records * MOST_BUCKETS + 1);
-        let mut log = Undoing::of(self, 2 * changed, 0..changed)?;
+        let mut log = Undoing::of(self, 2 * changed, 0..changed).ok()?;
         log.transaction(0, 1);
         for line in 0..changed {
             log.log(0, line);
         }
-        log.change()?;
+        log.change().ok()?;
         Some((log.wrong_after_a_cut()?, 1, changed))
     }
 
-    /// Has the hardware log undo as many transactions at once as it has registers or buckets for, one a core, which take
-    /// all buckets if these are small, up to the last line of memory; when half of them have committed. The first line that does not read as it should, if
-    /// there is one, and how many there were.
-    pub fn undone_together(&self) -> Option<(Logical, u64)> {
+    /// Has the hardware log undo as many transactions at once as it has registers or buckets for, one a core, of which half
+    /// have committed. They take all buckets if these are small, and change lines up to the last of memory. Returns what is
+    /// wrong, if anything is, with the number of transactions.
+    pub fn undone_together(&self) -> Option<(Crowded, u64)> {
         if !self.stack.keeps_log() || self.stack.integrity.power_fail.is_some() {
             return None;
         }
@@ -336,26 +336,33 @@ impl History {
         };
         let (lines, changed) = (2 * cores * each, |core: u64| core * each..(core + 1) * each);
         let first = lines - cores * each;
-        let mut log = Undoing::of(self, lines, first..lines)?;
-        for core in 0..cores {
-            log.transaction(core as u32, core + 1);
-        }
-        for line in 0..each {
+        let undo = || -> Result<Option<Logical>, Exhausted> {
+            let mut log = Undoing::of(self, lines, first..lines)?;
             for core in 0..cores {
-                log.log(core as u32, first + changed(core).start + line);
+                log.transaction(core as u32, core + 1);
             }
-        }
-        log.change()?;
-        for core in 0..cores / 2 {
-            let changed = changed(core);
-            log.commit(core as u32, first + changed.start..first + changed.end);
-        }
-        Some((log.wrong_after_a_cut()?, cores))
+            for line in 0..each {
+                for core in 0..cores {
+                    log.log(core as u32, first + changed(core).start + line);
+                }
+            }
+            log.change()?;
+            for core in 0..cores / 2 {
+                let changed = changed(core);
+                log.commit(core as u32, first + changed.start..first + changed.end);
+            }
+            Ok(log.wrong_after_a_cut())
+        };
+        let wrong = match undo() {
+            Ok(line) => Crowded::Misread(line?),
+            Err(why) => Crowded::Full(why),
+        };
+        Some((wrong, cores))
     }
 
     /// Has lines change again and again, half of them to what others hold, in a medium that has a place for each and
     /// no more, where fingerprints collide and counts are full soon; over some lives.
-    pub fn churned(&self) -> Option<Churned> {
+    pub fn churned(&self) -> Option<Crowded> {
         if !self.stack.tries().any(|one| one == Mechanism::Duplicate) {
             return None;
         }
@@ -390,7 +397,7 @@ impl History {
                 let write = Write::new(line, At::past(&data));
                 write_untimed(&mut controller, &mut untimed, write);
                 if let Some(why) = untimed.failure() {
-                    return Some(Churned::Full(why));
+                    return Some(Crowded::Full(why));
                 }
             }
             untimed.plan(|plan| controller.flush(plan));
@@ -399,7 +406,7 @@ impl History {
             untimed.plan(|plan| recovered.recover(plan));
             let wrong = misread(&held, &mut recovered, &mut untimed);
             if wrong.is_some() {
-                return wrong.map(Churned::Misread);
+                return wrong.map(Crowded::Misread);
             }
             untimed.forget();
         }
@@ -477,7 +484,7 @@ struct Undoing<'h> {
 
 impl<'h> Undoing<'h> {
     /// In a medium of so many lines, of which those `held` have something in them.
-    fn of(history: &'h History, lines: u64, held: Range<u64>) -> Option<Undoing<'h>> {
+    fn of(history: &'h History, lines: u64, held: Range<u64>) -> Result<Undoing<'h>, Exhausted> {
         let mut undoing = Undoing {
             history,
             lines,
@@ -489,9 +496,14 @@ impl<'h> Undoing<'h> {
         undoing.ask(|controller, plan| controller.recover(plan));
         held.for_each(|line| undoing.write(line, 0));
         undoing.ask(|controller, plan| controller.flush(plan));
-        let failed = undoing.untimed.failure().is_some();
+        undoing.fits()?;
         undoing.untimed.settle();
-        (!failed).then_some(undoing)
+        Ok(undoing)
+    }
+
+    /// An error if there was no room for something.
+    fn fits(&self) -> Result<(), Exhausted> {
+        self.untimed.failure().map_or(Ok(()), Err)
     }
 
     fn ask(&mut self, ask: impl FnOnce(&mut Controller, &mut Plan)) {
@@ -518,15 +530,13 @@ impl<'h> Undoing<'h> {
         self.logged.push(line);
     }
 
-    /// All that was logged changes; nothing where the log has refused something.
-    fn change(&mut self) -> Option<()> {
+    /// All that was logged changes; an error where the log has refused something.
+    fn change(&mut self) -> Result<(), Exhausted> {
         for line in self.logged.clone() {
-            if self.untimed.failure().is_some() {
-                return None;
-            }
+            self.fits()?;
             self.write(line, 1);
         }
-        Some(())
+        self.fits()
     }
 
     /// `core` commits, which has changed `lines`.

@@ -17,7 +17,7 @@ use super::{Encrypted, Pads, bytes_of, is_kept, numbers};
 use crate::controller::designs::AnyLayer;
 use crate::controller::encryption::pad::KEY;
 use crate::controller::integrity::{FIRST_VERSION, MACS};
-use crate::crash::history::{Again, Churned, Handling, History};
+use crate::crash::history::{Again, Crowded, Handling, History};
 use crate::crash::violation::{Kind, Violation};
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::plan::journal::MediumWrite;
@@ -273,14 +273,20 @@ pub(super) fn versions(history: &History) -> Option<Violation> {
 
 /// Lines that change again and again in a medium with a place for each and no more.
 pub(super) fn churned(history: &History) -> Option<Violation> {
-    Some(match history.churned()? {
-        Churned::Misread(line) => misread(line, "in a medium that is full"),
-        Churned::Full(why) => Violation::new(
-            Kind::RunEnded,
-            0,
-            format!("no room for as many lines as the medium has places: {why}"),
-        ),
-    })
+    let room = "for as many lines as the medium has places";
+    Some(crowded(
+        history.churned()?,
+        "in a medium that is full",
+        room,
+    ))
+}
+
+/// What is wrong under `because`, where there must be room.
+fn crowded(wrong: Crowded, because: &str, room: &str) -> Violation {
+    match wrong {
+        Crowded::Misread(line) => misread(line, because),
+        Crowded::Full(why) => Violation::new(Kind::RunEnded, 0, format!("no room {room}: {why}")),
+    }
 }
 
 /// A hardware log, asked to undo transactions that are as long as it has room for, or whose numbers are great.
@@ -290,9 +296,10 @@ pub(super) fn undone(history: &History) -> Option<Violation> {
             format!("with transaction {number} under way, which has changed {changed} lines");
         return Some(misread(line, &because));
     }
-    let (line, under_way) = history.undone_together()?;
+    let (wrong, under_way) = history.undone_together()?;
     let because = format!("with {under_way} transactions under way");
-    Some(misread(line, &because))
+    let room = format!("for {under_way} transactions, which registers and buckets have");
+    Some(crowded(wrong, &because, &room))
 }
 
 /// Initial vectors, of which a design says that nobody may foresee them: they must hang on the key, and so must
