@@ -29,6 +29,7 @@ mod integrity;
 mod integrity_more;
 mod levelling;
 mod link;
+mod memory_common;
 mod merge_algorithm;
 mod merge_kernel;
 mod module_buffer;

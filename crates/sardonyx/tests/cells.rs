@@ -1,6 +1,7 @@
 //! What writes do to cells: which are programmed, beside a model that has each cell as a truth value; how long that takes
 //! and what it costs, beside sums.
 
+use crate::memory_common::drain;
 use sardonyx::config::Machine;
 use sardonyx::controller::Write;
 use sardonyx::engine::{Programmed, Request};
@@ -27,15 +28,7 @@ fn write(memory: &mut Memory, line: u64, data: &Line) -> Time {
     };
     let before = memory.service(Direction::Write).total;
     memory.write(request, now, Write::new(Logical(line), At::past(data)));
-    loop {
-        while memory.next_event() != Time::NEVER {
-            memory.advance_until(Time::NEVER);
-        }
-        if !memory.empty_queues(true) {
-            break;
-        }
-    }
-    memory.answers().for_each(drop);
+    drain(memory);
     memory.service(Direction::Write).total - before
 }
 

@@ -1,6 +1,7 @@
 //! DEUCE beside a model of it that has each word by itself and an AES of its own: what lies in the array and beside the
 //! lines, which cells change, and what a power cut leaves.
 
+use crate::memory_common::drain;
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use sardonyx::config::Machine;
@@ -11,7 +12,6 @@ use sardonyx::line::{Line, Logical, Place};
 use sardonyx::memory::Memory;
 use sardonyx::plan::At;
 use sardonyx::stats::Direction;
-use sardonyx::units::Time;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 use sardonyx_splitmix::SplitMix64;
 
@@ -31,15 +31,7 @@ fn write(memory: &mut Memory, line: u64, data: &Line) {
         counted: true,
     };
     memory.write(request, now, Write::new(Logical(line), At::past(data)));
-    loop {
-        while memory.next_event() != Time::NEVER {
-            memory.advance_until(Time::NEVER);
-        }
-        if !memory.empty_queues(true) {
-            break;
-        }
-    }
-    memory.answers().for_each(drop);
+    drain(memory);
 }
 
 /// Byte `byte` of the pad of a line under a counter: AES of counter, place and block.

@@ -1,6 +1,7 @@
 //! Start-Gap wear levelling: how lines lie beside a plain array in which each move is made by hand, the time and the
 //! energy of moves beside sums, lifetimes beside an array that is worn write by write, and power cuts.
 
+use crate::memory_common::drain;
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Write};
 use sardonyx::crash::{History, Kind, Options, Platform, Tear, explore};
@@ -42,15 +43,7 @@ fn request(memory: &Memory, kind: Direction) -> Request {
 }
 
 fn rest(memory: &mut Memory) {
-    loop {
-        while memory.next_event() != Time::NEVER {
-            memory.advance_until(Time::NEVER);
-        }
-        if !memory.empty_queues(true) {
-            break;
-        }
-    }
-    memory.answers().for_each(drop);
+    drain(memory);
     memory.resume();
 }
 

@@ -1,5 +1,6 @@
 //! A memory module's buffer: its counts beside a small model's, its times beside sums, and that it changes no byte.
 
+use crate::memory_common::drain;
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Write};
 use sardonyx::engine::Request;
@@ -26,15 +27,7 @@ fn request(kind: Direction, at: Time) -> Request {
 }
 
 fn settle(memory: &mut Memory) {
-    loop {
-        while memory.next_event() != Time::NEVER {
-            memory.advance_until(Time::NEVER);
-        }
-        if !memory.empty_queues(true) {
-            break;
-        }
-    }
-    memory.answers().for_each(drop);
+    drain(memory);
     memory.acceptances().for_each(drop);
 }
 
