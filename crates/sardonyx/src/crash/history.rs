@@ -484,7 +484,7 @@ impl History {
         beside
     }
 
-    /// What `line` should hold if `visible` has each core's last visible transaction; `None` if it is no program's
+    /// What `line` should hold if `visible` has each core's last visible transaction; `None` if it is not a program's
     /// line.
     pub fn content(&self, line: u64, visible: &[u64]) -> Option<&Line> {
         let core = self.core_of(line)?;
@@ -494,7 +494,7 @@ impl History {
         })
     }
 
-    /// The transaction that has left `line` as `content`, in words; `None` if none has, or if it is no program's line.
+    /// The transaction that has left `line` as `content`, in words; `None` if none has, or if it is not a program's line.
     pub fn left_by(&self, line: u64, content: &Line) -> Option<String> {
         let setup = || "what setup left".to_owned();
         match &self.joint {

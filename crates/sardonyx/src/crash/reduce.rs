@@ -160,7 +160,7 @@ fn takes(best: &mut Best, shorter: OneRun, reason: Reason, spent: &mut Spent) ->
     let Some(violation) = first(&history, &shorter, reason.kind, &same, spent) else {
         return false;
     };
-    // What the run did not come to is no part of it.
+    // What the run did not come to is not part of it.
     let script = std::mem::take(&mut *written.lock().expect("no thread panics"));
     let shorter = OneRun {
         script: Some(script),

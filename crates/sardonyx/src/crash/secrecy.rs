@@ -5,7 +5,7 @@
 //! A pad counts as used when its ciphertext has reached the array; encryptions that were merged in a queue, wasted or
 //! dropped do not count. Words of eight bytes count singly; pieces of four count by their number (`chance`). A design may
 //! say that parts of a line keep their ciphertext while they do not change: an observer then knows which did not, and that
-//! is no violation; one pad with two contents is one. Here is what lies under a pad; `pads` finds pads that recur, `shown`
+//! is not a violation; one pad with two contents is one. Here is what lies under a pad; `pads` finds pads that recur, `shown`
 //! what lies in clear, and `again` what another key, place, counter or content would change.
 
 mod again;

@@ -153,7 +153,7 @@ fn log_told(history: &History, expected: &Expected, log: &Logged) -> Vec<String>
                 let of = whose(history, line, old);
                 format!("log entry {index}: line {line}, and its backup is {of}")
             }
-            false => format!("log entry {index}: {home:#x}, which is no line of the region"),
+            false => format!("log entry {index}: {home:#x}, which is not a line of the region"),
         });
     }
     told.extend(more(log.lines.len(), MOST_ENTRIES, "entries"));

@@ -216,6 +216,36 @@ impl History {
         Some(again)
     }
 
+    /// Whether the stack has a hardware log.
+    pub fn keeps_log(&self) -> bool {
+        self.stack.keeps_log()
+    }
+
+    /// Whether fingerprints are as short as the plan has them so that they collide.
+    pub fn collides(&self) -> bool {
+        let pressure = Pressure {
+            collisions: true,
+            ..Pressure::default()
+        };
+        let pressed = self.pressed(&pressure).into_iter();
+        let mut pressed = pressed.map(|(name, value)| (name, Some(Value::Int(value))));
+        pressed.any(|(name, value)| self.small.find(name) == value)
+    }
+
+    /// What the stack's keys are under a pressure.
+    fn pressed(&self, pressure: &Pressure) -> Vec<(&'static str, u64)> {
+        let layers = self.stack.layers().into_iter();
+        let keys = layers.flat_map(|layer| layer.about().keys);
+        keys.flat_map(|key| key.pressed(pressure)).collect()
+    }
+
+    /// Settings of a medium that has a place for each of its lines, where the run's own may have fewer.
+    fn with_room(&self) -> Settings {
+        let mut settings = Settings::clone(&self.small);
+        settings.set(&RETIRED, 0);
+        settings
+    }
+
     /// Has a hardware log undo transactions, by controllers that find what a cut leaves: one transaction that takes all
     /// buckets which registers can name, and short ones with the given `numbers`. Returns the first line that does not
     /// read as before, with its transaction and the number of lines that were logged by then.
@@ -224,7 +254,7 @@ impl History {
         if !self.stack.keeps_log() || self.stack.integrity.power_fail.is_some() {
             return None;
         }
-        let settings = &*self.small;
+        let settings = &self.with_room();
         let (records, long) = (settings.get(&RECORDS), numbers.first().copied()?);
         // Lines that no transaction changes lie behind those that one does.
         let most = RECORD * (records.min(FEW_RECORDS) * MOST_BUCKETS).max(records + 1) + RECORD;
@@ -366,18 +396,15 @@ impl History {
         if !self.stack.tries().any(|one| one == Mechanism::Duplicate) {
             return None;
         }
-        let mut settings = Settings::clone(&self.small);
+        let mut settings = self.with_room();
         let pressure = Pressure {
             collisions: true,
             limits: true,
             ..Pressure::default()
         };
-        let layers = self.stack.layers().into_iter();
-        let keys = layers.flat_map(|layer| layer.about().keys);
-        for (name, value) in keys.flat_map(|key| key.pressed(&pressure)) {
+        for (name, value) in self.pressed(&pressure) {
             settings.put(name, Value::Int(value));
         }
-        settings.set(&RETIRED, 0);
         let build = || self.stack.build(&settings, &mut Layout::new(CROWD));
         let mut held: BTreeMap<Logical, Line> = BTreeMap::new();
         let mut untimed = Untimed::new(Image::sparse());
@@ -441,9 +468,10 @@ impl History {
     /// Has a controller write contents by number, and after a recovery another the second list; the first line that
     /// one which has recovered does not read as it was written last, if there is one.
     fn keeps(&self, lives: [Vec<(u64, u64)>; 2]) -> Option<Logical> {
+        let settings = self.with_room();
         let build = || {
             let mut layout = Layout::new(4 * SHARERS);
-            self.stack.build(&self.small, &mut layout)
+            self.stack.build(&settings, &mut layout)
         };
         let mut held: BTreeMap<Logical, Line> = BTreeMap::new();
         let (mut controller, mut untimed) = (build(), Untimed::new(Image::sparse()));
@@ -474,6 +502,7 @@ impl History {
 /// A hardware log with transactions under way.
 struct Undoing<'h> {
     history: &'h History,
+    settings: Settings,
     lines: u64,
     controller: Controller,
     untimed: Untimed,
@@ -485,10 +514,12 @@ struct Undoing<'h> {
 impl<'h> Undoing<'h> {
     /// In a medium of so many lines, of which those `held` have something in them.
     fn of(history: &'h History, lines: u64, held: Range<u64>) -> Result<Undoing<'h>, Exhausted> {
+        let settings = history.with_room();
         let mut undoing = Undoing {
             history,
             lines,
-            controller: history.stack.build(&history.small, &mut Layout::new(lines)),
+            controller: history.stack.build(&settings, &mut Layout::new(lines)),
+            settings,
             untimed: Untimed::new(Image::sparse()),
             logged: Vec::new(),
             kept: Vec::new(),
@@ -552,8 +583,8 @@ impl<'h> Undoing<'h> {
     /// is one.
     fn wrong_after_a_cut(self) -> Option<Logical> {
         let mut left = Untimed::new(self.untimed.left());
-        let History { stack, small, .. } = self.history;
-        let mut recovered = stack.build(small, &mut Layout::new(self.lines));
+        let stack = &self.history.stack;
+        let mut recovered = stack.build(&self.settings, &mut Layout::new(self.lines));
         left.plan(|plan| {
             recovered.recover(plan);
             recovered.undo(plan);
