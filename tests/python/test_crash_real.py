@@ -45,7 +45,7 @@ def recorded(where: Path, program: str, *options: str) -> None:
     )  # fmt: skip
 
 
-def crashed(where: Path, program: str, *options: str, status: int = 0) -> dict[str, Any]:
+def crashed(where: Path, program: str, *options: str, status: int | None = 0) -> dict[str, Any]:
     sardonyx(
         "crash-test", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check",
         "--json", "r.json", *options, where=where, status=status,

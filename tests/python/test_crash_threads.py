@@ -18,6 +18,8 @@ WAITS = (
 )
 #: In most runs a thread fills its slot in the 20 ms that the other sleeps before it counts its own.
 TRIES = 6
+#: On a busy machine one recording of four has the fault in another order.
+RECORDINGS = 20
 
 
 def in_luck(where: Path, program: str) -> None:
@@ -35,9 +37,13 @@ def in_luck(where: Path, program: str) -> None:
 
 def test_a_fault_that_only_another_order_shows(tmp_path: Path) -> None:
     program = built(tmp_path, "slots", WAITS)
-    in_luck(tmp_path, program)
-    assert crashed(tmp_path, program)["violations"] == 0
-    found = crashed(tmp_path, program, "--thread-orders", "4", status=1)
+    # A thread that reads the other's count cannot go on without it; it need not have read it.
+    for _ in range(RECORDINGS):
+        in_luck(tmp_path, program)
+        assert crashed(tmp_path, program)["violations"] == 0
+        found = crashed(tmp_path, program, "--thread-orders", "4", status=None)
+        if found["fails"]:
+            break
     assert found["fails"] and found["verdict"] == "violation"
     cause = found["causes"][0]
     lines = named(tmp_path, "slots", found)
