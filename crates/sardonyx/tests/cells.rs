@@ -52,9 +52,12 @@ impl Cells {
         let wanted: Vec<bool> = (0..512)
             .map(|bit| data[bit / 8] >> (bit % 8) & 1 == 1)
             .collect();
-        let mut program = |to: bool| match to {
-            true => count.sets += 1,
-            false => count.resets += 1,
+        let mut program = |to: bool| {
+            count.cells += 1;
+            match to {
+                true => count.sets += 1,
+                false => count.resets += 1,
+            }
         };
         for group in 0..512 / self.group {
             let bits = group * self.group..(group + 1) * self.group;
@@ -145,7 +148,7 @@ fn flip_n_write_programs_what_its_paper_expects_of_random_bits() {
             .collect();
     }
     let expected: f64 = (0..34).map(|h: usize| ways[h] * h.min(33 - h) as f64).sum();
-    let found = memory.programmed().unwrap().bits() as f64 / f64::from(writes * 16);
+    let found = memory.programmed().unwrap().cells as f64 / f64::from(writes * 16);
     assert!(
         (found / expected - 1.0).abs() < 0.01,
         "{found} of {expected}"
@@ -177,6 +180,103 @@ fn an_array_write_takes_the_rounds_that_its_power_allows() {
     ];
     assert_eq!(longer(&both, &[0x0f; 64]), 10);
     assert_eq!(longer(&both, &[0; 64]), -110);
+}
+
+/// Cells of two bits, each as its level: counts, and the time that a line takes, pulse by pulse.
+#[test]
+fn cells_of_two_bits_take_the_pulses_of_their_levels() {
+    let level = |line: &Line, cell: usize| line[cell / 4] >> (cell % 4 * 2) & 3;
+    for coding in ["whole", "changed"] {
+        for budget in [0, 20, 100] {
+            let power = budget.to_string();
+            let sets = [
+                ("medium.cells.bits", "2"),
+                ("medium.cells.coding", coding),
+                ("medium.cells.budget", power.as_str()),
+                ("medium.cells.reset_ns", "100"),
+                ("medium.cells.set_ns", "150"),
+            ];
+            let (mut memory, mut count) = (memory(&sets), Programmed::default());
+            let (mut draw, mut lines, mut data) = (SplitMix64(3), [[0; 64]; 3], [0; 64]);
+            // So that rows are open, and each line holds something.
+            for (line, held) in lines.iter_mut().enumerate() {
+                *held = [0xff; 64];
+                write(&mut memory, line as u64, held);
+                let programmed = memory.programmed().unwrap();
+                assert_eq!(programmed.cells, 256 * (line as u64 + 1));
+            }
+            (count.cells, count.sets) = (3 * 256, 3 * 256);
+            let mut overhead = None;
+            for _ in 0..200 {
+                let line = draw.below(3) as usize;
+                next(&mut draw, &mut data);
+                // SETs that each cell still needs, and how many need a RESET.
+                let (mut wait, mut resets) = (Vec::new(), 0);
+                for cell in 0..256 {
+                    let (was, is) = (level(&lines[line], cell), level(&data, cell));
+                    if coding == "whole" || was != is {
+                        wait.push([0, 7, 5, 1][usize::from(is)]);
+                        resets += u64::from(is != 3);
+                    }
+                }
+                lines[line] = data;
+                count.cells += wait.len() as u64;
+                count.resets += resets;
+                let at_once = |cells: u64, most: u64| {
+                    if most == 0 {
+                        cells.min(1)
+                    } else {
+                        cells.div_ceil(most)
+                    }
+                };
+                let mut expected = 100 * at_once(resets, budget);
+                while wait.iter().any(|sets| *sets > 0) {
+                    let now = wait.iter_mut().filter(|sets| **sets > 0);
+                    let cells = now.map(|sets| *sets -= 1).count() as u64;
+                    count.sets += cells;
+                    expected += 150 * at_once(cells, 2 * budget);
+                }
+                let took = write(&mut memory, line as u64, &data).ps() / 1000;
+                let rest = took - expected;
+                assert_eq!(
+                    *overhead.get_or_insert(rest),
+                    rest,
+                    "{coding}, {budget} at once"
+                );
+            }
+            assert_eq!(
+                memory.programmed(),
+                Some(count),
+                "{coding}, {budget} at once"
+            );
+        }
+    }
+}
+
+/// A read senses each bit of a cell, one after the other.
+#[test]
+fn cells_of_two_bits_are_sensed_twice() {
+    let opens = |sets: &[(&str, &str)]| {
+        let timing = Machine::load("esd", sets).unwrap().engine.medium.timing;
+        timing.clock * timing.tRCD
+    };
+    let two = ("medium.cells.bits", "2");
+    assert_eq!(opens(&[two]), opens(&[]) * 2);
+    assert_eq!(opens(&[two, ("medium.cells.sensings", "1")]), opens(&[]));
+    for (sets, named) in [
+        (
+            vec![two, ("medium.cells.coding", "flip-n-write")],
+            "medium.cells.coding",
+        ),
+        (vec![("medium.cells.sensings", "1")], "medium.cells.bits"),
+        (vec![("medium.cells.sets_01", "3")], "medium.cells.bits"),
+        (vec![("medium.cells.bits", "3")], "medium.cells.bits"),
+    ] {
+        let told = Machine::load("esd", &sets).unwrap_err().to_string();
+        assert!(told.contains(named), "{told}");
+    }
+    let told = Machine::load("sca", &[two]).unwrap_err().to_string();
+    assert!(told.contains("medium.cells.bits"), "{told}");
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn the_array_and_what_lies_beside_is_what_a_model_of_words_has() {
             beside += u64::from(flips.count_ones());
         }
         let flips: u64 = lines.iter().map(|(_, model)| model.flips).sum();
-        assert_eq!(memory.programmed().unwrap().bits(), flips);
+        assert_eq!(memory.programmed().unwrap().cells, flips);
         assert_eq!(memory.image().wear().bits_flipped, flips + beside);
         for (line, (data, _)) in lines.iter().enumerate() {
             assert_eq!(memory.read_at_once(Logical(line as u64)), Some(*data));
@@ -169,7 +169,7 @@ fn fewer_cells_flip_where_few_words_change_and_none_fewer_where_all_do() {
             }
             write(&mut memory, 1, &data);
         }
-        memory.programmed().unwrap().bits() as f64 / f64::from(32 * epochs * 512)
+        memory.programmed().unwrap().cells as f64 / f64::from(32 * epochs * 512)
     };
     let all = share(false, "deuce");
     assert!((all - 0.5).abs() < 0.01, "{all}");

@@ -113,7 +113,21 @@ fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             "use a machine without medium.buffer.blocks, or leave medium.cells out",
         ));
     }
+    if cells.bits > 1 && cells.coding == Coding::FlipNWrite {
+        return Err(layers.fault(
+            &["medium.cells.coding", "medium.cells.bits"],
+            "Flip-N-Write compares bits, and a cell of two bits is programmed whole".to_owned(),
+            "use changed, or cells of one bit",
+        ));
+    }
     let (pulse, untimed) = (&medium.timing.tWP, cells.set.max(cells.reset) == Time::ZERO);
+    if cells.bits > 1 && *pulse == 0 && untimed {
+        return Err(layers.fault(
+            &["medium.cells.bits", "medium.timing.tWP"],
+            "pulses of cells of two bits take no time".to_owned(),
+            "give medium.cells.set_ns and medium.cells.reset_ns, or tWP in the place of tWR",
+        ));
+    }
     if cells.budget > 0 && *pulse == 0 && untimed {
         return Err(layers.fault(
             &["medium.cells.budget", "medium.timing.tWP"],

@@ -3,33 +3,64 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::line::{LINE_BYTES, Line};
+use crate::line::Line;
 use crate::medium::cells::{CellParams, Coding};
 use crate::medium::params::Timing;
-
-const LINE_BITS: u64 = LINE_BYTES as u64 * 8;
 
 /// What writes have done to the cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Programmed {
-    /// Cells that were SET.
+    /// SET pulses: one for each cell of one bit that was set to 1.
     pub sets: u64,
-    /// Cells that were RESET.
+    /// RESET pulses.
     pub resets: u64,
+    /// Cells that got any pulse, once a write.
+    pub cells: u64,
 }
 
-impl Programmed {
-    /// All of them.
-    pub fn bits(self) -> u64 {
-        self.sets + self.resets
+/// What brings a cell to a level: a RESET or none, then so many SETs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    resets: u64,
+    sets: u64,
+}
+
+/// Cells that one write programs, by the level that they come to: the bits that a cell has, as a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Written([u64; 4]);
+
+impl Written {
+    fn cells(self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Of the cells in `which`, one bit each, those that become 1 and those that become 0.
+    fn add(&mut self, which: u64, to: u64) {
+        self.0[1] += u64::from((which & to).count_ones());
+        self.0[0] += u64::from((which & !to).count_ones());
+    }
+
+    /// The same of cells of two bits each, of which one bit or both are in `which`.
+    fn add_pairs(&mut self, which: u64, to: u64) {
+        const LOW: u64 = 0x5555_5555_5555_5555;
+        let cells = (which | which >> 1) & LOW;
+        let (high, low) = (to >> 1, to);
+        for (level, bits) in [!high & !low, !high & low, high & !low, high & low]
+            .into_iter()
+            .enumerate()
+        {
+            self.0[level] += u64::from((cells & bits).count_ones());
+        }
     }
 }
 
 /// A medium's cells. Where groups are inverted, a bit for each says so.
 pub(super) struct Cells {
     params: CellParams,
+    /// Cycles of a pulse.
     set: u64,
     reset: u64,
+    levels: [Level; 4],
     inverted: FxHashMap<u64, u64>,
     pub programmed: Programmed,
 }
@@ -40,9 +71,22 @@ impl Cells {
             0 => timing.tWP,
             ps => ps.div_ceil(timing.clock.ps()),
         };
+        let level = |resets, sets| Level { resets, sets };
         Cells {
             set: cycles(params.set.ps()),
             reset: cycles(params.reset.ps()),
+            levels: match params.bits {
+                1 => [level(1, 0), level(0, 1), Level::default(), Level::default()],
+                _ => {
+                    let [none, low, high, both] = params.pulses;
+                    [
+                        level(1, none),
+                        level(1, low),
+                        level(1, high),
+                        level(0, both),
+                    ]
+                }
+            },
             params,
             inverted: FxHashMap::default(),
             programmed: Programmed::default(),
@@ -50,8 +94,8 @@ impl Cells {
     }
 
     /// Writes the `words` of `new` over `old` at `place`, and returns what is programmed.
-    pub fn write(&mut self, place: u64, old: &Line, new: &Line, words: u8) -> Programmed {
-        let mut done = Programmed::default();
+    pub fn write(&mut self, place: u64, old: &Line, new: &Line, words: u8) -> Written {
+        let mut done = Written::default();
         let flags = self.inverted.get(&place).copied().unwrap_or(0);
         let mut now = flags;
         for word in (0..8).filter(|word| words >> word & 1 == 1) {
@@ -60,9 +104,13 @@ impl Cells {
                 u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
             };
             let (was, is) = (bits(old), bits(new));
+            let mut program = |which| match self.params.bits {
+                1 => done.add(which, is),
+                _ => done.add_pairs(which, is),
+            };
             match self.params.coding {
-                Coding::Whole => done.add(u64::MAX, is),
-                Coding::Changed => done.add(was ^ is, is),
+                Coding::Whole => program(u64::MAX),
+                Coding::Changed => program(was ^ is),
                 Coding::FlipNWrite => {
                     let group = self.params.group;
                     let mask = u64::MAX >> (64 - group);
@@ -88,43 +136,49 @@ impl Cells {
         if now != flags {
             self.inverted.insert(place, now);
         }
-        self.programmed.sets += done.sets;
-        self.programmed.resets += done.resets;
+        for (count, level) in done.0.iter().zip(self.levels) {
+            self.programmed.sets += count * level.sets;
+            self.programmed.resets += count * level.resets;
+            self.programmed.cells += count;
+        }
         done
     }
 
     /// Cycles of an array write that programs these cells: RESETs first, then SETs, each as many at once as the power
-    /// allows.
-    pub fn cycles(&self, done: Programmed) -> u64 {
-        let rounds = |bits: u64, at_once: u64| match (bits, at_once) {
+    /// allows. A cell whose level needs several SETs gets one in each round of them, so the slowest level decides.
+    pub fn cycles(&self, done: Written) -> u64 {
+        let rounds = |cells: u64, at_once: u64| match (cells, at_once) {
             (0, _) => 0,
             (_, 0) => 1,
-            (bits, at_once) => bits.div_ceil(at_once),
+            (cells, at_once) => cells.div_ceil(at_once),
         };
-        let sets_at_once = self.params.budget * self.params.sets_per_reset;
-        let (resets, sets) = (
-            rounds(done.resets, self.params.budget),
-            rounds(done.sets, sets_at_once),
-        );
-        match self.params.budget == 0 && self.set == self.reset {
-            true => self.set * u64::from(resets + sets > 0), // both at once
-            false => resets * self.reset + sets * self.set,
+        let of = |wanted: &dyn Fn(&Level) -> bool| {
+            let levels = self.levels.iter().zip(done.0);
+            let wanted = levels.filter(|(level, _)| wanted(level));
+            wanted.map(|(_, cells)| cells).sum::<u64>()
+        };
+        if self.params.bits == 1 && self.params.budget == 0 && self.set == self.reset {
+            return self.set * u64::from(done.cells() > 0); // both at once
         }
+        let resets = rounds(of(&|level| level.resets > 0), self.params.budget);
+        let most = self
+            .levels
+            .iter()
+            .map(|level| level.sets)
+            .max()
+            .unwrap_or(0);
+        let sets_at_once = self.params.budget * self.params.sets_per_reset;
+        let sets: u64 = (1..=most)
+            .map(|pulse| rounds(of(&|level| level.sets >= pulse), sets_at_once))
+            .sum();
+        resets * self.reset + sets * self.set
     }
 
     /// The factor for a whole line's energy.
-    pub fn share(&self, done: Programmed) -> f64 {
+    pub fn share(&self, done: Written) -> f64 {
         match self.params.coding {
             Coding::Whole => 1.0,
-            _ => done.bits() as f64 / LINE_BITS as f64,
+            _ => done.cells() as f64 / self.params.cells() as f64,
         }
-    }
-}
-
-impl Programmed {
-    /// Of the cells in `which`, those that become 1 and those that become 0.
-    fn add(&mut self, which: u64, to: u64) {
-        self.sets += u64::from((which & to).count_ones());
-        self.resets += u64::from((which & !to).count_ones());
     }
 }

@@ -84,8 +84,8 @@ mod medium {
         BLOCK_WRITES: Count Less "block_writes", "blocks that they have written, whole or in part";
         WRITE_AMPLIFICATION: Ratio Less "write_amplification",
             "bytes of `block_writes` over the bytes of the lines that the buffer took to be written";
-        CELLS_SET: Count Less "cells_set", "`medium.cells`: cells that writes have set to 1";
-        CELLS_RESET: Count Less "cells_reset", "`medium.cells`: cells that writes have reset to 0";
+        CELLS_SET: Count Less "cells_set", "`medium.cells`: SETs of cells; one for each cell of one bit that a write has set to 1";
+        CELLS_RESET: Count Less "cells_reset", "`medium.cells`: RESETs of cells; one for each cell of one bit that a write has reset to 0";
         LIFETIME_CELLS: Years More "lifetime_cells_years",
             "`medium.cells`: years until cells wear out, all cells programmed alike";
         WRITES_PAUSED: Count Neither "writes_paused", "`medium.pausing`: array writes that have paused for a read, each time counted";
@@ -279,8 +279,14 @@ fn figures(sim: &Finished) -> Figures {
     if let Some(programmed) = memory.programmed() {
         out.put(&medium::CELLS_SET, programmed.sets);
         out.put(&medium::CELLS_RESET, programmed.resets);
-        let bits = programmed.bits().max(1) as f64;
-        let lines = |ideal: f64| ideal * (wear.writes * LINE_BITS) as f64 / bits;
+        let cells = sim
+            .machine
+            .engine
+            .medium
+            .cells
+            .map_or(LINE_BITS, |cells| cells.cells());
+        let worn = programmed.cells.max(1) as f64;
+        let lines = |ideal: f64| ideal * (wear.writes * cells) as f64 / worn;
         let [ideal, _] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
         out.put(&medium::LIFETIME_CELLS, ideal.number().map(lines));
     }

@@ -2,8 +2,11 @@
 //! costs. Left as it is, a write takes `tWP` and `write_nj` whatever it changes.
 //!
 //! Sources: data-comparison write (Yang et al., ISCAS 2007), Flip-N-Write (Cho and Lee, MICRO 2009), the two stages of a
-//! write (Yue and Zhu, HPCA 2013). Left out: cells of several levels.
+//! write (Yue and Zhu, HPCA 2013); four levels a cell: 00 is RESET, 11 is SET, and the levels between are RESET and
+//! then SET several times, as in NVMain (`SubArray.cpp`, `PCM_MLC_example.config`). Left out: numbers of pulses that differ
+//! between cells of a level, drift.
 
+use crate::line::LINE_BYTES;
 use crate::settings::{Allowed, Needs, Origin, Row, Settings, Value, keys, words};
 use crate::units::Time;
 
@@ -46,11 +49,32 @@ const IN_ROUNDS: Needs = Needs {
     what: "medium.cells.budget is more than 0",
 };
 
+const FOUR_LEVELS: Needs = Needs {
+    met: |settings| matches!(settings.find("medium.cells.bits"), Some(Value::Int(2))),
+    switches: &["medium.cells.bits"],
+    what: "medium.cells.bits is 2",
+};
+
+const fn pulses(name: &'static str, sets: u64, meaning: &'static str) -> Row {
+    let example = Origin::Source("NVMain's example of cells of two bits (PCM_MLC_example.config)");
+    Row {
+        default: Some((Value::Int(sets), example)),
+        ..Row::required(name, Allowed::Int { min: 0, max: 64 }, meaning)
+    }
+    .needing(FOUR_LEVELS)
+}
+
 /// How cells are programmed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellParams {
     /// Which bits.
     pub coding: Coding,
+    /// Bits of a cell: 1, or 2 for four levels.
+    pub bits: u64,
+    /// SETs of a cell of two bits to 00, 01, 10 and 11, where the right bit is the lower; all but 11 get a RESET first.
+    pub pulses: [u64; 4],
+    /// How often a cell is sensed to be read, each time for tRCD.
+    pub sensings: u64,
     /// Bits of a group of Flip-N-Write.
     pub group: usize,
     /// RESETs at once, at most; 0: as many as there are.
@@ -66,6 +90,46 @@ pub struct CellParams {
 impl CellParams {
     /// Its parameters.
     pub const ROWS: &'static [Row] = &[
+        row(
+            "medium.cells.bits",
+            Value::Int(1),
+            Allowed::Int { min: 1, max: 2 },
+            "Bits of a cell: 1, or 2 in four levels, of which those between take a RESET and several SETs",
+        ),
+        pulses(
+            "medium.cells.sets_00",
+            0,
+            "SETs of a cell of two bits to 00, after its RESET",
+        ),
+        pulses(
+            "medium.cells.sets_01",
+            7,
+            "SETs of a cell of two bits to 01, after its RESET; 1 is the lower bit",
+        ),
+        pulses(
+            "medium.cells.sets_10",
+            5,
+            "SETs of a cell of two bits to 10, after its RESET",
+        ),
+        pulses(
+            "medium.cells.sets_11",
+            1,
+            "SETs of a cell of two bits to 11, without a RESET",
+        ),
+        Row {
+            default: Some((
+                Value::Int(2),
+                Origin::Assumed(
+                    "a sensing for each bit, one after the other; machines give the time of one",
+                ),
+            )),
+            ..Row::required(
+                "medium.cells.sensings",
+                Allowed::Int { min: 1, max: 4 },
+                "How often a cell of two bits is sensed to be read, each time for tRCD",
+            )
+        }
+        .needing(FOUR_LEVELS),
         row(
             "medium.cells.group",
             Value::Int(32),
@@ -110,8 +174,20 @@ impl CellParams {
             Some(Value::Time(time)) => time,
             _ => Time::ZERO,
         };
+        let bits = int("medium.cells.bits", 1);
         let cells = CellParams {
             coding: settings.get(&CODING),
+            bits,
+            pulses: [
+                int("medium.cells.sets_00", 0),
+                int("medium.cells.sets_01", 7),
+                int("medium.cells.sets_10", 5),
+                int("medium.cells.sets_11", 1),
+            ],
+            sensings: match bits {
+                1 => 1,
+                _ => int("medium.cells.sensings", 2),
+            },
             group: int("medium.cells.group", 32) as usize,
             budget: int("medium.cells.budget", 0),
             sets_per_reset: int("medium.cells.sets_per_reset", 2),
@@ -119,9 +195,15 @@ impl CellParams {
             reset: time("medium.cells.reset_ns"),
         };
         let any = cells.coding != Coding::Whole
+            || cells.bits > 1
             || cells.budget > 0
             || cells.set > Time::ZERO
             || cells.reset > Time::ZERO;
         any.then_some(cells)
+    }
+
+    /// Cells of a line.
+    pub fn cells(&self) -> u64 {
+        LINE_BYTES as u64 * 8 / self.bits
     }
 }

@@ -168,7 +168,7 @@ pub(crate) struct Decoder {
     /// Rows of a bank, and lines of the medium, if other fields are above the row; 0 if not.
     rows: u64,
     lines: u64,
-    /// Channels whose number is no power of two, and the bits below the channel; the other fields are found as if
+    /// Channels whose number is not a power of two, and the bits below the channel; the other fields are found as if
     /// there were one channel.
     odd: Option<(u32, u64)>,
 }

@@ -37,7 +37,7 @@ const fn cycles(min: u64) -> Allowed {
 section! {
     /// How many of everything; [`Mapping`] says how an address is cut up.
     Geometry "medium.geometry.";
-    [channels: u64] "channels" int(1, 64), "Channels; a number that is no power of two needs the channel below the row in `medium.mapping`";
+    [channels: u64] "channels" int(1, 64), "Channels; a number that is not a power of two needs the channel below the row in `medium.mapping`";
     [ranks: u64] "ranks" power_of_two(64), "Ranks in a channel";
     [banks: u64] "banks" power_of_two(64), "Banks in a rank; ranks x banks at most 64";
     [rows: u64] "rows" int(1, 1 << 36), "Rows in a bank";
@@ -237,15 +237,17 @@ impl MediumParams {
         if let Scheduler::FrFcfs { starvation } = &mut queues.scheduler {
             *starvation = settings.named(STARVATION);
         }
+        let (mut timing, cells) = (Timing::of(settings), CellParams::of(settings));
+        timing.tRCD *= cells.map_or(1, |cells| cells.sensings);
         MediumParams {
             geometry: Geometry::of(settings),
             mapping: settings.get(&MAPPING),
-            timing: Timing::of(settings),
+            timing,
             queues,
             group_merging: settings.get(&GROUP_MERGING),
             remerging: settings.get(&REMERGING),
             buffer: BufferParams::of(settings),
-            cells: CellParams::of(settings),
+            cells,
             pausing: PausingParams::of(settings),
             energy: AccessEnergy::of(settings),
             endurance: settings.named("medium.endurance"),
