@@ -65,3 +65,12 @@ def test_a_claim_of_all_workloads_is_a_bound_on_the_least() -> None:
     kept = Found({"a": 3.0, "b": 1.1, "c": None}, "x", "n", "runs").beside(claim)
     assert kept.note == "n; over 2 of 3 workloads; holds for all"
     assert Found({"a": None}, "x", "n", "runs").beside(claim).note == "n"
+
+
+def test_a_claim_that_none_is_above_is_a_bound_on_the_most() -> None:
+    claim = Claim("integrity", "abstract", "m", "phoenix", "max_within", 0.0)
+    fails = Found({"a": 0.3, "b": -0.1}, "%", "n", "runs").beside(claim)
+    assert (fails.ours, fails.reported) == (0.3, "≤ 0 %")
+    assert fails.note == "n; does not hold for a"
+    kept = Found({"a": 0.0, "b": -0.1}, "%", "n", "runs").beside(claim)
+    assert kept.note == "n; holds for all"

@@ -57,7 +57,9 @@ def test_claims_say_how_sure_they_are_and_name_schemes() -> None:
     assert {one.claim.paper for one in claims} >= {"anubis", "osiris", "triad-nvm", "plp"}
     assert len({one.claim.key for one in claims}) == len(claims)
     for one in claims:
-        assert one.sure.startswith("from memory of the abstract") and one.reading
+        assert (
+            one.sure.startswith("as ") and "abstract" in f"{one.sure} {one.source}" and one.reading
+        )
         assert one.claim.metric.split(" over ")[0] in integrity.UNITS
     assert reproductions()["integrity"] is integrity.REPRODUCTION
 

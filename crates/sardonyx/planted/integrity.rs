@@ -128,6 +128,18 @@ const TREES: &[(&[Fault], &[Tried], &[&str])] = &[
     (&[AsitDumpForgotten], NAMED_OVER_LOG, REFUSED),
     (
         &[
+            PhoenixNeverDue,
+            PhoenixDueOfSeven,
+            PhoenixDueNotGrouped,
+            PhoenixTriesOneFewer,
+            PhoenixLeavesUnnamed,
+            PhoenixRegisterSkipsMacs,
+        ],
+        PHOENIX,
+        REFUSED,
+    ),
+    (
+        &[
             BmtMacWithoutPlace,
             BmtMacWithoutVersion,
             BmtMacWithoutMajor,

@@ -325,6 +325,18 @@ faults! {
     AsitRegisterSkipsTable = "asit-register-skips-table",
     /// Reserve power does not count the versions of what it dumps.
     AsitDumpForgotten = "asit-dump-forgotten",
+    /// A node of versions is not written where one of them comes to the end of a stride.
+    PhoenixNeverDue = "phoenix-never-due",
+    /// The last version of a node does not count for that.
+    PhoenixDueOfSeven = "phoenix-due-of-seven",
+    /// A node that is written there is not in one group with the line that it counts.
+    PhoenixDueNotGrouped = "phoenix-due-not-grouped",
+    /// A recovery tries one version fewer.
+    PhoenixTriesOneFewer = "phoenix-tries-one-fewer",
+    /// Nodes of versions are not named in the table.
+    PhoenixLeavesUnnamed = "phoenix-leaves-unnamed",
+    /// The register follows the nodes that are written, and not the MACs.
+    PhoenixRegisterSkipsMacs = "phoenix-register-skips-macs",
 
     /// A MAC under a version does not depend on the place.
     BmtMacWithoutPlace = "bmt-mac-without-place",

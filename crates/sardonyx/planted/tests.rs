@@ -73,6 +73,7 @@ const TREE_OVER_LOG: &[Tried] = &[on("hw-log/identity+sca@merkle", "btree")];
 const COUNTERS: &[Tried] = &[on("sca@sgx-sound", "btree")];
 const COUNTERS_OVER_LOG: &[Tried] = &[on("hw-log/identity+sca@sgx-sound", "btree")];
 const NAMED: &[Tried] = &[on("sca@anubis-asit", "btree")];
+const PHOENIX: &[Tried] = &[on("sca@phoenix", "btree")];
 const NAMED_OVER_LOG: &[Tried] = &[on("hw-log/identity+sca@anubis-asit", "btree")];
 /// Versions go with their lines, and nodes are made anew: all else that Bonsai trees share shows there.
 const BONSAI: &[Tried] = &[on("sca@bonsai-lazy-sound", "btree")];

@@ -76,6 +76,9 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         "sca@anubis-asit",
         "identity+no-encryption@anubis-asit",
         "esd-sound+fca@anubis-asit",
+        "sca@phoenix",
+        "identity+no-encryption@phoenix",
+        "esd-sound+fca@phoenix",
     ] {
         let options = Options {
             recovery_cuts: 16,
@@ -97,6 +100,8 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         ("esd-sound+fca@sgx-sound", Platform::Eadr),
         ("hw-log/identity+sca@anubis-asit", Platform::Adr),
         ("sca@anubis-asit", Platform::Eadr),
+        ("hw-log/identity+sca@phoenix", Platform::Adr),
+        ("sca@phoenix", Platform::Eadr),
     ] {
         let found = attacked(design, platform, (60, 0));
         assert_eq!(
@@ -118,6 +123,10 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
         ("esd-sound+fca@anubis-asit", Platform::Adr),
         ("hw-log/identity+sca@anubis-asit", Platform::Adr),
         ("sca@anubis-asit", Platform::Eadr),
+        ("sca@phoenix", Platform::Adr),
+        ("esd-sound+fca@phoenix", Platform::Adr),
+        ("hw-log/identity+sca@phoenix", Platform::Adr),
+        ("sca@phoenix", Platform::Eadr),
     ] {
         let found = attacked(design, platform, (40, 10));
         assert_eq!((found.cuts, found.honest_refused), (40, 0), "{design}");
@@ -129,7 +138,8 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
             }
         }
         let regions = &found.of(When::Off, Attack::Tamper).regions;
-        let table = design.ends_with("asit").then_some("shadow-nodes");
+        let is_named = design.ends_with("asit") || design.ends_with("phoenix");
+        let table = is_named.then_some("shadow-nodes");
         for region in ["versions"].into_iter().chain(table) {
             let count = regions.get(region);
             assert!(
@@ -164,8 +174,13 @@ fn a_recovery_is_counted_by_what_it_looks_at_and_timed_by_the_engine() {
     assert_eq!(cut.writes, cut.dirty, "what was lost is made anew");
     assert!(cut.writes > 30 && cut.time > whole.time, "{cut:?}");
     // What a recovery looks at follows from the cache, and what is lost is restored.
-    let table = of("identity+no-encryption@anubis-asit", 4096, 1000);
-    assert!(table.writes > 30 && !table.refused, "{table:?}");
+    for design in [
+        "identity+no-encryption@anubis-asit",
+        "identity+no-encryption@phoenix",
+    ] {
+        let table = of(design, 4096, 1000);
+        assert!(table.writes > 30 && !table.refused, "{design}: {table:?}");
+    }
     let counters = of("sca@merkle", 4096, 1000);
     assert!(counters.reads > 584 && !counters.refused, "{counters:?}");
 }
@@ -190,6 +205,7 @@ fn what_stays_of_a_line_that_is_written_in_part_is_verified() {
         "sca@osiris",
         "sca@sgx-sound",
         "sca@anubis-asit",
+        "sca@phoenix",
     ] {
         let mut layout = Layout::new(640);
         let settings = Settings::default();
@@ -229,6 +245,7 @@ fn honest_recoveries_are_believed_where_all_is_small() {
     for (design, bits) in [
         ("sca@anubis", "0"),
         ("sca@anubis-asit", "7"),
+        ("sca@phoenix", "7"),
         ("hw-log/identity+sca@bonsai-lazy-sound", "2"),
     ] {
         let settings = [&[("integrity.minor_bits", bits)], TIGHT].concat();

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from sardonyx.runs.measures import HANGING, Aspect, assumed_by
 from sardonyx.runs.results import Run
 
-Statistic = Literal["min", "mean", "max", "value", "min_exceeds"]
+Statistic = Literal["min", "mean", "max", "value", "min_exceeds", "max_within"]
 Unit = Literal["%", "x", "pp", ""]
 
 
@@ -25,7 +25,7 @@ Unit = Literal["%", "x", "pp", ""]
 class Claim:
     """One figure of a paper. Shares are fractions of 1.
 
-    ``min_exceeds`` says of all workloads that they exceed the value.
+    ``min_exceeds`` says of all workloads that they exceed the value, ``max_within`` that none does.
     """
 
     paper: str
@@ -85,7 +85,7 @@ class ClaimRow:
     @property
     def reported(self) -> str:
         """The paper's figure for people."""
-        bound = "> " if self.claim.stat == "min_exceeds" else ""
+        bound = {"min_exceeds": "> ", "max_within": "≤ "}.get(self.claim.stat, "")
         return bound + written_claim(self.claim.value, self.unit)
 
     @property
@@ -140,8 +140,9 @@ class Found:
         workloads = len(self.values) if self.workloads is None else self.workloads
         if known and len(known) < workloads:
             note += f"; over {len(known)} of {workloads} workloads"
-        if known and claim.stat == "min_exceeds":
-            fails = [name for name, value in known.items() if value <= claim.value]
+        if known and claim.stat in ("min_exceeds", "max_within"):
+            above = claim.stat == "min_exceeds"
+            fails = [name for name, value in known.items() if (value > claim.value) != above]
             note += f"; does not hold for {', '.join(fails)}" if fails else "; holds for all"
         return ClaimRow(
             claim,
@@ -172,7 +173,7 @@ def statistic(claim: Claim, values: Iterable[float | None]) -> float | None:
     match claim.stat:
         case "min" | "min_exceeds":
             return min(known)
-        case "max":
+        case "max" | "max_within":
             return max(known)
         case "mean":
             return math.fsum(known) / len(known)

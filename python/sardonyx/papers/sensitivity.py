@@ -107,8 +107,9 @@ def says(row: ClaimRow) -> dict[str, str]:
     if row.ours is None:
         return {}
     value, none = row.claim.value, 1.0 if row.unit == "x" else 0.0
-    if row.claim.stat == "min_exceeds":
-        return {SIGN: "as the paper says" if row.ours > value else "not as the paper says"}
+    if row.claim.stat in ("min_exceeds", "max_within"):
+        beyond = (row.ours > value) == (row.claim.stat == "min_exceeds")
+        return {SIGN: "as the paper says" if beyond else "not as the paper says"}
     found = {}
     if value != none and row.unit:
         same = (row.ours > none) == (value > none)

