@@ -14,7 +14,7 @@ def parse_size(text: str) -> int:
     """Bytes from ``4096``, ``4K``, ``16M`` or ``1G``, as the one reader of sizes has it.
 
     Raises:
-        ValueError: This is no size; the message says so, and what to give.
+        ValueError: This is not a size; the message says so, and what to give.
     """
     return _core.parse_size(text)
 

@@ -67,7 +67,7 @@ def test_a_block_trace_brings_digests(tmp_path: Path) -> None:
         assert (of["writes"], of["duplicate_writes"], of["reads"]) == (3, 1, 1)
     trace.write_text("10 7 cp 80 8 W 8 1 short\n")
     status, text = run("--trace", str(trace), "--designs", "recam")
-    assert status == 2 and "trace.txt, line 1: short is no digest" in " ".join(text.split())
+    assert status == 2 and "trace.txt, line 1: short is not a digest" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(

@@ -359,7 +359,7 @@ pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<(), Pe
     check(recording)?;
     let bad = || {
         PersistError::new(format!(
-            "--thread-order {name}: is no order of this recording's threads; copy it from the report, with its recording"
+            "--thread-order {name}: is not an order of this recording's threads; copy it from the report, with its recording"
         ))
     };
     let (thread, row) = name.split_once('@').ok_or_else(bad)?;

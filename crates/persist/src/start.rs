@@ -37,7 +37,7 @@ pub(crate) fn named_start(
                     true => format!(
                         "--start {start}: the recording has no marks (SARDONYX_MARK of sardonyx.h makes them); give a row"
                     ),
-                    false => format!("--start {start}: is no mark; there are {}", known.join(", ")),
+                    false => format!("--start {start}: is not a mark; there are {}", known.join(", ")),
                 })
             })?
         }

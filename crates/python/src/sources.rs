@@ -133,7 +133,7 @@ impl Source {
                 (trace::Source::from(synth), limit, middle)
             }
             Source::Program(program) => {
-                return Err(bad(format!("{}: is no trace", program.name)));
+                return Err(bad(format!("{}: is not a trace", program.name)));
             }
         };
         Ok(match (limit, middle) {

@@ -81,7 +81,7 @@ impl Reader {
             if read == 0 && lost && (self.ended() || self.program() != self.emulator) {
                 let path = self.stream.lost().unwrap_or_default();
                 return Err(RecordError::new(format!(
-                    "the program became {path} by exec, which is no x86-64 program that can be read, and ran unrecorded; \
+                    "the program became {path} by exec, which is not an x86-64 program that can be read, and ran unrecorded; \
                      have it call an x86-64 program instead"
                 )));
             }

@@ -143,7 +143,7 @@ impl Ring {
     pub fn open(path: &Path) -> io::Result<Ring> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let length = file.metadata()?.len();
-        let none = || io::Error::other(format!("{} is no ring", path.display()));
+        let none = || io::Error::other(format!("{} is not a ring", path.display()));
         let capacity = length.checked_sub(HEADER as u64).ok_or_else(none)?;
         if !capacity.is_power_of_two() {
             return Err(none());

@@ -254,7 +254,7 @@ fn one_run_and_one_cut_are_not_enough() {
 }
 
 /// Contents are changed by masks, headers of a log are not: which of a mapping's sets are full may hang on that, and
-/// the counters on which places are taken. That is no digest. A run in which it does, of one accused once.
+/// the counters on which places are taken. That is not a digest. A run in which it does, of one accused once.
 #[test]
 fn what_hangs_on_places_is_no_digest_of_contents() {
     let design = "hw-log/esd-sound+fca";

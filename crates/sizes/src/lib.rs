@@ -6,9 +6,9 @@
 const DIGITS: usize = 15;
 
 /// What to say of a text that is none, after the text.
-pub const REMEDY: &str = "is no size; give bytes, as in 4096, 4K or 16M";
+pub const REMEDY: &str = "is not a size; give bytes, as in 4096, 4K or 16M";
 
-/// Bytes; `None` if this is no size, or more than can be counted. K, M and G are powers of 1024, small or capital.
+/// Bytes; `None` if this is not a size, or more than can be counted. K, M and G are powers of 1024, small or capital.
 pub fn parse(text: &str) -> Option<u64> {
     let (number, shift) = match text.char_indices().next_back()? {
         (at, 'K' | 'k') => (&text[..at], 10),

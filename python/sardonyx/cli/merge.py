@@ -52,7 +52,7 @@ ZEROS = ("held", "no-holes", "none")
 
 
 class _MachinesFirst(Group):
-    """What is no command's name is a machine: ``merge IMAGE..`` is ``merge run IMAGE..``."""
+    """What is not a command's name is a machine: ``merge IMAGE..`` is ``merge run IMAGE..``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args or args[0] not in self.commands:

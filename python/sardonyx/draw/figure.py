@@ -44,7 +44,7 @@ DESIGN_COLOURS = {
 #: Of designs that the table has not, such as compositions.
 _MORE_COLOURS = ("#d9a5c7", "#5f9ea0", "#b5651d", "#6b8e23", "#9370db", "#c71585", "#708090")
 
-#: Of what is no design: lines over an axis, and causes. No design has one of these.
+#: Of what is not a design: lines over an axis, and causes. No design has one of these.
 TEAL, BLUE, RED, PURPLE, AMBER, GREY, SKY = (
     "#0f8f8a", "#3467d6", "#c8452f", "#b04fb5", "#d98e04", "#777d86", "#45a3d9",
 )  # fmt: skip

@@ -66,7 +66,7 @@ def baseline_of(found: dict[str, Any]) -> str:
 def accept(found: dict[str, Any], baseline: Baseline | None) -> None:
     """Say of each cause whether it is accepted, and of all whether all are.
 
-    What was not brought down to lines is no cause, and is never accepted.
+    What was not brought down to lines is not a cause, and is never accepted.
     """
     for cause in found["causes"]:
         known = (cause["early"] or cause["late"]) and _key(cause) in (baseline or ())

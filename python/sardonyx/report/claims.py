@@ -97,8 +97,8 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
         rows[0].claim.paper.upper(),
         "Each line is one claim: an open diamond where the paper reports it, a dot where we find "
         "it.",
-        "Workloads differ from the paper's, so a gap is no error by itself. The notes in the table "
-        "say how each figure is defined.",
+        "Workloads differ from the paper's, so a gap is not an error by itself. The notes in the "
+        "table say how each figure is defined.",
         [View("", [gaps, *dots], shape)],
         Table((("claim", ""), ("paper", unit), ("ours", unit), ("gap", unit)), cells),
         sorted({name for row in rows for name in row.assumed}),

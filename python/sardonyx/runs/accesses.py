@@ -94,7 +94,7 @@ class Point:
 
 
 def is_of_accesses(text: str) -> bool:
-    """Whether a CSV has loads of threads, by its first line that is no comment."""
+    """Whether a CSV has loads of threads, by its first line that is not a comment."""
     lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
     return next(lines, "").split(",")[0] == COLUMNS[0]
 

@@ -102,7 +102,7 @@ class StoreDesign(StoreAsked):
         """It with further keys, ``NAME.KEY``; those of other designs are left out.
 
         Raises:
-            SardonyxError: A key is no design's, or its value makes no sense; ``place`` comes first.
+            SardonyxError: A key is not a design's, or its value makes no sense; ``place`` is first.
         """
         every = [f"{name}.{key.name}" for name, each in designs().items() for key in each.keys]
         own = list(self.keys)

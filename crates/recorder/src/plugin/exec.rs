@@ -1,6 +1,6 @@
 //! A program that becomes another by exec is recorded on: where it asks the kernel for that, this process becomes QEMU again,
 //! with the same plugin and the new program. Process, descriptors and working directory stay, as they do without a
-//! recorder. What the kernel would refuse, and what is no x86-64 program, is left to the kernel.
+//! recorder. What the kernel would refuse, and what is not an x86-64 program, is left to the kernel.
 
 use std::ffi::{CStr, CString, OsString, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

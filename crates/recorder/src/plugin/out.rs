@@ -220,7 +220,7 @@ impl Out {
         self.close();
     }
 
-    /// Something that is no record.
+    /// Something that is not a record.
     pub fn tell(&mut self, event: &Event) {
         if self.on() {
             self.take_turn();

@@ -315,7 +315,7 @@ pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Resu
         Allowed::PowerOfTwo { min, max } => {
             let n = whole("an integer")?;
             fault_if(n < min.into() || n > max.into(), "is out of range")?;
-            fault_if(!(n as u64).is_power_of_two(), "is no power of two")?;
+            fault_if(!(n as u64).is_power_of_two(), "is not a power of two")?;
             Value::Int(n as u64)
         }
         Allowed::Cycles { min } => {

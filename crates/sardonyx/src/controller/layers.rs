@@ -337,7 +337,7 @@ pub struct Entries {
     pub region: Region,
     /// Entries of a line of it.
     pub per_line: u64,
-    /// The number of places; an entry beyond them is no mapping (a power cut may have torn it).
+    /// The number of places; an entry beyond them is not a mapping (a power cut may have torn it).
     pub places: u64,
     /// The place of a logical line, from its line of the table and the number of its entry in that line.
     pub place: fn(&Line, Logical, usize) -> Option<Place>,

@@ -305,7 +305,7 @@ impl AnyKey for CacheKey {
         Some(self)
     }
 
-    /// One set; an entry that is no line is four times as many.
+    /// One set; an entry that is not a line is four times as many.
     fn pressed(&self, by: &Pressure) -> Vec<(&'static str, u64)> {
         let Some(lines) = by.cache_lines else {
             return Vec::new();

@@ -31,7 +31,7 @@ pub struct Checked {
     pub block_bytes_read: u64,
     /// What is wrong, one line each, in the order of the slots.
     pub faults: Vec<String>,
-    /// What is no fault but good to know, such as what a power cut has left.
+    /// What is not a fault but good to know, such as what a power cut has left.
     pub notes: Vec<String>,
 }
 

@@ -130,7 +130,7 @@ impl Folder {
         }
         let strange = |error: serde_json::Error| {
             DeviceError::Bad(format!(
-                "{}: {error}; it is no store's, or damaged: put it back from a copy",
+                "{}: {error}; it is not a store's, or damaged: put it back from a copy",
                 file.display()
             ))
         };

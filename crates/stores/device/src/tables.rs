@@ -244,7 +244,7 @@ pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
             }
             break;
         };
-        let strange = || damaged(files, &name, "is no log of this device");
+        let strange = || damaged(files, &name, "is not a log of this device");
         for (block, slot) in record.blocks() {
             map.set_block(block, slot).ok_or_else(strange)?;
         }
@@ -315,7 +315,7 @@ fn read_table(
     };
     let length = match bytes(blocks, slots) {
         Some(length) if u64_at(&head, 0) == TABLE_MAGIC => length,
-        _ => return Err(damaged(files, &name, "is no table")),
+        _ => return Err(damaged(files, &name, "is not a table")),
     };
     let mut strange = false;
     for _ in 0..blocks {
@@ -335,7 +335,7 @@ fn read_table(
         return Err(other);
     }
     if strange || u64_at(&head, 8) != generation {
-        return Err(damaged(files, &name, "is no table of this device"));
+        return Err(damaged(files, &name, "is not a table of this device"));
     }
     Ok((u64_at(&head, 88), sum, length))
 }
@@ -674,7 +674,7 @@ impl Tables {
     }
 
     /// Takes files of other generations away, which both copies of the mark have done without. One that
-    /// stays is no harm.
+    /// stays does no harm.
     fn remove_others(&self) {
         for name in self.files.names().unwrap_or_default() {
             if generation_of(&name).is_some_and(|other| other != self.mark.generation) {

@@ -450,7 +450,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Gives the room of free slots back to the disk. It is no harm if that refuses.
+    /// Gives the room of free slots back to the disk. It does no harm if that refuses.
     fn give_back(&mut self) {
         let mut slots: Vec<u32> = (self.free.iter().copied())
             .filter(|&slot| !self.flags[slot as usize].punched)

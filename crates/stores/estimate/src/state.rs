@@ -68,7 +68,7 @@ pub(super) fn load(path: &Path, question: &Question, work: &mut Work) -> Outcome
             Err(EstimateError::Io(shown.to_string(), error))
         }
         Err(_) => bad(format!(
-            "--state {shown}: is no state of an estimate; name another file"
+            "--state {shown}: is not a state of an estimate; name another file"
         )),
     }
 }

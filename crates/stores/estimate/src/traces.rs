@@ -61,7 +61,7 @@ pub(super) fn count(
         }
         if let Destor::Name(length) = destor {
             if lines.line.len() != length {
-                return lines.bad(&format!("is no name of {length} bytes"));
+                return lines.bad(&format!("is not a name of {length} bytes"));
             }
             destor = Destor::Within; // whatever the name's encoding is
             continue;
@@ -142,7 +142,7 @@ impl Destor {
 fn spread(digest: &str, digits: usize) -> Result<[u8; 20], String> {
     if digest.len() != digits || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(format!(
-            "{digest:.50} is no digest of {digits} hexadecimal digits"
+            "{digest:.50} is not a digest of {digits} hexadecimal digits"
         ));
     }
     Ok(Sha1::digest(digest.to_ascii_lowercase()).into())

@@ -153,7 +153,7 @@ fn a_state_of_something_else_is_refused() {
     assert!(error.contains("has changed"), "{error}");
     fs::write(&state, "a note of mine").unwrap();
     let error = estimate(&asked, &stop).unwrap_err().to_string();
-    assert!(error.contains("is no state"), "{error}");
+    assert!(error.contains("is not a state"), "{error}");
     assert_eq!(fs::read(&state).unwrap(), b"a note of mine");
 }
 
@@ -253,7 +253,7 @@ fn bad_traces_are_named_by_line() {
         (
             "1 2 a 3 8 W 6 0 xyz\n".into(),
             Format::Fiu,
-            "xyz is no digest of 32",
+            "xyz is not a digest of 32",
         ),
         (
             format!("1 2 a 3 0 W 6 0 {digest}\n"),
@@ -263,12 +263,12 @@ fn bad_traces_are_named_by_line() {
         (
             format!("1 2 a b 8 W 6 0 {digest}\n"),
             Format::Fiu,
-            "b is no number",
+            "b is not a number",
         ),
         (
             "file start 3\nab\n".into(),
             Format::Destor,
-            "line 2: is no name of 3 bytes",
+            "line 2: is not a name of 3 bytes",
         ),
         (
             "file start 2\nab\nfile end\n".into(),
@@ -283,7 +283,7 @@ fn bad_traces_are_named_by_line() {
         (
             "file start 2\nab\n12 8\n".into(),
             Format::Destor,
-            "12 is no digest of 40",
+            "12 is not a digest of 40",
         ),
         (String::new(), Format::Destor, "cut off"),
     ] {

@@ -195,7 +195,7 @@ impl Server for Connection {
         let number = || {
             value
                 .parse()
-                .map_err(|_| bad(format!("{key}={value}: is no number")))
+                .map_err(|_| bad(format!("{key}={value}: is not a number")))
         };
         match key {
             "dir" => state.directory = Some(value.into()),

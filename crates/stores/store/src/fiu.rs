@@ -28,7 +28,7 @@ impl<'a> FiuRequest<'a> {
         };
         let number = |at: usize| {
             let parsed = words[at].parse::<u64>();
-            parsed.map_err(|_| format!("{} is no number", words[at]))
+            parsed.map_err(|_| format!("{} is not a number", words[at]))
         };
         for at in [0, 1, way + 1, way + 2] {
             number(at)?;
@@ -41,7 +41,9 @@ impl<'a> FiuRequest<'a> {
         }
         let digest = |word: &&str| word.len() == 32 && word.bytes().all(|b| b.is_ascii_hexdigit());
         if let Some(bad) = digests.iter().find(|word| !digest(word)) {
-            return Err(format!("{bad:.50} is no digest of 32 hexadecimal digits"));
+            return Err(format!(
+                "{bad:.50} is not a digest of 32 hexadecimal digits"
+            ));
         }
         Ok(FiuRequest {
             write: words[way] == "W",

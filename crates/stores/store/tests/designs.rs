@@ -208,7 +208,7 @@ fn keys_that_make_no_sense_are_refused_with_what_to_give() {
             [("compared_bit_fj", "much")],
             "give a number, or two ends as in 0.1-17",
         ),
-        ([("capacity_bytes", "4KB")], "is no size"),
+        ([("capacity_bytes", "4KB")], "is not a size"),
         (
             [("row_bits", "100")],
             "row_bits = 100: give a multiple of 8",

@@ -93,7 +93,7 @@ pub struct Amt {
     entry_bytes: usize,
     recent: Vec<Step>,
     mapped: u64,
-    /// An entry beyond them is no mapping (a power cut may have torn it).
+    /// An entry beyond them is not a mapping (a power cut may have torn it).
     places: u64,
 }
 

@@ -73,7 +73,7 @@ impl ScanTable {
         }
     }
 
-    /// `insert_PPN`: fills an entry. `less` and `more` are the entries to go on with; what is no valid entry
+    /// `insert_PPN`: fills an entry. `less` and `more` are the entries to go on with; what is not a valid entry
     /// ends the search.
     pub fn insert_ppn(&mut self, index: usize, frame: Frame, less: u8, more: u8) {
         self.work.calls += 1;

@@ -39,7 +39,7 @@ pub(super) fn read(name: &str) -> Result<String> {
 pub(super) fn number(name: &str) -> Result<i64> {
     let text = read(name)?;
     text.parse()
-        .map_err(|_| error(format!("{KSM}/{name}: {text}: is no number")))
+        .map_err(|_| error(format!("{KSM}/{name}: {text}: is not a number")))
 }
 
 pub(super) fn write(name: &str, value: impl std::fmt::Display) -> Result<()> {

@@ -176,7 +176,8 @@ impl Durability for SoftwareUndo {
             let home = memory.load_u64(at);
             let data = region.contains(&home) && !self.log_bytes().contains(&home);
             if !data || !home.is_multiple_of(LINE) {
-                let what = format!("log entry {index} is for {home:#x}, which is no line of data");
+                let what =
+                    format!("log entry {index} is for {home:#x}, which is not a line of data");
                 return Err(Fault { at, what });
             }
             homes.push(home);

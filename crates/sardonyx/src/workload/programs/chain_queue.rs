@@ -24,7 +24,7 @@ const TAIL: u64 = 8;
 const FREE: u64 = 16;
 const FIRST: u64 = 24;
 const COUNT: u64 = 32;
-/// Offset in a node, whose item follows its header line. Address 0 is no node.
+/// Offset in a node, whose item follows its header line. Address 0 is not a node.
 const NEXT: u64 = 0;
 
 /// The queue.
@@ -122,7 +122,7 @@ impl Program for ChainQueue {
                 let within = node.wrapping_sub(self.heap.start);
                 let index = (within / self.node_bytes()) as usize;
                 if !within.is_multiple_of(self.node_bytes()) || index >= seen.len() {
-                    return fault(link, format!("{node:#x} is no node's address"));
+                    return fault(link, format!("{node:#x} is not a node's address"));
                 }
                 if std::mem::replace(&mut seen[index], true) {
                     return fault(link, format!("node {index} is there twice"));

@@ -102,7 +102,7 @@ impl Program for HashTable {
             let mut link = bucket;
             while at != 0 {
                 if !self.heap.holds(at, self.node_bytes()) || at >= free {
-                    return fault(link, format!("{at:#x} is no node's address"));
+                    return fault(link, format!("{at:#x} is not a node's address"));
                 }
                 found += 1;
                 if found > count {

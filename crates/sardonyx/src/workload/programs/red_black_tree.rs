@@ -19,7 +19,7 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     },
 };
 
-/// Offsets in a node's header line; its item follows. Address 0 is no node.
+/// Offsets in a node's header line; its item follows. Address 0 is not a node.
 const KEY: u64 = 0;
 const CHILD: [u64; 2] = [8, 16];
 const PARENT: u64 = 24;

@@ -155,7 +155,7 @@ impl Index {
     fn damaged(&self) -> Error {
         Error::Index {
             path: self.path.clone(),
-            problem: "is no index of a store".to_owned(),
+            problem: "is not an index of a store".to_owned(),
         }
     }
 
