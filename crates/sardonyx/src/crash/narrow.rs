@@ -46,34 +46,48 @@ pub(super) fn narrow(
         let run = caught(|| adverse(machine, named, image, sources, (seed, &drawn)));
         Ok(run.map_err(HistoryError::Broken)??.0)
     };
-    let enough = run(machine)?;
+    let mut enough = run(machine)?;
     let lines = machine.engine.medium.geometry.lines();
-    let (places, buckets) = (
-        enough.reached.of(Value::PlacesInUse),
-        enough.reached.of(Value::LogBuckets),
-    );
+    let buckets = enough.reached.of(Value::LogBuckets);
+    if buckets > 0 {
+        // Each bucket that is used takes places, so a log has as few as will do before those are counted.
+        machine.settings.set(&BUCKETS, buckets + 1);
+        enough = run(machine)?;
+    }
+    let places = enough.reached.of(Value::PlacesInUse);
     let short = machine.settings.get(&CRASH_SHORT);
-    let take = |machine: &mut Machine, less: u64| {
-        if places > 0 {
-            let retired = lines - places.saturating_sub(less).min(lines);
-            machine.settings.set(&RETIRED, retired);
-        }
+    let take = |machine: &mut Machine, (places_less, buckets_less): (u64, u64)| {
         if buckets > 0 {
-            let there = (buckets + 1).saturating_sub(less);
+            let there = (buckets + 1).saturating_sub(buckets_less);
             machine.settings.set(&BUCKETS, there.max(1));
+        }
+        if places > 0 {
+            // A log has places of its own beside those of the programs' lines.
+            let mut layout = Layout::new(lines);
+            drop(stack.build(&machine.settings, &mut layout));
+            let there = layout.data_lines();
+            let retired = there - places.saturating_sub(places_less).min(there);
+            machine.settings.set(&RETIRED, retired);
         }
     };
     // Setup needs places as well, so a run may not even begin with as few as would end it.
     let mut begins = 0;
     for less in (short..short + MOST_NARROWED).chain((1..short).rev()) {
-        take(machine, less);
+        take(machine, (less, less));
         match run(machine) {
-            Ok(narrowed) if narrowed.ended.is_some() || short == 1 => return Ok(()),
+            Ok(narrowed) if short == 1 => {
+                // Where the log is full first, the medium alone is short.
+                if narrowed.ended.is_some() && places > 0 {
+                    take(machine, (less, 0));
+                }
+                return Ok(());
+            }
+            Ok(narrowed) if narrowed.ended.is_some() => return Ok(()),
             Ok(_) => begins = begins.max(less),
             Err(HistoryError::Exhausted(_)) => {}
             Err(why) => return Err(why),
         }
     }
-    take(machine, begins);
+    take(machine, (begins, begins));
     Ok(())
 }

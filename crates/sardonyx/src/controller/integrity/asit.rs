@@ -560,9 +560,8 @@ impl Guard for Asit {
 }
 
 /// The register, as it follows the versions that come into the persistence domain, in the tree, in the table, or by the
-/// MAC of the line that they count. Where
-/// reserve power dumps lines past the guard its logic counts as that of `sgx` does, and from the first dump on writes
-/// all nodes itself and empties the table.
+/// MAC of the line that they count. Where reserve power dumps lines past the guard its logic counts as that of `sgx`
+/// does, and from the first dump on writes all nodes itself and empties the table.
 pub(super) struct Follows {
     leaves: Leaves,
     sums: Sums,
