@@ -286,6 +286,21 @@ fn what_hangs_on_places_is_no_digest_of_contents() {
     assert_eq!(told["verdict"], "not exercised");
 }
 
+/// A log takes places of its own, as many as it has buckets, and the plan still comes to a medium that is full.
+#[test]
+fn a_medium_over_a_log_is_full_as_well() {
+    let design = "hw-log/esd-sound+sca";
+    let mut trial = trial("queue", design, 1);
+    trial.durability = DurabilityKind::on(&Stack::named(design).unwrap());
+    trial.options.cuts = Cuts::Sample(64);
+    trial.options.recovery_cuts = 0;
+    trial.guided = 0;
+    let told = answer(&trial);
+    assert_eq!(told["violations"], serde_json::json!([]));
+    let full = &told["exercised"]["writes to a full medium"];
+    assert!(full.as_u64().is_some_and(|full| full >= 30), "{full}");
+}
+
 /// What a machine or a stack has beyond others is needed where it is, and nowhere else.
 #[test]
 fn a_verdict_needs_what_its_machine_and_stack_have() {
