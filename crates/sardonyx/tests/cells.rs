@@ -275,8 +275,11 @@ fn cells_of_two_bits_are_sensed_twice() {
         let told = Machine::load("esd", &sets).unwrap_err().to_string();
         assert!(told.contains(named), "{told}");
     }
-    let told = Machine::load("sca", &[two]).unwrap_err().to_string();
-    assert!(told.contains("medium.cells.bits"), "{told}");
+    // Each of its pulses takes time.
+    for sets in [vec![two], vec![two, ("medium.cells.set_ns", "300")]] {
+        let told = Machine::load("sca", &sets).unwrap_err().to_string();
+        assert!(told.contains("medium.cells.bits"), "{told}");
+    }
 }
 
 #[test]

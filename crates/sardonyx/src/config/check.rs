@@ -121,10 +121,10 @@ fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
         ));
     }
     let (pulse, untimed) = (&medium.timing.tWP, cells.set.max(cells.reset) == Time::ZERO);
-    if cells.bits > 1 && *pulse == 0 && untimed {
+    if cells.bits > 1 && *pulse == 0 && cells.set.min(cells.reset) == Time::ZERO {
         return Err(layers.fault(
             &["medium.cells.bits", "medium.timing.tWP"],
-            "pulses of cells of two bits take no time".to_owned(),
+            "a SET or a RESET of cells of two bits takes no time".to_owned(),
             "give medium.cells.set_ns and medium.cells.reset_ns, or tWP in the place of tWR",
         ));
     }
