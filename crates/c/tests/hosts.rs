@@ -204,7 +204,7 @@ fn same_figures(
 
 /// Requests a second through C and by ourselves, turn by turn: `-- --ignored --nocapture speed`.
 #[test]
-#[ignore = "a measurement, on a machine that does nothing else"]
+#[ignore = "by hand: a measurement, on a machine that does nothing else"]
 fn speed() {
     let folder = tempfile::tempdir().unwrap();
     let replay = compiled(folder.path(), "replay", &[]).unwrap_or_else(|said| panic!("{said}"));
@@ -253,14 +253,14 @@ fn whatever_a_host_asks_it_gets_a_value() {
         Ok(program) => program,
         Err(_) => compiled(folder.path(), "abuse", &[]).unwrap_or_else(|said| panic!("{said}")),
     };
-    let output = command(&abuse).args(["10000", "1"]).output().unwrap();
+    let output = command(&abuse).args([sardonyx_property::count("1000", "10000"), "1"]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let said = said(&output);
     let words: Vec<&str> = said.split_whitespace().collect();
     let number = |word: &str| word.parse::<u64>().unwrap_or(0);
     assert!(!said.contains("a bug"), "{said}");
     assert!(
-        number(words[0]) > 10_000 && number(words[2]) > 10_000,
+        number(words[0]) > sardonyx_property::count(1000, 10_000) && number(words[2]) > sardonyx_property::count(1000, 10_000),
         "{said}"
     );
 }
@@ -279,8 +279,9 @@ fn the_first_program_of_the_page_prints_what_the_page_says() {
     assert_eq!(Some(&*said(&output)), block("```text\n"));
 }
 
-/// A program for DRAMsim3, with DRAMsim3's library as `make c-library` builds it.
-fn dramsim3_program(folder: &Path, source: &str) -> PathBuf {
+/// A program for DRAMsim3, with DRAMsim3's library as `make c-library` builds it; none where nothing compiles C++, which
+/// it says.
+fn dramsim3_program(folder: &Path, source: &str) -> Option<PathBuf> {
     let (root, library) = (Path::new(env!("CARGO_MANIFEST_DIR")), library());
     let program = folder.join(source);
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
@@ -298,16 +299,21 @@ fn dramsim3_program(folder: &Path, source: &str) -> PathBuf {
         .arg(&library)
         .arg(format!("-Wl,-rpath,{}", library.display()))
         .args(["-lsardonyx_c", "-lpthread"])
-        .output()
-        .expect("a C++ compiler; on Debian: apt-get install g++");
+        .output();
+    let Ok(compiled) = compiled else {
+        println!("skipped: no C++ compiler; on Debian: apt-get install g++");
+        return None;
+    };
     assert!(compiled.status.success(), "{}", said(&compiled));
-    program
+    Some(program)
 }
 
 #[test]
 fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
     let folder = tempfile::tempdir().unwrap();
-    let program = dramsim3_program(folder.path(), "dramsim3_program");
+    let Some(program) = dramsim3_program(folder.path(), "dramsim3_program") else {
+        return;
+    };
     let config = folder.path().join("memory.ini");
     let run = |config: &Path, machine: &str| {
         let mut command = command(&program);
@@ -428,9 +434,12 @@ trans_queue_size = 32
 
 /// The same requests at the same cycles as DRAMsim3 had: bandwidths and latencies near its own.
 #[test]
+#[ignore = "slow: 42 runs of 300,000 requests"]
 fn latency_against_bandwidth_is_dramsim3s() {
     let folder = tempfile::tempdir().unwrap();
-    let program = dramsim3_program(folder.path(), "dramsim3_curve");
+    let Some(program) = dramsim3_program(folder.path(), "dramsim3_curve") else {
+        return;
+    };
     let config = folder.path().join("ddr4.ini");
     std::fs::write(&config, DDR4).unwrap();
     let measured = include_str!("dramsim3-curves.csv");

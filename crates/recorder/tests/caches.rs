@@ -162,7 +162,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(sardonyx_property::cases(256))]
 
     #[test]
     fn one_core_does_what_the_book_does(steps in steps(), llc: bool, inclusive: bool) {

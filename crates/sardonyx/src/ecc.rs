@@ -220,6 +220,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sardonyx_property::cases(256))]
+
         #[test]
         fn the_tables_say_what_the_masks_say(words: [u64; 8]) {
             for matrix in Matrix::ALL {

@@ -252,7 +252,27 @@ fn values() -> impl Strategy<Value = String> {
     ]
 }
 
+/// An override is in the machine that is written out and read again, or the error names its key and a remedy.
+fn applied_or_named(name: &str, value: &str) {
+    match Machine::load("esd", &[(name, value)]) {
+        Ok(machine) => {
+            let again = Machine::parse(&machine.to_toml(), "again.toml");
+            assert_eq!(again, Ok(machine), "{name}={value}");
+        }
+        Err(error) => assert!(!error.remedy.is_empty() && error.key.is_some(), "{error}"),
+    }
+}
+
+#[test]
+fn minus_zero_is_applied_or_named() {
+    for key in keys() {
+        applied_or_named(key.name, "-0.0");
+    }
+}
+
 proptest! {
+    #![proptest_config(sardonyx_property::cases(256))]
+
     #[test]
     fn byte_soup_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         fuzz_entry(&bytes);
@@ -284,14 +304,7 @@ proptest! {
     #[test]
     fn any_override_is_applied_or_named(key in any::<prop::sample::Index>(), value in values()) {
         let names: Vec<&str> = keys().map(|key| key.name).collect();
-        let name = names[key.index(names.len())];
-        match Machine::load("esd", &[(name, &value)]) {
-            Ok(machine) => {
-                let again = Machine::parse(&machine.to_toml(), "again.toml");
-                prop_assert_eq!(again, Ok(machine));
-            }
-            Err(error) => prop_assert!(!error.remedy.is_empty() && error.key.is_some(), "{}", error),
-        }
+        applied_or_named(names[key.index(names.len())], &value);
     }
 }
 

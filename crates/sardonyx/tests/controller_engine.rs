@@ -135,7 +135,7 @@ fn run(design: &'static str, machine: &Machine, requests: &[(u64, Option<(u16, b
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6))]
+    #![proptest_config(sardonyx_property::cases(6))]
 
     #[test]
     fn every_design_reads_back_what_it_was_given(
@@ -155,7 +155,7 @@ proptest! {
 
 /// Host time of a request, to be looked at: `cargo test --release -- --ignored --nocapture`.
 #[test]
-#[ignore = "prints a time"]
+#[ignore = "by hand: prints a time"]
 fn how_long_a_request_takes() {
     let machine = machine(false, "counted");
     for design in designs::all() {

@@ -146,7 +146,7 @@ fn params() -> impl Strategy<Value = CachesParams> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(sardonyx_property::cases(400))]
 
     /// Breaks if a store is lost or seen late, a dirty line is dropped or written twice, a mark does
     /// not travel, a level's recency is wrong, or a private copy outlives another core's store.

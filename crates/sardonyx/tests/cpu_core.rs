@@ -179,7 +179,7 @@ fn params() -> impl Strategy<Value = CoreParams> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(sardonyx_property::cases(1000))]
     #[test]
     fn the_closed_form_is_the_machine(
         params in params(), cases in cases(), trailing in 0..50u32, cycles in any::<bool>()
@@ -306,7 +306,7 @@ fn a_clock_that_is_none_is_refused() {
 }
 
 #[test]
-#[ignore = "a measurement: cargo test --release cpu -- --ignored --nocapture"]
+#[ignore = "by hand: a measurement, cargo test --release cpu -- --ignored --nocapture"]
 fn host_time_of_a_record() {
     let spec = sardonyx::trace::Spec {
         records: 2_000_000,

@@ -13,6 +13,8 @@ fn of(latencies: &[u64]) -> Latencies {
 }
 
 proptest! {
+    #![proptest_config(sardonyx_property::cases(256))]
+
     #[test]
     fn percentiles_mean_and_maximum_are_those_of_the_sorted_list(
         mut list in prop::collection::vec(prop_oneof![0..5_000u64, 0..100_000_000u64], 1..3000)

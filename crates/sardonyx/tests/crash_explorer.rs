@@ -69,7 +69,8 @@ fn count(explored: &Explored, kind: Kind) -> u64 {
 #[test]
 fn every_program_recovers_from_every_cut_on_every_sound_design() {
     let (mut cuts, mut recovery_cuts) = (0, 0);
-    for (number, program) in workload::all().iter().enumerate() {
+    let programs: Vec<_> = workload::all().iter().enumerate().collect();
+    for (number, program) in sardonyx_property::some(&programs, 2) {
         let mut of_program = (0, 0); // samples: a short run may have none
         for design in SOUND {
             for cores in [1, 4] {
@@ -86,7 +87,8 @@ fn every_program_recovers_from_every_cut_on_every_sound_design() {
         }
         assert!(of_program.0 > 0 && of_program.1 > 0, "{}", program.name);
     }
-    assert!(cuts >= 100_000 && recovery_cuts >= 10_000, "{cuts} cuts");
+    let least = sardonyx_property::count(20_000, 100_000);
+    assert!(cuts >= least && recovery_cuts >= least / 10, "{cuts} cuts");
 }
 
 #[test]
@@ -188,7 +190,7 @@ fn a_counter_line_that_takes_its_siblings_along_is_caught() {
 /// ESD takes a platform for granted that drains its mapping cache; what it takes to do without.
 #[test]
 fn esd_needs_eadr_as_published_and_nothing_more_with_its_mappings_persisted() {
-    for cores in [1, 4] {
+    for cores in sardonyx_property::some(&[1, 4], 1) {
         let specs = specs("btree", cores, None);
         let history = history("esd-as-published", &[], &specs, 1);
         let adr = explored(&history, &on(Platform::Adr));
@@ -217,7 +219,8 @@ fn full_deduplication_recovers_if_it_believes_its_mappings_only() {
         ("dedup-sha1", "dedup-sha1-sound"),
     ] {
         let mut lost = 0;
-        for (number, program) in workload::all().iter().enumerate() {
+        let programs: Vec<_> = workload::all().iter().enumerate().collect();
+        for (number, program) in sardonyx_property::some(&programs, 1) {
             let mut specs = specs(program.name, 2, None);
             specs.iter_mut().for_each(|spec| spec.transactions = 16);
             let broken = history(published, &[], &specs, number as u64);
@@ -324,6 +327,7 @@ fn the_same_is_found_by_any_number_of_threads_and_again() {
 /// What a cut changed is all that it can have changed: looking at everything at every cut finds
 /// the same wrong lines at the same cuts, be the design sound or not.
 #[test]
+#[ignore = "slow: eleven runs with all lines at every cut"]
 fn looking_at_all_lines_at_every_cut_finds_no_more() {
     let mut broken = Vec::new();
     for (design, platform) in [

@@ -407,7 +407,7 @@ fn check(params: &EngineParams, ops: &[Op], places: &[Place]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
+    #![proptest_config(sardonyx_property::cases(1500))]
 
     #[test]
     fn random_traffic_on_random_machines(

@@ -97,7 +97,7 @@ fn the_attacker_is_noticed_where_a_scheme_promises_it_and_not_where_none_does() 
     const ALL: [bool; 5] = [true; 5];
     const STALE: [bool; 5] = [false, false, true, true, true];
     const NONE: [bool; 5] = [false; 5];
-    for (design, undetected) in [
+    const ATTACKED: &[(&str, [bool; 5])] = &[
         ("sca", ALL),
         ("sca@mac", STALE),
         ("sca@merkle", NONE),
@@ -117,7 +117,8 @@ fn the_attacker_is_noticed_where_a_scheme_promises_it_and_not_where_none_does() 
         ("esd-sound+fca@anubis", NONE),
         ("hw-log/identity+sca@anubis", NONE),
         ("sca@plp", NONE),
-    ] {
+    ];
+    for (design, undetected) in sardonyx_property::some(ATTACKED, 4) {
         let found = attacked(design, Platform::Adr, (40, 10));
         let stack = Stack::named(design).unwrap();
         assert_eq!((found.cuts, found.honest_refused), (40, 0), "{design}");

@@ -68,18 +68,19 @@ fn attacked(design: &str, platform: Platform, (looks, each): (u64, u64)) -> Atta
 
 #[test]
 fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
-    for design in [
+    let honest = [
         "sca@sgx-sound",
+        "esd-sound+fca@anubis-asit",
+        "sca@phoenix",
         "identity+no-encryption@sgx-sound",
         "esd-sound+fca@sgx-sound",
         "co-located@sgx-sound",
         "sca@anubis-asit",
         "identity+no-encryption@anubis-asit",
-        "esd-sound+fca@anubis-asit",
-        "sca@phoenix",
         "identity+no-encryption@phoenix",
         "esd-sound+fca@phoenix",
-    ] {
+    ];
+    for design in sardonyx_property::some(&honest, 3) {
         let options = Options {
             recovery_cuts: 16,
             ..Options::default()
@@ -114,7 +115,7 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
 
 #[test]
 fn the_attacker_of_a_sound_counter_tree_is_noticed() {
-    for (design, platform) in [
+    let named = [
         ("sca@sgx-sound", Platform::Adr),
         ("esd-sound+fca@sgx-sound", Platform::Adr),
         ("hw-log/identity+sca@sgx-sound", Platform::Adr),
@@ -127,7 +128,8 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
         ("esd-sound+fca@phoenix", Platform::Adr),
         ("hw-log/identity+sca@phoenix", Platform::Adr),
         ("sca@phoenix", Platform::Eadr),
-    ] {
+    ];
+    for (design, platform) in sardonyx_property::some(&named, 3) {
         let found = attacked(design, platform, (40, 10));
         assert_eq!((found.cuts, found.honest_refused), (40, 0), "{design}");
         for when in When::ALL {
@@ -313,7 +315,7 @@ fn processor() -> f64 {
 /// are tight; further seeds for as long as it is given, of all schemes or of one (`CAMPAIGN_SCHEME=anubis`):
 /// `CAMPAIGN_SECONDS=3600 cargo test --release --test all integrity_more::a_campaign -- --ignored --nocapture`.
 #[test]
-#[ignore = "takes as long as it is given"]
+#[ignore = "by hand: takes as long as it is given"]
 fn a_campaign_finds_no_promise_broken() {
     let asked = |name, usual: u64| {
         std::env::var(name).map_or(usual, |text| text.parse().expect("a number"))

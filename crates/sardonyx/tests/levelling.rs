@@ -304,7 +304,7 @@ fn registers_that_come_too_late_or_too_early_lose_lines() {
 
 /// Prints the table of docs/wear.md.
 #[test]
-#[ignore = "prints what docs/wear.md shows: a minute"]
+#[ignore = "by hand: prints what docs/wear.md shows"]
 fn lifetimes_with_lines_that_move_beside_those_without() {
     use sardonyx::machine::recordings::{self, Options};
     use sardonyx::trace::Source;

@@ -79,7 +79,7 @@ const PRINTS: [Print; 4] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(sardonyx_property::cases(128))]
     #[test]
     fn the_survey_says_what_counting_by_hand_says(records in records()) {
         let info = survey(&records);

@@ -317,7 +317,7 @@ fn write(path: &Path, records: &[Record]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(sardonyx_property::cases(64))]
     #[test]
     fn to_nvmain_and_back_is_the_same(records in requests()) {
         let desk = Desk::new();
@@ -406,7 +406,7 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(sardonyx_property::cases(256))]
     #[test]
     fn any_text_is_converted_or_refused_in_words(
         lines in prop::collection::vec(prop::collection::vec(word(), 0..5), 0..6),
@@ -597,7 +597,7 @@ fn gem5s_packets_are_requests_of_their_lines() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(sardonyx_property::cases(64))]
     #[test]
     fn bytes_of_any_kind_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let desk = Desk::new();

@@ -75,7 +75,7 @@ fn read(mut source: Source) -> Result<Vec<Record>, TraceError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(sardonyx_property::cases(64))]
     #[test]
     fn what_is_written_is_read_back(records in records()) {
         let folder = tempfile::tempdir().unwrap();

@@ -41,7 +41,7 @@ fn traces() -> impl Strategy<Value = Vec<Vec<Record>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(sardonyx_property::cases(64))]
     #[test]
     fn a_mix_is_all_records_in_the_order_of_their_times(traces in traces()) {
         let folder = tempfile::tempdir().unwrap();

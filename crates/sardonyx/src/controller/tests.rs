@@ -110,7 +110,7 @@ fn reads_give_what_was_written(name: &'static str, settings: &Settings, requests
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(sardonyx_property::cases(96))]
 
     #[test]
     fn every_design_gives_back_what_it_got(settings in options(), requests in requests()) {

@@ -62,7 +62,7 @@ fn number(line: &Line, from: usize) -> Option<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(sardonyx_property::cases(64))]
 
     #[test]
     fn the_rivals_find_every_duplicate(writes in writes()) {

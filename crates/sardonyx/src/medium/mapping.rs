@@ -340,7 +340,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(128))]
+        #![proptest_config(sardonyx_property::cases(128))]
 
         /// Every row of every bank has as many lines as columns, and those behind the medium go on in
         /// rows beyond the last. So no two lines meet in a column but if the decoder forgot a bit.

@@ -324,6 +324,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(sardonyx_property::cases(256))]
+
         /// Nodes are their own keys.
         #[test]
         fn the_tree_stays_in_order_and_balanced(steps in prop::collection::vec(0u32..64, 0..300)) {

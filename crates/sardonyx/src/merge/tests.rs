@@ -255,7 +255,7 @@ fn writes() -> impl Strategy<Value = Vec<Write>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(sardonyx_property::cases(400))]
 
     #[test]
     fn pages_with_different_bytes_never_merge_and_a_write_never_shows_elsewhere(
@@ -445,6 +445,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
+    #![proptest_config(sardonyx_property::cases(256))]
+
     /// Every page maps the frame that it maps if each frame is one thing with a name of its own: a fork copies names,
     /// a write takes a new one, and what becomes a merged frame does so for all that map it.
     #[test]

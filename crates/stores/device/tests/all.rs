@@ -193,7 +193,7 @@ fn agree(design: &str, operations: Vec<Operation>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(sardonyx_property::cases(16))]
 
     #[test]
     fn reads_give_what_was_written_and_flushes_survive(operations in operations()) {

@@ -355,7 +355,7 @@ impl Trial {
 }
 
 fn cuts_wanted() -> u64 {
-    std::env::var("SARDONYX_CUTS").map_or(20_000, |cuts| cuts.parse().unwrap())
+    std::env::var("SARDONYX_CUTS").map_or(sardonyx_property::count(200, 20_000), |cuts| cuts.parse().unwrap())
 }
 
 fn cut_through(load: Load, design: &'static str, cuts: u64) -> Tried {
@@ -415,8 +415,9 @@ fn cut_through(load: Load, design: &'static str, cuts: u64) -> Tried {
 #[test]
 fn a_cut_of_power_at_any_call_loses_nothing_that_was_flushed() {
     let each = cuts_wanted() / LOADS.len() as u64;
-    for load in LOADS {
-        for (design, cuts) in [("recam", each), ("conventional", each / 10)] {
+    let designs = [("recam", each), ("conventional", each / 10)];
+    for load in sardonyx_property::some(&LOADS, 1) {
+        for (design, cuts) in sardonyx_property::some(&designs, 1) {
             let tried = cut_through(load, design, cuts);
             println!("{} on {design}: {tried:?}", load.name);
         }
@@ -476,9 +477,9 @@ fn after_a_failed_sync(load: Load, syncs: usize, seed: u64) -> bool {
 fn a_sync_that_fails_stops_the_device_and_loses_nothing_that_was_flushed() {
     let mut tried = 0;
     for load in LOADS {
-        for syncs in 0.. {
+        for syncs in (0..).step_by(sardonyx_property::count(4, 1)) {
             let mut failed = false;
-            for seed in 0..6 {
+            for seed in 0..sardonyx_property::count(1, 6) {
                 failed |= after_a_failed_sync(load, syncs, seed);
                 tried += u64::from(failed);
             }
@@ -488,5 +489,5 @@ fn a_sync_that_fails_stops_the_device_and_loses_nothing_that_was_flushed() {
         }
     }
     println!("{tried} failed syncs");
-    assert!(tried > 400, "{tried}");
+    assert!(tried > sardonyx_property::count(15, 400), "{tried}");
 }

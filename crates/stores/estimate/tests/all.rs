@@ -37,7 +37,7 @@ fn contents() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(sardonyx_property::cases(64))]
 
     #[test]
     fn fixed_blocks_equal_a_map_of_their_bytes(files in contents()) {

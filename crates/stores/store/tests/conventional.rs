@@ -50,7 +50,7 @@ fn distinct(held: &BTreeMap<Lba, u128>, deduplicate: bool) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(sardonyx_property::cases(32))]
 
     #[test]
     fn every_block_comes_back(

@@ -44,7 +44,7 @@ fn room(folder: &std::path::Path) -> Room<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(sardonyx_property::cases(24))]
 
     /// Every block comes back, equal ones are kept once, and where there is a reference bit by bit each
     /// operation ends as it does there, at the same cost.

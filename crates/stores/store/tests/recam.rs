@@ -75,7 +75,7 @@ fn parameters_and_ops() -> impl Strategy<Value = (Parameters, Vec<Op>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(sardonyx_property::cases(400))]
 
     /// Answers, steps, active rows, cycles and wear are the same after every operation, whatever
     /// the rows' hashes.

@@ -236,7 +236,7 @@ fn shrunk() -> Settings {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(sardonyx_property::cases(12))]
     #[test]
     fn versions_nodes_and_root_of_bonsai_trees_are_those_of_a_plain_recursive_tree(
         requests in prop::collection::vec((0..400u64, any::<u8>(), 0..8u8), 1..300),
@@ -273,7 +273,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(sardonyx_property::cases(24))]
     #[test]
     fn macs_nodes_and_root_are_those_of_a_plain_recursive_tree(
         requests in prop::collection::vec((0..400u64, any::<u8>(), any::<bool>()), 1..300),

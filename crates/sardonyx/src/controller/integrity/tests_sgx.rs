@@ -112,7 +112,7 @@ fn compare(rig: &Rig) -> Vec<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(sardonyx_property::cases(16))]
     #[test]
     fn versions_count_writes_and_counters_are_their_sums(
         requests in prop::collection::vec((0..400u64, any::<u8>(), any::<bool>()), 1..300),
