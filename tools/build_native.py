@@ -1,6 +1,7 @@
 """Builds the package's three libraries by one call of cargo, for `pip install .` and `make build`.
 
-Hatchling calls it. The libraries are the native module, the recorder's plugin and the block
+Hatchling calls it. ``SARDONYX_CARGO_CONFIG`` names a file of settings for cargo: tests build with
+``.cargo/testing.toml``. The libraries are the native module, the recorder's plugin and the block
 device's. QEMU and nbdkit load their plugins and resolve every symbol at once, so neither can be
 the native module, which needs Python's.
 """
@@ -26,7 +27,7 @@ LIBRARIES = {
     "sardonyx_nbd": "libsardonyx_nbd.so",
 }
 CARGO = (
-    "cargo", "build", "--release", "--locked", "--message-format", "json-render-diagnostics",
+    "build", "--release", "--locked", "--message-format", "json-render-diagnostics",
     "--package", "sardonyx-python", "--package", "sardonyx-recorder", "--package", "sardonyx-nbd",
 )  # fmt: skip
 
@@ -51,7 +52,11 @@ class NativeHook(BuildHookInterface[Any]):
             return
         if shutil.which("cargo") is None:
             raise SystemExit("no cargo; install Rust 1.90 or newer")
-        cargo = subprocess.run(CARGO, cwd=self.root, stdout=subprocess.PIPE, text=True, check=False)
+        config = os.environ.get("SARDONYX_CARGO_CONFIG")
+        command = ("cargo", *(("--config", config) if config else ()), *CARGO)
+        cargo = subprocess.run(
+            command, cwd=self.root, stdout=subprocess.PIPE, text=True, check=False
+        )
         if cargo.returncode:
             raise SystemExit(f"cargo ended with status {cargo.returncode}")
         libraries = []

@@ -21,7 +21,6 @@ import pytest
 from sardonyx.files import replaced_together
 from sardonyx.runs.results import Results, ResultsError
 
-pytestmark = pytest.mark.native
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 TRACE = str(TRACES / "redis.parquet")
 SHORT = ("--designs", "esd", "--limit", "300")
@@ -88,6 +87,7 @@ def test_bad_input_is_one_line(tmp_path: Path, arguments: list[str | bytes], wor
     refused(*arguments, where=tmp_path, words=words)
 
 
+@pytest.mark.slow
 def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
     shutil.copy(TRACE, tmp_path / "in.parquet")
     (tmp_path / "link.parquet").symlink_to("in.parquet")
@@ -257,6 +257,7 @@ def test_a_signal_ends_it_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_broken_off_is_not_waited_for(tmp_path: Path) -> None:
     # Its structure alone takes seconds to build.
     arguments = ["crash", "queue", "--once", "-d", "sca", "--footprint", "12M", "--jobs", "1"]

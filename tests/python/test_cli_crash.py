@@ -15,7 +15,6 @@ from rich.console import Console
 from sardonyx import _core
 from sardonyx.cli.crash import _folded
 
-pytestmark = pytest.mark.native
 QUICK = ("--transactions", "30")
 
 
@@ -40,6 +39,7 @@ def runs(text: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_plan_says_what_holds_what_is_caught_and_what_it_rests_on(tmp_path: Path) -> None:
     designs = "sca,fca,no-atomicity,esd+sca"
     ended = crash("btree", "-d", designs, "--json", "-", where=tmp_path)
@@ -60,6 +60,7 @@ def test_the_plan_says_what_holds_what_is_caught_and_what_it_rests_on(tmp_path: 
     assert ended.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_log_of_the_hardware_holds_and_one_without_counters_is_caught(tmp_path: Path) -> None:
     ended = crash("queue", "-d", "hw-log,easy-pm,alc", "--json", "-", where=tmp_path)
     found = runs(ended.stdout)
@@ -154,6 +155,7 @@ def test_lost_counts_cuts(tmp_path: Path) -> None:
     assert sum(v["count"] for v in run["violations"]) > run["lost_cuts"] <= run["cuts"]
 
 
+@pytest.mark.slow
 def test_threads_and_repetition_change_nothing(tmp_path: Path) -> None:
     command = ("hash", "-d", "sca", *QUICK, "--cores", "2", "--mutant", "no-fence-after-log")
     for once in ((), ("--once",)):
@@ -226,6 +228,7 @@ def test_every_program_and_mutant_is_listed() -> None:
     assert _core.guarantee("fca") == "every line"
 
 
+@pytest.mark.slow
 def test_all_orders_of_a_small_run_are_a_proof_and_one_order_is_none(tmp_path: Path) -> None:
     def told(*options: str, status: int) -> str:
         small = ("array-swap", "--exhaustive", "--designs")
@@ -295,6 +298,7 @@ def test_many_pairs_of_program_and_design_fold_to_a_line_an_amount() -> None:
     assert len(lines) == 3
 
 
+@pytest.mark.slow
 def test_what_an_attacker_does_unnoticed_is_shown_and_can_be_done_again(tmp_path: Path) -> None:
     designs = "sca,sca@mac,sca@merkle"
     ended = crash("btree", "-d", designs, "--attack", "--json", "a.json", "-o", "r", where=tmp_path)
@@ -316,6 +320,7 @@ def test_what_an_attacker_does_unnoticed_is_shown_and_can_be_done_again(tmp_path
     assert "undetected-attack: replay after the cut" in again.stdout
 
 
+@pytest.mark.slow
 def test_without_attacks_a_design_with_integrity_has_none(tmp_path: Path) -> None:
     few = ("btree", "-d", "sca@mac", "--transactions", "40")
     for option, attacked in [("--no-attack", False), ("--attack", True)]:

@@ -24,7 +24,6 @@ from sardonyx.cli import app
 from sardonyx.runs import merging
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.native
 PAGE = 4096
 MEASURED = Path(__file__).resolve().parents[2] / "crates/sardonyx/tests/merge/linux-6.18.csv"
 KSM = Path("/sys/kernel/mm/ksm")
@@ -357,6 +356,7 @@ def bad_images(folder: Path) -> Iterator[tuple[Path, str]]:
     yield folder / "elf", "cut short in its header"
 
 
+@pytest.mark.slow
 def test_a_bad_image_is_one_line_with_the_remedy_and_leaves_nothing(tmp_path: Path) -> None:
     for path, problem in bad_images(tmp_path):
         out = tmp_path / "out"

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from sardonyx import _core
 
-pytestmark = pytest.mark.native
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 WARNED = '<p class="note">Warning:'
 SHORT = ("--limit", "3000")
@@ -66,6 +65,7 @@ def test_results_do_not_depend_on_threads(tmp_path: Path) -> None:
     assert answers[0] == answers[1]
 
 
+@pytest.mark.slow
 def test_reproduce_fills_every_claim(tmp_path: Path) -> None:
     options = ("--quick", "--limit", "800", "--copies", "2", "--json", "esd.json")
     ended = sardonyx("reproduce", "esd", str(TRACES / "redis.parquet"), *options, where=tmp_path)
@@ -129,6 +129,7 @@ def bursty(path: Path, burst: int, others: int) -> None:
     pq.write_table(table, path, compression="zstd")
 
 
+@pytest.mark.slow
 def test_doubtful_means_are_said_on_the_terminal_in_json_and_in_the_report(tmp_path: Path) -> None:
     bursty(tmp_path / "burst.parquet", 199, 1801)
     bursty(tmp_path / "few.parquet", 0, 300)
@@ -160,6 +161,7 @@ def test_doubtful_means_are_said_on_the_terminal_in_json_and_in_the_report(tmp_p
         assert doubt is None or (doubt in info.stdout and doubt in drawn)
 
 
+@pytest.mark.slow
 def test_a_changed_byte_is_found_by_every_reader(tmp_path: Path) -> None:
     sardonyx("trace", "synth", "rung-60", "a.parquet", "--records", "3000", where=tmp_path)
     whole = (tmp_path / "a.parquet").read_bytes()
@@ -339,6 +341,7 @@ def test_a_cancelled_call_is_an_error_and_leaves_nothing(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_every_preset_simulates(tmp_path: Path) -> None:
     trace = str(TRACES / "sqlite3.parquet")
     for machine in json.loads(_core.machines()):

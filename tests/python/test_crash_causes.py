@@ -15,7 +15,7 @@ import pytest
 from test_cli_native import sardonyx
 from test_crash_real import PROGRAMS, recorded, refused
 
-pytestmark = pytest.mark.native
+pytestmark = pytest.mark.machine
 
 
 def built(where: Path, file: str, *edits: tuple[str, str]) -> str:

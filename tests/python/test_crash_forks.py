@@ -10,7 +10,7 @@ import pytest
 from test_cli_native import sardonyx
 from test_crash_real import built, crashed, named, recorded, refused
 
-pytestmark = pytest.mark.native
+pytestmark = pytest.mark.machine
 
 FENCE = ("        fence();\n    }", "    }")
 FLUSH = ("        flush_all(cell, sizeof *cell);\n", "")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_cli_native import sardonyx
 
-pytestmark = pytest.mark.native
+pytestmark = pytest.mark.machine
 
 #: A recovery that leaves a stain, in one of several ways, and fails where it finds one.
 STAIN = r"""

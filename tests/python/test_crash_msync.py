@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from test_cli_native import sardonyx
 
-pytestmark = pytest.mark.native
+pytestmark = pytest.mark.machine
+
 SOURCE = """
 #include <fcntl.h>
 #include <string.h>

@@ -14,7 +14,7 @@ from test_cli_native import sardonyx
 from test_crash_causes import built
 from test_crash_real import PROGRAMS, refused
 
-pytestmark = pytest.mark.native
+pytestmark = pytest.mark.machine
 
 FAULTS = {
     fault["name"]: fault["edits"]

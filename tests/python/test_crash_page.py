@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.native
+pytestmark = pytest.mark.machine
 
 PAGE = Path(__file__).parents[2] / "docs/crash-real.md"
 

@@ -12,7 +12,7 @@ import pytest
 from test_cli_native import sardonyx
 from test_crash_real import PROGRAMS, refused
 
-pytestmark = pytest.mark.native
+pytestmark = pytest.mark.machine
 
 BOTH = ("--pool", "pool", "--pool", "pool.objects")
 CHECK = ("--recover", "./index {pool} check")

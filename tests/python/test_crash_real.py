@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from test_cli_native import sardonyx
 
-pytestmark = pytest.mark.native
+pytestmark = pytest.mark.machine
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "crates/persist/tests/programs"

@@ -9,7 +9,7 @@ import pytest
 from test_cli_native import sardonyx
 from test_crash_real import built, crashed, named, recorded, refused
 
-pytestmark = pytest.mark.native
+pytestmark = pytest.mark.machine
 
 WAITS = (
     "        for (uint64_t before = 0; before < i; before++)\n"

@@ -92,6 +92,7 @@ def test_a_file_of_points_that_is_none_is_refused_with_its_line(text: str, told:
         read_measured(text, "file.csv")
 
 
+@pytest.mark.slow
 def test_optane_is_drawn_beside_what_was_measured(tmp_path: Path) -> None:
     target, plot = tmp_path / "optane.json", tmp_path / "optane.html"
     asked = ("--machine", "optane", "--requests", "20000")

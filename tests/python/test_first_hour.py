@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.native
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
@@ -52,6 +51,7 @@ def test_the_matcher_can_fail() -> None:
     assert not matches(["a"], ["b"])
 
 
+@pytest.mark.machine
 def test_every_command_of_the_first_hour_prints_what_the_page_shows(tmp_path: Path) -> None:
     commands = 0
     for kind, text in BLOCK.findall((DOCS / "first-hour.md").read_text()):

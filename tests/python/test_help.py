@@ -43,7 +43,6 @@ def helped(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> lis
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("command", ["", "trace", "store", *commands()])
 def test_help_is_one_screen(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = helped(command, "--help", capsys)
@@ -51,7 +50,6 @@ def test_help_is_one_screen(command: str, capsys: pytest.CaptureFixture[str]) ->
     assert not [line for line in lines if "<=" in line or "<bool>" in line or len(line) > 100]
 
 
-@pytest.mark.native
 def test_all_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     for name, command in commands().items():
         whole, short = (
@@ -102,7 +100,6 @@ def completed(line: str) -> list[str]:
     ).split()
 
 
-@pytest.mark.native
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -125,7 +122,6 @@ def test_the_shell_completes(line: str, words: list[str]) -> None:
     assert completed(line) == words
 
 
-@pytest.mark.native
 def test_zsh_has_the_same_words() -> None:
     offered = said(_SARDONYX_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS="sardonyx compare red")
     assert "redis" in offered
@@ -147,7 +143,6 @@ def test_room_is_checked_before_work(
 # ---- recordings by name
 
 
-@pytest.mark.native
 def test_a_recording_is_named_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     line = "compare redis --designs baseline --limit 500 --json - --out out"
@@ -165,14 +160,12 @@ def test_a_recording_is_named_anywhere(tmp_path: Path, monkeypatch: pytest.Monke
     )
 
 
-@pytest.mark.native
 def test_the_path_of_a_recording_is_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     paths = [line.split()[-1] for line in said("recordings").splitlines()]
     assert paths and all(Path(path).is_file() for path in paths)
 
 
-@pytest.mark.native
 def test_a_file_of_the_name_comes_before_a_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

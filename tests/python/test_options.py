@@ -26,7 +26,6 @@ from sardonyx.cli.forms import Options, refuse
 from sardonyx.cli.store import serve
 from sardonyx.runs import scheduler, stores
 
-pytestmark = pytest.mark.native
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 
 #: The least of each form, in a folder that :func:`folder` makes.
@@ -276,7 +275,13 @@ def asked(line: str) -> tuple[list[str], str]:
         return [*questions, out.getvalue()], said.getvalue()
 
 
-@pytest.mark.parametrize("command", FORMS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(command, marks=[pytest.mark.slow] if command == "reproduce" else [])
+        for command in FORMS
+    ],
+)
 def test_an_option_changes_what_is_asked_or_is_refused(command: str) -> None:
     for form in FORMS[command]:
         line = f"{command} {form}"

@@ -53,7 +53,6 @@ def test_errors_speak_python(core: FakeCore, trace: str, wrong: dict[str, Any], 
     assert core.calls == []
 
 
-@pytest.mark.native
 def test_errors_from_below_name_parameters() -> None:
     overrides: tuple[Any, ...] = ({"esd.efit_bytes": [1]}, {"no.key": 1})
     for wrong in overrides:

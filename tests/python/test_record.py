@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from test_cli_native import sardonyx
 
-pytestmark = pytest.mark.native
+pytestmark = pytest.mark.machine
 
 
 def provenance(trace: Path) -> dict[str, object]:

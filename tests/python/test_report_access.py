@@ -17,6 +17,8 @@ from sardonyx.runs.origin import Origin
 from test_report_fixture import compared, invented_document
 from test_report_page import browse, chromium
 
+pytestmark = pytest.mark.machine
+
 __all__ = ["chromium"]
 #: Runs in the page once its plots are drawn; what it finds goes to the page around it.
 RUNNER = """

@@ -508,6 +508,7 @@ def seen(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     return browse(chromium, page)
 
 
+@pytest.mark.machine
 def test_every_plot_is_drawn_without_an_error(seen: Seen) -> None:
     assert seen.state("errors") == "0"
     made = [f for f in figures(compared(invented_document(20))) if isinstance(f, Figure)]
@@ -519,6 +520,7 @@ POINT = '<g class="point"><path d="M[^"]'
 CURVE = '<path class="js-line" d="M[^"]{60,}"'
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize(
     ("key", "mark", "count"),
     [
@@ -540,10 +542,12 @@ def test_a_plot_shows_its_data(seen: Seen, key: str, mark: str, count: int) -> N
     assert len(re.findall(mark, seen.plot(key))) == count
 
 
+@pytest.mark.machine
 def test_the_page_asks_nothing_of_other_machines(seen: Seen) -> None:
     assert seen.requested() == set()
 
 
+@pytest.mark.machine
 def test_the_instruments_see_requests_and_errors(chromium: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text('<img src="http://there.invalid/a.png"><script>throw Error("here")</script>')
@@ -552,11 +556,13 @@ def test_the_instruments_see_requests_and_errors(chromium: str, tmp_path: Path) 
     assert any("here" in line for line in seen.console())
 
 
+@pytest.mark.machine
 def test_no_button_sends_a_figure_away(seen: Seen) -> None:
     titles = set(re.findall(r'data-title="([^"]*)"', seen.dom))
     assert titles == {"Download plot", "Zoom", "Pan", "Reset axes"}
 
 
+@pytest.mark.machine
 def test_drawing_is_quick(seen: Seen) -> None:
     drawn_in = seen.state("milliseconds")
     assert drawn_in is not None

@@ -54,6 +54,7 @@ def test_the_plan_has_each_run_once_and_all_that_the_figures_need() -> None:
         assert plain == {(app, design) for app in APPLICATIONS for design in DESIGNS}
 
 
+@pytest.mark.slow
 def test_every_claim_has_a_figure_and_says_what_it_rests_on(rows: list[ClaimRow]) -> None:
     assert [row.claim.key for row in rows if row.ours is None] == []
     mean = next(row for row in rows if row.claim.metric == "mean_sojourn_latency_vs_baseline")
@@ -64,6 +65,7 @@ def test_every_claim_has_a_figure_and_says_what_it_rests_on(rows: list[ClaimRow]
     assert {pageforge.IN_SWING, pageforge.STAYS} <= set(mean.readings)
 
 
+@pytest.mark.slow
 def test_both_designs_save_the_same_and_the_thread_takes_what_it_does(
     comparison: Comparison, rows: list[ClaimRow]
 ) -> None:
@@ -83,6 +85,7 @@ def test_both_designs_save_the_same_and_the_thread_takes_what_it_does(
     assert "exactly the pages that KSM saves" in sentences[0]
 
 
+@pytest.mark.slow
 def test_the_split_of_the_threads_time_adds_up_to_its_share(comparison: Comparison) -> None:
     costs = Costs(comparison.results)
     for app in costs.applications:
@@ -95,6 +98,7 @@ def test_the_split_of_the_threads_time_adds_up_to_its_share(comparison: Comparis
             assert share == pytest.approx(known[part] / sum(known.values()))
 
 
+@pytest.mark.slow
 def test_each_phase_stands_beside_the_paper(comparison: Comparison) -> None:
     table = pageforge.phases(comparison)
     row = table.rows["mean sojourn latency vs baseline, ksm"]
@@ -122,6 +126,7 @@ def test_the_busiest_phase_is_merging_own_and_without_merging_ksms() -> None:
     assert none["metrics"]["bandwidth_in_merging_phase_gb_s"] == 2.0
 
 
+@pytest.mark.slow
 def test_the_report_has_every_figure(comparison: Comparison, tmp_path: Path) -> None:
     drawn = figures.figures(comparison)
     assert [figure.key for figure in drawn if not isinstance(figure, Figure)] == []

@@ -167,6 +167,7 @@ def test_a_report_of_programs_asks_for_no_baseline(tmp_path: Path) -> None:
     assert "line-through" not in page
 
 
+@pytest.mark.slow
 def test_a_small_reproduction_fills_claims_and_figures() -> None:
     """Real runs, too small to mean anything, of two programs."""
     scale = replace(

@@ -10,7 +10,6 @@ from sardonyx.runs.results import Results
 from test_cli import Program, bad_input, sardonyx
 
 __all__ = ["sardonyx"]
-pytestmark = pytest.mark.native
 TRACE = "synth:rung-60:60000"
 
 

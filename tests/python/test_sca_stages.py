@@ -89,7 +89,6 @@ def test_a_single_cut_turns_a_cell(
     assert both.programs == {"queue": cell.paper, "btree": turned}
 
 
-@pytest.mark.native
 def test_the_papers_table_is_measured_on_sca_and_not_on_others() -> None:
     measured = stages.measure(("array-swap", "rbtree"), SMALL)
     for stage, paper in stages.PAPER.items():

@@ -17,7 +17,6 @@ from sardonyx.runs.spread import estimate, student
 from test_cli import Program, bad_input, sardonyx
 
 __all__ = ["sardonyx"]
-pytestmark = pytest.mark.native
 PROGRAM = ("btree", "--machine", "sca", "--transactions", "30", "--footprint", "64K")
 SIZES = {"transactions": 30, "footprint": 65_536}
 SYNTH = "synth:rung-60:4000"

@@ -28,7 +28,6 @@ from sardonyx.runs.sensitivity import Flip
 from sardonyx.runs.tailbench import TimedRuns
 from sardonyx.sweeps.varying import MergedInTime, Range, ranges
 
-pytestmark = pytest.mark.native
 COMMAND = [sys.executable, "-m", "sardonyx"]
 TRACE = "synth:rung-60:2000"
 ASKED = ("compare", TRACE, "--designs", "baseline,esd", "--sensitivity", "--draws", "3")
@@ -81,6 +80,7 @@ def test_keys_have_their_machines_ranges_and_what_is_set_has_none() -> None:
     assert "core.width" not in {key.parameter for key in ranges("esd", [("core.width", "2")])}
 
 
+@pytest.mark.slow
 def test_each_flip_is_found_again_by_hand(found: Results) -> None:
     sensitivity = found.sensitivity
     assert sensitivity is not None
@@ -103,6 +103,7 @@ def test_each_flip_is_found_again_by_hand(found: Results) -> None:
         assert flip.parameter in where(flip)
 
 
+@pytest.mark.slow
 def test_keys_on_which_no_run_depends_are_not_run(found: Results) -> None:
     sensitivity = found.sensitivity
     assert sensitivity is not None
@@ -119,6 +120,7 @@ def test_keys_on_which_no_run_depends_are_not_run(found: Results) -> None:
             assert (value == plain[name]) == (not name.startswith("energy_ratio")), name
 
 
+@pytest.mark.slow
 def test_results_keep_it_and_those_without_have_no_word_of_it(
     found: Results, tmp_path: Path
 ) -> None:
@@ -136,6 +138,7 @@ def test_results_keep_it_and_those_without_have_no_word_of_it(
     assert timeless(plain) == timeless(found)
 
 
+@pytest.mark.slow
 def test_it_is_shown(found: Results, tmp_path: Path) -> None:
     from rich.console import Console
 
@@ -150,6 +153,7 @@ def test_it_is_shown(found: Results, tmp_path: Path) -> None:
     assert "no sensitivity was run" not in page
 
 
+@pytest.mark.slow
 def test_a_killed_one_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
     def said(name: str) -> str:
         document = json.loads((tmp_path / name).read_text())
@@ -174,6 +178,7 @@ def test_a_killed_one_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> No
     assert said("killed.json") == said("whole.json")
 
 
+@pytest.mark.slow
 def test_an_estimate_comes_first(tmp_path: Path) -> None:
     words = ["compare", TRACE, "--designs", "baseline,esd", "--limit", "200", "--sensitivity"]
     ended = subprocess.run(
@@ -184,6 +189,7 @@ def test_an_estimate_comes_first(tmp_path: Path) -> None:
     assert ended.stderr.count("\n") == 1, "bars are for terminals"
 
 
+@pytest.mark.slow
 def test_programs_too() -> None:
     program = ProgramSource(footprint=1 << 20, transactions=60)
     results = sardonyx.compare(
@@ -196,6 +202,7 @@ def test_programs_too() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_does_nothing_is_refused(tmp_path: Path) -> None:
     there = ("--out", str(tmp_path / "there"))
     assert "two designs" in refused("compare", TRACE, "-d", "esd", "--sensitivity", *there)

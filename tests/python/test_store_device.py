@@ -27,7 +27,6 @@ from sardonyx.cli.store.serve import PLUGIN
 from test_cli_native import sardonyx
 
 pytestmark = [
-    pytest.mark.native,
     pytest.mark.skipif(not shutil.which("nbdkit"), reason="no nbdkit; `make store-tools`"),
 ]
 KILLS = int(os.environ.get("SARDONYX_KILLS", "5"))
@@ -100,6 +99,7 @@ def gone(process: int) -> bool:
     return False
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("design", ["recam", "conventional"])
 def test_a_file_system_goes_in_and_comes_out_as_it_was(tmp_path: Path, design: str) -> None:
     tree = Path(__file__).resolve().parents[2] / "docs"
@@ -134,6 +134,7 @@ def test_a_file_system_goes_in_and_comes_out_as_it_was(tmp_path: Path, design: s
     assert found["live_blocks"] == metrics["live_blocks"] and found["faults"] == []
 
 
+@pytest.mark.machine
 @pytest.mark.skipif(not shutil.which("fio"), reason="no fio; `make store-tools`")
 @pytest.mark.parametrize("mix", ["randwrite", "randtrimwrite"])
 def test_fio_finds_what_it_has_written(tmp_path: Path, mix: str) -> None:
@@ -219,6 +220,7 @@ class Writer(Thread):
         self.may_be = [{block} for block in self.now]
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("design", ["recam", "conventional"])
 def test_kill_9_under_load_loses_nothing_that_was_flushed(tmp_path: Path, design: str) -> None:
     """The server is killed and started again; each block is what was flushed, or came later."""
@@ -261,6 +263,7 @@ def test_kill_9_under_load_loses_nothing_that_was_flushed(tmp_path: Path, design
     assert json.loads(_core.store_check(str(tmp_path / "d"), None))["faults"] == []
 
 
+@pytest.mark.machine
 def test_the_server_ends_with_whoever_started_it(tmp_path: Path) -> None:
     with serving(tmp_path, "--size", "1M") as process:
         nbdkit = child_of(process)
@@ -281,6 +284,7 @@ def test_the_server_ends_with_whoever_started_it(tmp_path: Path) -> None:
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.machine
 def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "full").mkdir()
@@ -331,6 +335,7 @@ def test_no_nbdkit_is_one_line_with_the_remedy(
     assert ended.stderr == "error: no nbdkit in PATH; on Debian: apt-get install nbdkit\n"
 
 
+@pytest.mark.machine
 def test_a_damaged_block_is_an_error_to_the_client_and_a_line_of_the_check(tmp_path: Path) -> None:
     with serving(tmp_path, "--size", "1M"):
         client = Client(tmp_path / "s")
@@ -354,6 +359,7 @@ def test_a_damaged_block_is_an_error_to_the_client_and_a_line_of_the_check(tmp_p
     assert sardonyx("store", "check", "d", where=tmp_path).stdout.endswith("sound\n")
 
 
+@pytest.mark.machine
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
     disk = tmp_path / "d"
@@ -386,6 +392,7 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
         subprocess.run(("umount", str(disk)), check=True)
 
 
+@pytest.mark.machine
 def test_a_reader_of_counters_that_stands_still_holds_nothing_up(tmp_path: Path) -> None:
     """A pipe of 4 KB is full after some lines; requests and the end go on."""
     read, write = os.pipe()
@@ -422,6 +429,7 @@ def pid_in(file: Path) -> int:
     return int(text)
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("design", ["recam", "conventional"])
 def test_nbdkit_serves_it_as_a_daemon(tmp_path: Path, design: str) -> None:
     settings = [f"dir={tmp_path / 'd'}", f"design={design}"]
@@ -454,6 +462,7 @@ def test_nbdkit_serves_it_as_a_daemon(tmp_path: Path, design: str) -> None:
             file.unlink(missing_ok=True)
 
 
+@pytest.mark.machine
 def test_check_looks_at_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
     with serving(tmp_path, "--size", "1M"):
         pass
@@ -485,6 +494,7 @@ def test_check_looks_at_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
     assert (tmp_path / "copy" / "blocks").read_bytes() == b"x" * BLOCK + b"y" * BLOCK
 
 
+@pytest.mark.machine
 def test_a_folder_of_the_first_layout_is_refused_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "d" / "tables").mkdir(parents=True)
     shape = {"format": 1, "design": "recam", "size_bytes": 1048576, "block_bytes": 4096}
@@ -494,6 +504,7 @@ def test_a_folder_of_the_first_layout_is_refused_with_the_remedy(tmp_path: Path)
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.machine
 def test_requests_are_written_down_and_compared(tmp_path: Path) -> None:
     with serving(tmp_path, "--size", "1M", "--trace", "requests"):
         client = Client(tmp_path / "s")
@@ -521,6 +532,7 @@ def test_requests_are_written_down_and_compared(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists() and not (tmp_path / "e").exists()
 
 
+@pytest.mark.machine
 def test_room_is_given_back_to_the_disk(tmp_path: Path) -> None:
     with serving(tmp_path, "--size", "8M"):
         client = Client(tmp_path / "s")

@@ -18,7 +18,6 @@ from sardonyx.cli import app
 from test_cli_native import sardonyx
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.native
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
@@ -47,6 +46,7 @@ def a_tree(where: Path) -> Path:
     return tree
 
 
+@pytest.mark.machine
 @pytest.mark.skipif(not shutil.which("borg"), reason="no borg; `make store-tools`")
 def test_counts_are_those_of_borg(tmp_path: Path) -> None:
     tree = a_tree(tmp_path)
@@ -111,6 +111,7 @@ def test_a_stream_counts_as_the_file_does(tmp_path: Path) -> None:
     assert from_stream["cuttings"] == from_file["cuttings"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_found_and_the_same_command_goes_on(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
         for _ in range(1024):  # so that it takes seconds to look at
@@ -152,6 +153,7 @@ def test_traces_of_digests(tmp_path: Path) -> None:
     assert refused.stderr.splitlines()[-1].startswith("error: bad, line 2: is not `time pid")
 
 
+@pytest.mark.slow
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for arguments, said in [

@@ -19,7 +19,6 @@ from sardonyx.sweeps.run import Outcome, Sweep, read_shard
 from test_crash_real import FLAG_EARLY, built, recorded
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
-pytestmark = pytest.mark.native
 #: The speed of the simulator itself.
 HOST = "requests_per_second"
 SMALL = """
@@ -202,6 +201,7 @@ def swept(file: Path, out: Path, workers: int = 2, share: str | None = None) -> 
     return Sweep(plan, folder, workers, read_shard(share) if share else None).run()
 
 
+@pytest.mark.slow
 def test_results_are_the_same_bytes_whoever_made_them(tmp_path: Path) -> None:
     file = written(tmp_path)
     one = tmp_path / "one"
@@ -235,6 +235,7 @@ def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:
     assert (again.found, again.finished) == (4, 4)
 
 
+@pytest.mark.slow
 def test_a_folder_has_one_sweep(tmp_path: Path) -> None:
     swept(written(tmp_path), tmp_path / "a", share="1/2")
     before = {path: path.read_bytes() for path in (tmp_path / "a").rglob("*.*")}
@@ -260,6 +261,7 @@ def test_a_sweep_corrected_before_its_first_point_may_have_the_folder(tmp_path: 
     assert len(folder.plans()) == 1
 
 
+@pytest.mark.slow
 def test_a_trace_that_changed_is_an_error_that_loses_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "own.parquet"
 
@@ -412,6 +414,7 @@ def test_every_kind_of_subject(
     assert numbers <= plan.kind.figures
 
 
+@pytest.mark.machine
 def test_the_docs_sweep_of_recordings_finds_the_build_without_a_fence(tmp_path: Path) -> None:
     page = (TRACES.parent / "docs/sweeps.md").read_text()
     text = next(part for part in page.split("```toml\n") if "recordings = [" in part)

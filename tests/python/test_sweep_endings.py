@@ -31,7 +31,6 @@ from sardonyx.sweeps.slurm import script
 from sardonyx.sweeps.table import Goal, front, is_swept, load
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.native
 COMMAND = [sys.executable, "-m", "sardonyx", "sweep"]
 
 
@@ -57,6 +56,7 @@ def workers_of(pid: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_kills_of_workers_and_of_the_sweep_change_nothing(tmp_path: Path) -> None:
     file, out = written(tmp_path, 400), tmp_path / "killed"
     draw = random.Random(5)
@@ -82,6 +82,7 @@ def test_kills_of_workers_and_of_the_sweep_change_nothing(tmp_path: Path) -> Non
     assert not list((out / "running").iterdir())
 
 
+@pytest.mark.slow
 def test_two_sweeps_in_one_folder_divide_the_work(tmp_path: Path) -> None:
     file, out = written(tmp_path, 100, 1000), tmp_path / "both"
     said = [tmp_path / "1.json", tmp_path / "2.json"]
@@ -108,6 +109,7 @@ def test_of_two_that_claim_the_same_the_later_name_gives_way(
         sweep.folder.end()
 
 
+@pytest.mark.slow
 def test_no_room_is_an_error_that_loses_nothing(tmp_path: Path) -> None:
     file, out = written(tmp_path, 8), tmp_path / "full"
     share = [*COMMAND, str(file), "--out", str(out), "--shard", "1/4"]
@@ -141,6 +143,7 @@ def test_a_plan_is_counted_and_a_few_points_tried(tmp_path: Path) -> None:
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)
 
 
+@pytest.mark.slow
 def test_the_slurm_script_runs_a_share(tmp_path: Path) -> None:
     file, out = written(tmp_path, 4), tmp_path / "array"
     command = [*COMMAND, str(file), "--out", str(out), "--slurm", "2"]
@@ -151,6 +154,7 @@ def test_the_slurm_script_runs_a_share(tmp_path: Path) -> None:
     assert (out / "results.parquet").is_file()
 
 
+@pytest.mark.slow
 def test_hyperqueue_gives_the_same_bytes(tmp_path: Path) -> None:
     cluster = pytest.importorskip("hyperqueue").LocalCluster(str(tmp_path / "hq"))
     with cluster:
@@ -273,6 +277,7 @@ def test_the_front_is_what_no_point_beats() -> None:
     assert len(found) == len(expected) and all(row in expected for row in found)
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,6 @@ from sardonyx.runs.results import Results, Run
 from test_cli import Program, bad_input, sardonyx
 
 __all__ = ["sardonyx"]
-pytestmark = pytest.mark.native
 TRACE = "synth:rung-60:3000"
 DESIGNS = ("baseline", "esd")
 
