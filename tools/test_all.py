@@ -45,7 +45,6 @@ PARTS = (
     ),
     Part("rust", "all Rust tests, more cases, a new seed",
          (PYTHON, "tools/rust_tests.py", "--all")),
-    Part("examples", "the examples in Rust's docs", (*TESTING, "test", *WORKSPACE, "--doc")),
     Part(
         "checked", "the simulator with debug assertions, overflow an error",
         ("cargo", *CHECKED, "test", "--release", "--locked",

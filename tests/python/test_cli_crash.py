@@ -25,7 +25,7 @@ def crash(*arguments: str, where: Path, status: int = 0) -> subprocess.Completed
         cwd=where,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert ended.returncode == status, ended.stdout + ended.stderr
     return ended

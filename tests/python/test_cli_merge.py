@@ -35,7 +35,7 @@ def sardonyx(*arguments: object, status: int = 0) -> subprocess.CompletedProcess
         [sys.executable, "-m", "sardonyx", *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert ended.returncode == status, ended.stdout + ended.stderr
     return ended
@@ -517,7 +517,7 @@ class Reader:
         return found
 
     def ended(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=600)
         return self.process.returncode, out.decode(), err.decode()
 
 
@@ -562,7 +562,7 @@ def test_memory_that_ends_is_one_line(holder: Holder) -> None:
                 [sys.executable, "-c", run, "merge", f"--pid={big.pid}"],
                 capture_output=True,
                 text=True,
-                timeout=100,
+                timeout=600,
             )
         finally:
             big.kill()
@@ -736,7 +736,7 @@ class TestTheKernelThatRuns:
                 time.sleep(0.01)
             assert self.knobs() != before
             getattr(process, end)()
-            process.wait(timeout=30)
+            process.wait(timeout=600)
             while self.knobs() != before and time.monotonic() < until:
                 time.sleep(0.05)  # after SIGKILL the guard gives them back
             assert self.knobs() == before

@@ -30,7 +30,7 @@ def sardonyx(
         cwd=where,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert status in (None, ended.returncode), ended.stdout + ended.stderr
     return ended

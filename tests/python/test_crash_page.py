@@ -34,7 +34,7 @@ def test_a_program_of_the_page_has_the_fault_that_the_page_shows(
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     ended = subprocess.run(
         ["bash", "-c", commands], cwd=tmp_path, env=os.environ | {"PATH": path, "COLUMNS": "120"},
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
     printed = ended.stdout
     # The line of code, what became of it, and what the check said; rows and counts may differ.

@@ -492,7 +492,7 @@ def browse(chromium: str, page: Path) -> Seen:
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     network = json.loads((place / "network.json").read_text())

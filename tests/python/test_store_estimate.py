@@ -47,7 +47,7 @@ def a_tree(where: Path) -> Path:
 
 
 @pytest.mark.machine
-@pytest.mark.skipif(not shutil.which("borg"), reason="no borg; `make store-tools`")
+@pytest.mark.skipif(not shutil.which("borg"), reason="no borg; `make system-all`")
 def test_counts_are_those_of_borg(tmp_path: Path) -> None:
     tree = a_tree(tmp_path)
     environment = os.environ | {
@@ -60,7 +60,7 @@ def test_counts_are_those_of_borg(tmp_path: Path) -> None:
         ("borg", "create", "--chunker-params", "fixed,4096", "::tree", str(tree)),
         ("borg", "debug", "dump-archive", "::tree", str(tmp_path / "dump")),
     ):
-        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=100)
+        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
     items = json.loads((tmp_path / "dump").read_text())["_items"]
     chunks = [chunk for item in items for chunk in item.get("chunks", [])]
     sizes = {identity: size for identity, size, _ in chunks}
@@ -128,7 +128,7 @@ def test_ctrl_c_keeps_what_was_found_and_the_same_command_goes_on(tmp_path: Path
     assert "memory at most" in running.stderr.readline()
     time.sleep(0.4)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=60)
+    _, said = running.communicate(timeout=600)
     assert running.returncode == 130
     assert "note: the same command goes on from state" in said
     with (tmp_path / "large").open("r+b") as file:

@@ -39,7 +39,7 @@ def sardonyx(*arguments: str, where: Path, status: int = 0) -> subprocess.Comple
         cwd=where,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert ended.returncode == status, ended.stdout + ended.stderr
     return ended

@@ -135,7 +135,7 @@ def test_a_plan_is_counted_and_a_few_points_tried(tmp_path: Path) -> None:
     plan = reading.read(file)
     known = estimate(plan, folder, 2)
     assert (known.points, known.done, known.tried) == (40, 0, 5)
-    assert known.seconds is not None and 0 < known.seconds < 10
+    assert known.seconds is not None and known.seconds > 0
     assert known.memory is not None and known.memory > 1 << 20
     assert not folder.path.exists()
     text = script(plan, folder.path, 7, known)
