@@ -18,7 +18,7 @@ PYTHON_CODE := python tests/python tools
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build wheel run docs check test test-all test-rust test-python fresh lint fmt golden figures bench c-library \
+.PHONY: build wheel run docs check test test-all test-rust test-python design fresh lint fmt golden figures bench c-library \
   system system-all lock corpus clean
 
 build: $(RELEASE)
@@ -73,6 +73,12 @@ test-rust: $(DEV)
 test-python: $(TESTING)
 	$(BIN)/python -m pytest -m "not slow and not machine"
 	$(BIN)/python tools/golden.py --quick
+
+# One design alone, after each edit of it: contents of every kind go round, and the power is cut some thousand times.
+# `python tools/new_design.py NAME` begins one.
+design:
+	@test -n "$(DESIGN)" || { echo "make: which design? as in: make design DESIGN=zero-lines" >&2; exit 2; }
+	@SARDONYX_DESIGN=$(DESIGN) $(CARGO_TESTING) test $(CARGO_FLAGS) --quiet --test design -- --nocapture
 
 # Everything. Property tests try more cases, from a new seed; SEED=N repeats those of another run.
 ifndef SEED

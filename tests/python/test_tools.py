@@ -1,0 +1,142 @@
+"""The tools of the loop: the check of the machine, the rules of the tiers, a new design."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import costs
+import new_design
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    """A shell script that stands for a program of the machine."""
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+
+
+def checked(folder: Path, python: str = "python3", **variables: str) -> tuple[int, list[str]]:
+    """What the check of the machine says where the programs of ``folder`` come first."""
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(folder)} | variables
+    ended = subprocess.run(
+        ("tools/check_machine.sh", python, str(folder / "venv")),
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return ended.returncode, ended.stderr.splitlines()
+
+
+def sound(folder: Path) -> None:
+    """Programs that lack nothing."""
+    program(folder, "cargo", "exit 0")
+    program(folder, "rustc", "echo 'rustc 1.95.0 (59807616e 2026-04-14)'")
+    program(folder, "cc", "exit 0")
+    program(folder, "python3", "exit 0")
+
+
+def test_a_machine_with_all_that_is_needed_is_silent(tmp_path: Path) -> None:
+    sound(tmp_path)
+    assert checked(tmp_path) == (0, [])
+
+
+def test_an_old_rust_is_one_line(tmp_path: Path) -> None:
+    sound(tmp_path)
+    program(tmp_path, "rustc", "echo 'rustc 1.85.1 (4eb161250 2025-03-15) (built from a tarball)'")
+    status, lines = checked(tmp_path)
+    assert status == 2 and len(lines) == 1
+    assert "rustc 1.85.1 is older than 1.90; install Rust 1.90 or newer" in lines[0]
+
+
+def test_each_thing_that_is_missing_is_a_line_with_its_remedy(tmp_path: Path) -> None:
+    sound(tmp_path)
+    program(tmp_path, "cc", "exit 1")
+    program(tmp_path, "python3", 'case "$2" in *ensurepip*) exit 1;; esac')
+    status, lines = checked(tmp_path)
+    assert status == 2 and len(lines) == 2
+    assert "no C compiler" in lines[0] and "apt-get install gcc libc6-dev" in lines[0]
+    assert "cannot make an environment" in lines[1] and "python3-venv" in lines[1]
+    program(tmp_path, "python3", "exit 1")
+    assert "older than Python 3.11" in checked(tmp_path)[1][1]
+    (tmp_path / "python3").unlink()
+    assert "no python9;" in checked(tmp_path, "python9")[1][1]
+    assert "no cargo and rustc" in checked(tmp_path, RUSTC="rustc-nowhere")[1][0]
+
+
+def judged(monkeypatch: pytest.MonkeyPatch, folder: Path, *found: costs.Cost) -> list[str]:
+    """What the rules say of some costs, written down in ``folder``."""
+    for name, file in (("FILE", "times.tsv"), ("SPIES", "spies"), ("SEEN", "spies/seen")):
+        monkeypatch.setattr(costs, name, folder / file)
+    return costs.judge("python", found, whole=True)
+
+
+def cost(test: str, seconds: float, mark: str | None = None) -> costs.Cost:
+    return costs.Cost("python", f"tests/python/test_x.py::{test}", seconds, mark)
+
+
+def test_a_long_test_needs_the_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("SARDONYX_TEST_SEED", raising=False)
+    found = (cost("quick", 0.1), cost("a", 1.5), cost("b", 9, "slow"), cost("c", 3.2))
+    wrong = judged(monkeypatch, tmp_path, *found)
+    assert len(wrong) == 1 and "test_x.py::c takes 3.2 s" in wrong[0] and "`slow`" in wrong[0]
+    listed = capsys.readouterr().out
+    assert "::a" in listed and "::c" in listed and "::b" not in listed and "quick" not in listed
+    assert costs.read() == sorted(found, key=lambda one: -one.seconds)
+    monkeypatch.setenv("SARDONYX_TEST_SEED", "5")
+    assert judged(monkeypatch, tmp_path, *found) == []
+
+
+def test_a_program_of_the_machine_needs_the_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert judged(monkeypatch, tmp_path, cost("a", 0.1)) == []
+    spy = costs.spies() / "nbdkit"
+    ended = subprocess.run(
+        [spy], env={"SARDONYX_TEST": "a", "PATH": os.environ["PATH"]}, check=False
+    )
+    assert ended.returncode == 97
+    wrong = judged(monkeypatch, tmp_path, cost("a", 0.1))
+    assert wrong == ["a starts nbdkit: it needs the mark `machine`"]
+    assert judged(monkeypatch, tmp_path, cost("a", 0.1)) == []
+
+
+def test_each_suite_has_a_question_and_the_last_takes_the_rest() -> None:
+    assert len(costs.suites()) == 4 and all(name.endswith("?") for name in costs.suites())
+    assert costs.suite("sardonyx/all::nvmain::any") == "Is timing right?"
+    assert costs.suite("tests/python/test_crash_real.py::any") == "Does it survive?"
+    assert costs.suite("tests/python/test_cli.py::any") == "Does it run at all?"
+    assert costs.suite("tests/python/test_report_page.py::any") == "Does the whole product work?"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """The files that a new design changes."""
+    for folder in (new_design.MAPPINGS, new_design.TESTS):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / new_design.PAGE, tmp_path / new_design.PAGE)
+    return tmp_path
+
+
+@pytest.mark.parametrize("like", new_design.EXAMPLES)
+def test_a_design_begins_as_an_example_under_its_own_name(tree: Path, like: str) -> None:
+    files = new_design.begin(tree, "my-lines", like)
+    made, listing, test, main, page = (file.read_text() for file in files)
+    assert 'name: "my-lines"' in made and "my_lines." in made and "FIGURES" not in made
+    assert not {like, new_design.snake(like), new_design.camel(like)} & set(made.split('"'))
+    assert " my_lines }" in listing
+    assert "fn my_lines_keeps" in test and "mod my_lines;" in main
+    assert page.endswith("## my-lines\n\nWhat it does, in steps.\n")
+
+
+def test_a_name_that_is_taken_or_none_is_refused(tree: Path) -> None:
+    with pytest.raises(new_design.Refusal, match=r"zero_lines\.rs is there"):
+        new_design.begin(tree, "zero-lines", "dedup-fold")
+    with pytest.raises(new_design.Refusal, match="small letters"):
+        new_design.begin(tree, "My_Lines", "zero-lines")
