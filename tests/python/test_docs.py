@@ -15,7 +15,6 @@ TASK = 1200
 LONGER = {
     "architecture": 1900,
     "crash-explorer": 1350,
-    "crash-mutants": 1550,
     "designs": 1950,
     "performance": 1350,
     "reproduce-easy-pm": 1600,
