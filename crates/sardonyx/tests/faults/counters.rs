@@ -14,13 +14,13 @@ pub const FAULTS: &[Fault] = rows! { "identity+*", SHARED;
     "siblings-forgotten" own(SiblingsForgotten)
         "A marked write drops the dirty bits of the other counters in its line." [Cuts: WrongLine, Requests: WrongLine]
     "siblings-forgotten-in-flight" own(SiblingsForgottenInFlight)
-        "A marked write drops them while the line of counters is on its way to memory." [Cuts: WrongLine, Requests: WrongLine]
+        "A marked write drops the other counters' dirty bits while their line is on its way to memory." [Cuts: WrongLine, Requests: WrongLine]
     "counter-before-data" own(CounterBeforeData)
         "A counter may leave the chip before its line is accepted." [Cuts: HalfAPair, Order: HalfAPair]
     "pair-not-grouped" own(PairNotGrouped)
         "A marked write and its counter are no group." [Cuts: HalfAPair, Order: HalfAPair]
     "pair-not-grouped-on-miss" own(PairNotGroupedOnMiss)
-        "They are no group if the counter has missed the cache." [Cuts: Unrecoverable, Order: HalfAPair]
+        "A marked write and its counter are no group if the counter has missed the cache." [Cuts: Unrecoverable, Order: HalfAPair]
     "pair-skipped-in-flight" own(PairSkippedInFlight)
         "A marked write does not write its counter if the line of counters is on its way already." [Cuts: Unrecoverable]
     "pair-cleans-next" own(PairCleansNext)

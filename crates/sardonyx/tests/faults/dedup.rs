@@ -9,7 +9,7 @@ pub const SOUND: &[Fault] = rows! { "*+fca", DUPLICATES;
     "comparison-skipped" sound(ComparisonSkipped)
         "A line with the same check bits is taken for the same." [Cuts: WrongLine, Requests: WrongLine]
     "compares-half" sound(ComparesHalf)
-        "The first half of such a line is compared." [Cuts: WrongLine, Requests: WrongLine]
+        "Of a line with the same check bits the first half is compared." [Cuts: WrongLine, Requests: WrongLine]
     "shared-freed-early" sound(SharedFreedEarly)
         "A place is freed while one line still refers to it." [Cuts: WrongLine, Requests: WrongLine]
     "check-keeps-freed" sound(CheckKeepsFreed)
@@ -39,7 +39,7 @@ pub const ON_DEMAND: &[Fault] = rows! { "*+sca", DUPLICATES;
     "mappings-not-flushed" on_demand(FlushForgotten)
         "An orderly shutdown leaves dirty mappings on chip." [Cuts: WrongLine, Requests: WrongLine]
     "span-one-line" on_demand(SpanOneLine)
-        "A write-back of mappings writes one line's." [Cuts: WrongLine]
+        "A write-back of mappings writes back one line of the table." [Cuts: WrongLine]
     "span-counters-of-home" on_demand(SpanCountersOfHome)
         "A write-back of counters takes the lines' own places for those where they lie." [Cuts: WrongLine]
 };

@@ -12,17 +12,17 @@ pub const OWN: &[Fault] = rows! { "*/identity+co-located", LOGGED;
         "A record counts as written before its old lines are accepted." [Cuts: WrongLine]
     "oldest-first" own(OldestFirst)
         "Old lines of a bucket are put back oldest first." [Cuts: WrongLine]
-    "buckets-read-short" own(EarlierBucketsShort)
+    "buckets-read-short" own(OneRecordRead)
         "Recovery reads one record of each bucket." [Cuts: WrongLine, Requests: WrongLine]
-    "last-record-unread" own(LastHeaderUnread)
+    "last-record-unread" own(LastRecordUnread)
         "Recovery does not read the last record." [Cuts: WrongLine, Requests: WrongLine]
-    "full-bucket-unbelieved" own(HeaderUnread)
+    "full-bucket-unbelieved" own(FullBucketUnbelieved)
         "Recovery does not believe a bucket that is full." [Cuts: WrongLine, Requests: WrongLine]
     "bucket-byte" own(BucketByte)
         "One byte of a bucket's number says where it lies." [Requests: WrongLine]
     "address-short" own(AddressShort)
         "A header names a line by one byte." [Requests: WrongLine]
-    "header-not-awaited" own(HeaderOvertakes)
+    "header-not-awaited" own(HeaderNotAwaited)
         "The registers count a header before it is accepted." [Cuts: WrongLine]
 };
 
@@ -35,7 +35,7 @@ pub const WITH_COUNTERS: &[Fault] = rows! { "*/identity+sca", LOGGED;
 /// The power is cut again while a recovery's last writes are on their way.
 pub const RARE: &[Fault] = rows! { "*/identity+co-located", LONG_LOGGED;
     "clearing-not-awaited" own(ClearingNotAwaited)
-        "A life's records do not wait until the registers of the life before are cleared." [Lives: WrongLine]
+        "A life's records do not wait until the old registers are cleared." [Lives: WrongLine]
     "second-record-ungated" own(SecondRecordUngated)
-        "Only a bucket's first record waits for that." [Lives: WrongLine]
+        "Of a life's first bucket only the first record waits until the old registers are cleared." [Lives: WrongLine]
 };

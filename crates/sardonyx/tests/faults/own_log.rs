@@ -17,8 +17,8 @@ use crate::fault::{Layers, slips};
 slips! {
     /// What is wrong with the log's lines.
     Slip {
-        Nothing, HeaderEarly, OldNotAwaited, CountersLeft, OldestFirst, EarlierBucketsShort,
-        LastHeaderUnread, HeaderUnread, ClearingNotAwaited, BucketByte, AddressShort, HeaderOvertakes,
+        Nothing, HeaderEarly, OldNotAwaited, CountersLeft, OldestFirst, OneRecordRead,
+        LastRecordUnread, FullBucketUnbelieved, ClearingNotAwaited, BucketByte, AddressShort, HeaderNotAwaited,
         SecondRecordUngated,
     }
 }
@@ -105,16 +105,16 @@ impl Sealing for ByLines {
         }
         let stored = self.put((spot, 0), At::new(&header, data.at), below, plan);
         match self.slip {
-            Slip::HeaderOvertakes => Stored::at(Step::PAST),
+            Slip::HeaderNotAwaited => Stored::at(Step::PAST),
             _ => stored,
         }
     }
 
     fn read(&mut self, bucket: u16, headers: u64, below: &mut Top, plan: &mut Plan) -> Vec<Entry> {
         let headers = match self.slip {
-            Slip::LastHeaderUnread => headers.saturating_sub(1),
-            Slip::EarlierBucketsShort => headers.min(1),
-            Slip::HeaderUnread if headers == self.records => 0,
+            Slip::LastRecordUnread => headers.saturating_sub(1),
+            Slip::OneRecordRead => headers.min(1),
+            Slip::FullBucketUnbelieved if headers == self.records => 0,
             _ => headers,
         };
         let mut entries = Vec::new();

@@ -132,7 +132,7 @@ around! {
         }
     }
 
-    ZerosBeforeLine of "co-located" over Place {
+    AcceptedAtOnce of "co-located" over Place {
         fn write(&mut self, write: Write<Place>, right: &mut Right<Place>, plan: &mut Plan) -> Stored {
             let stored = right.write(write, plan);
             Stored { accepted: Step::PAST, ..stored }
@@ -147,8 +147,8 @@ pub const ZEROS: &[Fault] = rows! { "*+sca", DUPLICATES;
 pub const BELOW_ZEROS: &[Fault] = rows! { "zero-lines+*", DUPLICATES;
     "counters-below-forgotten" policy[CountersBelowForgotten]
         "A write-back of bits writes no counters back." [Cuts: WrongLine]
-    "bit-before-line" policy[ZerosBeforeLine]
-        "A bit is cleared before its line is accepted." [Cuts: WrongLine]
+    "bit-before-line" policy[AcceptedAtOnce]
+        "A bit is cleared, and a fence passes, before the line is accepted." [Cuts: WrongLine]
 };
 pub const ZEROS_LOGGED: &[Fault] = rows! { "hw-log/*+sca", DUPLICATES;
     "zeros-ungated" mapping[ZerosUngated]
@@ -225,7 +225,7 @@ around! {
         }
     }
 
-    OneSlot of "hw-log" over Logical {
+    OneRecord of "hw-log" over Logical {
         fn log_old(&mut self, (_, line, old): Old, right: &mut Right<Logical>, plan: &mut Plan) {
             right.log_old(0, line, old, plan);
         }
@@ -245,7 +245,7 @@ around! {
         }
     }
 
-    FirstCoreAlone of "hw-log" over Logical {
+    TwoCores of "hw-log" over Logical {
         fn begin(&mut self, (core, number): (u32, u64), right: &mut Right<Logical>, plan: &mut Plan) {
             if core < 2 {
                 right.begin(core, number, plan);
@@ -253,7 +253,7 @@ around! {
         }
     }
 
-    NumberByte of "hw-log" over Logical {
+    TwoBits of "hw-log" over Logical {
         fn begin(&mut self, (core, number): (u32, u64), right: &mut Right<Logical>, plan: &mut Plan) {
             right.begin(core, number & 3, plan);
         }
@@ -267,17 +267,17 @@ pub const LOG: &[Fault] = rows! { "*/identity+sca", LOGGED;
         "The log has the first half of an old line." [Cuts: WrongLine, Requests: WrongLine]
     "log-not-undone" logging[NotUndone]
         "Recovery puts nothing back." [Cuts: WrongLine, Requests: WrongLine]
-    "log-of-one-core" logging[OneSlot]
+    "log-of-one-core" logging[OneRecord]
         "Old lines go to the record of the first core." [Cuts: WrongLine, Requests: RunEnded]
-    "number-two-bits" logging[NumberByte]
+    "number-two-bits" logging[TwoBits]
         "Registers keep two bits of a transaction's number." [Cuts: WrongLine, Requests: WrongLine]
 };
 
 pub const LOG_OF_MANY: &[Fault] = rows! { "*/identity+sca", MANY;
     "core-one-bit" logging[CoreBit]
-        "One bit says whose a transaction is." [Cuts: WrongLine, Requests: RunEnded]
-    "two-cores-logged" logging[FirstCoreAlone]
-        "The log has registers for two cores." [Cuts: WrongLine, Requests: WrongLine]
+        "The log knows cores by one bit of their number." [Cuts: WrongLine, Requests: RunEnded]
+    "two-cores-logged" logging[TwoCores]
+        "The log begins no transaction of a third core." [Cuts: WrongLine, Requests: WrongLine]
 };
 
 /// So few transactions that registers are left for each.
