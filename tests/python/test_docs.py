@@ -13,9 +13,9 @@ import pytest
 #: task, and of those that explain, are looked things up in, or go through a paper claim by claim.
 TASK = 1200
 LONGER = {
+    "add-a-design": 1500,
     "architecture": 1900,
     "crash-explorer": 1350,
-    "crash-mutants": 1550,
     "designs": 1950,
     "performance": 1350,
     "reproduce-easy-pm": 1600,

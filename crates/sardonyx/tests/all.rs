@@ -1,4 +1,5 @@
-//! All tests of the simulator in one program, because each program of tests links the whole simulator.
+//! All tests of the simulator in one program, because each program of tests links the whole simulator. Only `faults` is
+//! another: it registers layers, which are known to the whole program.
 //!
 //! `cargo test --release --package sardonyx trace_info::` runs those of one file.
 
@@ -13,6 +14,7 @@ mod cpu_common;
 mod cpu_core;
 mod cpu_latency;
 mod cpu_stream;
+mod crash_campaign;
 mod crash_exhaustive;
 mod crash_explorer;
 mod crash_lives;

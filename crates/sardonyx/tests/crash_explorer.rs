@@ -129,7 +129,7 @@ fn a_naive_counter_cache_is_caught() {
     }
 }
 
-/// By one run, without the plan's passes; `tests/planted.rs` says that none needs evictions or delays.
+/// By one run, without the plan's passes; `tests/faults/programs.rs` says that none needs evictions or delays.
 #[test]
 fn every_mutant_is_caught_with_a_short_report() {
     for mutant in Mutant::ALL {

@@ -1,0 +1,224 @@
+//! Wrappers around right integrities: around the guard that looks at what is read, and around what reserve power keeps.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use sardonyx::controller::Figures;
+use sardonyx::controller::designs::{self, AnyLayer};
+use sardonyx::controller::layers::{About, Integrity, PowerFail};
+use sardonyx::line::{Line, Place};
+use sardonyx::medium::layout::{Layout, Region};
+use sardonyx::plan::guard::Guard;
+use sardonyx::plan::start_gap::Places;
+use sardonyx::plan::storey::Storey;
+use sardonyx::plan::{At, Plan, Step, Stored, Timer};
+use sardonyx::settings::Settings;
+use sardonyx::units::Time;
+
+use crate::fault::{Layers, named};
+
+/// What a wrapper has seen.
+#[derive(Default)]
+pub struct Seen {
+    regions: Vec<Region>,
+    /// Lines that have been written.
+    pub written: BTreeSet<Place>,
+}
+
+impl Seen {
+    /// The name of the region that `place` is in.
+    pub fn region(&self, place: Place) -> &'static str {
+        let region = self.regions.iter().find(|region| region.contains(place));
+        region.map_or("data", |region| region.name)
+    }
+}
+
+/// What a faulty integrity does otherwise than the right one.
+pub trait Wrong: Send + 'static {
+    /// The name of the right integrity.
+    const RIGHT: &'static str;
+    /// Acceptances that registers are behind.
+    const LATE: usize = 0;
+    /// Registers follow what reserve power dumps.
+    const DUMPS: bool = true;
+    /// Registers are on chip, where no attacker comes.
+    const ON_CHIP: bool = true;
+
+    /// Whether a line that was read is believed, whatever the right integrity says.
+    fn believes(_seen: &Seen, _place: Place, _line: Option<&Line>) -> bool {
+        false
+    }
+
+    /// Whether registers follow the acceptance of a line.
+    fn follows(_seen: &Seen, _place: Place) -> bool {
+        true
+    }
+}
+
+/// A right integrity that does nothing wrong.
+struct Nothing<W>(PhantomData<W>);
+
+impl<W: Wrong> Wrong for Nothing<W> {
+    const RIGHT: &'static str = W::RIGHT;
+}
+
+struct AroundGuard<W> {
+    seen: Seen,
+    right: Box<dyn Guard>,
+    wrong: PhantomData<W>,
+}
+
+impl<W: Wrong> Storey for AroundGuard<W> {
+    fn flush(&mut self, plan: &mut Plan) {
+        self.right.flush(plan);
+    }
+
+    fn recover(&mut self, plan: &mut Plan) {
+        self.right.recover(plan);
+    }
+
+    fn wake(&mut self, timer: Timer, now: Time, plan: &mut Plan) -> bool {
+        self.right.wake(timer, now, plan)
+    }
+
+    fn forget_figures(&mut self) {
+        self.right.forget_figures();
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        self.right.figures(out);
+    }
+}
+
+impl<W: Wrong> Guard for AroundGuard<W> {
+    fn read(
+        &mut self,
+        place: Place,
+        got: At<Option<Line>>,
+        after: Step,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        match W::believes(&self.seen, place, got.value.as_ref()) {
+            true => got,
+            false => self.right.read(place, got, after, plan),
+        }
+    }
+
+    fn write(
+        &mut self,
+        place: Place,
+        line: At<&Line>,
+        sideband: Option<[u8; 8]>,
+        stored: Stored,
+        plan: &mut Plan,
+    ) -> Step {
+        self.seen.written.insert(place);
+        self.right.write(place, line, sideband, stored, plan)
+    }
+
+    fn holds(&self, place: Place, plan: &Plan) -> bool {
+        let line = plan.peek(place);
+        W::believes(&self.seen, place, line.as_ref()) || self.right.holds(place, plan)
+    }
+
+    fn finish(&mut self, plan: &mut Plan) {
+        self.right.finish(plan);
+    }
+}
+
+struct AroundPower<W> {
+    seen: Seen,
+    /// Acceptances that registers have not followed yet.
+    late: VecDeque<Place>,
+    right: Box<dyn PowerFail>,
+    wrong: PhantomData<W>,
+}
+
+impl<W: Wrong> PowerFail for AroundPower<W> {
+    fn begin(&mut self, image: &mut Places) {
+        self.right.begin(image);
+    }
+
+    fn accepted(&mut self, place: Place, image: &mut Places) {
+        self.late.push_back(place);
+        while self.late.len() > W::LATE {
+            let place = self.late.pop_front().expect("one more than it may have");
+            if W::follows(&self.seen, place) {
+                self.right.accepted(place, image);
+            }
+        }
+    }
+
+    fn dumped(&mut self, place: Place, image: &mut Places) {
+        if W::DUMPS {
+            self.right.dumped(place, image);
+        }
+    }
+
+    fn on_chip(&self) -> Option<&Region> {
+        self.right.on_chip().filter(|_| W::ON_CHIP)
+    }
+
+    fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
+        self.right.kept_of(place)
+    }
+
+    fn version_of(&self, place: Place) -> Option<(Place, Range<usize>)> {
+        self.right.version_of(place)
+    }
+
+    fn over(&self, place: Place, level: usize) -> Option<Place> {
+        self.right.over(place, level)
+    }
+}
+
+fn right(name: &str) -> &'static Integrity {
+    let known = designs::integrities().find(|known| known.about.name == name);
+    known.expect("an integrity of that name")
+}
+
+fn seen(layout: &Layout) -> Seen {
+    Seen {
+        regions: layout.regions().to_vec(),
+        ..Seen::default()
+    }
+}
+
+fn layer<W: Wrong>(name: &'static str) -> AnyLayer {
+    fn build<W: Wrong>(settings: &Settings, layout: &mut Layout) -> Option<Box<dyn Guard>> {
+        let right = (right(W::RIGHT).build)(settings, layout)?;
+        Some(Box::new(AroundGuard::<W> {
+            seen: seen(layout),
+            right,
+            wrong: PhantomData,
+        }))
+    }
+    fn power_fail<W: Wrong>(layout: &Layout) -> Box<dyn PowerFail> {
+        let make = right(W::RIGHT).power_fail.expect("it keeps something");
+        Box::new(AroundPower::<W> {
+            seen: seen(layout),
+            late: VecDeque::new(),
+            right: make(layout),
+            wrong: PhantomData,
+        })
+    }
+    let right = right(W::RIGHT);
+    AnyLayer::Integrity(Box::leak(Box::new(Integrity {
+        about: About {
+            name,
+            ..right.about
+        },
+        build: build::<W>,
+        power_fail: Some(power_fail::<W>),
+        ..*right
+    })))
+}
+
+/// A wrapper around an integrity.
+pub fn integrity<W: Wrong>(name: &'static str) -> Layers {
+    Layers {
+        wrong: layer::<W>(name),
+        right: layer::<Nothing<W>>(named("around", W::RIGHT)),
+    }
+}

@@ -1,0 +1,47 @@
+//! MACs: what they cover, what is verified, and whether they persist with their lines.
+
+use crate::fault::{Fault, rows};
+use crate::own_guard::{Slip, own};
+use crate::plans::{ATTACKED, LOGGED, SMALL};
+
+pub const UNNOTICED: &[Fault] = rows! { "identity+sca@*", SMALL;
+    "mac-without-place" own(WithoutPlace)
+        "The MAC does not depend on the place." [Attacks: Undetected]
+    "mac-half-line" own(HalfLine)
+        "The MAC is of the first half of the line." [Attacks: Undetected]
+    "mac-skips-last-byte" own(SkipsLastByte)
+        "The MAC is not of the last byte of the line." [Attacks: Undetected]
+    "mac-of-xor" own(XorOfWords)
+        "The MAC is of the exclusive or of the line's words." [Attacks: Undetected]
+    "tables-unverified" own(TablesUnverified)
+        "Lines of tables, counters and logs are not verified." [Attacks: Undetected]
+    "data-unverified" own(DataUnverified)
+        "Lines of data are not verified." [Attacks: Undetected]
+    "gone-line-believed" own(GoneBelieved)
+        "A line that is not there is believed never to have been written." [Attacks: Undetected]
+};
+
+/// Something lies beside each line.
+pub const BESIDE: &[Fault] = rows! { "identity+co-located@*", SMALL;
+    "mac-without-beside" own(WithoutBeside)
+        "The MAC is not of what lies beside the line." [Attacks: Undetected]
+};
+
+pub const REFUSED: &[Fault] = rows! { "identity+sca@*", SMALL;
+    "mac-not-grouped" own(NotGrouped)
+        "The MAC is not in one group with its line." [Cuts: NotAuthentic]
+};
+
+/// Reserve power dumps registers past the guard.
+pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", LOGGED;
+    "mac-dump-forgotten" own(DumpForgotten)
+        "Reserve power makes no MAC of what it dumps." [Cuts: NotAuthentic]
+    "mac-dump-whole-line" own(DumpWholeLine)
+        "Reserve power writes one MAC over all of its line." [Cuts: NotAuthentic]
+};
+
+/// One attack in 256 shows it.
+pub const ATTACKED_OFTEN: &[Fault] = rows! { "identity+sca@*", ATTACKED;
+    "mac-one-byte" own(OneByte)
+        "The MAC has one byte." [Attacks: Undetected]
+};

@@ -1,0 +1,327 @@
+//! A mapping of the tests' own, small and right: equal lines share a place, found by check bits on chip and compared, as
+//! ESD does it; in the form in which mappings persist with their lines, and in the one in which they persist on demand.
+//! It uses the library's tables and places, and decides itself what waits for what. A fault is one [`Slip`].
+
+use sardonyx::controller::designs::{self, AnyLayer};
+use sardonyx::controller::layers::{About, Guarantee, Mapping};
+use sardonyx::controller::mapping::amt::{Amt, Entry, When, placement};
+use sardonyx::controller::mapping::efit::Efit;
+use sardonyx::controller::mapping::esd::AMT_CACHE;
+use sardonyx::controller::mapping::places::{Allocator, Paged};
+use sardonyx::controller::mapping::references::{Left, References};
+use sardonyx::controller::metadata_cache::MetadataCache;
+use sardonyx::controller::{Class, Encryption, Layer, Persist, Storey, Write};
+use sardonyx::ecc::{self, Matrix};
+use sardonyx::exhausted::Exhausted;
+use sardonyx::line::{Line, Logical, Place};
+use sardonyx::medium::layout::Layout;
+use sardonyx::medium::params::Unit;
+use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::settings::Settings;
+
+use crate::fault::{Layers, slips};
+
+slips! {
+    /// What the mapping does wrong.
+    Slip {
+        Nothing, ComparisonSkipped, ComparesHalf, SharedFreedEarly, CheckKeepsFreed, CountsTrusted,
+        PlacesForgotten, MappingBeforeLine, MappingNotAwaited, DuplicateNotPersisted, PlaceNotAwaited,
+        LetGoForgotten, OwnPlaceUngated, SpanOneLine, SpanCountersOfHome, DuplicateUngated,
+        FullWritesOver, FullGivesShared, FreedOnce, DuplicateNotCounted, FlushForgotten,
+    }
+}
+
+struct Own {
+    slip: Slip,
+    /// Mappings persist with their lines.
+    sound: bool,
+    checks: Efit,
+    table: Amt,
+    places: Allocator,
+    lines_at: Paged<u32>,
+    freed: Paged<bool>,
+    below: Encryption,
+}
+
+impl Own {
+    fn new(
+        (slip, sound): (Slip, bool),
+        settings: &Settings,
+        below: Encryption,
+        layout: &mut Layout,
+    ) -> Own {
+        let cache = MetadataCache::new(&AMT_CACHE, Unit::Metadata, Queue::Data, settings);
+        Own {
+            slip,
+            sound,
+            checks: Efit::new(settings),
+            table: Amt::new(true, cache, layout),
+            places: Allocator::new(layout.data_lines(), settings),
+            lines_at: Paged::default(),
+            freed: Paged::default(),
+            below,
+        }
+    }
+
+    fn order(&self, asked: Persist) -> Persist {
+        if self.sound {
+            Persist::CounterAtomic
+        } else {
+            asked
+        }
+    }
+
+    /// The place that has the content, if one is known to, and the step after which that is known.
+    fn search(&mut self, data: At<&Line>, check: u64, plan: &mut Plan) -> At<Option<Place>> {
+        let known = plan.unit(Unit::Fingerprints, data.at);
+        let Some(similar) = self.checks.find(check, None) else {
+            return At::new(None, known);
+        };
+        let after = plan.both(known, similar.at);
+        let stored = self.below.read(similar.place, Class::Data, after, plan);
+        let equal = match self.slip {
+            Slip::ComparisonSkipped => true,
+            Slip::ComparesHalf => stored
+                .value
+                .is_some_and(|line| line[..32] == data.value[..32]),
+            _ => stored.value.as_ref() == Some(data.value),
+        };
+        At::new(equal.then_some(similar.place), stored.at)
+    }
+
+    /// Maps the line of `entry` to `place`, which was written for it if it is `fresh`.
+    fn remap(
+        &mut self,
+        (entry, place, fresh): (Entry, Place, bool),
+        (when, order): (When, Persist),
+        plan: &mut Plan,
+    ) -> Stored {
+        let ripe = plan.both(entry.cached.at, when.ripe);
+        let persisted = match self.slip {
+            Slip::DuplicateNotPersisted if !fresh => Persist::Relaxed,
+            _ => order,
+        };
+        if entry.place == Some(place) && !fresh {
+            return self
+                .table
+                .persist(entry.line, Stored::at(ripe), persisted, plan);
+        }
+        let leaves = match self.slip {
+            Slip::MappingBeforeLine => entry.cached.at,
+            _ => ripe,
+        };
+        self.table.set(
+            &entry,
+            place,
+            When {
+                ripe: leaves,
+                ..when
+            },
+            plan,
+        );
+        let count = self.table.count(place, when.decided, plan);
+        let lines = if fresh {
+            References::ONE
+        } else {
+            count.refer.one_more()
+        };
+        if self.slip != Slip::DuplicateNotCounted || fresh {
+            self.table.set_count(count, lines, ripe, plan);
+        }
+        let stored = self
+            .table
+            .persist(entry.line, Stored::at(leaves), persisted, plan);
+        if let Some(old) = entry.place {
+            self.leave(old, when.decided, stored.accepted, plan);
+        }
+        match self.slip {
+            Slip::MappingNotAwaited => Stored::at(ripe),
+            _ => stored,
+        }
+    }
+
+    /// One line less refers to `place`, once `unmapped` is finished.
+    fn leave(&mut self, place: Place, after: Step, unmapped: Step, plan: &mut Plan) {
+        let count = self.table.count(place, after, plan);
+        let Left::Some(less) = count.refer.one_less() else {
+            return;
+        };
+        self.table.set_count(count, less, unmapped, plan);
+        let unmapped = match self.slip {
+            Slip::PlaceNotAwaited => Step::PAST,
+            _ => unmapped,
+        };
+        let last = match self.slip {
+            Slip::SharedFreedEarly => References::ONE,
+            _ => References::NONE,
+        };
+        if less > last {
+            if self.slip != Slip::LetGoForgotten {
+                self.places.let_go(place, unmapped, plan);
+            }
+            return;
+        }
+        if self.slip != Slip::CheckKeepsFreed {
+            self.checks.forget(place);
+        }
+        if self.slip == Slip::FreedOnce && std::mem::replace(self.freed.at(place.0), true) {
+            return;
+        }
+        self.places.free(place, unmapped, plan);
+    }
+
+    /// A place for the line of `entry`, which gives its old one up first where no place is free.
+    fn allocate(&mut self, entry: &mut Entry, known: Step, plan: &mut Plan) -> (Place, Step) {
+        let home = Place(entry.line.0);
+        let mut free = self.places.allocate(home, plan);
+        if free.is_none() && self.slip == Slip::FullWritesOver {
+            free = Some((home, Step::PAST));
+        }
+        if let (None, Some(old)) = (free, entry.place) {
+            if self.slip == Slip::FullGivesShared {
+                self.places.free(old, Step::PAST, plan);
+            }
+            self.leave(old, known, known, plan);
+            free = self.places.allocate(home, plan);
+            let table = self.table.table_line(entry.line);
+            entry.cached = self.table.cache.revisit(table, known, plan);
+            entry.place = None;
+        }
+        let (place, unmapped) = free.unwrap_or_else(|| {
+            plan.fail(Exhausted::medium_full("give the machine more rows"));
+            (home, Step::PAST)
+        });
+        let ungated = self.slip == Slip::OwnPlaceUngated && place == home;
+        (place, if ungated { Step::PAST } else { unmapped })
+    }
+}
+
+impl Storey for Own {
+    fn below(&self) -> Option<&dyn Storey> {
+        Some(&*self.below)
+    }
+
+    fn below_mut(&mut self) -> Option<&mut dyn Storey> {
+        Some(&mut *self.below)
+    }
+
+    fn flush(&mut self, plan: &mut Plan) {
+        if self.slip != Slip::FlushForgotten {
+            self.table.cache.flush(plan);
+        }
+    }
+
+    fn recover(&mut self, plan: &mut Plan) {
+        let (slip, places, lines_at) = (self.slip, &mut self.places, &mut self.lines_at);
+        self.table.scan(plan, |_, place| {
+            if slip != Slip::PlacesForgotten {
+                places.take(place);
+            }
+            *lines_at.at(place.0) += 1;
+        });
+        if slip != Slip::CountsTrusted {
+            self.table.recount(&self.lines_at, plan);
+        }
+    }
+}
+
+impl Layer for Own {
+    type Addr = Logical;
+
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+        self.table.read(&mut self.below, a, class, after, plan)
+    }
+
+    fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
+        let (line, data, order) = (write.at, write.data, self.order(write.order));
+        let mut entry = self.table.find(line, data.at, plan);
+        let check = ecc::check_word(Matrix::TruncatedHamming, data.value);
+        let found = match write.class {
+            Class::Data => self.search(data, check, plan),
+            Class::Log => At::new(None, data.at),
+        };
+        let decided = found.at;
+        if let Some(place) = found.value {
+            let ripe = match self.slip {
+                Slip::DuplicateUngated => decided,
+                _ => plan.both(decided, write.gate),
+            };
+            let when = When { decided, ripe };
+            return self.remap((entry, place, false), (when, order), plan);
+        }
+        let (place, unmapped) = self.allocate(&mut entry, decided, plan);
+        let below = Write {
+            data: At::new(data.value, decided),
+            gate: plan.both(write.gate, unmapped),
+            order,
+            ..write.to(place)
+        };
+        let kept = self.below.write(below, plan);
+        if write.class == Class::Data && self.checks.find(check, None).is_none() {
+            self.checks.insert(check, place, decided);
+        }
+        let ripe = kept.accepted;
+        let mapped = self.remap((entry, place, true), (When { decided, ripe }, order), plan);
+        Stored {
+            accepted: mapped.accepted,
+            done: plan.both(kept.done, mapped.done),
+        }
+    }
+
+    fn persist_metadata(&mut self, a: Logical, after: Step, plan: &mut Plan) -> Stored {
+        match self.slip {
+            Slip::SpanOneLine => {
+                let entry = self.table.find(a, after, plan);
+                let table = self.table.table_line(a);
+                let map = self.table.cache.persist(table, entry.cached.at, plan);
+                let at = entry.place.unwrap_or(Place(a.0));
+                let kept = self.below.persist_metadata(at, map.accepted, plan);
+                Stored {
+                    done: plan.both(map.done, kept.done),
+                    ..kept
+                }
+            }
+            Slip::SpanCountersOfHome => {
+                let table = self.table.table_line(a);
+                let map = self.table.cache.persist(table, after, plan);
+                self.below.persist_metadata(Place(a.0), map.accepted, plan)
+            }
+            _ => self.table.persist_span(&mut self.below, a, after, plan),
+        }
+    }
+}
+
+fn layer<const SLIP: usize, const SOUND: bool>(name: &'static str) -> AnyLayer {
+    let like = designs::mappings().find(|known| known.about.name == "esd-sound");
+    let like = like.expect("the mapping that it is like");
+    AnyLayer::Mapping(Box::leak(Box::new(Mapping {
+        about: About { name, ..like.about },
+        build: |settings, below, layout| {
+            Box::new(Own::new((Slip::ALL[SLIP], SOUND), settings, below, layout))
+        },
+        guarantee: if SOUND {
+            |below| below
+        } else {
+            Guarantee::on_demand
+        },
+        placement: |_, layout| placement(true, layout),
+        shows: &[],
+        zeros_apart: false,
+    })))
+}
+
+/// The mapping whose entries persist with their lines, with the slip of that number.
+pub fn sound<const SLIP: usize>(name: &'static str) -> Layers {
+    Layers {
+        wrong: layer::<SLIP, true>(name),
+        right: layer::<{ Slip::Nothing as usize }, true>("own-dedup-sound"),
+    }
+}
+
+/// The mapping whose entries persist on demand.
+pub fn on_demand<const SLIP: usize>(name: &'static str) -> Layers {
+    Layers {
+        wrong: layer::<SLIP, false>(name),
+        right: layer::<{ Slip::Nothing as usize }, false>("own-dedup"),
+    }
+}

@@ -1,0 +1,255 @@
+//! An integrity of the tests' own, small and right: a MAC of each line of the medium in a line of its own, in one group
+//! with the line, and made on reserve power of what that dumps. It promises to refuse what was changed or moved, not
+//! what is old. A fault is one [`Slip`].
+
+use std::hash::Hasher;
+
+use sardonyx::controller::designs::AnyLayer;
+use sardonyx::controller::layers::{About, Integrity, PowerFail, Refuses};
+use sardonyx::line::{Line, Place, ZERO_LINE};
+use sardonyx::medium::layout::{Layout, Region};
+use sardonyx::plan::guard::Guard;
+use sardonyx::plan::start_gap::Places;
+use sardonyx::plan::storey::Storey;
+use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use siphasher::sip::SipHasher24;
+
+use crate::fault::{Layers, slips};
+
+slips! {
+    /// What the MACs do wrong.
+    Slip {
+        Nothing, WithoutPlace, HalfLine, SkipsLastByte, OneByte, XorOfWords, WithoutBeside, TablesUnverified,
+        DataUnverified, NotGrouped, DumpForgotten, DumpWholeLine, GoneBelieved,
+    }
+}
+
+/// MACs of a line.
+const PER_LINE: u64 = 8;
+const REGION: &str = "own-macs";
+
+/// Where MACs lie, and what is wrong with them.
+#[derive(Clone)]
+pub struct Macs {
+    slip: Slip,
+    /// Each region that is protected, with the number of its first MAC.
+    regions: Vec<(Region, u64)>,
+    data_lines: u64,
+    pub region: Region,
+}
+
+impl Macs {
+    /// MACs of all lines of `layout` before the region of MACs, which `reserved` gives.
+    fn new(slip: Slip, layout: &Layout, reserved: impl FnOnce(u64) -> Region) -> Macs {
+        let data = Region {
+            name: "data",
+            first: Place(0),
+            lines: layout.data_lines(),
+        };
+        let others = layout
+            .regions()
+            .iter()
+            .take_while(|region| region.name != REGION);
+        let (mut regions, mut count) = (Vec::new(), 0);
+        for region in std::iter::once(&data).chain(others) {
+            regions.push((region.clone(), count));
+            count += region.lines.next_multiple_of(PER_LINE);
+        }
+        Macs {
+            slip,
+            regions,
+            data_lines: layout.data_lines(),
+            region: reserved(count.div_ceil(PER_LINE)),
+        }
+    }
+
+    pub fn build(slip: Slip, layout: &mut Layout) -> Macs {
+        let mut macs = Macs::new(slip, layout, |lines| Region {
+            name: REGION,
+            first: Place(0),
+            lines,
+        });
+        macs.region = layout.reserve_sparse(REGION, macs.region.lines);
+        macs
+    }
+
+    pub fn of(slip: Slip, layout: &Layout) -> Macs {
+        let region = layout.region(REGION).expect("it has been reserved").clone();
+        Macs::new(slip, layout, |_| region)
+    }
+
+    /// The line with the MAC of the line at `place`, and which of its words that is.
+    pub fn spot(&self, place: Place) -> Option<(Place, usize)> {
+        let (region, first) = self
+            .regions
+            .iter()
+            .find(|(region, _)| region.contains(place))?;
+        let number = first + place.0 - region.first.0;
+        Some((
+            self.region.line(number / PER_LINE),
+            (number % PER_LINE) as usize,
+        ))
+    }
+
+    pub fn mac(&self, place: Place, line: &Line, beside: Option<[u8; 8]>) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(b"sardonyx: tests.");
+        if self.slip != Slip::WithoutPlace {
+            hasher.write_u64(place.0);
+        }
+        match self.slip {
+            Slip::HalfLine => hasher.write(&line[..32]),
+            Slip::SkipsLastByte => hasher.write(&line[..63]),
+            Slip::XorOfWords => {
+                let words = line.as_chunks::<8>().0.iter();
+                hasher.write_u64(words.fold(0, |all, word| all ^ u64::from_le_bytes(*word)));
+            }
+            _ => hasher.write(line),
+        }
+        if self.slip != Slip::WithoutBeside {
+            hasher.write(&beside.unwrap_or_default());
+        }
+        let mac = hasher.finish().max(1);
+        if self.slip == Slip::OneByte {
+            mac & 0xff | 1
+        } else {
+            mac
+        }
+    }
+
+    /// Whether what is read from `place` is looked at.
+    fn is_verified(&self, place: Place) -> bool {
+        match self.slip {
+            Slip::TablesUnverified => place.0 < self.data_lines,
+            Slip::DataUnverified => place.0 >= self.data_lines,
+            _ => true,
+        }
+    }
+
+    pub fn is_right(&self, place: Place, line: Option<&Line>, kept: u64, plan: &Plan) -> bool {
+        match line {
+            None => self.slip == Slip::GoneBelieved || kept == 0,
+            Some(line) => self.mac(place, line, plan.peek_sideband(place)) == kept,
+        }
+    }
+}
+
+pub fn word(line: &Line, number: usize) -> u64 {
+    u64::from_le_bytes(line.as_chunks().0[number])
+}
+
+impl Storey for Macs {}
+
+impl Guard for Macs {
+    fn read(
+        &mut self,
+        place: Place,
+        got: At<Option<Line>>,
+        after: Step,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        let Some((at, number)) = self.spot(place).filter(|_| self.is_verified(place)) else {
+            return got;
+        };
+        let macs = plan.read(at, after);
+        let at = plan.both(got.at, macs.at);
+        let kept = word(&macs.value.unwrap_or(ZERO_LINE), number);
+        if !self.is_right(place, got.value.as_ref(), kept, plan) {
+            plan.refuse(place);
+            return At::new(None, at);
+        }
+        At::new(got.value, at)
+    }
+
+    fn write(
+        &mut self,
+        place: Place,
+        line: At<&Line>,
+        sideband: Option<[u8; 8]>,
+        stored: Stored,
+        plan: &mut Plan,
+    ) -> Step {
+        let Some((at, number)) = self.spot(place) else {
+            return stored.done;
+        };
+        let beside = sideband.or_else(|| plan.peek_sideband(place));
+        let mut macs = ZERO_LINE;
+        let mac = self.mac(place, line.value, beside);
+        macs[number * 8..][..8].copy_from_slice(&mac.to_le_bytes());
+        let macs = At::new(&macs, line.at);
+        let kept = plan.write_words(at, macs, 1 << number, None, Step::PAST, Queue::Data);
+        if self.slip != Slip::NotGrouped {
+            plan.group(&[stored, kept]);
+        }
+        plan.both(stored.done, kept.done)
+    }
+
+    fn holds(&self, place: Place, plan: &Plan) -> bool {
+        let Some((at, number)) = self.spot(place) else {
+            return true;
+        };
+        let kept = word(&plan.peek(at).unwrap_or(ZERO_LINE), number);
+        self.is_right(place, plan.peek(place).as_ref(), kept, plan)
+    }
+}
+
+impl PowerFail for Macs {
+    fn begin(&mut self, _image: &mut Places) {}
+
+    fn accepted(&mut self, _place: Place, _image: &mut Places) {}
+
+    fn dumped(&mut self, place: Place, image: &mut Places) {
+        let spot = self
+            .spot(place)
+            .filter(|_| self.slip != Slip::DumpForgotten);
+        let (Some((at, number)), Some(line)) = (spot, image.read(place)) else {
+            return;
+        };
+        let mut macs = ZERO_LINE;
+        let mac = self.mac(place, &line, image.sideband(place));
+        macs[number * 8..][..8].copy_from_slice(&mac.to_le_bytes());
+        let words = if self.slip == Slip::DumpWholeLine {
+            0xff
+        } else {
+            1 << number
+        };
+        image.write(at, &macs, words, None);
+    }
+
+    fn on_chip(&self) -> Option<&Region> {
+        None
+    }
+
+    fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
+        self.spot(place)
+    }
+}
+
+fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
+    AnyLayer::Integrity(Box::leak(Box::new(Integrity {
+        about: About {
+            name,
+            keys: &[],
+            units: &[],
+            figures: &[],
+            cut: "each MAC is atomic with its line",
+            tries: &[],
+            limits: &[],
+        },
+        build: |_, layout| Some(Box::new(Macs::build(Slip::ALL[SLIP], layout))),
+        promises: Refuses {
+            tamper: true,
+            splice: true,
+            ..Refuses::NOTHING
+        },
+        registers: |_| 0,
+        power_fail: Some(|layout| Box::new(Macs::of(Slip::ALL[SLIP], layout))),
+    })))
+}
+
+/// The MACs with the slip of that number.
+pub fn own<const SLIP: usize>(name: &'static str) -> Layers {
+    Layers {
+        wrong: layer::<SLIP>(name),
+        right: layer::<{ Slip::Nothing as usize }>("own-macs"),
+    }
+}

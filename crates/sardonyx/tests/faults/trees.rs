@@ -1,0 +1,126 @@
+//! Guards and trees: what is not verified, and registers that do not follow. Around the library's integrities.
+
+use sardonyx::line::{Line, Place};
+
+use crate::around_guard::{Seen, Wrong, integrity};
+use crate::fault::{Fault, rows};
+use crate::plans::SMALL;
+
+/// Makes faulty integrities around right ones: a type with what is wrong.
+macro_rules! around {
+    ($($($name:ident of $right:literal),+ : $body:tt)+) => {
+        $($(around!(one $name $right $body);)+)+
+    };
+    (one $name:ident $right:literal { $($wrong:tt)* }) => {
+        struct $name;
+
+        impl Wrong for $name {
+            const RIGHT: &'static str = $right;
+            $($wrong)*
+        }
+    };
+}
+
+around! {
+    CountersUnverified of "bonsai-lazy-sound": {
+        fn believes(seen: &Seen, place: Place, _line: Option<&Line>) -> bool {
+            seen.region(place) == "counters"
+        }
+    }
+
+    WrittenBelieved of "bonsai-lazy-sound": {
+        fn believes(seen: &Seen, place: Place, _line: Option<&Line>) -> bool {
+            seen.written.contains(&place)
+        }
+    }
+
+    EightBelieved of "bonsai-lazy-sound": {
+        fn believes(seen: &Seen, place: Place, _line: Option<&Line>) -> bool {
+            let first = place.0 - place.0 % 8;
+            seen.written.range(Place(first)..Place(first + 8)).next().is_some()
+        }
+    }
+
+    GoneBelieved of "bonsai": {
+        fn believes(_seen: &Seen, _place: Place, line: Option<&Line>) -> bool {
+            line.is_none()
+        }
+    }
+
+    OddUnverified of "merkle": {
+        fn believes(_seen: &Seen, place: Place, _line: Option<&Line>) -> bool {
+            place.0 % 2 == 1
+        }
+    }
+
+    RegisterLate of "merkle",
+    BonsaiRegisterLate of "bonsai-lazy-sound",
+    CountersRegisterLate of "sgx-sound": {
+        const LATE: usize = 8;
+    }
+
+    DumpsIgnored of "merkle",
+    BonsaiDumpsIgnored of "bonsai-lazy-sound",
+    CountersDumpsIgnored of "sgx-sound",
+    ShadowDumpsIgnored of "anubis-asit": {
+        const DUMPS: bool = false;
+    }
+
+    RegisterInMemory of "merkle",
+    BonsaiRegisterInMemory of "bonsai": {
+        const ON_CHIP: bool = false;
+    }
+
+    RegisterSkipsMacs of "osiris",
+    PhoenixRegisterSkipsMacs of "phoenix": {
+        fn follows(seen: &Seen, place: Place) -> bool {
+            seen.region(place) != "macs"
+        }
+    }
+
+    RegisterSkipsTable of "anubis-asit": {
+        fn follows(seen: &Seen, place: Place) -> bool {
+            seen.region(place) != "shadow-nodes"
+        }
+    }
+}
+
+pub const FAULTS: &[Fault] = rows! { "identity+sca@*", SMALL;
+    "counters-unverified" integrity[CountersUnverified]
+        "Lines of encryption counters are not verified." [Attacks: Undetected]
+    "written-believed" integrity[WrittenBelieved]
+        "What a run has written is not verified any more." [Attacks: Undetected]
+    "eight-believed" integrity[EightBelieved]
+        "Of eight lines in a row none is verified once one has been written." [Attacks: Undetected]
+    "gone-believed" integrity[GoneBelieved]
+        "A line that is not there is believed never to have been written." [Attacks: Undetected]
+    "odd-unverified" integrity[OddUnverified]
+        "Every other line is not verified." [Attacks: Undetected]
+    "register-late" integrity[RegisterLate]
+        "The register of a Merkle tree follows eight acceptances late." [Cuts: NotAuthentic]
+    "bonsai-register-late" integrity[BonsaiRegisterLate]
+        "The register of a Bonsai tree follows eight acceptances late." [Cuts: NotAuthentic]
+    "counters-register-late" integrity[CountersRegisterLate]
+        "The register of a tree of counters follows eight acceptances late." [Cuts: NotAuthentic]
+    "register-in-memory" integrity[RegisterInMemory]
+        "The register of a Merkle tree lies where an attacker comes." [Attacks: Undetected]
+    "bonsai-register-in-memory" integrity[BonsaiRegisterInMemory]
+        "The register of a Bonsai tree lies where an attacker comes." [Attacks: Undetected]
+    "register-skips-macs" integrity[RegisterSkipsMacs]
+        "The register of osiris does not follow the MACs." [Cuts: NotAuthentic]
+    "register-skips-table" integrity[RegisterSkipsTable]
+        "The register does not follow Anubis' table." [Cuts: NotAuthentic]
+    "phoenix-register-skips-macs" integrity[PhoenixRegisterSkipsMacs]
+        "The register of phoenix does not follow the MACs." [Cuts: NotAuthentic]
+};
+
+pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", SMALL;
+    "dumps-ignored" integrity[DumpsIgnored]
+        "The register of a Merkle tree does not follow what reserve power dumps." [Cuts: NotAuthentic]
+    "bonsai-dumps-ignored" integrity[BonsaiDumpsIgnored]
+        "The register of a Bonsai tree does not follow what reserve power dumps." [Cuts: NotAuthentic]
+    "counters-dumps-ignored" integrity[CountersDumpsIgnored]
+        "The register of a tree of counters does not follow what reserve power dumps." [Cuts: NotAuthentic]
+    "shadow-dumps-ignored" integrity[ShadowDumpsIgnored]
+        "The register of a tree of counters with Anubis' table does not follow what reserve power dumps." [Cuts: NotAuthentic]
+};
