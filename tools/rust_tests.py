@@ -2,7 +2,8 @@
 
 ``python tools/rust_tests.py`` builds with the profile for tests (``.cargo/testing.toml``) and runs
 what bears no mark. A mark is the reason of ``#[ignore]``: ``slow: ..`` and ``machine: ..`` run with
-``--all``, ``by hand: ..`` never. A test that prints a line ``skipped: why`` is counted as skipped.
+``--all`` too, ``by hand: ..`` with ``--show`` only. A test that prints a line ``skipped: why`` is
+counted as skipped.
 
 The processor time of each test, with its child processes, goes to ``target/times.tsv``;
 ``tools/costs.py`` has the rules.
@@ -151,16 +152,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="marked tests too")
     parser.add_argument("--only", metavar="WORD", default="", help="tests whose name has this")
+    parser.add_argument(
+        "--show", metavar="WORD", default="", help="those, whatever their mark, and what they print"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("cargo", nargs="*", help="for cargo, as in -- --package sardonyx-trace")
     asked = parser.parse_args()
     programs = build(asked.cargo or ["--workspace"])
     every = [test for program in programs for test in tests(program)]
-    marked = ("slow", "machine") if asked.all else ()
+    marked = MARKS if asked.show else ("slow", "machine") if asked.all else ()
+    word = asked.only or asked.show
     chosen = [test for test in every if test.mark is None or test.mark in marked]
-    chosen = [test for test in chosen if asked.only in test.label]
+    chosen = [test for test in chosen if word in test.label]
     if not chosen:
-        print(f"no test has {asked.only!r} in its name", file=sys.stderr)
+        print(f"no test has {word!r} in its name", file=sys.stderr)
         return 2
     known = costs.known("rust")
     chosen.sort(key=lambda test: -known.get(test.label, 1.0))
@@ -175,10 +180,10 @@ def main() -> int:
         for started in starts:
             ended = started.result()
             ends.append(ended)
-            if ended.status:
+            if ended.status or asked.show:
                 print(f"---- {ended.test.label}, status {ended.status}\n{ended.said}")
     measured = [costs.Cost("rust", one.test.label, one.seconds, one.test.mark) for one in ends]
-    wrong = costs.judge("rust", measured, whole=not asked.only and not asked.cargo)
+    wrong = costs.judge("rust", measured, whole=not word and not asked.cargo)
     skipped = [one for one in ends if one.skipped is not None and one.status == 0]
     for one in skipped:
         print(f"skipped {one.test.label}: {one.skipped}")

@@ -403,7 +403,7 @@ def test_a_reader_of_counters_that_stands_still_holds_nothing_up(tmp_path: Path)
     try:
         await_socket(tmp_path / "s", server)
         client = Client(tmp_path / "s")
-        # A line a second of counters: the pipe has been full for long when the last one is answered.
+        # Counters come every second: the pipe is full long before the last request.
         for _ in range(200):
             client.ask(WRITE, 0, data=b"x" * BLOCK, flags=FUA)
             time.sleep(0.02)

@@ -253,14 +253,18 @@ fn whatever_a_host_asks_it_gets_a_value() {
         Ok(program) => program,
         Err(_) => compiled(folder.path(), "abuse", &[]).unwrap_or_else(|said| panic!("{said}")),
     };
-    let output = command(&abuse).args([sardonyx_property::count("1000", "10000"), "1"]).output().unwrap();
+    let output = command(&abuse)
+        .args([sardonyx_property::count("1000", "10000"), "1"])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let said = said(&output);
     let words: Vec<&str> = said.split_whitespace().collect();
     let number = |word: &str| word.parse::<u64>().unwrap_or(0);
     assert!(!said.contains("a bug"), "{said}");
     assert!(
-        number(words[0]) > sardonyx_property::count(1000, 10_000) && number(words[2]) > sardonyx_property::count(1000, 10_000),
+        number(words[0]) > sardonyx_property::count(1000, 10_000)
+            && number(words[2]) > sardonyx_property::count(1000, 10_000),
         "{said}"
     );
 }

@@ -1,7 +1,7 @@
 //! All tests of the simulator in one program, because each program of tests links the whole simulator. Only `faults` is
 //! another: it registers layers, which are known to the whole program.
 //!
-//! `cargo test --release --package sardonyx trace_info::` runs those of one file.
+//! `tools/rust_tests.py --only trace_info::` runs those of one file.
 
 mod audit_random;
 mod audit_rules;

@@ -4,8 +4,8 @@
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::crash::{Exhaustive, OneRun, Options, Proof, ShownInAll};
-use sardonyx_property as property;
 use sardonyx::workload::{DurabilityKind, Mutant, ProgramSpec, Sharing};
+use sardonyx_property as property;
 
 /// Two items of a line each are swapped so many times by each core.
 fn swaps(design: &str, cores: usize, transactions: u64, sharing: Sharing) -> Exhaustive {

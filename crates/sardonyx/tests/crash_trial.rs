@@ -5,8 +5,8 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::crash::{Cuts, History, OneRun, Options, Platform, Trial};
 use sardonyx::plan::script::{Script, Scripting};
-use sardonyx_property as property;
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
+use sardonyx_property as property;
 use serde_json::Value;
 
 /// The designs that promise to recover and to keep their pads secret.
@@ -62,7 +62,11 @@ fn finds_nothing(trial: &Trial) -> u64 {
     }
     let told = answer(&trial);
     let cuts = told["cuts"].as_u64().unwrap();
-    assert_eq!(told["violations"], serde_json::json!([]), "{program} {design}: {told:#}");
+    assert_eq!(
+        told["violations"],
+        serde_json::json!([]),
+        "{program} {design}: {told:#}"
+    );
     match property::seed() {
         None => assert!(cuts > 50, "{program} {design}: {cuts}"),
         Some(_) => assert_eq!(told["verdict"], "holds", "{program} {design}: {told:#}"),

@@ -45,22 +45,30 @@ fn the_sources_of_the_page_are_those_of_the_tree() {
     assert!(page.contains(&lines), "the page does not say {lines}");
 }
 
-/// A program of tests that a command of the docs names exists; so do the page's own files.
+/// The tools, targets of make and files that the page names are there.
 #[test]
-fn commands_of_tests_name_programs_that_exist() {
-    let said = [page(), sardonyx::config::reference()].concat();
-    let mut named = 0;
-    for command in said.split("cargo test ").skip(1) {
-        let words: Vec<&str> = command.lines().next().unwrap().split([' ', '`']).collect();
-        for pair in words.windows(2).filter(|pair| pair[0] == "--test") {
-            let file = format!("{}/tests/{}.rs", env!("CARGO_MANIFEST_DIR"), pair[1]);
-            assert!(Path::new(&file).exists(), "{file}");
+fn what_the_page_names_exists() {
+    let (page, mut named) = (page(), 0);
+    let makefile = std::fs::read_to_string(root().join("Makefile")).expect("a file");
+    for word in page.split([' ', '`', '\n', '(']) {
+        if word.starts_with("tools/") || word.starts_with("mapping/") || word.starts_with("tests/")
+        {
+            let word = word.trim_end_matches([',', '.', ';']);
+            let folders = ["", "crates/sardonyx/src/controller", "crates/sardonyx"];
+            let exists = |folder: &&str| root().join(folder).join(word).exists();
+            assert!(folders.iter().any(|folder| exists(folder)), "{word}");
             named += 1;
         }
     }
-    assert!(named >= 2, "{named}");
-    for name in ["dedup_fold.rs", "identity.rs", "zero_lines.rs"] {
-        let path = root().join("crates/sardonyx/src/controller/mapping");
-        assert!(path.join(name).exists());
+    assert!(named >= 8, "{named}");
+    for target in page
+        .split("make ")
+        .skip(1)
+        .filter_map(|rest| rest.split([' ', '`', '\n']).next())
+    {
+        assert!(
+            makefile.contains(&format!("\n{target}:")) || target == "runs",
+            "make {target}"
+        );
     }
 }

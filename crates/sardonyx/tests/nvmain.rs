@@ -194,6 +194,7 @@ fn random(seed: u64) -> impl FnMut() -> u64 {
 const GIB_LINES: u64 = 1 << 24;
 
 #[test]
+#[ignore = "slow: a million requests"]
 fn a_million_random_requests_half_of_them_reads() {
     let mut random = random(1);
     let ours = million(|_| {
@@ -225,6 +226,7 @@ fn a_million_sequential_reads() {
 }
 
 #[test]
+#[ignore = "slow: a million requests"]
 fn a_million_random_writes() {
     let mut random = random(2);
     let ours = million(|_| (Direction::Write, Place(random() % GIB_LINES)));

@@ -20,7 +20,7 @@ pub fn reference() -> String {
     let mut out = String::from(
         "# Reference\n\n\
          This page is written by the program (`config::reference`). After a change of a design or a key run\n\
-         `UPDATE_REFERENCE=1 cargo test --release --package sardonyx --test all reference`.\n\n\
+         `UPDATE_REFERENCE=1 .venv/bin/python tools/rust_tests.py --only reference::`.\n\n\
          A key has its value on the machine `esd` and what else is allowed, its meaning, and its source.\n\n\
          ## Designs\n\n\
          | name | stack | what it is | source | promises after a power cut |\n|---|---|---|---|---|\n",

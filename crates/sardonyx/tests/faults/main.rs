@@ -157,7 +157,8 @@ groups! {
     macs: &[macs::UNNOTICED, macs::BESIDE], &[];
     macs_refused: &[macs::REFUSED, macs::DUMPED, macs::ATTACKED_OFTEN], &[];
     roots: &[roots::FAULTS, roots::DUMPED], &[];
-    trees: &[trees::FAULTS], &[];
+    trees: &[trees::FAULTS.split_at(7).0], &[];
+    trees_more: &[trees::FAULTS.split_at(7).1], &[];
     trees_dumped: &[trees::DUMPED], &[];
     between_layers: &[wrappers::BARE], &[];
     zeros: &[wrappers::ZEROS, wrappers::BELOW_ZEROS, wrappers::ZEROS_LOGGED], &[];

@@ -60,7 +60,9 @@ fn a_flip_of_any_bit_is_refused_named_or_harmless() {
             .extend((0..all).map(|_| (name.clone(), draw.below(bytes.len()), draw.below(8) as u8)));
         if name == "mark" {
             flips.extend(
-                (4096..4608).step_by(step).flat_map(|at| (0..8).map(move |bit| ("mark".into(), at, bit))),
+                (4096..4608)
+                    .step_by(step)
+                    .flat_map(|at| (0..8).map(move |bit| ("mark".into(), at, bit))),
             );
         }
     }
@@ -99,7 +101,12 @@ fn a_flip_of_any_bit_is_refused_named_or_harmless() {
         "{} flips: {refused} refused, {named} named, {harmless} harmless",
         flips.len()
     );
-    assert!(flips.len() > sardonyx_property::count(250, 5000) && refused > 0 && named > 0 && harmless > 0);
+    assert!(
+        flips.len() > sardonyx_property::count(250, 5000)
+            && refused > 0
+            && named > 0
+            && harmless > 0
+    );
 }
 
 #[test]
@@ -353,7 +360,9 @@ impl Trial {
 /// Up to four faults at once, on a store that ended well and on what a cut of power has left.
 #[test]
 fn several_faults_at_once_are_refused_named_or_harmless() {
-    let seeds = std::env::var("SARDONYX_FAULTS").map_or(sardonyx_property::count(2, 40), |seeds| seeds.parse().unwrap());
+    let seeds = std::env::var("SARDONYX_FAULTS").map_or(sardonyx_property::count(2, 40), |seeds| {
+        seeds.parse().unwrap()
+    });
     let mut ends = [Ends::default(); 2];
     for seed in 0..seeds {
         for load in [LOADS[0], LOADS[2]] {

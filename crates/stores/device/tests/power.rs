@@ -355,7 +355,9 @@ impl Trial {
 }
 
 fn cuts_wanted() -> u64 {
-    std::env::var("SARDONYX_CUTS").map_or(sardonyx_property::count(200, 20_000), |cuts| cuts.parse().unwrap())
+    std::env::var("SARDONYX_CUTS").map_or(sardonyx_property::count(200, 20_000), |cuts| {
+        cuts.parse().unwrap()
+    })
 }
 
 fn cut_through(load: Load, design: &'static str, cuts: u64) -> Tried {
