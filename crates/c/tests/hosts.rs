@@ -290,7 +290,7 @@ fn dramsim3_program(folder: &Path, source: &str) -> Option<PathBuf> {
     let program = folder.join(source);
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let compiled = Command::new(compiler)
-        .args(["-std=c++11", "-O2", "-Wall", "-Wextra", "-Werror", "-I"])
+        .args(["-std=c++11", "-O0", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(root.join("include"))
         .arg("-I")
         .arg(root.join("dramsim3"))

@@ -57,9 +57,9 @@ fn is_caught(mutant: Mutant, oblige: fn(&mut Script)) -> bool {
 #[test]
 fn mistakes_of_programs_are_caught_without_evictions_and_delays_too() {
     for (without, oblige) in OBLIGING {
-        let missed = Mutant::ALL
-            .iter()
-            .filter(|mutant| !is_caught(**mutant, oblige));
+        let missed = sardonyx_property::some(Mutant::ALL, 6)
+            .into_iter()
+            .filter(|mutant| !is_caught(*mutant, oblige));
         let missed: Vec<&str> = missed.map(|mutant| mutant.name()).collect();
         assert!(missed.is_empty(), "without {without}: {missed:?}");
     }
