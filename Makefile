@@ -80,7 +80,8 @@ design:
 	@test -n "$(DESIGN)" || { echo "make: which design? as in: make design DESIGN=zero-lines" >&2; exit 2; }
 	@SARDONYX_DESIGN=$(DESIGN) $(CARGO_TESTING) test $(CARGO_FLAGS) --quiet --test design -- --nocapture
 
-# Everything. Property tests try more cases, from a new seed; SEED=N repeats those of another run.
+# Everything, or some PARTS of it, as in `make test-all PARTS="rust golden"`. Tests try more cases, from a new seed; SEED=N
+# repeats those of another run.
 ifndef SEED
 SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
@@ -88,7 +89,7 @@ test-all: export SARDONYX_TEST_SEED := $(SEED)
 test-all: export SARDONYX_TEST_TIMES := 4
 test-all: system-all lint docs $(TESTING)
 	@echo "make: seed $(SEED); the same again: make test-all SEED=$(SEED)"
-	$(BIN)/python tools/test_all.py
+	$(BIN)/python tools/test_all.py $(PARTS)
 
 # Both commands of the README in bare roots of Debian 12 and 13; as root.
 fresh: system-all $(RUN)
