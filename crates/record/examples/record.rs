@@ -20,7 +20,7 @@ fn main() {
         program: words[at + 1..].iter().map(Into::into).collect(),
         output: words[2].clone().into(),
         environment: Vec::new(),
-        qemu: None,
+        qemu: std::env::var_os("QEMU").map(Into::into),
         plugin: words[1].clone().into(),
         caches: Hierarchy {
             l1: geometry(32 << 10, 8),

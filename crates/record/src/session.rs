@@ -55,7 +55,6 @@ struct Recorded {
 /// Nothing was written: QEMU or the program is not there or cannot run, or the trace cannot be written.
 pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordError> {
     Caches::new(&request.caches).map_err(RecordError::new)?;
-    let qemu = program::qemu(request.qemu.as_deref())?;
     let command = program::command(&request.program)?;
     if !request.plugin.is_file() {
         return Err(RecordError::new(format!(
@@ -63,6 +62,7 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordErro
             request.plugin.display()
         )));
     }
+    let qemu = program::qemu(request.qemu.as_deref(), &request.plugin)?;
     let session = Session {
         folder: Folder::create()?,
         ground: grounds::folder(request)?,

@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::caches::Hierarchy;
 use crate::frames::{Numbers, Reuse};
 
+/// The only argument of a plugin that is to say whether this QEMU can record.
+pub const CHECK: &str = "check=on";
+/// What it says, and nothing else happens.
+pub const READY: &str = "ready to record";
+
 /// Where records are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {

@@ -11,18 +11,9 @@ pub struct Checked {
     spared: u64,
     blocks: u64,
     left_early: u64,
-    chained: bool,
 }
 
 impl Checked {
-    /// No check yet; `chained`: blocks are chained between pages.
-    pub fn new(chained: bool) -> Checked {
-        Checked {
-            chained,
-            ..Checked::default()
-        }
-    }
-
     /// Notes that a block begins; `early`: its last run was left early.
     pub fn block(&mut self, early: bool) {
         self.blocks += 1;
@@ -38,8 +29,8 @@ impl Checked {
     /// The counts as a note for the trace.
     pub fn note(&self) -> String {
         format!(
-            "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early; jumps between pages are direct: {}",
-            self.accesses, self.blocks, self.spared, self.left_early, self.chained
+            "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early",
+            self.accesses, self.blocks, self.spared, self.left_early
         )
     }
 }

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::counters;
 use super::ground::Grounds;
+use super::guest::{self, Area};
 use super::sites::Sites;
 use super::state::State;
-use super::{counters, guest};
 use crate::codec::Event;
 use crate::frames::Stock;
 use crate::maps::Maps;
@@ -22,8 +23,8 @@ use crate::program::{self, Executable};
 const WORDS: u64 = 1 << 20;
 
 /// Before an `execve` with these arguments. It returns if the kernel is to do what it does.
-pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6]) {
-    let Some(path) = guest::text(&state.api, path).and_then(|path| CString::new(path).ok()) else {
+pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6], areas: &[Area]) {
+    let Some(path) = guest::text(path).and_then(|path| CString::new(path).ok()) else {
         return;
     };
     // SAFETY: a C string.
@@ -31,18 +32,18 @@ pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6]) {
     if refused || !state.out.on() {
         return;
     }
-    if let Some(command) = command(state, &path, words)
-        && let Some(environment) = list(state, environment)
+    if let Some(command) = command(&path, words)
+        && let Some(environment) = list(environment)
     {
         state.capture_all();
-        state.remark();
-        let left = Left::of(state, path.clone());
+        let left = Left::of(state, path.clone(), areas);
+        state.remark(areas);
         if left.keep(state).is_ok() {
             become_it(&command, &environment);
             let _ = Left::take(&state.options.folder);
         }
     }
-    state.finish(&Event::Lost(path.into_bytes()));
+    state.finish(&Event::Lost(path.into_bytes()), areas);
 }
 
 /// Becomes a program; returns if that cannot be.
@@ -63,31 +64,37 @@ fn become_it(command: &[CString], environment: &[CString]) {
 }
 
 /// The strings of a list of the guest's; none for a null.
-fn list(state: &State, address: u64) -> Option<Vec<CString>> {
+fn list(address: u64) -> Option<Vec<CString>> {
     let mut strings = Vec::new();
     if address == 0 {
         return Some(strings);
     }
     for i in 0..WORDS {
-        match guest::word(&state.api, address + i * 8)? {
+        match guest::word(address + i * 8)? {
             0 => return Some(strings),
-            at => strings.push(CString::new(guest::text(&state.api, at)?).ok()?),
+            at => strings.push(CString::new(guest::text(at)?).ok()?),
         }
     }
     None
 }
 
 /// QEMU's command for a program, if there is one that can be recorded.
-fn command(state: &State, path: &CStr, words: u64) -> Option<Vec<CString>> {
+fn command(path: &CStr, words: u64) -> Option<Vec<CString>> {
     let mut file = PathBuf::from(OsString::from_vec(path.to_bytes().to_vec()));
+    // As this QEMU was started: its words up to the plugin's, and then the program's.
+    let own = std::fs::read("/proc/self/cmdline").ok()?;
+    let own: Vec<&[u8]> = own.split(|&byte| byte == 0).collect();
+    let plugin = own.iter().position(|word| *word == b"-plugin")? + 1;
     // The program asks for itself, and the kernel would say QEMU.
     let emulator = std::fs::read_link("/proc/self/exe").ok();
     if file.starts_with("/proc") && std::fs::canonicalize(&file).ok() == emulator {
-        // SAFETY: QEMU's variable, set before any code of the guest ran; a C string.
-        let own = unsafe { CStr::from_ptr(*state.api.exec_path) };
-        file = PathBuf::from(OsString::from_vec(own.to_bytes().to_vec()));
+        let started = match own.get(plugin + 1..)? {
+            [b"-0", _, b"--", started, ..] | [started, ..] => started,
+            [] => return None,
+        };
+        file = PathBuf::from(OsString::from_vec(started.to_vec()));
     }
-    let words = list(state, words)?;
+    let words = list(words)?;
     let words = words
         .into_iter()
         .map(|word| OsString::from_vec(word.into_bytes()));
@@ -96,10 +103,6 @@ fn command(state: &State, path: &CStr, words: u64) -> Option<Vec<CString>> {
         Ok(Executable::Elf { loader }) if loader.as_deref().is_none_or(Path::exists) => {}
         _ => return None,
     }
-    // As this QEMU was started, up to the plugin.
-    let own = std::fs::read("/proc/self/cmdline").ok()?;
-    let own: Vec<&[u8]> = own.split(|&byte| byte == 0).collect();
-    let plugin = own.iter().position(|word| *word == b"-plugin")? + 1;
     let (name, arguments) = match words.split_first() {
         Some((name, arguments)) => (name.as_bytes(), arguments),
         None => (&b""[..], &[][..]),
@@ -139,7 +142,7 @@ impl Left {
         Path::new(folder).join(format!("left-{}", std::process::id()))
     }
 
-    fn of(state: &State, path: CString) -> Left {
+    fn of(state: &State, path: CString, areas: &[Area]) -> Left {
         let out = &state.out;
         Left {
             path,
@@ -151,9 +154,7 @@ impl Left {
             sites: out.sites.as_ref().map_or(0, Sites::next),
             files: out.maps.files().to_vec(),
             grounds: state.grounds.files(),
-            memory: (guest::areas(&state.api).iter())
-                .map(|m| (m.start, m.end))
-                .collect(),
+            memory: areas.iter().map(|m| (m.start, m.end)).collect(),
             stock: out.frames.stock(),
         }
     }

@@ -11,11 +11,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use libc::*;
 
-use super::api::{Id, PAGE_READ};
+use super::api::Id;
 use super::calls::Vacated;
-use super::guest::word;
+use super::guest::{self, Area, word};
 use super::state::State;
-use super::{counters, direct, exec, with};
+use super::{counters, exec, with};
 use crate::codec::{Event, LONGEST_TEXT};
 use crate::frames::Contents;
 use crate::maps::{FILE_LINES, FILES};
@@ -46,9 +46,15 @@ pub extern "C" fn call(
     _: u64,
 ) {
     let arguments = [a, b, c, d, e, f];
+    // QEMU is asked what is mapped before our lock is taken.
+    let areas = if number == SYS_execve {
+        guest::areas()
+    } else {
+        Vec::new()
+    };
     with(|state| {
         state.calls.enter(vcpu, arguments);
-        before(state, vcpu, number, arguments);
+        before(state, vcpu, number, arguments, &areas);
         if orders(number) {
             state.calls_system(vcpu);
         }
@@ -75,7 +81,7 @@ pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
     });
 }
 
-fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
+fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], areas: &[Area]) {
     let end = page_up(a[0].saturating_add(a[1]));
     let vacates = match number {
         SYS_munmap | SYS_mremap => true,
@@ -107,13 +113,12 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
             state.clears_at_end(a[0]);
         }
         SYS_rt_sigaction if a[1] != 0 => {
-            if let Some(handler) = word(&state.api, a[1]) {
+            if let Some(handler) = word(a[1]) {
                 state.code.handles_at(handler);
             }
         }
-        SYS_mmap => direct::asked(a[3]),
         SYS_exit => state.thread_ends(vcpu),
-        SYS_execve => exec::before(state, a),
+        SYS_execve => exec::before(state, a, areas),
         SYS_write | SYS_pwrite64 | SYS_sendto => {
             state.touch(vcpu, a[1], a[2], false);
         }
@@ -163,7 +168,7 @@ fn store(state: &mut State, vcpu: c_uint, address: u64, bytes: u64) {
 fn store_list(state: &mut State, vcpu: c_uint, list: u64, count: u64, mut total: u64) {
     for i in 0..count.min(VECTORS) {
         let at = list + i * 16;
-        let (Some(base), Some(length)) = (word(&state.api, at), word(&state.api, at + 8)) else {
+        let (Some(base), Some(length)) = (word(at), word(at + 8)) else {
             return;
         };
         store(state, vcpu, base, length.min(total));
@@ -176,12 +181,12 @@ fn store_list(state: &mut State, vcpu: c_uint, list: u64, count: u64, mut total:
 
 /// A `struct msghdr` that received `total` bytes.
 fn store_message(state: &mut State, vcpu: c_uint, header: u64, total: u64) {
-    let field = |state: &State, offset| word(&state.api, header + offset).unwrap_or(0);
-    let (list, count) = (field(state, 16), field(state, 24));
+    let field = |offset| word(header + offset).unwrap_or(0);
+    let (list, count) = (field(16), field(24));
     store_list(state, vcpu, list, count, total);
-    let (name, length) = (field(state, 0), field(state, 8) & 0xFFFF_FFFF);
+    let (name, length) = (field(0), field(8) & 0xFFFF_FFFF);
     store(state, vcpu, name, length);
-    let (control, length) = (field(state, 32), field(state, 40));
+    let (control, length) = (field(32), field(40));
     store(state, vcpu, control, length);
     store(state, vcpu, header, 56);
 }
@@ -221,13 +226,13 @@ fn after(
         SYS_recvmmsg => {
             for i in 0..got.min(VECTORS) {
                 let header = a[1] + i * 64;
-                let length = word(&state.api, header + 56).unwrap_or(0) & 0xFFFF_FFFF;
+                let length = word(header + 56).unwrap_or(0) & 0xFFFF_FFFF;
                 store_message(state, vcpu, header, length);
                 store(state, vcpu, header, 64);
             }
         }
         SYS_getsockopt => {
-            let length = word(&state.api, a[4]).unwrap_or(0) & 0xFFFF_FFFF;
+            let length = word(a[4]).unwrap_or(0) & 0xFFFF_FFFF;
             store(state, vcpu, a[3], length);
             store(state, vcpu, a[4], 4);
         }
@@ -264,8 +269,7 @@ fn acknowledged(state: &mut State, number: i64, a: [u64; 6], got: u64) {
             let mut left = got;
             for i in 0..a[2].min(VECTORS) {
                 let at = a[1] + i * 16;
-                let (Some(base), Some(length)) = (word(&state.api, at), word(&state.api, at + 8))
-                else {
+                let (Some(base), Some(length)) = (word(at), word(at + 8)) else {
                     break;
                 };
                 printed(state, base, length.min(left));
@@ -345,15 +349,12 @@ fn printed(state: &mut State, address: u64, bytes: u64) {
     while at < end {
         // Within a page, and as much as an event takes.
         let next = end.min((at | (PAGE - 1)) + 1).min(at + LONGEST_TEXT as u64);
-        if (state.api.page_flags)(at) & PAGE_READ == 0 {
+        if !guest::is_readable(at) {
             return;
         }
         // SAFETY: the page is the guest's and readable, and the guest waits for its call.
-        let text = unsafe {
-            let base = *state.api.guest_base;
-            let from = base.wrapping_add(at as usize) as *const u8;
-            std::slice::from_raw_parts(from, (next - at) as usize).to_vec()
-        };
+        let text = unsafe { std::slice::from_raw_parts(guest::host(at), (next - at) as usize) };
+        let text = text.to_vec();
         state.out.tell(&Event::Printed(text));
         at = next;
     }

@@ -6,10 +6,9 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::api::{Api, PAGE_READ};
-use super::counters;
 use super::sites::Sites;
 use super::threads::{self, threaded};
+use super::{counters, guest};
 use crate::caches::Memory;
 use rustc_hash::FxHashMap;
 
@@ -27,7 +26,6 @@ const PAGE_LINES: u64 = 64;
 
 /// Where records go, and what is known for them.
 pub struct Out {
-    api: Api,
     ring: Option<Ring>,
     encoder: Encoder,
     /// Instructions at the last record; a program that this process became begins at the last of the one before.
@@ -72,10 +70,9 @@ pub struct Out {
 }
 
 impl Out {
-    pub fn new(api: Api, ring: Ring, options: &Options) -> Out {
+    pub fn new(ring: Ring, options: &Options) -> Out {
         let skip = options.skip;
         Out {
-            api,
             ring: Some(ring),
             encoder: Encoder::default(),
             last: skip,
@@ -358,8 +355,7 @@ impl Out {
             false => self.maps.address(line),
         }?;
         let blind = !self.blind.is_empty() && self.blind.contains(&(address / PAGE_BYTES));
-        let readable = !blind && (self.api.page_flags)(address) & PAGE_READ != 0;
-        readable.then_some(address)
+        (!blind).then_some(address)
     }
 
     /// What a line of memory holds, or held when its page went.
@@ -373,19 +369,10 @@ impl Out {
     }
 
     /// The bytes at a readable address of a line.
-    fn bytes_at(&self, address: u64) -> [u8; 64] {
-        // SAFETY: the guest's page is mapped readable at this offset in our own address space, and unmapping is told
+    pub fn bytes_at(&self, address: u64) -> [u8; 64] {
+        // SAFETY: the guest has touched the page, which is mapped at this address of ours, and unmapping is told
         // before it happens. Another thread may be writing there; then the line is dirty again and is sent again.
-        unsafe {
-            let host = (*self.api.guest_base).wrapping_add(address as usize) as *const [u8; 64];
-            host.read_volatile()
-        }
-    }
-
-    /// The bytes at a line's address, if they can be read.
-    pub fn bytes_of(&self, address: u64) -> Option<[u8; 64]> {
-        let readable = (self.api.page_flags)(address) & PAGE_READ != 0;
-        readable.then(|| self.bytes_at(address))
+        unsafe { guest::host(address).cast::<[u8; 64]>().read_volatile() }
     }
 
     /// Whether the line is of a page that is gone.
@@ -416,12 +403,10 @@ impl Out {
 
     /// The frame that the kernel gave a guest's page; 0 without the right to know.
     pub fn frame(&self, page: u64) -> Option<u64> {
-        // SAFETY: QEMU's variable, set before any code of the guest ran.
-        let base = unsafe { *self.api.guest_base } as u64;
         let mut entry = [0; 8];
         let map = File::open("/proc/self/pagemap").ok()?;
-        map.read_exact_at(&mut entry, (base / 4096 + page) * 8)
-            .ok()?;
+        let host = guest::host(page * PAGE_BYTES).addr() as u64;
+        map.read_exact_at(&mut entry, host / PAGE_BYTES * 8).ok()?;
         // Documentation/admin-guide/mm/pagemap.rst: bits 0-54, if bit 63 says that the page is present.
         let entry = u64::from_le_bytes(entry);
         (entry >> 63 == 1).then_some(entry & ((1 << 55) - 1))

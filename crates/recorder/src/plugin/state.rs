@@ -5,13 +5,13 @@ use std::path::Path;
 
 use iced_x86::Instruction;
 
-use super::api::{Api, PAGE_READ};
 use super::calls::{Calls, Heap, Vacated};
 use super::checked::Checked;
 use super::ground::Grounds;
+use super::guest::Area;
 use super::lists::Lists;
 use super::out::Out;
-use super::word::{self, Word};
+use super::word::Word;
 use super::{counters, guest, threads};
 use crate::caches::{Caches, First, NAMELESS, Unfetched};
 use crate::codec::{Cached, Event, op};
@@ -23,8 +23,6 @@ use crate::ring::Ring;
 
 /// Lines that one thread can be writing past the caches at a time (Intel's processors have ten or twelve buffers).
 const BUFFERS: usize = 10;
-/// Accesses after which QEMU's descriptions are known to be as expected.
-const CHECKED: u32 = 100_000;
 /// Bytes of a child's ring.
 const CHILD_RING: u64 = 4 << 20;
 
@@ -89,9 +87,6 @@ impl Code {
 pub struct State {
     /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
     first: First,
-    /// Accesses whose description is still held against the API.
-    to_check: u32,
-    pub api: Api,
     level: Level,
     /// Each core's L1.
     firsts: Vec<First>,
@@ -116,23 +111,14 @@ pub struct State {
     /// Children that are not recorded.
     left_out: u64,
     copied_pages: u64,
-    /// Whether registers are as of the instruction, and not of the last load or store.
-    registers_are_stored: bool,
 }
 
 impl State {
-    pub fn new(
-        api: Api,
-        options: Options,
-        out: Out,
-        registers_are_stored: bool,
-    ) -> Result<State, String> {
+    pub fn new(options: Options, out: Out) -> Result<State, String> {
         let caches = Caches::new(&options.caches)?;
         let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
         Ok(State {
             first: firsts[0],
-            to_check: CHECKED,
-            api,
             level: options.level,
             firsts,
             caches,
@@ -151,7 +137,6 @@ impl State {
             cleared_pages: 0,
             left_out: 0,
             copied_pages: 0,
-            registers_are_stored,
         })
     }
 
@@ -165,16 +150,6 @@ impl State {
     #[inline(always)]
     pub fn first_of(&self, vcpu: u32) -> First {
         self.firsts[vcpu as usize % self.firsts.len()]
-    }
-
-    /// Whether this access's description is to be held against the API.
-    #[inline(always)]
-    pub fn is_to_check(&mut self) -> bool {
-        let due = self.to_check > 0;
-        if due {
-            self.to_check -= 1;
-        }
-        due
     }
 
     /// The kernel clears the word there when a thread ends.
@@ -239,7 +214,6 @@ impl State {
     /// A child begins with cold caches and a ring of its own, or records nothing.
     pub fn restart_in_child(&mut self) {
         counters::reset();
-        word::reset();
         self.caches.clear();
         self.buffers.clear();
         self.late.clear();
@@ -292,6 +266,7 @@ impl State {
 
     /// Another thread is about to begin.
     pub fn more_threads(&mut self) {
+        counters::take();
         threads::more();
         self.first = First::NOTHING;
         self.caches.use_cores(usize::MAX);
@@ -322,7 +297,7 @@ impl State {
         // A wild length must not become a wild loop: pages that are not there end it.
         let end = address.saturating_add(bytes);
         let mut at = address;
-        while at < end && (self.api.page_flags)(at) & PAGE_READ != 0 {
+        while at < end && guest::is_readable(at) {
             let next = end.min((at | (PAGE_BYTES - 1)) + 1);
             self.access(vcpu, at, next - at, write);
             at = next;
@@ -337,7 +312,7 @@ impl State {
             return false;
         };
         let (line, name) = (first + address / 64 % PAGE_LINES, address / 64);
-        if self.to_check != 0 || self.caches.cores_in_use() > 1 {
+        if self.caches.cores_in_use() > 1 {
             return false;
         }
         if self.caches.again(line, name, store) {
@@ -362,8 +337,7 @@ impl State {
             return false;
         };
         let line = first + address / 64 % PAGE_LINES;
-        let alone = self.to_check == 0 && self.caches.cores_in_use() == 1;
-        alone && self.caches.again(line, address / 64, store)
+        self.caches.cores_in_use() == 1 && self.caches.again(line, address / 64, store)
     }
 
     /// The line that the address is in, which the access may give its page a frame for.
@@ -471,7 +445,7 @@ impl State {
 
     fn regions_of_the_kernel(&self) -> Regions {
         let mut regions = Regions::default();
-        guest::each_area(&self.api, |area, permissions, inode| {
+        guest::each_area(|area, permissions, inode| {
             let device_of_zeros = area.path.starts_with("/dev/zero");
             let contents = match permissions.ends_with('s') {
                 true if device_of_zeros || area.path.starts_with("/SYSV") => Contents::SharedZeros,
@@ -554,9 +528,8 @@ impl State {
             counters::add_kernel(2 * self.options.kernel.line);
             (self.caches).access(core, from + at, NAMELESS, false, &mut self.out);
             self.overwrite(core, to + at);
-            if let Some(bytes) = self.out.bytes_of(page * PAGE_BYTES + at * 64) {
-                self.out.captured.insert(to + at, bytes);
-            }
+            let bytes = self.out.bytes_at(page * PAGE_BYTES + at * 64);
+            self.out.captured.insert(to + at, bytes);
         }
         self.settled(to);
     }
@@ -777,10 +750,10 @@ impl State {
         self.settle(vcpu);
         // Stores that nobody told yet; later there is no memory to read them from.
         for address in take(&mut self.cleared, start, end) {
-            self.access(vcpu, address, 4, true);
+            self.touch(vcpu, address, 4, true);
         }
         for address in take(&mut self.late, start, end) {
-            self.access(vcpu, address, 1, true);
+            self.touch(vcpu, address, 1, true);
         }
         self.leaving(start, end);
         let files = match self.level {
@@ -883,10 +856,10 @@ impl State {
         self.settle(0);
         self.empty_buffers(|_| true);
         for address in std::mem::take(&mut self.cleared) {
-            self.access(0, address, 4, true);
+            self.touch(0, address, 4, true);
         }
         for address in std::mem::take(&mut self.late) {
-            self.access(0, address, 1, true);
+            self.touch(0, address, 1, true);
         }
     }
 
@@ -899,7 +872,7 @@ impl State {
     }
 
     /// The end, or what may be the end, and how it comes about.
-    pub fn finish(&mut self, how: &Event) {
+    pub fn finish(&mut self, how: &Event, areas: &[Area]) {
         if !self.out.on() {
             return;
         }
@@ -921,12 +894,12 @@ impl State {
                 instructions,
             });
         }
-        self.remark();
+        self.remark(areas);
         self.out.tell(how);
     }
 
     /// Tells what else there is to know of the program that ends here.
-    pub fn remark(&mut self) {
+    pub fn remark(&mut self, areas: &[Area]) {
         if self.out.unreadable > 0 {
             let note = format!(
                 "{} dirty lines could not be read when they were evicted",
@@ -946,26 +919,22 @@ impl State {
             self.out.tell(&Event::Note(note.into_bytes()));
         }
         if self.out.sites.is_some() {
-            self.tell_modules();
+            self.tell_modules(areas);
         }
         if let Some(checked) = &self.checked {
             self.out.tell(&Event::Note(checked.note().into_bytes()));
         }
-        if !self.registers_are_stored && !self.code.flushes.is_empty() {
-            let note = "this QEMU shows registers as of the last load or store: some flushes' addresses may be stale";
-            self.out.tell(&Event::Note(note.into()));
-        }
     }
 
     /// Where the program's files are in memory.
-    fn tell_modules(&mut self) {
-        for area in guest::areas(&self.api) {
+    fn tell_modules(&mut self, areas: &[Area]) {
+        for area in areas {
             if area.path.starts_with('/') {
                 self.out.tell(&Event::Module {
                     start: area.start,
                     end: area.end,
                     offset: area.offset,
-                    path: area.path.into_bytes(),
+                    path: area.path.clone().into_bytes(),
                 });
             }
         }
