@@ -67,6 +67,7 @@ fn main() {
         read_data: has("reads"),
         pc: has("pc"),
         acks: has("acks").then_some(1),
+        verify: has("verify"),
     };
     match record(&request, &Arc::default()) {
         Ok(outcome) => println!("{outcome:?}"),

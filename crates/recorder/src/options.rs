@@ -83,6 +83,8 @@ pub struct Options {
     pub sites: bool,
     /// The descriptor whose text is sent.
     pub acks: Option<i32>,
+    /// Whether what memory holds at the end is sent, of all pages that the trace has lines of.
+    pub verify: bool,
     /// Folder into which a file is copied before the program first maps it for writing.
     pub ground: Option<String>,
 }
@@ -140,6 +142,7 @@ mod tests {
             skip: 5,
             sites: true,
             acks: Some(1),
+            verify: true,
             ground: Some("a/c,d".to_owned()),
         };
         let parsed = |options: &Options| Options::parse(&[options.argument().replace(",,", ",")]);

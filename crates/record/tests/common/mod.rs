@@ -65,6 +65,7 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
         read_data: false,
         pc: false,
         acks: None,
+        verify: false,
     }
 }
 

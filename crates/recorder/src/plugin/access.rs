@@ -232,6 +232,24 @@ pub extern "C" fn at_flush(vcpu: c_uint, flush: *mut c_void) {
     });
 }
 
+/// Before an instruction whose accesses QEMU makes without a callback.
+pub extern "C" fn at_unseen(vcpu: c_uint, flush: *mut c_void) {
+    // SAFETY: as above.
+    let Flush {
+        instruction, pc, ..
+    } = unsafe { &*flush.cast::<Flush>() };
+    let word = std::ptr::without_provenance_mut(*pc as usize);
+    at_site(vcpu, word, |state| {
+        let address = insn::operand(instruction, read);
+        let mask = read(Register::RDX) << 32 | read(Register::RAX) & 0xFFFF_FFFF;
+        let bytes = insn::unseen_bytes(instruction, mask);
+        match insn::kind(instruction) {
+            insn::Kind::Unseen { stores: true } => state.will_store(vcpu, address, bytes),
+            _ => state.touch(vcpu, address, bytes, false),
+        }
+    });
+}
+
 /// Bytes of a signal's frame with the vector registers that QEMU has (3,200 seen), rounded up.
 const FRAME: u64 = 4096;
 

@@ -2,7 +2,7 @@
 //! with the same plugin and the new program. Process, descriptors and working directory stay, as they do without a
 //! recorder. What the kernel would refuse, and what is not an x86-64 program, is left to the kernel.
 
-use std::ffi::{CStr, CString, OsString, c_char};
+use std::ffi::{CStr, CString, OsString, c_char, c_int};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,9 @@ use super::state::State;
 use crate::codec::Event;
 use crate::frames::Stock;
 use crate::maps::Maps;
-use crate::options::Level;
+use crate::options::{Level, Options};
 use crate::program::{self, Executable};
+use crate::ring::{FIRST, Ring};
 
 /// The most words of a list that are read (`MAX_ARG_STRINGS` is more than fit).
 const WORDS: u64 = 1 << 20;
@@ -32,7 +33,9 @@ pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6], areas
     if refused || !state.out.on() {
         return;
     }
-    if let Some(command) = command(&path, words)
+    let unopened = unopened(state);
+    if unopened.is_none()
+        && let Some(command) = command(&path, words)
         && let Some(environment) = list(environment)
     {
         state.capture_all();
@@ -43,7 +46,61 @@ pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6], areas
             let _ = Left::take(&state.options.folder);
         }
     }
-    state.finish(&Event::Lost(path.into_bytes()), areas);
+    let path = path.to_string_lossy();
+    let lost = match unopened {
+        None => format!(
+            "{path} by exec, which is not an x86-64 program that can be read, and ran unrecorded; \
+             have it call an x86-64 program instead"
+        ),
+        Some(file) => format!(
+            "{path} by exec as another user, who cannot open {file}, and ran unrecorded; \
+             let all users open that, or start the recorder as that user"
+        ),
+    };
+    state.finish(&Event::Lost(lost.into_bytes()), areas);
+}
+
+/// What the recording cannot go on without, and this process may not open: since it gave up its rights.
+fn unopened(state: &State) -> Option<String> {
+    let own = Path::new(&state.options.folder).join(Ring::name(std::process::id()));
+    let ring = match own.exists() {
+        true => own,
+        false => Path::new(&state.options.folder).join(FIRST),
+    };
+    let words = std::fs::read("/proc/self/cmdline").ok()?;
+    let mut words = words.split(|&byte| byte == 0);
+    let plugin = words
+        .find(|word| *word == b"-plugin")
+        .and_then(|_| words.next())?;
+    let plugin = String::from_utf8_lossy(plugin).replace(",,", "\0");
+    let plugin = plugin.split(',').next()?.replace('\0', ",");
+    let opens = |file: &str, how: c_int| {
+        let file = CString::new(file).unwrap_or_default();
+        // Of the user whose the process is and without the rights that it has until the exec.
+        // SAFETY: a C string.
+        [0, libc::AT_EACCESS]
+            .into_iter()
+            .all(|whose| unsafe { libc::faccessat(libc::AT_FDCWD, file.as_ptr(), how, whose) == 0 })
+    };
+    let ring = ring.to_string_lossy().into_owned();
+    let needed = [(ring, libc::R_OK | libc::W_OK), (plugin, libc::R_OK)];
+    let mut needed = needed.into_iter().filter(|(file, how)| !opens(file, *how));
+    needed.next().map(|(file, _)| file)
+}
+
+/// This process is about to be another user's, which only root's can be: what it would open after an exec is that user's from now on.
+pub fn hand_over(options: &Options, user: u32) {
+    // SAFETY: a call without memory.
+    if user == 0 || user == u32::MAX || unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    for folder in [Some(&options.folder), options.ground.as_ref()] {
+        let Some(folder) = folder else { continue };
+        let within = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        for path in within.map(|entry| entry.path()).chain([folder.into()]) {
+            let _ = std::os::unix::fs::chown(path, Some(user), None);
+        }
+    }
 }
 
 /// Becomes a program; returns if that cannot be.

@@ -27,6 +27,18 @@ const VECTORS: u64 = 1024;
 /// More than any argument of an ioctl that programs commonly use.
 const IOCTL: u64 = 256;
 
+/// Calls that QEMU answers with ENOSYS though Linux has them, and what programs want of each. Those that C libraries try first and do without are left
+/// out.
+const ABSENT: [(i64, &str); 7] = [
+    (SYS_io_uring_setup, "io_uring"),
+    (SYS_io_setup, "AIO"),
+    (SYS_userfaultfd, "userfaultfd"),
+    (SYS_ptrace, "ptrace"),
+    (SYS_process_vm_readv, "process_vm_readv"),
+    (SYS_process_vm_writev, "process_vm_writev"),
+    (SYS_perf_event_open, "perf_event_open"),
+];
+
 fn page_up(address: u64) -> u64 {
     address.saturating_add(PAGE - 1) & !(PAGE - 1)
 }
@@ -53,6 +65,7 @@ pub extern "C" fn call(
         Vec::new()
     };
     with(|state| {
+        state.settle(vcpu);
         state.calls.enter(vcpu, arguments);
         before(state, vcpu, number, arguments, &areas);
         if orders(number) {
@@ -117,6 +130,8 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], areas: &[Ar
                 state.code.handles_at(handler);
             }
         }
+        SYS_setuid => exec::hand_over(&state.options, a[0] as u32),
+        SYS_setreuid | SYS_setresuid => exec::hand_over(&state.options, a[1] as u32),
         SYS_exit => state.thread_ends(vcpu),
         SYS_execve => exec::before(state, a, areas),
         SYS_write | SYS_pwrite64 | SYS_sendto => {
@@ -203,6 +218,11 @@ fn after(
     if (-4095..0).contains(&result) && !interrupted {
         for vacated in vacated {
             state.put_back(vacated);
+        }
+        if result == -i64::from(ENOSYS) {
+            state
+                .refused
+                .extend(ABSENT.iter().find(|(call, _)| *call == number));
         }
         return;
     }

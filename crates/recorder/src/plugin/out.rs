@@ -1,6 +1,6 @@
 //! What leaves the plugin: records with their gaps and bytes, into the ring.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use super::{counters, guest};
 use crate::caches::Memory;
 use rustc_hash::FxHashMap;
 
-use crate::codec::{Cached, Encoder, Event, LONGEST_RECORD, Record, op};
+use crate::codec::{Cached, Encoder, Event, LONGEST_RECORD, Record, hash, op};
 use crate::frames::{Frames, PAGE_BYTES, ZERO};
 use crate::maps::{FILES, Maps};
 use crate::options::{Level, Options};
@@ -38,6 +38,8 @@ pub struct Out {
     pub maps: Maps,
     /// With `--read-data`: by page, the lines whose contents the trace has.
     known: Option<HashMap<u64, u64>>,
+    /// The first lines of pages that the trace has bytes of, if what they hold at the end is wanted.
+    verified: Option<BTreeSet<u64>>,
     /// Pages' frames, at level `memory`.
     pub frames: Frames,
     /// Dirty lines of pages that are gone or cannot be read, as they were.
@@ -80,6 +82,7 @@ impl Out {
             thread: 0,
             maps: Maps::default(),
             known: options.read_data.then(HashMap::new),
+            verified: options.verify.then(BTreeSet::new),
             frames: Frames::new(options.numbers, options.reuse),
             captured: FxHashMap::default(),
             zeros: 0..0,
@@ -274,6 +277,11 @@ impl Out {
         if self.told.is_some() {
             self.tell_frame(line);
         }
+        if let Some(pages) = &mut self.verified
+            && data.is_some()
+        {
+            pages.insert(line / PAGE_LINES * PAGE_LINES);
+        }
         let mut bytes = [0; LONGEST_RECORD];
         let record = Record {
             gap,
@@ -373,6 +381,19 @@ impl Out {
         // SAFETY: the guest has touched the page, which is mapped at this address of ours, and unmapping is told
         // before it happens. Another thread may be writing there; then the line is dirty again and is sent again.
         unsafe { guest::host(address).cast::<[u8; 64]>().read_volatile() }
+    }
+
+    /// Tells what memory holds of all pages that the trace has lines of, but for those that others may store to.
+    pub fn tell_held(&mut self, is_others: impl Fn(u64) -> bool) {
+        for first in self.verified.take().unwrap_or_default() {
+            for line in first..first + PAGE_LINES {
+                let place = self.address(line).filter(|address| !is_others(*address));
+                if let Some(bytes) = place.and_then(guest::read::<64>) {
+                    let hash = hash(&bytes);
+                    self.tell(&Event::Held { line, hash });
+                }
+            }
+        }
     }
 
     /// Whether the line is of a page that is gone.

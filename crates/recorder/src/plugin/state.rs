@@ -52,7 +52,7 @@ pub struct Code {
     pub lists: Lists,
 }
 
-/// A flush instruction: its operation's code, and where it is.
+/// A flush instruction, or one whose accesses are not told: its operation's code, and where it is.
 pub struct Flush {
     pub code: u8,
     pub instruction: Instruction,
@@ -107,7 +107,11 @@ pub struct State {
     /// What the address space holds before it is touched.
     regions: Regions,
     tell_frames: bool,
+    /// System calls that were asked for and are not there, with their names.
+    pub refused: BTreeSet<(i64, &'static str)>,
     cleared_pages: u64,
+    /// Other processes may have its shared memory.
+    has_forked: bool,
     /// Children that are not recorded.
     left_out: u64,
     copied_pages: u64,
@@ -134,7 +138,9 @@ impl State {
             late: BTreeSet::new(),
             regions: Regions::default(),
             tell_frames: std::env::var_os(TELL_FRAMES).is_some(),
+            refused: BTreeSet::new(),
             cleared_pages: 0,
+            has_forked: false,
             left_out: 0,
             copied_pages: 0,
         })
@@ -218,7 +224,7 @@ impl State {
         self.buffers.clear();
         self.late.clear();
         (self.cleared_pages, self.copied_pages) = (0, 0);
-        self.left_out = 0;
+        (self.left_out, self.has_forked) = (0, true);
         if threads::shared() {
             self.cleared.clear();
             threads::take_between();
@@ -250,6 +256,7 @@ impl State {
 
     /// The program has started a process of its own.
     pub fn count_child(&mut self) {
+        self.has_forked = true;
         if !self.options.follow_fork && !self.options.one_order {
             self.left_out += 1;
         }
@@ -301,6 +308,22 @@ impl State {
             let next = end.min((at | (PAGE_BYTES - 1)) + 1);
             self.access(vcpu, at, next - at, write);
             at = next;
+        }
+    }
+
+    /// The instruction that begins is about to store there, and nobody will tell: the lines are stored to when the thread does anything else.
+    pub fn will_store(&mut self, vcpu: u32, address: u64, bytes: u64) {
+        self.settle(vcpu);
+        let end = address.saturating_add(bytes);
+        let mut at = address;
+        while at < end && guest::is_readable(at) {
+            let line = self.place(vcpu, at, true);
+            self.out.owed.push(line);
+            if threads::threaded() {
+                // Another thread may do something before.
+                self.late.insert(at);
+            }
+            at = (at | 63) + 1;
         }
     }
 
@@ -609,7 +632,7 @@ impl State {
     /// Marks the lines that were evicted before all stores to them had happened, once these have. What comes next is the
     /// thread's.
     #[inline]
-    fn settle(&mut self, vcpu: u32) {
+    pub fn settle(&mut self, vcpu: u32) {
         self.begin(vcpu);
         if !self.out.owed.is_empty() {
             self.settle_owed(vcpu);
@@ -705,8 +728,8 @@ impl State {
     }
 
     pub fn fence(&mut self, vcpu: u32) {
+        self.settle(vcpu);
         let thread = counters::number(vcpu);
-        self.out.thread = thread;
         self.empty_buffers(|buffer| buffer.thread == thread);
         self.out.fence();
     }
@@ -885,6 +908,11 @@ impl State {
             }
             self.out.tell(&Event::Cached(cached));
         }
+        if *how == Event::End {
+            let shared = self.has_forked.then(|| self.regions_of_the_kernel());
+            let found = |at| shared.as_ref().and_then(|regions| regions.find(at));
+            (self.out).tell_held(|at| found(at).is_some_and(Contents::is_shared));
+        }
         for (thread, instructions) in counters::each().enumerate() {
             if self.out.child && instructions == 0 {
                 continue; // its parent's
@@ -920,6 +948,11 @@ impl State {
         }
         if self.out.sites.is_some() {
             self.tell_modules(areas);
+        }
+        for (_, name) in std::mem::take(&mut self.refused) {
+            let note =
+                format!("the program asked for {name}, which is not there under QEMU (ENOSYS)");
+            self.out.tell(&Event::Note(note.into_bytes()));
         }
         if let Some(checked) = &self.checked {
             self.out.tell(&Event::Note(checked.note().into_bytes()));

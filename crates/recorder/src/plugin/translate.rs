@@ -4,7 +4,7 @@ use std::ffi::{c_uint, c_void};
 use std::ptr::null_mut;
 
 use super::api::{
-    ADD_U64, Block, Id, Insn, LOADS, NO_REGISTERS, OnAccess, READS_REGISTERS, STORES, api,
+    ADD_U64, Block, Id, Insn, LOADS, NO_REGISTERS, OnAccess, OnExec, READS_REGISTERS, STORES, api,
 };
 use super::plan::{self, Plan, Request};
 use super::state::State;
@@ -66,10 +66,14 @@ pub extern "C" fn block(_: Id, block: Block) {
                 (Kind::Mark, _) => {
                     (api().on_insn)(insn, access::at_mark, READS_REGISTERS, null_mut());
                 }
-                (Kind::Flush(code), Some(instruction)) => {
+                (Kind::Flush(_) | Kind::Unseen { .. }, Some(instruction)) => {
+                    let (callback, code): (OnExec, _) = match kind {
+                        Kind::Flush(code) => (access::at_flush, code),
+                        _ => (access::at_unseen, 0),
+                    };
                     let kept = state.code.flush(code, instruction, pc);
                     let kept = std::ptr::from_ref(kept).cast_mut().cast();
-                    (api().on_insn)(insn, access::at_flush, READS_REGISTERS, kept);
+                    (api().on_insn)(insn, callback, READS_REGISTERS, kept);
                 }
                 _ => {}
             }
