@@ -171,6 +171,7 @@ impl Session<'_> {
         let request = self.request;
         let options = Options {
             folder: self.folder.path().to_string_lossy().into_owned(),
+            plugin: request.plugin.to_string_lossy().into_owned(),
             reader: std::process::id(),
             caches: request.caches,
             level: request.level,

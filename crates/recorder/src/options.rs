@@ -55,6 +55,8 @@ impl Default for KernelTime {
 pub struct Options {
     /// Folder of the rings.
     pub folder: String,
+    /// The plugin's own file.
+    pub plugin: String,
     /// The recorder's process.
     pub reader: u32,
     /// The caches.
@@ -119,6 +121,7 @@ mod tests {
         let geometry = |bytes, ways| Geometry { bytes, ways };
         let mut options = Options {
             folder: "/tmp/a b".to_owned(),
+            plugin: "/p.so".to_owned(),
             reader: 77,
             caches: Hierarchy {
                 l1: geometry(32768, 8),

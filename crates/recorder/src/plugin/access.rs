@@ -72,19 +72,17 @@ extern "C" fn known<const SIZE: u64, const STORE: bool>(
     }
 }
 
-/// The callback of an ungrouped access. Of an instruction that loads and then stores it is the store's.
+/// The callback of an ungrouped access of at most 8 bytes. Of an instruction that loads and then stores it is the store's.
 pub fn one(member: Member) -> OnAccess {
     match (member.access.size, member.stores) {
         (1, false) => known::<1, false>,
         (2, false) => known::<2, false>,
         (4, false) => known::<4, false>,
-        (8, false) => known::<8, false>,
-        (_, false) => known::<16, false>,
+        (_, false) => known::<8, false>,
         (1, true) => known::<1, true>,
         (2, true) => known::<2, true>,
         (4, true) => known::<4, true>,
-        (8, true) => known::<8, true>,
-        (_, true) => known::<16, true>,
+        (_, true) => known::<8, true>,
     }
 }
 

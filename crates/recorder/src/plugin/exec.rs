@@ -2,6 +2,7 @@
 //! with the same plugin and the new program. Process, descriptors and working directory stay, as they do without a
 //! recorder. What the kernel would refuse, and what is not an x86-64 program, is left to the kernel.
 
+use std::collections::HashSet;
 use std::ffi::{CStr, CString, OsString, c_char, c_int};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::counters;
-use super::ground::Grounds;
 use super::guest::{self, Area};
 use super::sites::Sites;
 use super::state::State;
@@ -67,13 +67,6 @@ fn unopened(state: &State) -> Option<String> {
         true => own,
         false => Path::new(&state.options.folder).join(FIRST),
     };
-    let words = std::fs::read("/proc/self/cmdline").ok()?;
-    let mut words = words.split(|&byte| byte == 0);
-    let plugin = words
-        .find(|word| *word == b"-plugin")
-        .and_then(|_| words.next())?;
-    let plugin = String::from_utf8_lossy(plugin).replace(",,", "\0");
-    let plugin = plugin.split(',').next()?.replace('\0', ",");
     let opens = |file: &str, how: c_int| {
         let file = CString::new(file).unwrap_or_default();
         // Of the user whose the process is and without the rights that it has until the exec.
@@ -83,7 +76,10 @@ fn unopened(state: &State) -> Option<String> {
             .all(|whose| unsafe { libc::faccessat(libc::AT_FDCWD, file.as_ptr(), how, whose) == 0 })
     };
     let ring = ring.to_string_lossy().into_owned();
-    let needed = [(ring, libc::R_OK | libc::W_OK), (plugin, libc::R_OK)];
+    let needed = [
+        (ring, libc::R_OK | libc::W_OK),
+        (state.options.plugin.clone(), libc::R_OK),
+    ];
     let mut needed = needed.into_iter().filter(|(file, how)| !opens(file, *how));
     needed.next().map(|(file, _)| file)
 }
@@ -187,7 +183,7 @@ pub struct Left {
     /// Files that were mapped, in order: their device and inode.
     files: Vec<(u64, u64)>,
     /// Those of them that were copied.
-    grounds: Vec<(u64, u64)>,
+    grounds: HashSet<(u64, u64)>,
     /// Its memory, which goes with it.
     memory: Vec<(u64, u64)>,
     /// Frames, its own among the free ones.
@@ -210,7 +206,7 @@ impl Left {
             skip: out.skip,
             sites: out.sites.as_ref().map_or(0, Sites::next),
             files: out.maps.files().to_vec(),
-            grounds: state.grounds.files(),
+            grounds: state.grounds.clone(),
             memory: areas.iter().map(|m| (m.start, m.end)).collect(),
             stock: out.frames.stock(),
         }
@@ -228,7 +224,7 @@ impl Left {
 
     fn keep(&self, state: &State) -> std::io::Result<()> {
         let folder = &state.options.folder;
-        let mut words = state.saved_caches();
+        let mut words = state.caches.save();
         words.insert(0, words.len() as u64);
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         for (line, held) in &state.out.captured {
@@ -248,7 +244,7 @@ impl Left {
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
         let count = words.next()? as usize;
         let caches: Vec<u64> = words.by_ref().take(count).collect();
-        state.restore_caches(&caches).then_some(())?;
+        state.caches.restore(&caches).then_some(())?;
         let (lines, _) = bytes[8 * (1 + count)..].as_chunks::<72>();
         for line in lines {
             let (number, held) = line.split_first_chunk::<8>()?;
@@ -269,7 +265,7 @@ impl Left {
     /// Goes on where it stopped.
     pub fn resume(self, state: &mut State) {
         counters::resume(self.instructions);
-        state.grounds = Grounds::of(self.grounds);
+        state.grounds = self.grounds;
         if state.options.level == Level::Memory && Left::fill(state).is_none() {
             let note = "what the caches held of the program before was lost";
             state.out.tell(&Event::Note(note.into()));

@@ -48,7 +48,7 @@ extern "C" fn miss(vcpu: c_uint, _: MemInfo, low: u64, data: *mut c_void) {
             // No block from before begins once there is a second thread: QEMU compares what blocks are made for. Should one,
             // others could evict the line before the stores have happened, so it goes into the trace at the end.
             for (start, _, _) in group.lines(low).filter(|line| line.2) {
-                state.may_be_late(start);
+                state.late.insert(start);
             }
         });
     }

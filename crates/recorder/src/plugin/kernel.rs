@@ -12,10 +12,9 @@ use std::os::unix::ffi::OsStrExt;
 use libc::*;
 
 use super::api::Id;
-use super::calls::Vacated;
 use super::guest::{self, Area, word};
-use super::state::State;
-use super::{counters, exec, with};
+use super::state::{State, Vacated};
+use super::{counters, exec, ground, with};
 use crate::codec::{Event, LONGEST_TEXT};
 use crate::frames::Contents;
 use crate::maps::{FILE_LINES, FILES};
@@ -66,8 +65,8 @@ pub extern "C" fn call(
     };
     with(|state| {
         state.settle(vcpu);
-        state.calls.enter(vcpu, arguments);
-        before(state, vcpu, number, arguments, &areas);
+        let vacated = before(state, vcpu, number, arguments, &areas);
+        state.calls.insert(vcpu, (arguments, vacated));
         if orders(number) {
             state.calls_system(vcpu);
         }
@@ -76,7 +75,7 @@ pub extern "C" fn call(
 
 pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
     with(|state| {
-        if let Some((arguments, vacated)) = state.calls.leave(vcpu) {
+        if let Some((arguments, vacated)) = state.calls.remove(&vcpu) {
             // The kernel has no instruction of the program's; the calls that led to it are known.
             state.out.now = Some((vcpu, 0, false));
             if number == SYS_futex {
@@ -94,7 +93,13 @@ pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
     });
 }
 
-fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], areas: &[Area]) {
+fn before(
+    state: &mut State,
+    vcpu: c_uint,
+    number: i64,
+    a: [u64; 6],
+    areas: &[Area],
+) -> Vec<Vacated> {
     let end = page_up(a[0].saturating_add(a[1]));
     let vacates = match number {
         SYS_munmap | SYS_mremap => true,
@@ -110,8 +115,8 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], areas: &[Ar
         SYS_mremap if a[3] & MREMAP_FIXED as u64 != 0 => {
             vacated.push(state.vacate(vcpu, a[4], page_up(a[4].saturating_add(a[2]))));
         }
-        SYS_brk if a[0] != 0 && a[0] < state.heap.end() => {
-            vacated.push(state.vacate(vcpu, page_up(a[0]), page_up(state.heap.end())));
+        SYS_brk if a[0] != 0 && a[0] < state.heap => {
+            vacated.push(state.vacate(vcpu, page_up(a[0]), page_up(state.heap)));
         }
         SYS_mprotect if a[2] & PROT_READ as u64 == 0 => state.hide(vcpu, a[0], end),
         SYS_clone if a[0] & CLONE_VM as u64 != 0 => {
@@ -119,15 +124,15 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], areas: &[Ar
                 state.more_threads();
             }
             if a[0] & CLONE_CHILD_CLEARTID as u64 != 0 {
-                state.clears_at_end(a[3]);
+                state.cleared.insert(a[3]);
             }
         }
         SYS_set_tid_address => {
-            state.clears_at_end(a[0]);
+            state.cleared.insert(a[0]);
         }
         SYS_rt_sigaction if a[1] != 0 => {
             if let Some(handler) = word(a[1]) {
-                state.code.handles_at(handler);
+                state.code.handlers.insert(handler);
             }
         }
         SYS_setuid => exec::hand_over(&state.options, a[0] as u32),
@@ -139,7 +144,7 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6], areas: &[Ar
         }
         _ => {}
     }
-    state.calls.vacates(vcpu, vacated);
+    vacated
 }
 
 /// Whether a thread may wait for another by such a call, or learn from it what another did.
@@ -394,12 +399,12 @@ fn mapping(
         SYS_mremap => {
             return moved(state, [a[0], page_up(a[1])], [got, page_up(a[2])], vacated);
         }
-        SYS_brk if got >= state.heap.end() => {
+        SYS_brk if got >= state.heap => {
             // It grew, or did not do as it was asked.
             for vacated in vacated {
                 state.put_back(vacated);
             }
-            grown(state, vcpu, got);
+            grown(state, got);
             return;
         }
         _ => {}
@@ -428,7 +433,7 @@ fn mapping(
                 (false, false) => Contents::Copied,
                 (true, false) => Contents::Shared,
             };
-            state.mapped(got, end, contents);
+            state.regions.set(got, end, contents);
             if shared && !anonymous {
                 map_file(state, got, end - got, a[4] as i32, a[5]);
             }
@@ -444,23 +449,19 @@ fn mapping(
             }
         }
         SYS_brk => {
-            state.gone(page_up(got), page_up(state.heap.end()));
-            state.heap.ends(got);
+            state.gone(page_up(got), page_up(state.heap));
+            state.heap = got;
         }
         _ => {}
     }
 }
 
-/// The heap ends at `end` now. What had been the heap's before QEMU has filled with zeros, up to the end of its page too.
-fn grown(state: &mut State, vcpu: c_uint, end: u64) {
-    let (from, page) = (state.heap.end(), page_up(state.heap.end()));
-    if from < state.heap.top() {
-        store(state, vcpu, from, end.min(page) - from);
+/// The heap ends at `end` now.
+fn grown(state: &mut State, end: u64) {
+    if state.heap != 0 {
+        (state.regions).set(page_up(state.heap), page_up(end), Contents::Zeros);
     }
-    if from != 0 {
-        state.mapped(page, page_up(end), Contents::Zeros);
-    }
-    state.heap.grew(end);
+    state.heap = end;
 }
 
 /// What was at `old` is at `new`: each an address and a length.
@@ -493,14 +494,14 @@ fn moved(
         for (at, length, line) in files {
             let length = length.min(new_length.saturating_sub(at - old));
             if length > 0 {
-                state.map_file(new + (at - old), length, line);
+                state.out.maps.add(new + (at - old), length, line);
             }
         }
         // A file's mapping that grew goes on in the file.
         if new_length > old_length {
             let line = state.out.maps.line(new);
             state.out.maps.remove(new, new + new_length);
-            state.map_file(new, new_length, line);
+            state.out.maps.add(new, new_length, line);
         }
         return;
     }
@@ -549,7 +550,7 @@ fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset:
         });
     }
     if let Some(folder) = &state.options.ground
-        && let Err(e) = state.grounds.keep(descriptor, folder, identity)
+        && let Err(e) = ground::keep(&mut state.grounds, descriptor, folder, identity)
     {
         let note = format!("a mapped file could not be copied before it was written: {e}");
         state.out.tell(&Event::Note(note.into_bytes()));
@@ -559,5 +560,5 @@ fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset:
         address: start,
         bytes: length,
     });
-    state.map_file(start, length, line + offset / 64);
+    state.out.maps.add(start, length, line + offset / 64);
 }

@@ -5,8 +5,6 @@
 
 mod access;
 mod api;
-mod calls;
-mod checked;
 mod counters;
 mod exec;
 mod ground;
@@ -30,11 +28,11 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use api::{Id, Info, api};
-use checked::Checked;
 use exec::Left;
 use out::Out;
 use state::State;
 use threads::{lock, unlock};
+use verify::Checked;
 
 use crate::codec::Event;
 use crate::options::{CHECK, Options, READY};
@@ -172,7 +170,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     let ring = ring.resumed();
     let out = Out::new(ring, &options);
     let mut state = State::new(options, out)?;
-    state.checked = std::env::var_os(checked::VARIABLE).map(|_| Checked::default());
+    state.checked = std::env::var_os(verify::VARIABLE).map(|_| Checked::default());
     if let Some(left) = left {
         left.resume(&mut state);
     }

@@ -69,7 +69,7 @@ fn requests(lists: &mut Lists, insns: usize, groups: &[Group]) -> Option<Vec<Opt
             None => Some(Request { data, ..plain() }),
             Some((ordinal, group)) => {
                 let first = group.members[0];
-                let (callback, data): (OnAccess, _) = if group.members.len() == 1 {
+                let (callback, data): (OnAccess, _) = if group.is_plain() {
                     (access::one(first), data)
                 } else {
                     let word = Word::new(parts(ordinal, group, number));

@@ -5,12 +5,10 @@ use std::path::Path;
 
 use iced_x86::Instruction;
 
-use super::calls::{Calls, Heap, Vacated};
-use super::checked::Checked;
-use super::ground::Grounds;
 use super::guest::Area;
 use super::lists::Lists;
 use super::out::Out;
+use super::verify::Checked;
 use super::word::Word;
 use super::{counters, guest, threads};
 use crate::caches::{Caches, First, NAMELESS, Unfetched};
@@ -38,6 +36,16 @@ struct Buffer {
     held: Option<[u8; 64]>,
 }
 
+/// What a system call takes out of the address space: pages with where they lay, and parts of mapped files as address, length
+/// and line.
+#[derive(Default)]
+pub struct Vacated {
+    pub pages: Vec<(u64, Place)>,
+    /// The first page, and the one after the last, whether they had been touched or not.
+    pub range: (u64, u64),
+    pub files: Vec<(u64, u64, u64)>,
+}
+
 /// The variable that has every frame told that a page gets, for tests.
 const TELL_FRAMES: &str = "SARDONYX_RECORDER_FRAMES";
 
@@ -45,7 +53,7 @@ const TELL_FRAMES: &str = "SARDONYX_RECORDER_FRAMES";
 #[derive(Default)]
 pub struct Code {
     /// Signal handlers: where they begin, the kernel has just written a frame.
-    handlers: HashSet<u64>,
+    pub handlers: HashSet<u64>,
     /// Flush instructions with their operations' codes, which QEMU's translations point to.
     flushes: HashMap<(Instruction, u64), &'static Flush>,
     /// Groups with stores to come.
@@ -60,16 +68,6 @@ pub struct Flush {
 }
 
 impl Code {
-    /// A signal handler begins there.
-    pub fn handles_at(&mut self, address: u64) {
-        self.handlers.insert(address);
-    }
-
-    /// Whether one does.
-    pub fn is_handler(&self, address: u64) -> bool {
-        self.handlers.contains(&address)
-    }
-
     /// The flush instruction, which lives as long as QEMU.
     pub fn flush(&mut self, code: u8, instruction: Instruction, pc: u64) -> &'static Flush {
         let known = self.flushes.entry((instruction, pc));
@@ -90,22 +88,25 @@ pub struct State {
     level: Level,
     /// Each core's L1.
     firsts: Vec<First>,
-    caches: Caches,
+    pub caches: Caches,
     pub out: Out,
     buffers: Vec<Buffer>,
     pub options: Options,
-    pub calls: Calls,
-    pub heap: Heap,
+    /// What threads are in, by their number: the arguments of a system call, and what it takes out of the address space.
+    pub calls: HashMap<u32, ([u64; 6], Vec<Vacated>)>,
+    /// Where the heap of `brk` ends; 0 before that is known.
+    pub heap: u64,
     pub code: Code,
-    pub grounds: Grounds,
+    /// Files that were copied before they were mapped for writing, by device and inode.
+    pub grounds: HashSet<(u64, u64)>,
     /// What was checked, if that is wanted.
     pub checked: Option<Checked>,
     /// Where the kernel clears a thread's number when it ends.
-    cleared: BTreeSet<u64>,
+    pub cleared: BTreeSet<u64>,
     /// Addresses of lines whose stores may have come after their mark was taken.
-    late: BTreeSet<u64>,
+    pub late: BTreeSet<u64>,
     /// What the address space holds before it is touched.
-    regions: Regions,
+    pub regions: Regions,
     tell_frames: bool,
     /// System calls that were asked for and are not there, with their names.
     pub refused: BTreeSet<(i64, &'static str)>,
@@ -129,10 +130,10 @@ impl State {
             out,
             buffers: Vec::new(),
             options,
-            calls: Calls::default(),
-            heap: Heap::default(),
+            calls: HashMap::new(),
+            heap: 0,
             code: Code::default(),
-            grounds: Grounds::default(),
+            grounds: HashSet::new(),
             checked: None,
             cleared: BTreeSet::new(),
             late: BTreeSet::new(),
@@ -156,16 +157,6 @@ impl State {
     #[inline(always)]
     pub fn first_of(&self, vcpu: u32) -> First {
         self.firsts[vcpu as usize % self.firsts.len()]
-    }
-
-    /// The kernel clears the word there when a thread ends.
-    pub fn clears_at_end(&mut self, address: u64) {
-        self.cleared.insert(address);
-    }
-
-    /// The stores to the line there may come after their mark is taken.
-    pub fn may_be_late(&mut self, address: u64) {
-        self.late.insert(address);
     }
 
     /// Whether it is to be known what the order of threads depends on.
@@ -197,24 +188,9 @@ impl State {
         }
     }
 
-    /// What the kernel mapped at `start..end` holds.
-    pub fn mapped(&mut self, start: u64, end: u64, contents: Contents) {
-        self.regions.set(start, end, contents);
-    }
-
     /// Whether the caches know of a store to the line, or will.
     pub fn knows_store(&self, line: u64) -> bool {
         self.caches.dirty(line) || self.out.owed.contains(&line)
-    }
-
-    /// What the caches hold, for the program that this one becomes.
-    pub fn saved_caches(&self) -> Vec<u64> {
-        self.caches.save()
-    }
-
-    /// The caches hold what was saved; whether that is possible.
-    pub fn restore_caches(&mut self, words: &[u64]) -> bool {
-        self.caches.restore(words)
     }
 
     /// A child begins with cold caches and a ring of its own, or records nothing.
@@ -277,11 +253,6 @@ impl State {
         threads::more();
         self.first = First::NOTHING;
         self.caches.use_cores(usize::MAX);
-    }
-
-    /// Names the lines of `length` bytes at `start` from `line` on.
-    pub fn map_file(&mut self, start: u64, length: u64, line: u64) {
-        self.out.maps.add(start, length, line);
     }
 
     /// An access of `size` bytes; what it stored is in memory already.

@@ -45,7 +45,7 @@ pub extern "C" fn block(_: Id, block: Block) {
         }
         let start = (api().block_address)(block);
         guest::lies(start, (api().insn_host)((api().insn)(block, 0)));
-        if state.code.is_handler(start) {
+        if state.code.handlers.contains(&start) {
             (api().on_block)(block, access::at_handler, READS_REGISTERS, null_mut());
         }
         let plan =

@@ -15,6 +15,30 @@ use super::translate::on_access;
 use super::{with, word};
 use crate::group::{Group, Member};
 
+/// The environment variable that asks for checks.
+pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
+
+/// Counts of checks.
+#[derive(Default)]
+pub struct Checked {
+    accesses: u64,
+    /// Of them, accesses that another's callback stood for.
+    spared: u64,
+    /// Runs of blocks, and of them those that were left early.
+    blocks: u64,
+    left_early: u64,
+}
+
+impl Checked {
+    /// The counts as a note for the trace.
+    pub fn note(&self) -> String {
+        format!(
+            "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early",
+            self.accesses, self.blocks, self.spared, self.left_early
+        )
+    }
+}
+
 /// A block: how many of its grouped accesses there are, and how many of them have been seen in this run.
 struct Expected {
     address: u64,
@@ -37,7 +61,7 @@ struct Part {
 pub fn ask(block: Block, groups: &[Group]) {
     let mut parts = Vec::new();
     for (ordinal, group) in groups.iter().enumerate() {
-        let kept = group.members.len() > 1;
+        let kept = !group.is_plain();
         for (at, member) in group.members.iter().enumerate() {
             let from = member.access.distance.wrapping_sub(group.low);
             parts.push((*member, kept.then_some((ordinal, from)), at == 0));
@@ -77,7 +101,8 @@ extern "C" fn at_block(_: c_uint, data: *mut c_void) {
     with(|state| {
         if let Some(checked) = &mut state.checked {
             let seen = block.seen.get();
-            checked.block(seen != 0 && seen != block.accesses);
+            checked.blocks += 1;
+            checked.left_early += u64::from(seen != 0 && seen != block.accesses);
         }
     });
     block.seen.set(0);
@@ -99,7 +124,8 @@ extern "C" fn at_access<const STORE: bool>(
             None => {
                 part.block.seen.set(part.block.seen.get() + 1);
                 if let Some(checked) = &mut state.checked {
-                    checked.access(!part.leads);
+                    checked.accesses += 1;
+                    checked.spared += u64::from(!part.leads);
                 }
             }
             Some(problem) => {
