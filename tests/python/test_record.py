@@ -154,7 +154,8 @@ def test_what_qemu_does_not_have_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--level", "cpu"), ("--follow-fork",), ("--pc",)])
 def test_a_recording_can_be_held_against_memory(tmp_path: Path, options: tuple[str, ...]) -> None:
-    work = "{i: str(i) for i in range(2000)}; import subprocess; subprocess.run(['true'])"
+    work = "{i: str(i) for i in range(2000)}; import subprocess; subprocess.run(['true', '1'])\n"
+    work += "import os; os.fork() or [i * i for i in range(9999)]"
     record = ("trace", "record", "-o", "t.parquet", "--verify", "--json", "said.json")
     sardonyx(*record, *options, "--", "/usr/bin/python3", "-c", work, where=tmp_path)
     found = json.loads((tmp_path / "said.json").read_text())["traces"][0]["verified"]

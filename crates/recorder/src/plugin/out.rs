@@ -107,6 +107,7 @@ impl Out {
         self.encoder = Encoder::default();
         self.frames.fork();
         self.captured.clear();
+        self.verified = self.verified.as_ref().map(|_| BTreeSet::new());
         self.full = false;
         self.to_come.clear();
         self.owed.clear();
@@ -132,6 +133,7 @@ impl Out {
     pub fn restart_shared(&mut self) {
         let parent = std::mem::replace(&mut self.process, std::process::id());
         self.child = true;
+        self.verified = None;
         self.captured.clear();
         self.to_come.clear();
         self.owed.clear();
@@ -385,7 +387,8 @@ impl Out {
 
     /// Tells what memory holds of all pages that the trace has lines of, but for those that others may store to.
     pub fn tell_held(&mut self, is_others: impl Fn(u64) -> bool) {
-        for first in self.verified.take().unwrap_or_default() {
+        let pages = self.verified.take().filter(|_| !self.child);
+        for first in pages.unwrap_or_default() {
             for line in first..first + PAGE_LINES {
                 let place = self.address(line).filter(|address| !is_others(*address));
                 if let Some(bytes) = place.and_then(guest::read::<64>) {

@@ -880,7 +880,8 @@ impl State {
             self.out.tell(&Event::Cached(cached));
         }
         if *how == Event::End {
-            let shared = self.has_forked.then(|| self.regions_of_the_kernel());
+            let shared = self.has_forked || self.options.follow_fork || self.options.one_order;
+            let shared = shared.then(|| self.regions_of_the_kernel());
             let found = |at| shared.as_ref().and_then(|regions| regions.find(at));
             (self.out).tell_held(|at| found(at).is_some_and(Contents::is_shared));
         }
