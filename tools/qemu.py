@@ -154,7 +154,9 @@ def unpack(package: Path, into: Path) -> Path:
     """The folder of the source, which is new enough."""
     try:
         with tarfile.open(package) as packed:
-            packed.extractall(into, filter="tar")
+            # Two of three files are firmware's, which no user's program needs.
+            members = (file for file in packed if file.name.split("/")[1:2] != ["roms"])
+            packed.extractall(into, members, filter="tar")
     except (OSError, tarfile.TarError) as problem:
         raise fail(f"{package}: is no source of QEMU: {problem}; name its .tar.xz") from None
     versions = list(into.glob("*/VERSION"))
