@@ -38,6 +38,8 @@ CONFIGURE = (
 )  # fmt: skip
 #: Functions clear no registers when they return.
 SHORTER = "-fzero-call-used-regs=skip"
+#: Libraries that are linked as ever.
+OF_THE_COMPILER = {"-lc", "-lm", "-ldl", "-lrt", "-lpthread", "-latomic"}
 #: What is missing, how that is seen, and Debian's package.
 NEEDED = (
     ("a C compiler", ("cc", "--version"), "gcc"),
@@ -185,22 +187,26 @@ def link_glib(into: Path) -> dict[str, str]:
     What asks for it by pkg-config is given the archives' names. Then the emulator runs where no
     GLib is.
     """
-    asked = ("pkg-config", "--variable=libdir", "glib-2.0")
-    libraries = Path(
-        subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    )
-    names = ("libgmodule-2.0.a", "libglib-2.0.a", "libpcre2-8.a")
-    archives = [str(libraries / name) for name in names if (libraries / name).exists()]
-    if len(archives) < len(names):
-        return {}
+
+    def asked(*words: str) -> str:
+        command = ("pkg-config", *words)
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
     into.mkdir(exist_ok=True)
+    libraries = Path(asked("--variable=libdir", "glib-2.0"))
     for module in ("glib-2.0", "gmodule-export-2.0", "gmodule-no-export-2.0"):
+        linked = []
+        for word in asked("--static", "--libs", module).split():
+            archive = libraries / f"lib{word.removeprefix('-l')}.a"
+            if word.startswith("-l") and word not in OF_THE_COMPILER:
+                if not archive.exists():
+                    return {}
+                word = str(archive)
+            linked.append(word)
         described = (libraries / "pkgconfig" / f"{module}.pc").read_text()
-        described = re.sub(r"(?m)^(Libs|Requires).*\n", "", described)
-        linked = " ".join(archives[1:] if module == "glib-2.0" else archives)
-        cflags = "-I${libdir}/glib-2.0/include -I${includedir}/glib-2.0"
-        described = re.sub(r"(?m)^Cflags.*", f"Cflags: {cflags}", described)
-        (into / f"{module}.pc").write_text(f"{described}Libs: {linked} -lm -pthread\n")
+        described = re.sub(r"(?m)^(Libs|Requires|Cflags).*\n", "", described)
+        described += f"Cflags: {asked('--cflags', 'glib-2.0')}\nLibs: {' '.join(linked)}\n"
+        (into / f"{module}.pc").write_text(described)
     return {"PKG_CONFIG_PATH": str(into)}
 
 
