@@ -18,6 +18,7 @@ import time
 import venv
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 AT = ROOT / "target" / "qemu"
@@ -38,6 +39,8 @@ CONFIGURE = (
 )  # fmt: skip
 #: Functions clear no registers when they return.
 SHORTER = "-fzero-call-used-regs=skip"
+#: How Python unpacks; older ones know no other way.
+SAFELY: dict[str, Any] = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}
 #: Libraries that are linked as ever.
 OF_THE_COMPILER = {"-lc", "-lm", "-ldl", "-lrt", "-lpthread", "-latomic"}
 #: What is missing, how that is seen, and Debian's package.
@@ -158,7 +161,7 @@ def unpack(package: Path, into: Path) -> Path:
         with tarfile.open(package) as packed:
             # Two of three files are firmware's, which no user's program needs.
             members = (file for file in packed if file.name.split("/")[1:2] != ["roms"])
-            packed.extractall(into, members, filter="tar")
+            packed.extractall(into, members, **SAFELY)
     except (OSError, tarfile.TarError) as problem:
         raise fail(f"{package}: is no source of QEMU: {problem}; name its .tar.xz") from None
     versions = list(into.glob("*/VERSION"))
@@ -260,19 +263,17 @@ def say_source(source: Path, package: Path) -> None:
 
 
 def main() -> None:
-    """Build it unless it is there and newer than this file."""
+    """Build it unless it is there and newer than this file, from the source that is wanted."""
     given = os.environ.get("QEMU_SOURCE")
-    if (
-        not given
-        and EMULATOR.exists()
-        and EMULATOR.stat().st_mtime > Path(__file__).stat().st_mtime
-    ):
+    if given and not Path(given).is_file():
+        raise fail(f"QEMU_SOURCE={given}: is not there; name QEMU's .tar.xz")
+    said = BIN / f"{EMULATOR.name}.SOURCE"
+    current = said.exists() and said.stat().st_mtime > Path(__file__).stat().st_mtime
+    if current and (not given or f"Its source is {Path(given).name}," in said.read_text()):
         return
     started = time.monotonic()
     AT.mkdir(parents=True, exist_ok=True)
     LOG.write_text("")
-    if given and not Path(given).is_file():
-        raise fail(f"QEMU_SOURCE={given}: is not there; name QEMU's .tar.xz")
     install_what_is_missing()
     work = AT / "source"
     shutil.rmtree(work, ignore_errors=True)
