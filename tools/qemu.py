@@ -162,8 +162,8 @@ def unpack(package: Path, into: Path) -> Path:
             # Two of three files are firmware's, which no user's program needs.
             members = (file for file in packed if file.name.split("/")[1:2] != ["roms"])
             packed.extractall(into, members, **SAFELY)
-    except (OSError, tarfile.TarError) as problem:
-        raise fail(f"{package}: is no source of QEMU: {problem}; name its .tar.xz") from None
+    except (OSError, tarfile.TarError):
+        raise fail(f"{package}: is no source of QEMU; name its .tar.xz") from None
     versions = list(into.glob("*/VERSION"))
     version = versions[0].read_text().strip() if versions else ""
     if not re.match(r"\d+\.\d+", version):
