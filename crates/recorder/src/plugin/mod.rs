@@ -138,6 +138,12 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
         return Err(format!("it runs programs for {}", target.to_string_lossy()));
     }
     api::find()?;
+    if !guest::is_readable((&raw const STATE).addr() as u64) {
+        return Err(
+            "the kernel refuses process_vm_readv, by which it reads memory; allow it here"
+                .to_owned(),
+        );
+    }
     if arguments == [CHECK] {
         println!("{READY}");
         std::process::exit(0);
