@@ -18,7 +18,7 @@ PYTHON_CODE := python tests/python tools
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build wheel run docs check test test-all test-rust test-python design fresh lint fmt golden figures bench c-library \
+.PHONY: build qemu wheel run docs check test test-all test-rust test-python design fresh lint fmt golden figures bench c-library \
   system system-all lock corpus clean
 
 build: $(RELEASE)
@@ -49,8 +49,12 @@ $(TESTING): $(DEV) $(SOURCES)
 	@$(BIN)/python -m compileall -q python
 	@rm -f $(RELEASE) && touch $@
 
+# The emulator in which programs are recorded, in target/qemu: built once from QEMU's source.
+qemu: $(RUN)
+	$(BIN)/python tools/qemu.py
+
 # What others install: dist/*.whl, for every Python from 3.11, and dist/*.tar.gz, from which it can be built.
-wheel: $(RUN)
+wheel: $(RUN) qemu
 	$(BIN)/python -m hatchling build -d dist
 
 run: build
@@ -87,7 +91,7 @@ SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 test-all: export SARDONYX_TEST_SEED := $(SEED)
 test-all: export SARDONYX_TEST_TIMES := 4
-test-all: system-all lint docs $(TESTING)
+test-all: system-all qemu lint docs $(TESTING)
 	@echo "make: seed $(SEED); the same again: make test-all SEED=$(SEED)"
 	$(BIN)/python tools/test_all.py $(PARTS)
 
@@ -147,7 +151,7 @@ system-all:
 	@tools/system_packages.sh all
 
 # Installs and records the programs of docs/corpus.md and writes its table.
-corpus: build
+corpus: build qemu
 	$(BIN)/python tools/corpus.py --out corpus
 
 clean:

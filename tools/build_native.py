@@ -1,5 +1,7 @@
 """Builds the package's three libraries by one call of cargo, for `pip install .` and `make build`.
 
+A wheel also has the emulator that tools/qemu.py has built, with its licences, if that is there.
+
 Hatchling calls it. ``SARDONYX_CARGO_CONFIG`` names a file of settings for cargo: tests build with
 ``.cargo/testing.toml``. The libraries are the native module, the recorder's plugin and the block
 device's. QEMU and nbdkit load their plugins and resolve every symbol at once, so neither can be
@@ -43,6 +45,16 @@ def platform_of(libraries: Iterable[str | Path]) -> str:
     return plain.replace("linux_", f"manylinux_2_{max(asked)}_") if asked else plain
 
 
+#: The emulator and what goes with it, all of one beginning.
+EMULATOR = ("target/qemu/bin", "qemu-x86_64")
+
+
+def emulator(root: str | Path) -> list[Path]:
+    """The emulator's files, the program first; none if it was not built."""
+    folder, name = EMULATOR
+    return sorted(Path(root, folder).glob(f"{name}*"))
+
+
 class NativeHook(BuildHookInterface[Any]):
     """Adds the libraries to a wheel, or puts them beside the sources of an editable install."""
 
@@ -59,7 +71,7 @@ class NativeHook(BuildHookInterface[Any]):
         )
         if cargo.returncode:
             raise SystemExit(f"cargo ended with status {cargo.returncode}")
-        libraries = []
+        libraries: list[str | Path] = []
         for message in map(json.loads, cargo.stdout.splitlines()):
             name = LIBRARIES.get(message.get("target", {}).get("name"))
             if message["reason"] != "compiler-artifact" or name is None:
@@ -73,6 +85,10 @@ class NativeHook(BuildHookInterface[Any]):
                 os.replace(place.with_suffix(".so.new"), place)
             else:
                 build_data["force_include"][library] = f"sardonyx/{name}"
+        if version != "editable":
+            for file in emulator(self.root):
+                build_data["force_include"][str(file)] = f"sardonyx/{file.name}"
+            libraries += emulator(self.root)[:1]
         self._say_commit(version, build_data)
         build_data["pure_python"] = False
         build_data["tag"] = f"cp311-abi3-{platform_of(libraries)}"

@@ -256,7 +256,7 @@ class Failure(Exception):
 
 def install(subjects: tuple[Subject, ...]) -> None:
     """Install what is missing; an error says what to do."""
-    packages = sorted({p for subject in subjects for p in subject.packages} | {"qemu-user"})
+    packages = sorted({p for subject in subjects for p in subject.packages})
     shown = subprocess.run(
         ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *packages],
         capture_output=True, text=True, check=False,

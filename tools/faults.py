@@ -3,7 +3,7 @@
 ``python tools/faults.py [--clean] [NAME..]`` builds, records, explores, and says what found each
 fault, after how long, and the rank of the right line of code among those named. Names may also be
 programs (``maps btree``), which are then tried unpatched; ``--clean`` tries all of them so.
-Needs libpmemobj-dev with its examples, libpmem-dev, qemu-user and a C compiler.
+Needs libpmemobj-dev with its examples, libpmem-dev, the emulator of ``make qemu`` and a C compiler.
 """
 
 from __future__ import annotations

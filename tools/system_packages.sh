@@ -6,7 +6,6 @@ tier=$1
 # A line each: the tier, a file or program that shows that it is there, and Debian's package.
 needed='test c++ g++
 all chromium chromium
-all qemu-x86_64 qemu-user
 all sqlite3 sqlite3
 all /usr/include/libpmemobj.h libpmemobj-dev
 all nbdkit nbdkit

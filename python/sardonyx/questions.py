@@ -363,6 +363,8 @@ class RecordRequest(Value):
     pages: str | None = None
     #: QEMU.
     qemu: str | None = None
+    #: The trace is held against the program's memory at its end.
+    verify: bool = False
 
 
 class StoreAsked(Value):

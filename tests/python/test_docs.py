@@ -18,6 +18,7 @@ LONGER = {
     "crash-explorer": 1350,
     "designs": 1950,
     "performance": 1350,
+    "recorder": 1400,
     "reproduce-easy-pm": 1600,
     "reproduce-esd": 2100,
     "reproduce-integrity": 1500,

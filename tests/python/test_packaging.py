@@ -22,6 +22,16 @@ def test_the_platform_is_the_newest_c_library_that_is_asked_for(tmp_path: Path) 
     assert build_native.platform_of([old]) == f"linux_{machine}"
 
 
+def test_a_wheel_has_the_emulator_with_its_licences_if_it_was_built(tmp_path: Path) -> None:
+    assert build_native.emulator(tmp_path) == []
+    folder = tmp_path / "target" / "qemu" / "bin"
+    folder.mkdir(parents=True)
+    names = ["qemu-x86_64", "qemu-x86_64.COPYING", "qemu-x86_64.COPYING.LIB", "qemu-x86_64.SOURCE"]
+    for name in names:
+        (folder / name).touch()
+    assert [file.name for file in build_native.emulator(tmp_path)] == names
+
+
 def test_a_wheel_has_recordings_and_docs_and_says_what_it_is() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -33,7 +43,7 @@ def test_a_wheel_has_recordings_and_docs_and_says_what_it_is() -> None:
     assert not needed & {each[1:] for each in left_out}
 
 
-def test_a_container_is_of_the_debian_whose_qemu_the_recorder_takes() -> None:
+def test_a_container_is_of_the_debian_that_its_wheel_was_built_on() -> None:
     lines = (ROOT / "Containerfile").read_text().splitlines()
     bases = [line.split()[1] for line in lines if line.startswith("FROM ")]
     assert len(bases) == 2 and all("bookworm" in base for base in bases)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from sardonyx.cli.record import EMULATORS, PLUGIN
 from test_cli_native import sardonyx
 
 pytestmark = pytest.mark.machine
@@ -69,9 +71,95 @@ def test_a_program_that_cannot_run_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "arm").write_bytes(binary)
     (tmp_path / "arm").chmod(0o755)
     assert "64-bit ARM" in failure("--", "./arm", where=tmp_path)
-    assert "qemu-user" in failure("--qemu", "/none", "--", "ls", where=tmp_path)
     assert "--llc 3M:16" in failure("--llc", "3M:16", "--", "ls", where=tmp_path)
     assert "does not exist" in failure("-o", "none/t.parquet", "--", "ls", where=tmp_path)
+
+
+def test_an_emulator_that_cannot_record_is_one_line(tmp_path: Path) -> None:
+    def refused(emulator: str) -> str:
+        said = failure("--qemu", emulator, "--", "ls", where=tmp_path)
+        assert Path(emulator).name in said
+        return said
+
+    assert "is not there" in refused("/none") and "make qemu" in refused("/none")
+    static = compiled(tmp_path, "int main(void) { return 0; }", "-static")
+    assert "linked statically" in refused(static)
+    (tmp_path / "text").write_text("hello")
+    assert "chmod +x" in refused("./text")
+    binary = bytearray(Path(sys.executable).resolve().read_bytes()[:4096])
+    binary[18] = 183
+    (tmp_path / "arm").write_bytes(binary)
+    (tmp_path / "arm").chmod(0o755)
+    assert "64-bit ARM" in refused("./arm")
+    # As QEMU 7.2 says it, and what loads no plugins.
+    old = "plugin requires API version 4, but this QEMU supports only up to version 1"
+    for name, script in (("old", f"echo 'TCG {old}' >&2; exit 1"), ("none", "exit 1")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    assert old in refused("./old")
+    assert "loads no plugins" in refused("./none")
+    shutil.copy(EMULATORS[1], tmp_path / "own")
+    sardonyx("trace", "record", "-o", "t.parquet", "--qemu", "./own", "--", "true", where=tmp_path)
+
+
+def test_the_status_is_the_programs(tmp_path: Path) -> None:
+    options = ("trace", "record", "-o", "t.parquet", "--json", "said.json")
+    sardonyx(*options, "--", "sh", "-c", "exit 7", where=tmp_path, status=7)
+    said = json.loads((tmp_path / "said.json").read_text())
+    assert said["status"] == 7 and said["traces"][0]["complete"]
+    # We end it, so the status is ours.
+    busy = "trap 'exit 9' TERM; while true; do echo; done"
+    sardonyx(*options, "--limit", "100", "--", "sh", "-c", busy, where=tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become others")
+@pytest.mark.parametrize("level", ["memory", "cpu"])
+def test_a_program_that_gives_up_its_rights_is_recorded_on(tmp_path: Path, level: str) -> None:
+    drop = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    shown = ("sh", "-c", "id -u; exec true")
+    options = ("trace", "record", "-o", "t.parquet", "--level", level, "--verify")
+    ended = sardonyx(*options, "--", *drop, *shown, where=tmp_path)
+    assert ended.stdout == "65534\n"
+    execs = provenance(tmp_path / "t.parquet")["execs"]
+    assert isinstance(execs, list) and len(execs) == 2
+    assert provenance(tmp_path / "t.parquet")["complete"] is True
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become others")
+def test_rights_that_are_needed_and_given_up_are_said(tmp_path: Path) -> None:
+    drop = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    (tmp_path / "closed").mkdir(mode=0o700)
+    inside = tmp_path / "closed" / "libsardonyx_recorder.so"
+    shutil.copy(PLUGIN, inside)
+    source = "import sys\nfrom sardonyx.cli import record\nfrom sardonyx.__main__ import main\n"
+    source += f"from pathlib import Path\nrecord.PLUGIN = Path({str(inside)!r})\nmain()\n"
+    command = ("trace", "record", "-o", "t.parquet", "--", *drop, "true")
+    ended = subprocess.run(
+        [sys.executable, "-c", source, *command], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert f"who cannot open {inside}" in ended.stderr and ended.stderr.count("error: ") == 1
+
+
+def test_what_qemu_does_not_have_is_said(tmp_path: Path) -> None:
+    source = "#include <sys/syscall.h>\n#include <unistd.h>\n#include <errno.h>\n"
+    source += "int main(void) { syscall(SYS_io_uring_setup, 1, 0); syscall(SYS_ptrace, 0);\n"
+    source += "return errno != ENOSYS; }"
+    program = compiled(tmp_path, source)
+    sardonyx("trace", "record", "-o", "t.parquet", "--json", "j", "--", program, where=tmp_path)
+    notes = json.loads((tmp_path / "j").read_text())["traces"][0]["notes"]
+    asked = "the program asked for {}, which is not there under QEMU (ENOSYS)"
+    assert sorted(notes) == [asked.format("io_uring"), asked.format("ptrace")]
+
+
+@pytest.mark.parametrize("options", [(), ("--level", "cpu"), ("--follow-fork",), ("--pc",)])
+def test_a_recording_can_be_held_against_memory(tmp_path: Path, options: tuple[str, ...]) -> None:
+    work = "{i: str(i) for i in range(2000)}; import subprocess; subprocess.run(['true', '1'])\n"
+    work += "import os; os.fork() or [i * i for i in range(9999)]"
+    record = ("trace", "record", "-o", "t.parquet", "--verify", "--json", "said.json")
+    sardonyx(*record, *options, "--", "/usr/bin/python3", "-c", work, where=tmp_path)
+    found = json.loads((tmp_path / "said.json").read_text())["traces"][0]["verified"]
+    assert found["different"] == 0 and found["pages"] > 500 and found["lines"] > 10_000
 
 
 def test_static_programs_are_recorded(tmp_path: Path) -> None:
@@ -115,7 +203,7 @@ def test_no_descriptors_and_a_violent_end_leave_a_whole_trace(
     status = 128 + number if number else 0
     sardonyx("trace", "record", *options, "--", program, where=tmp_path, status=status)
     said = json.loads((tmp_path / "said.json").read_text())
-    assert said["traces"][0]["complete"] is (number == 0)
+    assert said["traces"][0]["complete"] is (number != signal.SIGKILL)
     assert said["signal"] == (number or None)
     sardonyx("trace", "check", "t.parquet", where=tmp_path)
     # Most of what was written after the descriptors were closed is there.
@@ -228,3 +316,8 @@ def test_children_that_are_left_out_are_counted(tmp_path: Path) -> None:
     assert "child processes" not in followed.stderr
     alone = sardonyx(*record, "--", "ls", where=tmp_path)
     assert "child processes" not in alone.stderr
+
+
+def test_a_folder_hides_no_recording(tmp_path: Path) -> None:
+    (tmp_path / "redis").mkdir()
+    sardonyx("trace", "info", "redis", where=tmp_path)

@@ -9,10 +9,11 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::ptr::null_mut;
 use std::time::Duration;
 
 use rustc_hash::FxHashSet;
+
+use crate::registers;
 
 /// `PTRACE_O_*`: stops at system calls are told apart, children are followed, and all end with us.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
@@ -23,6 +24,16 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_EXITKILL;
 /// A stop at a system call, with `PTRACE_O_TRACESYSGOOD`.
 const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
+/// Calls that open a file; the older two are x86-64's alone.
+#[cfg(target_arch = "x86_64")]
+const OPENING: [libc::c_long; 4] = [
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_open,
+    libc::SYS_creat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENING: [libc::c_long; 2] = [libc::SYS_openat, libc::SYS_openat2];
 /// The longest time that this may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -126,23 +137,9 @@ pub fn opened(
 
 /// The descriptor that a system call has just opened, if the process is at the end of such a call.
 fn just_opened(process: libc::pid_t) -> Option<u64> {
-    // SAFETY: zeros are valid registers, and the call fills them or fails.
-    let registers = unsafe {
-        let mut registers: libc::user_regs_struct = std::mem::zeroed();
-        let got = libc::ptrace(
-            libc::PTRACE_GETREGS,
-            process,
-            null_mut::<u8>(),
-            &raw mut registers,
-        );
-        (got == 0).then_some(registers)
-    }?;
-    let opens = matches!(
-        registers.orig_rax as i64,
-        libc::SYS_open | libc::SYS_openat | libc::SYS_openat2 | libc::SYS_creat
-    );
-    // At the beginning of a call rax is -ENOSYS.
-    (opens && (registers.rax as i64) >= 0).then_some(registers.rax)
+    let call = registers::call(process)?;
+    // At the beginning of a call the answer is -ENOSYS.
+    (OPENING.contains(&call.number) && (call.answer as i64) >= 0).then_some(call.answer)
 }
 
 fn written_to(process: libc::pid_t, file: u64, folder: &Path) -> Option<PathBuf> {

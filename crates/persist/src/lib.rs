@@ -31,6 +31,7 @@ mod reading;
 pub mod recording;
 pub mod recovery;
 pub mod reduce;
+mod registers;
 pub mod report;
 mod rounds;
 pub mod search;

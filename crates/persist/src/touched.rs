@@ -21,6 +21,7 @@ use std::time::Duration;
 use rustc_hash::FxHashSet;
 
 use crate::recovery::Ended;
+use crate::registers::{self, Call};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
@@ -338,23 +339,14 @@ impl Run {
 
     /// At a call that the filter stops.
     fn at_call(&mut self, process: libc::pid_t) -> Result<()> {
-        // SAFETY: zeros are valid registers, and the call fills them or fails.
-        let registers = unsafe {
-            let mut registers: libc::user_regs_struct = std::mem::zeroed();
-            match libc::ptrace(
-                libc::PTRACE_GETREGS,
-                process,
-                null_mut::<u8>(),
-                &raw mut registers,
-            ) {
-                0 => registers,
-                _ => return Err(Error::last_os_error()),
-            }
-        };
-        let call = registers.orig_rax as libc::c_long;
+        let Call {
+            number: call,
+            arguments: [first, _, third],
+            ..
+        } = registers::call(process).ok_or_else(Error::last_os_error)?;
         let descriptor = match () {
-            () if WRITE.contains(&call) => registers.rdi,
-            () if WRITE_TO_THIRD.contains(&call) => registers.rdx,
+            () if WRITE.contains(&call) => first,
+            () if WRITE_TO_THIRD.contains(&call) => third,
             () if UNMAP.contains(&call) || [libc::SYS_mmap, libc::SYS_execve].contains(&call) => {
                 return self.look(process);
             }

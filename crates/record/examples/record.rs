@@ -20,7 +20,7 @@ fn main() {
         program: words[at + 1..].iter().map(Into::into).collect(),
         output: words[2].clone().into(),
         environment: Vec::new(),
-        qemu: None,
+        qemu: std::env::var_os("QEMU").map(Into::into),
         plugin: words[1].clone().into(),
         caches: Hierarchy {
             l1: geometry(32 << 10, 8),
@@ -67,6 +67,7 @@ fn main() {
         read_data: has("reads"),
         pc: has("pc"),
         acks: has("acks").then_some(1),
+        verify: has("verify"),
     };
     match record(&request, &Arc::default()) {
         Ok(outcome) => println!("{outcome:?}"),

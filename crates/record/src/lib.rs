@@ -15,6 +15,7 @@ mod reader;
 pub mod request;
 pub mod session;
 pub mod stream;
+pub mod verified;
 
 pub use sardonyx_recorder::caches::{Geometry, Hierarchy};
 pub use sardonyx_recorder::frames::Reuse;

@@ -4,15 +4,17 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
+use sardonyx_recorder::options::{CHECK, READY};
 use sardonyx_recorder::program::{self, Executable};
 
 use crate::RecordError;
 
-/// QEMU's user-mode emulator, by its name in Debian's package `qemu-user`.
-pub const QEMU: &str = "qemu-x86_64";
+/// QEMU's user-mode emulator, by its name in distributions.
+const QEMU: &str = "qemu-x86_64";
 
-const INSTALL: &str = "install Debian 12's, as root: apt-get install qemu-user";
+const REMEDY: &str = "leave out --qemu for the emulator that comes with Sardonyx; in a checkout `make qemu` builds it";
 
 /// The first executable file called `name` in the folders of `path`, or `name` itself if it has a slash.
 pub fn find(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
@@ -25,28 +27,38 @@ pub fn find(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     })
 }
 
-/// QEMU's emulator, or how to get it.
+/// QEMU's emulator, which has loaded the plugin once, or how to get one.
 ///
 /// # Errors
-/// It is not there, or is linked statically, and then loads no plugins.
-pub fn qemu(given: Option<&Path>) -> Result<PathBuf, RecordError> {
+/// It is not there, or cannot record.
+pub fn qemu(given: Option<&Path>, plugin: &Path) -> Result<PathBuf, RecordError> {
     let path = std::env::var_os("PATH");
-    let found = match given {
-        Some(given) => find(given.as_os_str(), path.as_deref()).filter(|file| file.is_file()),
-        None => find(OsStr::new(QEMU), path.as_deref()),
-    };
-    let shown = given.unwrap_or(Path::new(QEMU)).display();
-    let Some(found) = found else {
-        return Err(RecordError::new(format!(
-            "{shown}: is not there; {INSTALL}"
-        )));
-    };
-    match program::executable(&found).map_err(RecordError::new)? {
-        Executable::Elf { loader: Some(_) } => Ok(found),
-        _ => Err(RecordError::new(format!(
-            "{}: is linked statically and loads no plugins; {INSTALL}",
-            found.display()
-        ))),
+    let shown = given.unwrap_or(Path::new(QEMU));
+    let refused =
+        |problem: &str| RecordError::new(format!("{}: {problem}; {REMEDY}", shown.display()));
+    let found = find(shown.as_os_str(), path.as_deref()).filter(|file| file.exists());
+    let found = found.ok_or_else(|| refused("is not there"))?;
+    if let Executable::Elf { loader: None } =
+        program::executable(&found).map_err(RecordError::new)?
+    {
+        return Err(refused("is linked statically and loads no plugins"));
+    }
+    let asked = plugin.to_string_lossy().replace(',', ",,");
+    let answer = Command::new(&found)
+        .args(["-plugin", &format!("{asked},{CHECK}"), "/bin/true"])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| refused(&format!("cannot be run: {e}")))?;
+    match String::from_utf8_lossy(&answer.stdout).trim() == READY {
+        true => Ok(found),
+        false => {
+            let said = String::from_utf8_lossy(&answer.stderr);
+            let said = said.lines().find(|line| !line.is_empty());
+            Err(refused(&format!(
+                "cannot record: {}",
+                said.unwrap_or("it loads no plugins")
+            )))
+        }
     }
 }
 

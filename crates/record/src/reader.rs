@@ -79,11 +79,8 @@ impl Reader {
             }
             let lost = self.first && self.stream.lost().is_some();
             if read == 0 && lost && (self.ended() || self.program() != self.emulator) {
-                let path = self.stream.lost().unwrap_or_default();
-                return Err(RecordError::new(format!(
-                    "the program became {path} by exec, which is not an x86-64 program that can be read, and ran unrecorded; \
-                     have it call an x86-64 program instead"
-                )));
+                let lost = self.stream.lost().unwrap_or_default();
+                return Err(RecordError::new(format!("the program became {lost}")));
             }
             match (read, ended) {
                 (0, true) => break,

@@ -60,6 +60,8 @@ pub struct Request {
     pub pc: bool,
     /// The descriptor whose text is kept.
     pub acks: Option<i32>,
+    /// The trace is held against the program's memory at its end.
+    pub verify: bool,
 }
 
 impl Request {
@@ -120,6 +122,9 @@ pub struct Wanted {
     pub pc: bool,
     /// The descriptor to which acknowledgements are printed.
     pub acks: Option<i32>,
+    /// The trace is held against the program's memory at its end.
+    #[serde(default)]
+    pub verify: bool,
 }
 
 /// Bytes from a number with K, M or G (powers of 1024).
@@ -204,6 +209,7 @@ impl Wanted {
             read_data: self.read_data,
             pc: self.pc,
             acks: self.acks,
+            verify: self.verify,
         })
     }
 

@@ -35,7 +35,7 @@ const GRACE: Duration = Duration::from_secs(3);
 pub struct Outcome {
     /// A trace for each process recorded, the first process's first.
     pub traces: Vec<Finished>,
-    /// The first process's exit status.
+    /// The exit status of the first process; `None` if a signal or the recorder ended it.
     pub status: Option<i32>,
     /// The signal that ended it; `None` if the recorder sent it, because the trace was long enough or the user asked.
     pub signal: Option<i32>,
@@ -54,8 +54,12 @@ struct Recorded {
 /// # Errors
 /// Nothing was written: QEMU or the program is not there or cannot run, or the trace cannot be written.
 pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordError> {
+    if !sardonyx_recorder::RECORDS {
+        return Err(RecordError::new(
+            "there is no recorder for this processor; record on x86-64 Linux and bring the trace here",
+        ));
+    }
     Caches::new(&request.caches).map_err(RecordError::new)?;
-    let qemu = program::qemu(request.qemu.as_deref())?;
     let command = program::command(&request.program)?;
     if !request.plugin.is_file() {
         return Err(RecordError::new(format!(
@@ -63,6 +67,7 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordErro
             request.plugin.display()
         )));
     }
+    let qemu = program::qemu(request.qemu.as_deref(), &request.plugin)?;
     let session = Session {
         folder: Folder::create()?,
         ground: grounds::folder(request)?,
@@ -156,7 +161,7 @@ impl Session<'_> {
         }
         Ok(Outcome {
             traces,
-            status: status.code(),
+            status: status.code().filter(|_| asked.is_none()),
             signal: status.signal().filter(|_| asked.is_none()),
             seconds,
         })
@@ -166,6 +171,7 @@ impl Session<'_> {
         let request = self.request;
         let options = Options {
             folder: self.folder.path().to_string_lossy().into_owned(),
+            plugin: request.plugin.to_string_lossy().into_owned(),
             reader: std::process::id(),
             caches: request.caches,
             level: request.level,
@@ -184,6 +190,7 @@ impl Session<'_> {
             skip: request.skip_instructions,
             sites: request.pc,
             acks: request.acks,
+            verify: request.verify,
             ground: (self.ground.as_ref()).map(|g| g.path().to_string_lossy().into_owned()),
         };
         let plugin = request.plugin.to_string_lossy().replace(',', ",,");

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::family::Family;
 use crate::pages::{self, Mapper, PAGE_LINES, Pages};
 use crate::request::Window;
+use crate::verified::{Verified, verify};
 use crate::{RecordError, grounds};
 
 /// zstd level of a recording: it must keep up with the program.
@@ -42,6 +43,8 @@ pub struct Stream {
     /// The device and inode of each file.
     identities: Vec<(u64, u64)>,
     notes: Vec<String>,
+    /// What lines of the trace held in memory at the end, as hashes.
+    held: Vec<(u64, u64)>,
     /// Places in the program, each with its caller's number plus 1.
     sites: Vec<Value>,
     modules: Vec<Value>,
@@ -82,6 +85,8 @@ pub struct Finished {
     pub complete: bool,
     /// Notes for the user.
     pub notes: Vec<String>,
+    /// How the trace compares with the program's memory at its end, if that was wanted and the program ended in order.
+    pub verified: Option<Verified>,
 }
 
 impl Stream {
@@ -113,6 +118,7 @@ impl Stream {
             files: Vec::new(),
             identities: Vec::new(),
             notes: Vec::new(),
+            held: Vec::new(),
             sites: Vec::new(),
             modules: Vec::new(),
             printed: Vec::new(),
@@ -294,7 +300,18 @@ impl Stream {
                 execs,
             } => (self.family).child(process, parent, (sites, files, execs), self.kept),
             Event::Forked(process) => self.family.forked(process),
-            Event::Note(text) => self.notes.push(String::from_utf8_lossy(&text).into_owned()),
+            Event::Held { line, hash } => {
+                let line = self.family.line(line);
+                let line = self.pages.map(line).map_err(RecordError::new)?;
+                self.held.push((line, hash));
+            }
+            Event::Note(text) => {
+                let note = String::from_utf8_lossy(&text).into_owned();
+                // Several processes may say the same.
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+            }
             Event::Became(path) => {
                 let path = String::from_utf8_lossy(&path);
                 self.family.became(&path, self.kept);
@@ -316,7 +333,12 @@ impl Stream {
     fn becomes(&mut self, path: Option<String>) {
         match self.family.is_first() {
             true => self.lost = path,
-            false => self.family.lost(path),
+            false => self
+                .family
+                .lost(path.map(|lost| match lost.split_once(" by exec") {
+                    Some((path, _)) => path.to_owned(),
+                    None => lost,
+                })),
         }
     }
 
@@ -445,9 +467,8 @@ impl Stream {
     /// # Errors
     /// A full disk; the file then does not appear.
     pub fn finish(mut self) -> Result<Finished, TraceError> {
-        if let Some(path) = &self.lost {
-            let note = format!("the program became {path}, which ran unrecorded");
-            self.notes.push(note);
+        if let Some(lost) = &self.lost {
+            self.notes.push(format!("the program became {lost}"));
         }
         self.notes.extend(self.family.note());
         let processes = self.family.told();
@@ -503,12 +524,18 @@ impl Stream {
         if !self.notes.is_empty() {
             more.insert("notes".into(), self.notes.clone().into());
         }
+        let records = self.writer.finish()?;
+        let verified = match self.held.as_slice() {
+            [] => None,
+            held => Some(verify(&self.path, held)?),
+        };
         Ok(Finished {
             path: self.path,
-            records: self.writer.finish()?,
+            records,
             instructions: self.instructions,
             complete,
             notes: self.notes,
+            verified,
         })
     }
 }

@@ -224,15 +224,19 @@ fn the_emulator_dies_with_its_recorder() {
         what()
     };
     let id = recorder.id();
-    assert!(within(&|| emulator(id).is_some()), "no emulator");
-    let child = emulator(id).unwrap();
-    // It has begun once it maps its ring.
-    let maps = || std::fs::read_to_string(format!("/proc/{child}/maps")).unwrap_or_default();
-    assert!(within(&|| maps().contains("sardonyx-record-")), "no ring");
+    // It has begun once it maps its ring; one before it only says that it can record.
+    let maps =
+        |child: u32| std::fs::read_to_string(format!("/proc/{child}/maps")).unwrap_or_default();
+    // Until its exec a new process has the recorder's own ring.
+    let mapped = ["sardonyx-record-", "libsardonyx_recorder.so"];
+    let begun =
+        || emulator(id).filter(|&child| mapped.iter().all(|name| maps(child).contains(name)));
+    assert!(within(&|| begun().is_some()), "no emulator with a ring");
+    let child = begun().unwrap();
     std::thread::sleep(Duration::from_millis(300));
     recorder.kill().unwrap();
     recorder.wait().unwrap();
-    assert!(within(&|| maps().is_empty()), "{child} lives on");
+    assert!(within(&|| maps(child).is_empty()), "{child} lives on");
 }
 
 /// The process whose parent is `recorder`.

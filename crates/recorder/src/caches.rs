@@ -199,9 +199,9 @@ struct L1 {
     tags: Box<[AtomicU64]>,
     /// The name that each way's line had last: the table has it by that name or not at all.
     names: Box<[AtomicU64]>,
+    /// A clock, and its time when each way was used last.
     used: Box<[AtomicU64]>,
     front: Box<[AtomicU64]>,
-    now: AtomicU64,
     mask: u64,
     associativity: usize,
 }
@@ -235,9 +235,8 @@ impl L1 {
         Ok(L1 {
             tags: words(lines, EMPTY),
             names: words(lines, NAMELESS),
-            used: words(lines, 0),
+            used: words(lines + 1, 0),
             front: words((lines * GUESSES).next_power_of_two(), EMPTY),
-            now: AtomicU64::new(0),
             mask: sets as u64 - 1,
             associativity,
         })
@@ -291,9 +290,9 @@ impl L1 {
     /// Puts the tag there under this name, as the latest of its set.
     #[inline(always)]
     fn put(&self, at: usize, tag: u64, name: u64) {
-        let now = self.now.load(Relaxed) + 1;
-        self.now.store(now, Relaxed);
-        self.used[at].store(now, Relaxed);
+        let now = self.used[0].load(Relaxed) + 1;
+        self.used[0].store(now, Relaxed);
+        self.used[1 + at].store(now, Relaxed);
         self.tags[at].store(tag, Relaxed);
         let before = self.names[at].load(Relaxed);
         if before != name {
@@ -319,7 +318,7 @@ impl L1 {
     fn insert(&self, tag: u64, name: u64) -> Option<u64> {
         let age = |&at: &usize| match self.tag(at) {
             EMPTY => 0, // no use has this time
-            _ => self.used[at].load(Relaxed),
+            _ => self.used[1 + at].load(Relaxed),
         };
         let at = self.set(tag >> 1).min_by_key(age)?;
         let victim = self.tag(at);
@@ -361,7 +360,6 @@ impl L1 {
 pub struct First {
     front: *const AtomicU64,
     used: *const AtomicU64,
-    now: *const AtomicU64,
     mask: u64,
 }
 
@@ -376,7 +374,6 @@ impl First {
     pub const NOTHING: First = First {
         front: &raw const NO_WORD,
         used: &raw const NO_WORD,
-        now: &raw const NO_WORD,
         mask: 0,
     };
 
@@ -396,9 +393,9 @@ impl First {
             let left = word ^ line << Front::SHIFT ^ DIRTY;
             let hit = left & (u64::MAX << Front::SHIFT | u64::from(store)) == 0;
             if hit {
-                let now = (*self.now).load(Relaxed) + 1;
-                (*self.now).store(now, Relaxed);
-                (*self.used.add((left >> 1) as usize)).store(now, Relaxed);
+                let now = (*self.used).load(Relaxed) + 1;
+                (*self.used).store(now, Relaxed);
+                (*self.used.add(1 + (left >> 1) as usize)).store(now, Relaxed);
             }
             hit
         }
@@ -465,7 +462,6 @@ impl Caches {
         First {
             front: l1.front.as_ptr(),
             used: l1.used.as_ptr(),
-            now: &raw const l1.now,
             mask: l1.front.len() as u64 - 1,
         }
     }
@@ -679,7 +675,6 @@ impl Caches {
     pub fn save(&self) -> Vec<u64> {
         let mut words = vec![self.in_use as u64];
         for core in &self.cores {
-            words.push(core.l1.now.load(Relaxed));
             for l1 in [&core.l1.tags, &core.l1.used] {
                 words.extend(l1.iter().map(|word| word.load(Relaxed)));
             }
@@ -692,7 +687,7 @@ impl Caches {
     /// Restores the state of caches of the same hierarchy; returns false, and changes nothing, if the words are of
     /// another one.
     pub fn restore(&mut self, words: &[u64]) -> bool {
-        let used: usize = self.cores.iter().map(|core| core.l1.used.len() + 1).sum();
+        let used: usize = self.cores.iter().map(|core| core.l1.used.len()).sum();
         if words.len() != 1 + used + self.lines() {
             return false;
         }
@@ -700,7 +695,6 @@ impl Caches {
         let mut next = || words.next().unwrap_or_default();
         self.in_use = next() as usize;
         for core in &mut self.cores {
-            core.l1.now.store(next(), Relaxed);
             for l1 in [&core.l1.tags, &core.l1.used] {
                 l1.iter().for_each(|word| word.store(next(), Relaxed));
             }

@@ -3,6 +3,8 @@
 //! Lines are sent as the distance from the previous record's line, so most events without data have three to five bytes.
 //! Safe on any bytes: what does not decode is an error, for the plugin's process may die at any moment.
 
+use sardonyx_splitmix::splitmix64;
+
 /// The codes of `docs/trace-format.md`, as far as the plugin sends them.
 pub mod op {
     /// A read that missed the last-level cache.
@@ -192,6 +194,13 @@ pub enum Event {
     },
     /// The process that sends this was forked by that one.
     Forked(u32),
+    /// What the program's memory holds at its end.
+    Held {
+        /// The line.
+        line: u64,
+        /// The [`hash`] of its bytes.
+        hash: u64,
+    },
     /// A note for the user.
     Note(Vec<u8>),
     /// The program became this one by exec; the next events are from a new encoder.
@@ -235,6 +244,13 @@ const SYNCED: u8 = 0xCF;
 const TURN: u8 = 0xD0;
 const CHILD: u8 = 0xD1;
 const FORKED: u8 = 0xD2;
+const HELD: u8 = 0xD3;
+
+/// A number by which a line's bytes are told from others.
+pub fn hash(bytes: &[u8; 64]) -> u64 {
+    let (words, _) = bytes.as_chunks::<8>();
+    (words.iter()).fold(0, |hash, word| splitmix64(hash ^ u64::from_le_bytes(*word)))
+}
 
 /// The longest encoding of a record.
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
@@ -387,6 +403,7 @@ impl Encoder {
                 all
             }
             Event::Turn(process) => numbers(TURN, &[u64::from(*process)]),
+            Event::Held { line, hash } => numbers(HELD, &[*line, *hash]),
             Event::Forked(process) => numbers(FORKED, &[u64::from(*process)]),
             Event::Child {
                 process,
@@ -544,6 +561,10 @@ impl Decoder {
                 }
             }
             TURN => Event::Turn(from.small()?),
+            HELD => Event::Held {
+                line: from.number()?,
+                hash: from.number()?,
+            },
             FORKED => Event::Forked(from.small()?),
             CHILD => Event::Child {
                 process: from.small()?,

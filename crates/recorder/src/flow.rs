@@ -21,8 +21,7 @@ pub struct Origin {
     scale: u32,
 }
 
-/// A load or store whose address and way through QEMU are known: parts of at most 8 bytes in order, with a callback
-/// each.
+/// A load or store whose address and way through QEMU are known: one callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The base of the address.
@@ -31,13 +30,6 @@ pub struct Access {
     pub distance: u64,
     /// Bytes.
     pub size: u8,
-}
-
-impl Access {
-    /// The number of callbacks that QEMU 7.2 makes: it loads and stores vectors by 8 bytes.
-    pub fn parts(&self) -> u8 {
-        self.size.div_ceil(8)
-    }
 }
 
 /// What an instruction asks of memory.
@@ -162,7 +154,7 @@ impl Flow {
     /// Where it is, if it is one access of a known size through whole registers.
     fn access(&self, memory: &UsedMemory) -> Option<Access> {
         let size = memory.memory_size().size();
-        if !matches!(size, 1 | 2 | 4 | 8 | 16 | 32) || memory.vsib_size() != 0 {
+        if !matches!(size, 1 | 2 | 4 | 8 | 16) || memory.vsib_size() != 0 {
             return None;
         }
         let segment = match memory.segment() {
@@ -260,8 +252,8 @@ impl Flow {
     }
 }
 
-/// Whether QEMU makes the instruction's accesses one by one, in parts of at most 8 bytes from the lowest address on: what
-/// recordings with `check` found, and nothing else. No locks, no repetition, nothing that may not happen.
+/// Whether QEMU makes each of the instruction's accesses whole: what recordings with `check` found, and nothing else. Vectors of 32 bytes it
+/// makes in two halves. No locks, no repetition, nothing that may not happen.
 fn plain(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     if instruction.has_lock_prefix() || instruction.has_xacquire_prefix() {

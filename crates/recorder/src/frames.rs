@@ -80,6 +80,13 @@ pub enum Contents {
     Shared,
 }
 
+impl Contents {
+    /// Whether other processes may have the page too.
+    pub fn is_shared(self) -> bool {
+        matches!(self, Contents::SharedZeros | Contents::Shared)
+    }
+}
+
 /// A frame that was given, and whether a page had it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {

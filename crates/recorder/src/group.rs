@@ -58,6 +58,11 @@ impl Group {
         }
     }
 
+    /// Whether it is one access that rarely is in two lines, and needs no more than a look at one.
+    pub fn is_plain(&self) -> bool {
+        self.members.len() == 1 && self.members[0].access.size <= 8
+    }
+
     /// The last instruction that stores, if one after the first does.
     pub fn last_store(&self) -> Option<usize> {
         let later = self.members[1..].iter().rev().find(|m| m.stores)?;

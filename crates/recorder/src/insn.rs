@@ -1,7 +1,10 @@
-//! The few x86-64 instructions that need more than QEMU's memory callbacks: flushes (no callback at all), fences, and
-//! stores past the caches. Intel SDM volume 2: `clwb`, `clflush`, `clflushopt`, `sfence`, `mfence`, `movnt*`.
+//! The few x86-64 instructions that need more than QEMU's memory callbacks: flushes, the states of the floating-point unit and of
+//! vectors (no callback at all), fences, and stores past the caches. Intel SDM volume 2: `clwb`, `clflush`, `clflushopt`, `sfence`,
+//! `mfence`, `movnt*`, `xsave` and its like.
 
-use iced_x86::{Decoder, DecoderError, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{
+    Code, Decoder, DecoderError, DecoderOptions, Instruction, Mnemonic, OpKind, Register,
+};
 
 use crate::codec::op;
 
@@ -18,6 +21,11 @@ pub enum Kind {
     Flush(u8),
     /// `SARDONYX_MARK` of `sardonyx.h`.
     Mark,
+    /// It stores, or else loads, numbers of 80 bits or a whole state. QEMU 10.0 does so in one piece and does not call back.
+    Unseen {
+        /// Whether it stores.
+        stores: bool,
+    },
 }
 
 /// What the no-operation of `sardonyx.h` has for a displacement: "SDNX".
@@ -73,17 +81,44 @@ pub fn kind(instruction: &Instruction) -> Kind {
         {
             Kind::Mark
         }
+        Fxsave | Fxsave64 | Xsave | Xsave64 | Xsavec | Xsavec64 | Xsaveopt | Xsaveopt64
+        | Fnsave | Fnstenv | Fbstp => Kind::Unseen { stores: true },
+        Fxrstor | Fxrstor64 | Xrstor | Xrstor64 | Frstor | Fldenv | Fbld => {
+            Kind::Unseen { stores: false }
+        }
+        Fstp if instruction.code() == Code::Fstp_m80fp => Kind::Unseen { stores: true },
+        Fld if instruction.code() == Code::Fld_m80fp => Kind::Unseen { stores: false },
         _ => Kind::Plain,
     }
 }
 
-/// The address of a flush's operand, with the values of general registers and the bases of fs and gs from `value_of`.
-pub fn operand(flush: &Instruction, value_of: impl Fn(Register) -> u64) -> u64 {
+/// The bytes that such an instruction accesses at most; `mask` says which components of a state are asked for (Intel SDM volume 1, 13.4).
+pub fn unseen_bytes(instruction: &Instruction, mask: u64) -> u64 {
+    /// Where each component ends in the standard format: vectors of 256 bits, bounds and their configuration, keys.
+    const ENDS: [(u64, u64); 4] = [
+        (1 << 9, 2696),
+        (1 << 4, 1088),
+        (1 << 3, 1024),
+        (1 << 2, 832),
+    ];
+    const LEGACY_AND_HEADER: u64 = 576;
+    let known = instruction.memory_size().size() as u64;
+    let end = ENDS.iter().find(|(component, _)| mask & component != 0);
+    match known {
+        0 => end.map_or(LEGACY_AND_HEADER, |(_, end)| *end),
+        known => known,
+    }
+}
+
+/// The address of the operand in memory, with the values of general registers and the bases of fs and gs from `value_of`.
+pub fn operand(instruction: &Instruction, value_of: impl Fn(Register) -> u64) -> u64 {
     let value = |register: Register, _, _| match register {
         Register::ES | Register::CS | Register::SS | Register::DS => Some(0),
         _ => Some(value_of(register.full_register())),
     };
-    flush.virtual_address(0, 0, value).unwrap_or(0)
+    let mut operands = 0..instruction.op_count();
+    let memory = operands.find(|&i| instruction.op_kind(i) == OpKind::Memory);
+    (instruction.virtual_address(memory.unwrap_or(0), 0, value)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -151,11 +186,31 @@ mod tests {
     }
 
     #[test]
+    fn states_are_as_large_as_their_components() {
+        let unseen: [(&[u8], bool, u64); 6] = [
+            (b"\x0f\xae\x37", true, 832),      // xsaveopt (%rdi)
+            (b"\x48\x0f\xc7\x27", true, 832),  // xsavec64 (%rdi)
+            (b"\x0f\xae\x07", true, 512),      // fxsave (%rdi)
+            (b"\x48\x0f\xae\x2f", false, 832), // xrstor64 (%rdi)
+            (b"\xdb\x3f", true, 10),           // fstpt (%rdi)
+            (b"\xd9\x37", true, 28),           // fnstenv (%rdi)
+        ];
+        for (bytes, stores, size) in unseen {
+            let instruction = decode(bytes, 0).unwrap();
+            assert_eq!(kind(&instruction), Kind::Unseen { stores });
+            assert_eq!(unseen_bytes(&instruction, 0b111), size, "{bytes:02x?}");
+            assert_eq!(operand(&instruction, |_| 77), 77);
+        }
+        let xsave = decode(b"\x0f\xae\x27", 0).unwrap();
+        assert_eq!(unseen_bytes(&xsave, 0b11), 576);
+        assert_eq!(unseen_bytes(&xsave, u64::MAX), 2696);
+    }
+
+    #[test]
     fn neighbours_in_the_opcode_map_are_plain() {
-        let others: [&[u8]; 9] = [
+        let others: [&[u8]; 8] = [
             b"\x0f\xae\xe8",     // lfence
-            b"\x0f\xae\x37",     // xsaveopt (%rdi)
-            b"\x0f\xae\x07",     // fxsave (%rdi)
+            b"\xdd\x18",         // fstpl (%rax)
             b"\xf3\x0f\xae\xf0", // umonitor %rax
             b"\x66\x0f\xae\xf0", // tpause %eax
             b"\x0f\xf7\xc1\x00"[..1].as_ref(),

@@ -5,6 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::caches::Hierarchy;
 use crate::frames::{Numbers, Reuse};
 
+/// The only argument of a plugin that is to say whether this QEMU can record.
+pub const CHECK: &str = "check=on";
+/// What it says, and nothing else happens.
+pub const READY: &str = "ready to record";
+
 /// Where records are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {
@@ -50,6 +55,8 @@ impl Default for KernelTime {
 pub struct Options {
     /// Folder of the rings.
     pub folder: String,
+    /// The plugin's own file.
+    pub plugin: String,
     /// The recorder's process.
     pub reader: u32,
     /// The caches.
@@ -78,6 +85,8 @@ pub struct Options {
     pub sites: bool,
     /// The descriptor whose text is sent.
     pub acks: Option<i32>,
+    /// Whether what memory holds at the end is sent, of all pages that the trace has lines of.
+    pub verify: bool,
     /// Folder into which a file is copied before the program first maps it for writing.
     pub ground: Option<String>,
 }
@@ -112,6 +121,7 @@ mod tests {
         let geometry = |bytes, ways| Geometry { bytes, ways };
         let mut options = Options {
             folder: "/tmp/a b".to_owned(),
+            plugin: "/p.so".to_owned(),
             reader: 77,
             caches: Hierarchy {
                 l1: geometry(32768, 8),
@@ -135,6 +145,7 @@ mod tests {
             skip: 5,
             sites: true,
             acks: Some(1),
+            verify: true,
             ground: Some("a/c,d".to_owned()),
         };
         let parsed = |options: &Options| Options::parse(&[options.argument().replace(",,", ",")]);

@@ -15,7 +15,7 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.cli.common import err
-from sardonyx.cli.record import PLUGIN, Record, run_recorded
+from sardonyx.cli.record import PLUGIN, Record, emulator, run_recorded
 from sardonyx.questions import CrashTestQuestion, RecordRequest
 from sardonyx.runs.recoveries import PLACES, crash_real
 
@@ -95,8 +95,8 @@ def _one(
         clearing=Record.clearing, cores=Record.cores, follow_fork=True,
         kernel_instructions=Record.kernel_instructions, l1=Record.l1, l2=Record.l2, level="cpu",
         llc=Record.llc, memory=Record.memory, non_inclusive=False, output=str(trace), pc=True,
-        plugin=str(PLUGIN), program=(*QUIET, *words), read_data=False, reuse=Record.reuse,
-        skip=0, skip_instructions=0, pages="virtual",
+        plugin=str(PLUGIN), program=(*QUIET, *words), qemu=emulator(), read_data=False,
+        reuse=Record.reuse, skip=0, skip_instructions=0, pages="virtual",
     )  # fmt: skip
     run_recorded(wanted, err)
     within = question.model_copy(

@@ -38,6 +38,11 @@ from sardonyx.cli.options import JsonTo
 from sardonyx.questions import RecordRequest
 
 PLUGIN = Path(__file__).parents[1] / "libsardonyx_recorder.so"
+#: The emulator: in the installed package, and where `make qemu` puts it in a checkout.
+EMULATORS = (
+    Path(__file__).parents[1] / "qemu-x86_64",
+    Path(__file__).parents[3] / "target" / "qemu" / "bin" / "qemu-x86_64",
+)
 #: Instructions a second of a program without us, for the live counter only (*assumed*: a core of
 #: 3 GHz at one instruction a cycle). docs/recorder.md has slowdowns that were measured.
 NATIVE_RATE = 3e9
@@ -150,8 +155,19 @@ class Record(Options):
         int | None,
         typer.Option(min=0, max=2**20, help="The same for this descriptor instead of 1."),
     ] = None
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="At the end, hold the trace against the program's memory, page by page.",
+        ),
+    ] = False
     qemu: Annotated[
-        Path | None, typer.Option(help="QEMU, if it is not qemu-x86_64 in PATH.", **PATH)
+        Path | None,
+        typer.Option(
+            help="QEMU's qemu-x86_64, 10.0 or newer, if not the one that comes with Sardonyx.",
+            **PATH,
+        ),
     ] = None
     json_to: JsonTo = None
 
@@ -173,9 +189,10 @@ class Record(Options):
 def record(asked: Record) -> Work:
     """Run a program and write down what it asks of memory, with the bytes.
 
-    Any x86-64 Linux program, unmodified; needs Debian's qemu-user. A program that it
-    becomes by exec is recorded too, its children only with --follow-fork or --pc. If a signal ends
-    the program, the exit status is 128 and the signal's number; the trace is kept.
+    Any x86-64 Linux program, unmodified. A program that it becomes by exec is recorded too, its
+    children only with --follow-fork or --pc. The exit status is the program's; if a signal ends
+    it, 128 and the signal's number, and the trace is kept. io_uring, AIO, userfaultfd, ptrace and
+    process_vm_readv answer ENOSYS.
 
     [bold]Example[/bold]: sardonyx trace record -o t.parquet -- sqlite3 my.db .dump
     """
@@ -204,7 +221,7 @@ def record(asked: Record) -> Work:
             "program": program,
             "output": str(target),
             "plugin": str(PLUGIN),
-            "qemu": str(asked.qemu) if asked.qemu else None,
+            "qemu": emulator(asked.qemu),
             "cores": asked.cores,
             "level": level,
             "pages": pages,
@@ -220,6 +237,7 @@ def record(asked: Record) -> Work:
             "read_data": asked.read_data,
             "pc": asked.pc,
             "acks": acks,
+            "verify": asked.verify,
         }
     )
     chosen = f"with --level {level} --pages {pages}"
@@ -228,11 +246,20 @@ def record(asked: Record) -> Work:
     return Work(partial(_record, wanted, asked.json_to), chosen)
 
 
+def emulator(asked: Path | None = None) -> str | None:
+    """The emulator that was asked for, or that there is of ours; else one in PATH is taken."""
+    if asked is not None:
+        return str(asked.absolute() if asked.exists() else asked)
+    return next((str(place) for place in EMULATORS if place.is_file()), None)
+
+
 def _record(wanted: RecordRequest, json_to: str | None) -> None:
     outcome = run_recorded(wanted, err)
     for trace in outcome["traces"]:
         said = {key: trace[key] for key in ("records", "instructions", "complete")}
         facts_of(trace["path"], said, None, err)
+        if wanted.verify:
+            _say_verified(trace)
         for note in trace["notes"]:
             err.print(f"note: {note}", soft_wrap=True)
     if outcome["signal"] is not None:
@@ -243,8 +270,29 @@ def _record(wanted: RecordRequest, json_to: str | None) -> None:
     elif outcome["status"]:
         err.print(f"note: the program ended with status {outcome['status']}")
     write_json(json_to, outcome)
-    if outcome["signal"] is not None and not outcome["interrupted"]:
+    if any(trace["verified"] and trace["verified"]["different"] for trace in outcome["traces"]):
+        raise _core.SardonyxError(
+            "--verify: the trace and the program's memory differ; please report the program"
+        )
+    if outcome["interrupted"]:
+        return
+    if outcome["signal"] is not None:
         raise typer.Exit(BY_SIGNAL + outcome["signal"])
+    if outcome["status"]:
+        raise typer.Exit(outcome["status"])
+
+
+def _say_verified(trace: dict[str, Any]) -> None:
+    found = trace["verified"]
+    if found is None:
+        err.print("not verified: the program did not end in order, or the trace is cut")
+        return
+    counted = f"{found['lines']:,} lines of {found['pages']:,} pages"
+    if not found["different"]:
+        err.print(f"verified: {counted} are in memory as in the trace")
+        return
+    places = ", ".join(map(str, found["first"]))
+    err.print(f"not verified: {found['different']:,} of {counted} differ: {places}", soft_wrap=True)
 
 
 def run_recorded(wanted: RecordRequest, console: Console) -> dict[str, Any]:

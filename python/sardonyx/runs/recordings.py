@@ -1,7 +1,7 @@
 """The recordings that come with the program, by name: ``redis`` is ``traces/redis.parquet``.
 
 An installed package has them inside it, a checkout beside its sources. A file of that name in the
-current directory comes first.
+current directory comes first; a folder does not, since it is no trace.
 """
 
 from __future__ import annotations
@@ -24,4 +24,4 @@ def recordings() -> dict[str, Path]:
 def path_of(text: str) -> str:
     """The path of the recording that ``text`` names; ``text`` itself if it names a file or none."""
     found = recordings().get(text)
-    return text if found is None or Path(text).exists() else str(found)
+    return text if found is None or Path(text).is_file() else str(found)

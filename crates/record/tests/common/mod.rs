@@ -45,7 +45,7 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
         output: output.to_owned(),
         // The trace says where pages lay.
         environment: vec![("SARDONYX_RECORDER_FRAMES".into(), "1".into())],
-        qemu: None,
+        qemu: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/qemu/bin/qemu-x86_64")),
         plugin: plugin(),
         caches: Hierarchy {
             l1: geometry(32 << 10, 8),
@@ -65,6 +65,7 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
         read_data: false,
         pc: false,
         acks: None,
+        verify: false,
     }
 }
 

@@ -66,6 +66,19 @@ __attribute__((target("avx2,clflushopt,clwb"))) static void past_caches(uint8_t 
     }
     _mm_mfence();
 }
+__attribute__((target("fxsr,xsave"))) static void states(uint8_t *at, size_t bytes) { // in lines that are theirs alone
+    for (size_t i = 0; i + 4096 <= bytes; i += 4096) {
+        for (size_t k = 0; k < 1024; k += 90) {
+            long double number = (long double)(i + k) / 3;
+            __asm__ volatile("fldt %1; fstpt %0" : "=m"(*(uint8_t(*)[10])(at + i + k)) : "m"(number));
+        }
+        __asm__ volatile("fnstenv %0; fldenv %0" : "=m"(*(uint8_t(*)[28])(at + i + 1072)));
+        __asm__ volatile("fnsave %0; frstor %0" : "=m"(*(uint8_t(*)[108])(at + i + 1200)));
+        _fxsave(at + i + 1536);
+        memset(at + i + 2048 + 512, 0, 64);
+        _xsave(at + i + 2048, 7);
+    }
+}
 static void plain(uint8_t *at, size_t bytes, uint64_t *s) {
     for (size_t i = 0; i + 8 <= bytes; i += 8) *(uint64_t *)(at + i) = next(s);
     for (size_t k = 0; k < bytes / 64; k++) { // unaligned, of every size, anywhere
@@ -99,6 +112,7 @@ static void *thread(void *argument) {
     plain(mine, part, &s);
     atomics(&s, 40000);
     vectors(mine, part / 2, &s);
+    states(mine, part / 4 & ~4095ul);
     atomics(&s, 40000);
     past_caches(mine + part / 2, part / 4, &s);
     return 0;
@@ -123,6 +137,7 @@ int main(int count, char **words) {
     plain(arena, part, &seed);
     vectors(arena, part / 2, &seed);
     past_caches(arena + part / 2, part / 4, &seed);
+    states(arena, part / 4 & ~4095ul);
 
     // The kernel writes: read at odd places, scattered reads, a socket, a signal frame.
     random_bytes(arena + 77, 100001);

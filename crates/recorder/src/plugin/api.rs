@@ -1,14 +1,21 @@
-//! QEMU's plugin interface, version 1, and what else its executable exports that a recorder needs.
+//! QEMU's plugin interface, of version 4 (QEMU 10.0), as its header `qemu-plugin.h` has it; and two functions of GLib, whose
+//! arrays of bytes the interface takes.
 //!
-//! Declared by hand and looked up when the plugin is loaded, so that a symbol that is missing is a message and not a
-//! crash, and so that the crate links into its own tests. Checked with QEMU 7.2, as Debian 12 has it.
+//! Nothing else of QEMU's is used. Functions are looked up when the plugin is loaded, so that one that is missing is a message and not a
+//! crash, and so that the crate links into its own tests.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::OnceLock;
+
+/// The version of the interface that is asked for.
+pub const VERSION: c_int = 4;
 
 pub type Id = u64;
 pub type MemInfo = u32;
 pub type Block = *mut c_void;
 pub type Insn = *mut c_void;
+pub type Scoreboard = *mut c_void;
+pub type Handle = *mut c_void;
 
 pub type OnBlock = extern "C" fn(Id, Block);
 pub type OnExec = extern "C" fn(c_uint, *mut c_void);
@@ -22,33 +29,43 @@ pub type OnReturn = extern "C" fn(Id, c_uint, i64, i64);
 pub const READS_REGISTERS: c_uint = 1;
 /// `QEMU_PLUGIN_CB_NO_REGS`
 pub const NO_REGISTERS: c_uint = 0;
-/// `QEMU_PLUGIN_MEM_RW`
-pub const READS_AND_WRITES: c_uint = 3;
-/// What makes 7.2 call for stores only. It is `QEMU_PLUGIN_MEM_R`, and not `QEMU_PLUGIN_MEM_W`, which gets loads too:
-/// `op_rw` (accel/tcg/plugin-gen.c) compares with the access's own bits plus one, which are 2 for loads and 3 for stores.
-pub const STORES: c_uint = 1;
+/// `QEMU_PLUGIN_MEM_R`
+pub const LOADS: c_uint = 1;
+/// `QEMU_PLUGIN_MEM_W`
+pub const STORES: c_uint = 2;
 /// `QEMU_PLUGIN_INLINE_ADD_U64`
 pub const ADD_U64: c_uint = 0;
 
-/// GLib's growing array of bytes.
+/// `qemu_plugin_u64`: a counter of each thread's.
+#[derive(Clone, Copy)]
 #[repr(C)]
-pub struct GByteArray {
-    pub data: *mut u8,
+pub struct Counter {
+    pub score: Scoreboard,
+    pub offset: usize,
+}
+
+/// GLib's growing array, of bytes or of others.
+#[repr(C)]
+pub struct GArray<T> {
+    pub data: *mut T,
     pub len: c_uint,
+}
+
+/// `qemu_plugin_reg_descriptor`
+#[repr(C)]
+pub struct RegisterName {
+    pub handle: Handle,
+    pub name: *const c_char,
+    pub feature: *const c_char,
 }
 
 macro_rules! symbols {
     ($($(#[$doc:meta])* $name:ident = $symbol:literal: $kind:ty,)*) => {
-        /// The addresses.
-        #[derive(Clone, Copy)]
+        /// The functions.
         pub struct Api { $($(#[$doc])* pub $name: $kind,)* }
 
         impl Api {
-            /// Looks everything up.
-            ///
-            /// # Errors
-            /// The name of what is not there.
-            pub fn find() -> Result<Api, String> {
+            fn find() -> Result<Api, String> {
                 Ok(Api { $($name: {
                     let symbol: &CStr = $symbol;
                     // SAFETY: a look-up by name in the objects of this process.
@@ -69,8 +86,8 @@ symbols! {
     on_translation = c"qemu_plugin_register_vcpu_tb_trans_cb": extern "C" fn(Id, OnBlock),
     on_block = c"qemu_plugin_register_vcpu_tb_exec_cb":
         extern "C" fn(Block, OnExec, c_uint, *mut c_void),
-    count_block = c"qemu_plugin_register_vcpu_tb_exec_inline":
-        extern "C" fn(Block, c_uint, *mut c_void, u64),
+    count_block = c"qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu":
+        extern "C" fn(Block, c_uint, Counter, u64),
     on_insn = c"qemu_plugin_register_vcpu_insn_exec_cb":
         extern "C" fn(Insn, OnExec, c_uint, *mut c_void),
     on_access = c"qemu_plugin_register_vcpu_mem_cb":
@@ -81,25 +98,39 @@ symbols! {
     insns = c"qemu_plugin_tb_n_insns": extern "C" fn(Block) -> usize,
     block_address = c"qemu_plugin_tb_vaddr": extern "C" fn(Block) -> u64,
     insn = c"qemu_plugin_tb_get_insn": extern "C" fn(Block, usize) -> Insn,
-    insn_data = c"qemu_plugin_insn_data": extern "C" fn(Insn) -> *const u8,
-    insn_size = c"qemu_plugin_insn_size": extern "C" fn(Insn) -> usize,
+    insn_data = c"qemu_plugin_insn_data": extern "C" fn(Insn, *mut c_void, usize) -> usize,
     insn_address = c"qemu_plugin_insn_vaddr": extern "C" fn(Insn) -> u64,
+    /// Where QEMU has the instruction itself.
+    insn_host = c"qemu_plugin_insn_haddr": extern "C" fn(Insn) -> *const u8,
     size_shift = c"qemu_plugin_mem_size_shift": extern "C" fn(MemInfo) -> c_uint,
-    is_store = c"qemu_plugin_mem_is_store": extern "C" fn(MemInfo) -> bool,
-    /// What is added to a guest address for the host's.
-    guest_base = c"guest_base": *const usize,
-    /// The program's file, as it was given.
-    exec_path = c"exec_path": *const *const c_char,
-    page_flags = c"page_get_flags": extern "C" fn(u64) -> c_int,
-    cpu = c"qemu_get_cpu": extern "C" fn(c_int) -> *mut c_void,
-    read_register = c"x86_cpu_gdb_read_register":
-        extern "C" fn(*mut c_void, *mut GByteArray, c_int) -> c_int,
-    new_bytes = c"g_byte_array_new": extern "C" fn() -> *mut GByteArray,
-    set_length = c"g_byte_array_set_size": extern "C" fn(*mut GByteArray, c_uint) -> *mut GByteArray,
+    new_scoreboard = c"qemu_plugin_scoreboard_new": extern "C" fn(usize) -> Scoreboard,
+    counter = c"qemu_plugin_scoreboard_find": extern "C" fn(Scoreboard, c_uint) -> *mut u64,
+    read_memory = c"qemu_plugin_read_memory_vaddr":
+        extern "C" fn(u64, *mut GArray<u8>, usize) -> bool,
+    registers = c"qemu_plugin_get_registers": extern "C" fn() -> *mut GArray<RegisterName>,
+    /// The bytes are in the array; what it answers differs between versions.
+    read_register = c"qemu_plugin_read_register": extern "C" fn(Handle, *mut GArray<u8>) -> c_int,
+    new_bytes = c"g_byte_array_new": extern "C" fn() -> *mut GArray<u8>,
+    set_length = c"g_byte_array_set_size": extern "C" fn(*mut GArray<u8>, c_uint) -> *mut GArray<u8>,
 }
 
-/// `PAGE_READ`
-pub const PAGE_READ: c_int = 1;
+static API: OnceLock<Api> = OnceLock::new();
+
+/// Looks everything up.
+///
+/// # Errors
+/// The name of what is not there.
+pub fn find() -> Result<(), String> {
+    let found = Api::find()?;
+    API.get_or_init(|| found);
+    Ok(())
+}
+
+/// The functions, which are looked up before QEMU calls anything of the plugin's.
+#[inline(always)]
+pub fn api() -> &'static Api {
+    API.get().expect("looked up when the plugin is loaded")
+}
 
 /// The beginning of `qemu_info_t`.
 #[repr(C)]

@@ -1,6 +1,10 @@
-//! Instructions of each thread. While there is one thread, QEMU adds to the first counter itself.
+//! Instructions of each thread. While there is one thread, QEMU itself adds to a counter of its own, and that is not looked at
+//! any more once there are several: QEMU then moves it.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use super::api::{self, api};
+use super::threads::threaded;
 
 /// The number of threads that are told apart; later ones count with the last.
 pub const THREADS: usize = 1 << 14;
@@ -9,9 +13,13 @@ pub const THREADS: usize = 1 << 14;
 struct Counter(AtomicU64);
 
 static COUNTERS: [Counter; THREADS] = [const { Counter(AtomicU64::new(0)) }; THREADS];
-/// What the kernel ran for the program's pages; apart, because by the first thread's counter a block's run is told from the next.
+/// What the kernel ran for the program's pages.
 static KERNEL: Counter = Counter(AtomicU64::new(0));
 static IN_USE: AtomicU32 = AtomicU32::new(1);
+/// What QEMU adds to while there is one thread, and until there is any.
+static BOARD: AtomicPtr<std::ffi::c_void> = AtomicPtr::new(std::ptr::null_mut());
+static NONE: AtomicU64 = AtomicU64::new(0);
+static ALONE: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NONE).cast_mut());
 
 /// The index under which a thread is kept.
 #[inline(always)]
@@ -22,17 +30,36 @@ pub fn number(vcpu: u32) -> u16 {
 /// Notes a new thread.
 pub fn begin(vcpu: u32) {
     IN_USE.fetch_max(u32::from(number(vcpu)) + 1, Ordering::Relaxed);
+    if vcpu == 0 {
+        let counter = (api().counter)(alone().score, 0);
+        ALONE.store(counter.cast(), Ordering::Relaxed);
+    }
 }
 
-/// The first thread's counter, for QEMU to add to.
-pub fn first() -> *mut u64 {
-    COUNTERS[0].0.as_ptr()
+/// The only thread's counter, for QEMU to add to.
+pub fn alone() -> api::Counter {
+    if BOARD.load(Ordering::Relaxed).is_null() {
+        let board = (api().new_scoreboard)(size_of::<u64>());
+        BOARD.store(board, Ordering::Relaxed);
+    }
+    api::Counter {
+        score: BOARD.load(Ordering::Relaxed),
+        offset: 0,
+    }
 }
 
-/// The first thread's instructions, which are all while it is alone.
+/// What QEMU has counted for the only thread.
 #[inline(always)]
-pub fn alone() -> u64 {
-    COUNTERS[0].0.load(Ordering::Relaxed)
+fn counted() -> &'static AtomicU64 {
+    // SAFETY: QEMU moves its counters when there are more threads than 16; this is called while there is one.
+    unsafe { &*ALONE.load(Ordering::Relaxed) }
+}
+
+/// Takes what QEMU has counted, before another thread begins.
+pub fn take() {
+    if !threaded() {
+        add(0, counted().swap(0, Ordering::Relaxed));
+    }
 }
 
 /// Adds to a thread's counter; only that thread does so.
@@ -47,6 +74,7 @@ pub fn add(vcpu: u32, instructions: u64) {
 
 /// The instructions of each thread.
 pub fn each() -> impl Iterator<Item = u64> {
+    take();
     let in_use = IN_USE.load(Ordering::Relaxed) as usize;
     COUNTERS[..in_use]
         .iter()
@@ -62,8 +90,9 @@ pub fn add_kernel(instructions: u64) {
 #[inline(always)]
 pub fn all() -> u64 {
     let kernel = KERNEL.0.load(Ordering::Relaxed);
-    if !super::threads::threaded() {
-        return COUNTERS[0].0.load(Ordering::Relaxed) + kernel;
+    if !threaded() {
+        let before = COUNTERS[0].0.load(Ordering::Relaxed);
+        return before + counted().load(Ordering::Relaxed) + kernel;
     }
     each().sum::<u64>() + kernel
 }
@@ -76,6 +105,7 @@ pub fn resume(instructions: u64) {
 
 /// Begins with zero, in a child.
 pub fn reset() {
+    take();
     KERNEL.0.store(0, Ordering::Relaxed);
     for counter in &COUNTERS[..IN_USE.load(Ordering::Relaxed) as usize] {
         counter.0.store(0, Ordering::Relaxed);

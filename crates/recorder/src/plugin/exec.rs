@@ -2,28 +2,30 @@
 //! with the same plugin and the new program. Process, descriptors and working directory stay, as they do without a
 //! recorder. What the kernel would refuse, and what is not an x86-64 program, is left to the kernel.
 
-use std::ffi::{CStr, CString, OsString, c_char};
+use std::collections::HashSet;
+use std::ffi::{CStr, CString, OsString, c_char, c_int};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::ground::Grounds;
+use super::counters;
+use super::guest::{self, Area};
 use super::sites::Sites;
 use super::state::State;
-use super::{counters, guest};
 use crate::codec::Event;
 use crate::frames::Stock;
 use crate::maps::Maps;
-use crate::options::Level;
+use crate::options::{Level, Options};
 use crate::program::{self, Executable};
+use crate::ring::{FIRST, Ring};
 
 /// The most words of a list that are read (`MAX_ARG_STRINGS` is more than fit).
 const WORDS: u64 = 1 << 20;
 
 /// Before an `execve` with these arguments. It returns if the kernel is to do what it does.
-pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6]) {
-    let Some(path) = guest::text(&state.api, path).and_then(|path| CString::new(path).ok()) else {
+pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6], areas: &[Area]) {
+    let Some(path) = guest::text(path).and_then(|path| CString::new(path).ok()) else {
         return;
     };
     // SAFETY: a C string.
@@ -31,18 +33,70 @@ pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6]) {
     if refused || !state.out.on() {
         return;
     }
-    if let Some(command) = command(state, &path, words)
-        && let Some(environment) = list(state, environment)
+    let unopened = unopened(state);
+    if unopened.is_none()
+        && let Some(command) = command(&path, words)
+        && let Some(environment) = list(environment)
     {
         state.capture_all();
-        state.remark();
-        let left = Left::of(state, path.clone());
+        let left = Left::of(state, path.clone(), areas);
+        state.remark(areas);
         if left.keep(state).is_ok() {
             become_it(&command, &environment);
             let _ = Left::take(&state.options.folder);
         }
     }
-    state.finish(&Event::Lost(path.into_bytes()));
+    let path = path.to_string_lossy();
+    let lost = match unopened {
+        None => format!(
+            "{path} by exec, which is not an x86-64 program that can be read, and ran unrecorded; \
+             have it call an x86-64 program instead"
+        ),
+        Some(file) => format!(
+            "{path} by exec as another user, who cannot open {file}, and ran unrecorded; \
+             let all users open that, or start the recorder as that user"
+        ),
+    };
+    state.finish(&Event::Lost(lost.into_bytes()), areas);
+}
+
+/// What the recording cannot go on without, and this process may not open: since it gave up its rights.
+fn unopened(state: &State) -> Option<String> {
+    let own = Path::new(&state.options.folder).join(Ring::name(std::process::id()));
+    let ring = match own.exists() {
+        true => own,
+        false => Path::new(&state.options.folder).join(FIRST),
+    };
+    let opens = |file: &str, how: c_int| {
+        let file = CString::new(file).unwrap_or_default();
+        // Of the user whose the process is and without the rights that it has until the exec.
+        // SAFETY: a C string.
+        [0, libc::AT_EACCESS]
+            .into_iter()
+            .all(|whose| unsafe { libc::faccessat(libc::AT_FDCWD, file.as_ptr(), how, whose) == 0 })
+    };
+    let ring = ring.to_string_lossy().into_owned();
+    let needed = [
+        (ring, libc::R_OK | libc::W_OK),
+        (state.options.plugin.clone(), libc::R_OK),
+    ];
+    let mut needed = needed.into_iter().filter(|(file, how)| !opens(file, *how));
+    needed.next().map(|(file, _)| file)
+}
+
+/// This process is about to be another user's, which only root's can be: what it would open after an exec is that user's from now on.
+pub fn hand_over(options: &Options, user: u32) {
+    // SAFETY: a call without memory.
+    if user == 0 || user == u32::MAX || unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    for folder in [Some(&options.folder), options.ground.as_ref()] {
+        let Some(folder) = folder else { continue };
+        let within = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        for path in within.map(|entry| entry.path()).chain([folder.into()]) {
+            let _ = std::os::unix::fs::chown(path, Some(user), None);
+        }
+    }
 }
 
 /// Becomes a program; returns if that cannot be.
@@ -63,31 +117,37 @@ fn become_it(command: &[CString], environment: &[CString]) {
 }
 
 /// The strings of a list of the guest's; none for a null.
-fn list(state: &State, address: u64) -> Option<Vec<CString>> {
+fn list(address: u64) -> Option<Vec<CString>> {
     let mut strings = Vec::new();
     if address == 0 {
         return Some(strings);
     }
     for i in 0..WORDS {
-        match guest::word(&state.api, address + i * 8)? {
+        match guest::word(address + i * 8)? {
             0 => return Some(strings),
-            at => strings.push(CString::new(guest::text(&state.api, at)?).ok()?),
+            at => strings.push(CString::new(guest::text(at)?).ok()?),
         }
     }
     None
 }
 
 /// QEMU's command for a program, if there is one that can be recorded.
-fn command(state: &State, path: &CStr, words: u64) -> Option<Vec<CString>> {
+fn command(path: &CStr, words: u64) -> Option<Vec<CString>> {
     let mut file = PathBuf::from(OsString::from_vec(path.to_bytes().to_vec()));
+    // As this QEMU was started: its words up to the plugin's, and then the program's.
+    let own = std::fs::read("/proc/self/cmdline").ok()?;
+    let own: Vec<&[u8]> = own.split(|&byte| byte == 0).collect();
+    let plugin = own.iter().position(|word| *word == b"-plugin")? + 1;
     // The program asks for itself, and the kernel would say QEMU.
     let emulator = std::fs::read_link("/proc/self/exe").ok();
     if file.starts_with("/proc") && std::fs::canonicalize(&file).ok() == emulator {
-        // SAFETY: QEMU's variable, set before any code of the guest ran; a C string.
-        let own = unsafe { CStr::from_ptr(*state.api.exec_path) };
-        file = PathBuf::from(OsString::from_vec(own.to_bytes().to_vec()));
+        let started = match own.get(plugin + 1..)? {
+            [b"-0", _, b"--", started, ..] | [started, ..] => started,
+            [] => return None,
+        };
+        file = PathBuf::from(OsString::from_vec(started.to_vec()));
     }
-    let words = list(state, words)?;
+    let words = list(words)?;
     let words = words
         .into_iter()
         .map(|word| OsString::from_vec(word.into_bytes()));
@@ -96,10 +156,6 @@ fn command(state: &State, path: &CStr, words: u64) -> Option<Vec<CString>> {
         Ok(Executable::Elf { loader }) if loader.as_deref().is_none_or(Path::exists) => {}
         _ => return None,
     }
-    // As this QEMU was started, up to the plugin.
-    let own = std::fs::read("/proc/self/cmdline").ok()?;
-    let own: Vec<&[u8]> = own.split(|&byte| byte == 0).collect();
-    let plugin = own.iter().position(|word| *word == b"-plugin")? + 1;
     let (name, arguments) = match words.split_first() {
         Some((name, arguments)) => (name.as_bytes(), arguments),
         None => (&b""[..], &[][..]),
@@ -127,7 +183,7 @@ pub struct Left {
     /// Files that were mapped, in order: their device and inode.
     files: Vec<(u64, u64)>,
     /// Those of them that were copied.
-    grounds: Vec<(u64, u64)>,
+    grounds: HashSet<(u64, u64)>,
     /// Its memory, which goes with it.
     memory: Vec<(u64, u64)>,
     /// Frames, its own among the free ones.
@@ -139,7 +195,7 @@ impl Left {
         Path::new(folder).join(format!("left-{}", std::process::id()))
     }
 
-    fn of(state: &State, path: CString) -> Left {
+    fn of(state: &State, path: CString, areas: &[Area]) -> Left {
         let out = &state.out;
         Left {
             path,
@@ -150,10 +206,8 @@ impl Left {
             skip: out.skip,
             sites: out.sites.as_ref().map_or(0, Sites::next),
             files: out.maps.files().to_vec(),
-            grounds: state.grounds.files(),
-            memory: (guest::areas(&state.api).iter())
-                .map(|m| (m.start, m.end))
-                .collect(),
+            grounds: state.grounds.clone(),
+            memory: areas.iter().map(|m| (m.start, m.end)).collect(),
             stock: out.frames.stock(),
         }
     }
@@ -170,7 +224,7 @@ impl Left {
 
     fn keep(&self, state: &State) -> std::io::Result<()> {
         let folder = &state.options.folder;
-        let mut words = state.saved_caches();
+        let mut words = state.caches.save();
         words.insert(0, words.len() as u64);
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         for (line, held) in &state.out.captured {
@@ -190,7 +244,7 @@ impl Left {
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
         let count = words.next()? as usize;
         let caches: Vec<u64> = words.by_ref().take(count).collect();
-        state.restore_caches(&caches).then_some(())?;
+        state.caches.restore(&caches).then_some(())?;
         let (lines, _) = bytes[8 * (1 + count)..].as_chunks::<72>();
         for line in lines {
             let (number, held) = line.split_first_chunk::<8>()?;
@@ -211,7 +265,7 @@ impl Left {
     /// Goes on where it stopped.
     pub fn resume(self, state: &mut State) {
         counters::resume(self.instructions);
-        state.grounds = Grounds::of(self.grounds);
+        state.grounds = self.grounds;
         if state.options.level == Level::Memory && Left::fill(state).is_none() {
             let note = "what the caches held of the program before was lost";
             state.out.tell(&Event::Note(note.into()));

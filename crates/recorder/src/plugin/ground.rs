@@ -11,38 +11,23 @@ use crate::maps::ground_name;
 /// Bytes that are looked at together; where all are zero the copy has a hole.
 const BLOCK: usize = 64 << 10;
 
-/// Files that were copied before they were mapped for writing, by device and inode.
-#[derive(Default)]
-pub struct Grounds {
-    copied: HashSet<(u64, u64)>,
-}
-
-impl Grounds {
-    /// Those that a program before this one copied.
-    pub fn of(files: Vec<(u64, u64)>) -> Grounds {
-        Grounds {
-            copied: files.into_iter().collect(),
-        }
+/// Copies the file behind the descriptor, once, if it may be written and no other process has.
+///
+/// # Errors
+/// It cannot be read, or there is no room.
+pub fn keep(
+    copied: &mut HashSet<(u64, u64)>,
+    descriptor: i32,
+    folder: &str,
+    file: (u64, u64),
+) -> io::Result<()> {
+    if !written_through(descriptor) || !copied.insert(file) {
+        return Ok(());
     }
-
-    /// Which they are.
-    pub fn files(&self) -> Vec<(u64, u64)> {
-        self.copied.iter().copied().collect()
-    }
-
-    /// Copies the file behind the descriptor, once, if it may be written and no other process has.
-    ///
-    /// # Errors
-    /// It cannot be read, or there is no room.
-    pub fn keep(&mut self, descriptor: i32, folder: &str, file: (u64, u64)) -> io::Result<()> {
-        if !written_through(descriptor) || !self.copied.insert(file) {
-            return Ok(());
-        }
-        let to = Path::new(folder).join(ground_name(file));
-        match to.exists() {
-            true => Ok(()),
-            false => copy(descriptor, &to),
-        }
+    let to = Path::new(folder).join(ground_name(file));
+    match to.exists() {
+        true => Ok(()),
+        false => copy(descriptor, &to),
     }
 }
 

@@ -12,7 +12,7 @@ use super::api::MemInfo;
 use super::state::State;
 use super::threads::threaded;
 use super::word::Word;
-use super::{counters, state, with};
+use super::{state, with};
 use crate::caches::LINE_BYTES;
 
 /// The callback of a group's first member.
@@ -48,7 +48,7 @@ extern "C" fn miss(vcpu: c_uint, _: MemInfo, low: u64, data: *mut c_void) {
             // No block from before begins once there is a second thread: QEMU compares what blocks are made for. Should one,
             // others could evict the line before the stores have happened, so it goes into the trace at the end.
             for (start, _, _) in group.lines(low).filter(|line| line.2) {
-                state.may_be_late(start);
+                state.late.insert(start);
             }
         });
     }
@@ -76,19 +76,4 @@ fn look(state: &mut State, vcpu: c_uint, low: u64, group: Word) {
         state.access(vcpu, start, bytes, store);
     }
     state.out.to_come.clear();
-}
-
-/// The same for the store of an instruction that loads before.
-pub extern "C" fn at_first_store(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
-    if !access::stores(info) {
-        access::otherwise();
-    }
-    at_first(vcpu, info, address, data);
-}
-
-/// The same for one that QEMU makes in parts: the first of a block's run is the one.
-pub extern "C" fn at_first_part(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
-    if Word::of(data).is_new_at(counters::alone()) {
-        at_first(vcpu, info, address, data);
-    }
 }

@@ -1,29 +1,69 @@
 //! What the program has in memory, read from outside of it.
+//!
+//! QEMU's own function for that, `qemu_plugin_read_memory_vaddr`, takes the lock of its mappings, which a thread holds that translates and
+//! waits for ours. So it is called where ours is not held, and elsewhere the kernel is asked.
 
-use super::api::{Api, PAGE_READ};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::api::api;
 
 /// The most that the kernel takes for a word of a command (`MAX_ARG_STRLEN`).
 const LONGEST_STRING: usize = 32 * 4096;
 
+/// What is added to a guest address for the host's.
+static BASE: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes where QEMU has the program's byte at this address, by which it is known where all are.
+pub fn lies(address: u64, host: *const u8) {
+    if !host.is_null() {
+        BASE.store(
+            host.addr().wrapping_sub(address as usize),
+            Ordering::Relaxed,
+        );
+    }
+}
+
+/// Where the byte at a guest address is in this process.
+#[inline(always)]
+pub fn host(address: u64) -> *const u8 {
+    let base = BASE.load(Ordering::Relaxed);
+    std::ptr::with_exposed_provenance(base.wrapping_add(address as usize))
+}
+
+/// Reads what the guest has there, if it can be read.
+pub fn read<const BYTES: usize>(address: u64) -> Option<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    let part = |at: *mut libc::c_void| libc::iovec {
+        iov_base: at,
+        iov_len: BYTES,
+    };
+    let (to, from) = (
+        part(bytes.as_mut_ptr().cast()),
+        part(host(address).cast_mut().cast()),
+    );
+    // SAFETY: the kernel writes to our array; of where it reads from it knows whether that can be read.
+    let read =
+        unsafe { libc::process_vm_readv(libc::getpid(), &raw const to, 1, &raw const from, 1, 0) };
+    (read == BYTES as isize).then_some(bytes)
+}
+
+/// Whether the guest's byte there can be read.
+pub fn is_readable(address: u64) -> bool {
+    read::<1>(address).is_some()
+}
+
 /// A word of the guest's.
-pub fn word(api: &Api, address: u64) -> Option<u64> {
-    let readable = |at: u64| (api.page_flags)(at) & PAGE_READ != 0;
-    (readable(address) && readable(address + 7)).then(|| {
-        // SAFETY: both ends lie in pages that the guest has mapped readable.
-        unsafe {
-            let base = *api.guest_base;
-            (base.wrapping_add(address as usize) as *const u64).read_unaligned()
-        }
-    })
+pub fn word(address: u64) -> Option<u64> {
+    read(address).map(u64::from_le_bytes)
 }
 
 /// A C string of the guest's.
-pub fn text(api: &Api, address: u64) -> Option<Vec<u8>> {
+pub fn text(address: u64) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     while text.len() < LONGEST_STRING {
-        let at = (address + text.len() as u64) & !7;
-        let bytes = word(api, at)?.to_le_bytes();
-        for &byte in &bytes[((address + text.len() as u64) & 7) as usize..] {
+        let at = address + text.len() as u64;
+        let bytes = word(at & !7)?.to_le_bytes();
+        for &byte in &bytes[(at & 7) as usize..] {
             if byte == 0 {
                 return Some(text);
             }
@@ -43,13 +83,13 @@ pub struct Area {
     pub path: String,
 }
 
-/// What the program has mapped and can read, as the kernel has it; QEMU loads the program itself without a system call of
-/// the program's.
-pub fn areas(api: &Api) -> Vec<Area> {
-    let mut areas = Vec::new();
-    each_area(api, |area, _, _| {
+/// What the program has mapped, as the kernel has it; QEMU loads the program itself without a system call of the program's.
+/// Our lock is not held.
+pub fn areas() -> Vec<Area> {
+    let (mut areas, byte) = (Vec::new(), (api().new_bytes)());
+    each_area(|area, permissions, _| {
         // What the program does not see is the emulator's.
-        if (api.page_flags)(area.start) & PAGE_READ != 0 {
+        if permissions.starts_with('r') && (api().read_memory)(area.start, byte, 1) {
             areas.push(area);
         }
     });
@@ -57,9 +97,8 @@ pub fn areas(api: &Api) -> Vec<Area> {
 }
 
 /// All that is mapped where the program could see it, with permissions and inode.
-pub fn each_area(api: &Api, mut take: impl FnMut(Area, &str, &str)) {
-    // SAFETY: QEMU's variable, set before any code of the guest ran.
-    let base = unsafe { *api.guest_base } as u64;
+pub fn each_area(mut take: impl FnMut(Area, &str, &str)) {
+    let base = BASE.load(Ordering::Relaxed) as u64;
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut told = |line: &str| {
         let hex = |text: &str| u64::from_str_radix(text, 16).ok();

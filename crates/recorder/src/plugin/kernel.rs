@@ -11,11 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 
 use libc::*;
 
-use super::api::{Id, PAGE_READ};
-use super::calls::Vacated;
-use super::guest::word;
-use super::state::State;
-use super::{counters, direct, exec, with};
+use super::api::Id;
+use super::guest::{self, Area, word};
+use super::state::{State, Vacated};
+use super::{counters, exec, ground, with};
 use crate::codec::{Event, LONGEST_TEXT};
 use crate::frames::Contents;
 use crate::maps::{FILE_LINES, FILES};
@@ -26,6 +25,18 @@ const PAGE: u64 = 4096;
 const VECTORS: u64 = 1024;
 /// More than any argument of an ioctl that programs commonly use.
 const IOCTL: u64 = 256;
+
+/// Calls that QEMU answers with ENOSYS though Linux has them, and what programs want of each. Those that C libraries try first and do without are left
+/// out.
+const ABSENT: [(i64, &str); 7] = [
+    (SYS_io_uring_setup, "io_uring"),
+    (SYS_io_setup, "AIO"),
+    (SYS_userfaultfd, "userfaultfd"),
+    (SYS_ptrace, "ptrace"),
+    (SYS_process_vm_readv, "process_vm_readv"),
+    (SYS_process_vm_writev, "process_vm_writev"),
+    (SYS_perf_event_open, "perf_event_open"),
+];
 
 fn page_up(address: u64) -> u64 {
     address.saturating_add(PAGE - 1) & !(PAGE - 1)
@@ -46,9 +57,16 @@ pub extern "C" fn call(
     _: u64,
 ) {
     let arguments = [a, b, c, d, e, f];
+    // QEMU is asked what is mapped before our lock is taken.
+    let areas = if number == SYS_execve {
+        guest::areas()
+    } else {
+        Vec::new()
+    };
     with(|state| {
-        state.calls.enter(vcpu, arguments);
-        before(state, vcpu, number, arguments);
+        state.settle(vcpu);
+        let vacated = before(state, vcpu, number, arguments, &areas);
+        state.calls.insert(vcpu, (arguments, vacated));
         if orders(number) {
             state.calls_system(vcpu);
         }
@@ -57,7 +75,7 @@ pub extern "C" fn call(
 
 pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
     with(|state| {
-        if let Some((arguments, vacated)) = state.calls.leave(vcpu) {
+        if let Some((arguments, vacated)) = state.calls.remove(&vcpu) {
             // The kernel has no instruction of the program's; the calls that led to it are known.
             state.out.now = Some((vcpu, 0, false));
             if number == SYS_futex {
@@ -75,7 +93,13 @@ pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
     });
 }
 
-fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
+fn before(
+    state: &mut State,
+    vcpu: c_uint,
+    number: i64,
+    a: [u64; 6],
+    areas: &[Area],
+) -> Vec<Vacated> {
     let end = page_up(a[0].saturating_add(a[1]));
     let vacates = match number {
         SYS_munmap | SYS_mremap => true,
@@ -91,8 +115,8 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
         SYS_mremap if a[3] & MREMAP_FIXED as u64 != 0 => {
             vacated.push(state.vacate(vcpu, a[4], page_up(a[4].saturating_add(a[2]))));
         }
-        SYS_brk if a[0] != 0 && a[0] < state.heap.end() => {
-            vacated.push(state.vacate(vcpu, page_up(a[0]), page_up(state.heap.end())));
+        SYS_brk if a[0] != 0 && a[0] < state.heap => {
+            vacated.push(state.vacate(vcpu, page_up(a[0]), page_up(state.heap)));
         }
         SYS_mprotect if a[2] & PROT_READ as u64 == 0 => state.hide(vcpu, a[0], end),
         SYS_clone if a[0] & CLONE_VM as u64 != 0 => {
@@ -100,26 +124,27 @@ fn before(state: &mut State, vcpu: c_uint, number: i64, a: [u64; 6]) {
                 state.more_threads();
             }
             if a[0] & CLONE_CHILD_CLEARTID as u64 != 0 {
-                state.clears_at_end(a[3]);
+                state.cleared.insert(a[3]);
             }
         }
         SYS_set_tid_address => {
-            state.clears_at_end(a[0]);
+            state.cleared.insert(a[0]);
         }
         SYS_rt_sigaction if a[1] != 0 => {
-            if let Some(handler) = word(&state.api, a[1]) {
-                state.code.handles_at(handler);
+            if let Some(handler) = word(a[1]) {
+                state.code.handlers.insert(handler);
             }
         }
-        SYS_mmap => direct::asked(a[3]),
+        SYS_setuid => exec::hand_over(&state.options, a[0] as u32),
+        SYS_setreuid | SYS_setresuid => exec::hand_over(&state.options, a[1] as u32),
         SYS_exit => state.thread_ends(vcpu),
-        SYS_execve => exec::before(state, a),
+        SYS_execve => exec::before(state, a, areas),
         SYS_write | SYS_pwrite64 | SYS_sendto => {
             state.touch(vcpu, a[1], a[2], false);
         }
         _ => {}
     }
-    state.calls.vacates(vcpu, vacated);
+    vacated
 }
 
 /// Whether a thread may wait for another by such a call, or learn from it what another did.
@@ -163,7 +188,7 @@ fn store(state: &mut State, vcpu: c_uint, address: u64, bytes: u64) {
 fn store_list(state: &mut State, vcpu: c_uint, list: u64, count: u64, mut total: u64) {
     for i in 0..count.min(VECTORS) {
         let at = list + i * 16;
-        let (Some(base), Some(length)) = (word(&state.api, at), word(&state.api, at + 8)) else {
+        let (Some(base), Some(length)) = (word(at), word(at + 8)) else {
             return;
         };
         store(state, vcpu, base, length.min(total));
@@ -176,12 +201,12 @@ fn store_list(state: &mut State, vcpu: c_uint, list: u64, count: u64, mut total:
 
 /// A `struct msghdr` that received `total` bytes.
 fn store_message(state: &mut State, vcpu: c_uint, header: u64, total: u64) {
-    let field = |state: &State, offset| word(&state.api, header + offset).unwrap_or(0);
-    let (list, count) = (field(state, 16), field(state, 24));
+    let field = |offset| word(header + offset).unwrap_or(0);
+    let (list, count) = (field(16), field(24));
     store_list(state, vcpu, list, count, total);
-    let (name, length) = (field(state, 0), field(state, 8) & 0xFFFF_FFFF);
+    let (name, length) = (field(0), field(8) & 0xFFFF_FFFF);
     store(state, vcpu, name, length);
-    let (control, length) = (field(state, 32), field(state, 40));
+    let (control, length) = (field(32), field(40));
     store(state, vcpu, control, length);
     store(state, vcpu, header, 56);
 }
@@ -198,6 +223,11 @@ fn after(
     if (-4095..0).contains(&result) && !interrupted {
         for vacated in vacated {
             state.put_back(vacated);
+        }
+        if result == -i64::from(ENOSYS) {
+            state
+                .refused
+                .extend(ABSENT.iter().find(|(call, _)| *call == number));
         }
         return;
     }
@@ -221,13 +251,13 @@ fn after(
         SYS_recvmmsg => {
             for i in 0..got.min(VECTORS) {
                 let header = a[1] + i * 64;
-                let length = word(&state.api, header + 56).unwrap_or(0) & 0xFFFF_FFFF;
+                let length = word(header + 56).unwrap_or(0) & 0xFFFF_FFFF;
                 store_message(state, vcpu, header, length);
                 store(state, vcpu, header, 64);
             }
         }
         SYS_getsockopt => {
-            let length = word(&state.api, a[4]).unwrap_or(0) & 0xFFFF_FFFF;
+            let length = word(a[4]).unwrap_or(0) & 0xFFFF_FFFF;
             store(state, vcpu, a[3], length);
             store(state, vcpu, a[4], 4);
         }
@@ -264,8 +294,7 @@ fn acknowledged(state: &mut State, number: i64, a: [u64; 6], got: u64) {
             let mut left = got;
             for i in 0..a[2].min(VECTORS) {
                 let at = a[1] + i * 16;
-                let (Some(base), Some(length)) = (word(&state.api, at), word(&state.api, at + 8))
-                else {
+                let (Some(base), Some(length)) = (word(at), word(at + 8)) else {
                     break;
                 };
                 printed(state, base, length.min(left));
@@ -345,15 +374,12 @@ fn printed(state: &mut State, address: u64, bytes: u64) {
     while at < end {
         // Within a page, and as much as an event takes.
         let next = end.min((at | (PAGE - 1)) + 1).min(at + LONGEST_TEXT as u64);
-        if (state.api.page_flags)(at) & PAGE_READ == 0 {
+        if !guest::is_readable(at) {
             return;
         }
         // SAFETY: the page is the guest's and readable, and the guest waits for its call.
-        let text = unsafe {
-            let base = *state.api.guest_base;
-            let from = base.wrapping_add(at as usize) as *const u8;
-            std::slice::from_raw_parts(from, (next - at) as usize).to_vec()
-        };
+        let text = unsafe { std::slice::from_raw_parts(guest::host(at), (next - at) as usize) };
+        let text = text.to_vec();
         state.out.tell(&Event::Printed(text));
         at = next;
     }
@@ -373,12 +399,12 @@ fn mapping(
         SYS_mremap => {
             return moved(state, [a[0], page_up(a[1])], [got, page_up(a[2])], vacated);
         }
-        SYS_brk if got >= state.heap.end() => {
+        SYS_brk if got >= state.heap => {
             // It grew, or did not do as it was asked.
             for vacated in vacated {
                 state.put_back(vacated);
             }
-            grown(state, vcpu, got);
+            grown(state, got);
             return;
         }
         _ => {}
@@ -407,7 +433,7 @@ fn mapping(
                 (false, false) => Contents::Copied,
                 (true, false) => Contents::Shared,
             };
-            state.mapped(got, end, contents);
+            state.regions.set(got, end, contents);
             if shared && !anonymous {
                 map_file(state, got, end - got, a[4] as i32, a[5]);
             }
@@ -423,23 +449,19 @@ fn mapping(
             }
         }
         SYS_brk => {
-            state.gone(page_up(got), page_up(state.heap.end()));
-            state.heap.ends(got);
+            state.gone(page_up(got), page_up(state.heap));
+            state.heap = got;
         }
         _ => {}
     }
 }
 
-/// The heap ends at `end` now. What had been the heap's before QEMU has filled with zeros, up to the end of its page too.
-fn grown(state: &mut State, vcpu: c_uint, end: u64) {
-    let (from, page) = (state.heap.end(), page_up(state.heap.end()));
-    if from < state.heap.top() {
-        store(state, vcpu, from, end.min(page) - from);
+/// The heap ends at `end` now.
+fn grown(state: &mut State, end: u64) {
+    if state.heap != 0 {
+        (state.regions).set(page_up(state.heap), page_up(end), Contents::Zeros);
     }
-    if from != 0 {
-        state.mapped(page, page_up(end), Contents::Zeros);
-    }
-    state.heap.grew(end);
+    state.heap = end;
 }
 
 /// What was at `old` is at `new`: each an address and a length.
@@ -472,14 +494,14 @@ fn moved(
         for (at, length, line) in files {
             let length = length.min(new_length.saturating_sub(at - old));
             if length > 0 {
-                state.map_file(new + (at - old), length, line);
+                state.out.maps.add(new + (at - old), length, line);
             }
         }
         // A file's mapping that grew goes on in the file.
         if new_length > old_length {
             let line = state.out.maps.line(new);
             state.out.maps.remove(new, new + new_length);
-            state.map_file(new, new_length, line);
+            state.out.maps.add(new, new_length, line);
         }
         return;
     }
@@ -528,7 +550,7 @@ fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset:
         });
     }
     if let Some(folder) = &state.options.ground
-        && let Err(e) = state.grounds.keep(descriptor, folder, identity)
+        && let Err(e) = ground::keep(&mut state.grounds, descriptor, folder, identity)
     {
         let note = format!("a mapped file could not be copied before it was written: {e}");
         state.out.tell(&Event::Note(note.into_bytes()));
@@ -538,5 +560,5 @@ fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset:
         address: start,
         bytes: length,
     });
-    state.map_file(start, length, line + offset / 64);
+    state.out.maps.add(start, length, line + offset / 64);
 }

@@ -5,11 +5,7 @@
 
 mod access;
 mod api;
-mod calls;
-mod chain;
-mod checked;
 mod counters;
-mod direct;
 mod exec;
 mod ground;
 mod grouped;
@@ -20,7 +16,6 @@ mod out;
 mod plan;
 mod sites;
 mod state;
-mod sync;
 mod threads;
 mod translate;
 mod verify;
@@ -32,21 +27,21 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use api::{Api, Id, Info};
-use checked::Checked;
+use api::{Id, Info, api};
 use exec::Left;
 use out::Out;
 use state::State;
 use threads::{lock, unlock};
+use verify::Checked;
 
 use crate::codec::Event;
-use crate::options::Options;
+use crate::options::{CHECK, Options, READY};
 use crate::ring::{FIRST, Ring};
 
 /// The version of the interface; QEMU looks at it before anything else.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
-pub static qemu_plugin_version: c_int = 1;
+pub static qemu_plugin_version: c_int = api::VERSION;
 
 struct Global(UnsafeCell<MaybeUninit<State>>);
 
@@ -93,7 +88,8 @@ extern "C" fn after_fork_in_child() {
 }
 
 extern "C" fn at_exit(_: Id, _: *mut c_void) {
-    with(|state| state.finish(&Event::End));
+    let areas = guest::areas();
+    with(|state| state.finish(&Event::End, &areas));
 }
 
 /// QEMU's first call.
@@ -139,9 +135,19 @@ fn die_with(recorder: u32) -> Result<(), String> {
 
 fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     if target != c"x86_64" {
-        return Err("it records x86-64 programs only".to_owned());
+        return Err(format!("it runs programs for {}", target.to_string_lossy()));
     }
-    let api = Api::find()?;
+    api::find()?;
+    if !guest::is_readable((&raw const STATE).addr() as u64) {
+        return Err(
+            "the kernel refuses process_vm_readv, by which it reads memory; allow it here"
+                .to_owned(),
+        );
+    }
+    if arguments == [CHECK] {
+        println!("{READY}");
+        std::process::exit(0);
+    }
     let options = Options::parse(arguments)?;
     let left = Left::take(&options.folder);
     // A child that has become another program has a ring of its own, and ends as it would without a recorder.
@@ -168,12 +174,9 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     }
     header.begun.store(1, Ordering::Release);
     let ring = ring.resumed();
-    let out = Out::new(api, ring, &options);
-    let registers_are_stored = sync::store_registers();
-    let mut state = State::new(api, options, out, registers_are_stored)?;
-    direct::is_granted();
-    let chained = chain::between_pages();
-    state.checked = std::env::var_os(checked::VARIABLE).map(|_| Checked::new(chained));
+    let out = Out::new(ring, &options);
+    let mut state = State::new(options, out)?;
+    state.checked = std::env::var_os(verify::VARIABLE).map(|_| Checked::default());
     if let Some(left) = left {
         left.resume(&mut state);
     }
@@ -190,10 +193,10 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
             Some(after_fork_in_child),
         );
     }
-    (api.on_vcpu_init)(id, translate::vcpu_begins);
-    (api.on_translation)(id, translate::block);
-    (api.on_syscall)(id, kernel::call);
-    (api.on_return)(id, kernel::returned);
-    (api.on_exit)(id, at_exit, std::ptr::null_mut());
+    (api().on_vcpu_init)(id, translate::vcpu_begins);
+    (api().on_translation)(id, translate::block);
+    (api().on_syscall)(id, kernel::call);
+    (api().on_return)(id, kernel::returned);
+    (api().on_exit)(id, at_exit, std::ptr::null_mut());
     Ok(())
 }

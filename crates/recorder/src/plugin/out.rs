@@ -1,19 +1,18 @@
 //! What leaves the plugin: records with their gaps and bytes, into the ring.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::api::{Api, PAGE_READ};
-use super::counters;
 use super::sites::Sites;
 use super::threads::{self, threaded};
+use super::{counters, guest};
 use crate::caches::Memory;
 use rustc_hash::FxHashMap;
 
-use crate::codec::{Cached, Encoder, Event, LONGEST_RECORD, Record, op};
+use crate::codec::{Cached, Encoder, Event, LONGEST_RECORD, Record, hash, op};
 use crate::frames::{Frames, PAGE_BYTES, ZERO};
 use crate::maps::{FILES, Maps};
 use crate::options::{Level, Options};
@@ -27,7 +26,6 @@ const PAGE_LINES: u64 = 64;
 
 /// Where records go, and what is known for them.
 pub struct Out {
-    api: Api,
     ring: Option<Ring>,
     encoder: Encoder,
     /// Instructions at the last record; a program that this process became begins at the last of the one before.
@@ -40,6 +38,8 @@ pub struct Out {
     pub maps: Maps,
     /// With `--read-data`: by page, the lines whose contents the trace has.
     known: Option<HashMap<u64, u64>>,
+    /// The first lines of pages that the trace has bytes of, if what they hold at the end is wanted.
+    verified: Option<BTreeSet<u64>>,
     /// Pages' frames, at level `memory`.
     pub frames: Frames,
     /// Dirty lines of pages that are gone or cannot be read, as they were.
@@ -72,10 +72,9 @@ pub struct Out {
 }
 
 impl Out {
-    pub fn new(api: Api, ring: Ring, options: &Options) -> Out {
+    pub fn new(ring: Ring, options: &Options) -> Out {
         let skip = options.skip;
         Out {
-            api,
             ring: Some(ring),
             encoder: Encoder::default(),
             last: skip,
@@ -83,6 +82,7 @@ impl Out {
             thread: 0,
             maps: Maps::default(),
             known: options.read_data.then(HashMap::new),
+            verified: options.verify.then(BTreeSet::new),
             frames: Frames::new(options.numbers, options.reuse),
             captured: FxHashMap::default(),
             zeros: 0..0,
@@ -107,6 +107,7 @@ impl Out {
         self.encoder = Encoder::default();
         self.frames.fork();
         self.captured.clear();
+        self.verified = self.verified.as_ref().map(|_| BTreeSet::new());
         self.full = false;
         self.to_come.clear();
         self.owed.clear();
@@ -132,6 +133,7 @@ impl Out {
     pub fn restart_shared(&mut self) {
         let parent = std::mem::replace(&mut self.process, std::process::id());
         self.child = true;
+        self.verified = None;
         self.captured.clear();
         self.to_come.clear();
         self.owed.clear();
@@ -277,6 +279,11 @@ impl Out {
         if self.told.is_some() {
             self.tell_frame(line);
         }
+        if let Some(pages) = &mut self.verified
+            && data.is_some()
+        {
+            pages.insert(line / PAGE_LINES * PAGE_LINES);
+        }
         let mut bytes = [0; LONGEST_RECORD];
         let record = Record {
             gap,
@@ -358,8 +365,7 @@ impl Out {
             false => self.maps.address(line),
         }?;
         let blind = !self.blind.is_empty() && self.blind.contains(&(address / PAGE_BYTES));
-        let readable = !blind && (self.api.page_flags)(address) & PAGE_READ != 0;
-        readable.then_some(address)
+        (!blind).then_some(address)
     }
 
     /// What a line of memory holds, or held when its page went.
@@ -373,19 +379,24 @@ impl Out {
     }
 
     /// The bytes at a readable address of a line.
-    fn bytes_at(&self, address: u64) -> [u8; 64] {
-        // SAFETY: the guest's page is mapped readable at this offset in our own address space, and unmapping is told
+    pub fn bytes_at(&self, address: u64) -> [u8; 64] {
+        // SAFETY: the guest has touched the page, which is mapped at this address of ours, and unmapping is told
         // before it happens. Another thread may be writing there; then the line is dirty again and is sent again.
-        unsafe {
-            let host = (*self.api.guest_base).wrapping_add(address as usize) as *const [u8; 64];
-            host.read_volatile()
-        }
+        unsafe { guest::host(address).cast::<[u8; 64]>().read_volatile() }
     }
 
-    /// The bytes at a line's address, if they can be read.
-    pub fn bytes_of(&self, address: u64) -> Option<[u8; 64]> {
-        let readable = (self.api.page_flags)(address) & PAGE_READ != 0;
-        readable.then(|| self.bytes_at(address))
+    /// Tells what memory holds of all pages that the trace has lines of, but for those that others may store to.
+    pub fn tell_held(&mut self, is_others: impl Fn(u64) -> bool) {
+        let pages = self.verified.take().filter(|_| !self.child);
+        for first in pages.unwrap_or_default() {
+            for line in first..first + PAGE_LINES {
+                let place = self.address(line).filter(|address| !is_others(*address));
+                if let Some(bytes) = place.and_then(guest::read::<64>) {
+                    let hash = hash(&bytes);
+                    self.tell(&Event::Held { line, hash });
+                }
+            }
+        }
     }
 
     /// Whether the line is of a page that is gone.
@@ -416,12 +427,10 @@ impl Out {
 
     /// The frame that the kernel gave a guest's page; 0 without the right to know.
     pub fn frame(&self, page: u64) -> Option<u64> {
-        // SAFETY: QEMU's variable, set before any code of the guest ran.
-        let base = unsafe { *self.api.guest_base } as u64;
         let mut entry = [0; 8];
         let map = File::open("/proc/self/pagemap").ok()?;
-        map.read_exact_at(&mut entry, (base / 4096 + page) * 8)
-            .ok()?;
+        let host = guest::host(page * PAGE_BYTES).addr() as u64;
+        map.read_exact_at(&mut entry, host / PAGE_BYTES * 8).ok()?;
         // Documentation/admin-guide/mm/pagemap.rst: bits 0-54, if bit 63 says that the page is present.
         let entry = u64::from_le_bytes(entry);
         (entry >> 63 == 1).then_some(entry & ((1 << 55) - 1))

@@ -1,19 +1,20 @@
 //! Which callbacks a block of one-threaded code gets.
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::c_void;
 
 use super::access;
-use super::api::{OnAccess, READS_AND_WRITES, STORES};
+use super::api::OnAccess;
 use super::grouped;
 use super::lists::Lists;
 use super::word::{GROUPS, Parts, Word};
 use crate::flow::Use;
 use crate::group::{self, Group, Member};
 
-/// A callback to ask for at an instruction.
+/// The callbacks to ask for at an instruction: of its loads and of its stores.
+#[derive(Clone, Copy)]
 pub struct Request {
-    pub callback: OnAccess,
-    pub sides: c_uint,
+    pub load: Option<OnAccess>,
+    pub store: Option<OnAccess>,
     pub data: *mut c_void,
 }
 
@@ -33,7 +34,7 @@ fn parts(ordinal: usize, group: &Group, open: u32) -> Parts {
     }
 }
 
-/// The callback of each instruction of a block, if it has one, and the block's groups. With `apart`, loads and stores of one instruction are looked
+/// The callbacks of each instruction of a block, if it has any, and the block's groups. With `apart`, loads and stores of one instruction are looked
 /// up apart.
 pub fn plan(lists: &mut Lists, block: &[Use], apart: bool) -> Plan {
     let groups = match group::groups(block, apart) {
@@ -42,10 +43,7 @@ pub fn plan(lists: &mut Lists, block: &[Use], apart: bool) -> Plan {
     };
     match requests(lists, block.len(), &groups) {
         Some(requests) => (requests, groups),
-        None => (
-            (0..block.len()).map(|_| Some(plain())).collect(),
-            Vec::new(),
-        ),
+        None => (vec![Some(plain()); block.len()], Vec::new()),
     }
 }
 
@@ -64,52 +62,39 @@ fn requests(lists: &mut Lists, insns: usize, groups: &[Group]) -> Option<Vec<Opt
             .map(|(_, group)| *group)
             .collect();
         let number = lists.number(&open)?;
-        let alone = |(callback, sides): (OnAccess, c_uint)| Request {
-            callback,
-            sides,
-            data: std::ptr::without_provenance_mut(number as usize),
-        };
+        let data = std::ptr::without_provenance_mut(number as usize);
         let here = rest.next_if(|(_, group)| group.members[0].insn == insn);
         requests.push(match here {
             None if grouped => None,
-            None => Some(alone((access::alone, READS_AND_WRITES))),
+            None => Some(Request { data, ..plain() }),
             Some((ordinal, group)) => {
                 let first = group.members[0];
-                if group.members.len() == 1 && first.access.parts() == 1 {
-                    Some(alone(access::one(first)))
+                let (callback, data): (OnAccess, _) = if group.is_plain() {
+                    (access::one(first), data)
                 } else {
                     let word = Word::new(parts(ordinal, group, number));
                     if let Some(last) = group.last_store() {
                         led.push((last, word));
                     }
-                    let (callback, sides): (OnAccess, c_uint) = match first {
-                        Member { access, .. } if access.parts() > 1 => {
-                            (grouped::at_first_part, READS_AND_WRITES)
-                        }
-                        Member {
-                            loads: true,
-                            stores: true,
-                            ..
-                        } => (grouped::at_first_store, STORES),
-                        _ => (grouped::at_first, READS_AND_WRITES),
-                    };
-                    Some(Request {
-                        callback,
-                        sides,
-                        data: word.data(),
-                    })
-                }
+                    (grouped::at_first, word.data())
+                };
+                // What loads and then stores is looked up at the store.
+                Some(Request {
+                    load: Some(callback).filter(|_| !first.stores),
+                    store: Some(callback).filter(|_| first.stores),
+                    data,
+                })
             }
         });
     }
     Some(requests)
 }
 
-/// The callback of whatever QEMU says.
+/// The callbacks of whatever QEMU does.
 fn plain() -> Request {
     Request {
-        callback: access::alone,
-        sides: READS_AND_WRITES,
+        load: Some(access::alone::<false>),
+        store: Some(access::alone::<true>),
         data: std::ptr::null_mut(),
     }
 }

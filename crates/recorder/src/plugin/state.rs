@@ -5,13 +5,11 @@ use std::path::Path;
 
 use iced_x86::Instruction;
 
-use super::api::{Api, PAGE_READ};
-use super::calls::{Calls, Heap, Vacated};
-use super::checked::Checked;
-use super::ground::Grounds;
+use super::guest::Area;
 use super::lists::Lists;
 use super::out::Out;
-use super::word::{self, Word};
+use super::verify::Checked;
+use super::word::Word;
 use super::{counters, guest, threads};
 use crate::caches::{Caches, First, NAMELESS, Unfetched};
 use crate::codec::{Cached, Event, op};
@@ -23,8 +21,6 @@ use crate::ring::Ring;
 
 /// Lines that one thread can be writing past the caches at a time (Intel's processors have ten or twelve buffers).
 const BUFFERS: usize = 10;
-/// Accesses after which QEMU's descriptions are known to be as expected.
-const CHECKED: u32 = 100_000;
 /// Bytes of a child's ring.
 const CHILD_RING: u64 = 4 << 20;
 
@@ -40,6 +36,16 @@ struct Buffer {
     held: Option<[u8; 64]>,
 }
 
+/// What a system call takes out of the address space: pages with where they lay, and parts of mapped files as address, length
+/// and line.
+#[derive(Default)]
+pub struct Vacated {
+    pub pages: Vec<(u64, Place)>,
+    /// The first page, and the one after the last, whether they had been touched or not.
+    pub range: (u64, u64),
+    pub files: Vec<(u64, u64, u64)>,
+}
+
 /// The variable that has every frame told that a page gets, for tests.
 const TELL_FRAMES: &str = "SARDONYX_RECORDER_FRAMES";
 
@@ -47,14 +53,14 @@ const TELL_FRAMES: &str = "SARDONYX_RECORDER_FRAMES";
 #[derive(Default)]
 pub struct Code {
     /// Signal handlers: where they begin, the kernel has just written a frame.
-    handlers: HashSet<u64>,
+    pub handlers: HashSet<u64>,
     /// Flush instructions with their operations' codes, which QEMU's translations point to.
     flushes: HashMap<(Instruction, u64), &'static Flush>,
     /// Groups with stores to come.
     pub lists: Lists,
 }
 
-/// A flush instruction: its operation's code, and where it is.
+/// A flush instruction, or one whose accesses are not told: its operation's code, and where it is.
 pub struct Flush {
     pub code: u8,
     pub instruction: Instruction,
@@ -62,16 +68,6 @@ pub struct Flush {
 }
 
 impl Code {
-    /// A signal handler begins there.
-    pub fn handles_at(&mut self, address: u64) {
-        self.handlers.insert(address);
-    }
-
-    /// Whether one does.
-    pub fn is_handler(&self, address: u64) -> bool {
-        self.handlers.contains(&address)
-    }
-
     /// The flush instruction, which lives as long as QEMU.
     pub fn flush(&mut self, code: u8, instruction: Instruction, pc: u64) -> &'static Flush {
         let known = self.flushes.entry((instruction, pc));
@@ -89,69 +85,65 @@ impl Code {
 pub struct State {
     /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
     first: First,
-    /// Accesses whose description is still held against the API.
-    to_check: u32,
-    pub api: Api,
     level: Level,
     /// Each core's L1.
     firsts: Vec<First>,
-    caches: Caches,
+    pub caches: Caches,
     pub out: Out,
     buffers: Vec<Buffer>,
     pub options: Options,
-    pub calls: Calls,
-    pub heap: Heap,
+    /// What threads are in, by their number: the arguments of a system call, and what it takes out of the address space.
+    pub calls: HashMap<u32, ([u64; 6], Vec<Vacated>)>,
+    /// Where the heap of `brk` ends; 0 before that is known.
+    pub heap: u64,
     pub code: Code,
-    pub grounds: Grounds,
+    /// Files that were copied before they were mapped for writing, by device and inode.
+    pub grounds: HashSet<(u64, u64)>,
     /// What was checked, if that is wanted.
     pub checked: Option<Checked>,
     /// Where the kernel clears a thread's number when it ends.
-    cleared: BTreeSet<u64>,
+    pub cleared: BTreeSet<u64>,
     /// Addresses of lines whose stores may have come after their mark was taken.
-    late: BTreeSet<u64>,
+    pub late: BTreeSet<u64>,
     /// What the address space holds before it is touched.
-    regions: Regions,
+    pub regions: Regions,
     tell_frames: bool,
+    /// System calls that were asked for and are not there, with their names.
+    pub refused: BTreeSet<(i64, &'static str)>,
     cleared_pages: u64,
+    /// Other processes may have its shared memory.
+    has_forked: bool,
     /// Children that are not recorded.
     left_out: u64,
     copied_pages: u64,
-    /// Whether registers are as of the instruction, and not of the last load or store.
-    registers_are_stored: bool,
 }
 
 impl State {
-    pub fn new(
-        api: Api,
-        options: Options,
-        out: Out,
-        registers_are_stored: bool,
-    ) -> Result<State, String> {
+    pub fn new(options: Options, out: Out) -> Result<State, String> {
         let caches = Caches::new(&options.caches)?;
         let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
         Ok(State {
             first: firsts[0],
-            to_check: CHECKED,
-            api,
             level: options.level,
             firsts,
             caches,
             out,
             buffers: Vec::new(),
             options,
-            calls: Calls::default(),
-            heap: Heap::default(),
+            calls: HashMap::new(),
+            heap: 0,
             code: Code::default(),
-            grounds: Grounds::default(),
+            grounds: HashSet::new(),
             checked: None,
             cleared: BTreeSet::new(),
             late: BTreeSet::new(),
             regions: Regions::default(),
             tell_frames: std::env::var_os(TELL_FRAMES).is_some(),
+            refused: BTreeSet::new(),
             cleared_pages: 0,
+            has_forked: false,
             left_out: 0,
             copied_pages: 0,
-            registers_are_stored,
         })
     }
 
@@ -165,26 +157,6 @@ impl State {
     #[inline(always)]
     pub fn first_of(&self, vcpu: u32) -> First {
         self.firsts[vcpu as usize % self.firsts.len()]
-    }
-
-    /// Whether this access's description is to be held against the API.
-    #[inline(always)]
-    pub fn is_to_check(&mut self) -> bool {
-        let due = self.to_check > 0;
-        if due {
-            self.to_check -= 1;
-        }
-        due
-    }
-
-    /// The kernel clears the word there when a thread ends.
-    pub fn clears_at_end(&mut self, address: u64) {
-        self.cleared.insert(address);
-    }
-
-    /// The stores to the line there may come after their mark is taken.
-    pub fn may_be_late(&mut self, address: u64) {
-        self.late.insert(address);
     }
 
     /// Whether it is to be known what the order of threads depends on.
@@ -216,35 +188,19 @@ impl State {
         }
     }
 
-    /// What the kernel mapped at `start..end` holds.
-    pub fn mapped(&mut self, start: u64, end: u64, contents: Contents) {
-        self.regions.set(start, end, contents);
-    }
-
     /// Whether the caches know of a store to the line, or will.
     pub fn knows_store(&self, line: u64) -> bool {
         self.caches.dirty(line) || self.out.owed.contains(&line)
     }
 
-    /// What the caches hold, for the program that this one becomes.
-    pub fn saved_caches(&self) -> Vec<u64> {
-        self.caches.save()
-    }
-
-    /// The caches hold what was saved; whether that is possible.
-    pub fn restore_caches(&mut self, words: &[u64]) -> bool {
-        self.caches.restore(words)
-    }
-
     /// A child begins with cold caches and a ring of its own, or records nothing.
     pub fn restart_in_child(&mut self) {
         counters::reset();
-        word::reset();
         self.caches.clear();
         self.buffers.clear();
         self.late.clear();
         (self.cleared_pages, self.copied_pages) = (0, 0);
-        self.left_out = 0;
+        (self.left_out, self.has_forked) = (0, true);
         if threads::shared() {
             self.cleared.clear();
             threads::take_between();
@@ -276,6 +232,7 @@ impl State {
 
     /// The program has started a process of its own.
     pub fn count_child(&mut self) {
+        self.has_forked = true;
         if !self.options.follow_fork && !self.options.one_order {
             self.left_out += 1;
         }
@@ -292,14 +249,10 @@ impl State {
 
     /// Another thread is about to begin.
     pub fn more_threads(&mut self) {
+        counters::take();
         threads::more();
         self.first = First::NOTHING;
         self.caches.use_cores(usize::MAX);
-    }
-
-    /// Names the lines of `length` bytes at `start` from `line` on.
-    pub fn map_file(&mut self, start: u64, length: u64, line: u64) {
-        self.out.maps.add(start, length, line);
     }
 
     /// An access of `size` bytes; what it stored is in memory already.
@@ -322,10 +275,26 @@ impl State {
         // A wild length must not become a wild loop: pages that are not there end it.
         let end = address.saturating_add(bytes);
         let mut at = address;
-        while at < end && (self.api.page_flags)(at) & PAGE_READ != 0 {
+        while at < end && guest::is_readable(at) {
             let next = end.min((at | (PAGE_BYTES - 1)) + 1);
             self.access(vcpu, at, next - at, write);
             at = next;
+        }
+    }
+
+    /// The instruction that begins is about to store there, and nobody will tell: the lines are stored to when the thread does anything else.
+    pub fn will_store(&mut self, vcpu: u32, address: u64, bytes: u64) {
+        self.settle(vcpu);
+        let end = address.saturating_add(bytes);
+        let mut at = address;
+        while at < end && guest::is_readable(at) {
+            let line = self.place(vcpu, at, true);
+            self.out.owed.push(line);
+            if threads::threaded() {
+                // Another thread may do something before.
+                self.late.insert(at);
+            }
+            at = (at | 63) + 1;
         }
     }
 
@@ -337,7 +306,7 @@ impl State {
             return false;
         };
         let (line, name) = (first + address / 64 % PAGE_LINES, address / 64);
-        if self.to_check != 0 || self.caches.cores_in_use() > 1 {
+        if self.caches.cores_in_use() > 1 {
             return false;
         }
         if self.caches.again(line, name, store) {
@@ -362,8 +331,7 @@ impl State {
             return false;
         };
         let line = first + address / 64 % PAGE_LINES;
-        let alone = self.to_check == 0 && self.caches.cores_in_use() == 1;
-        alone && self.caches.again(line, address / 64, store)
+        self.caches.cores_in_use() == 1 && self.caches.again(line, address / 64, store)
     }
 
     /// The line that the address is in, which the access may give its page a frame for.
@@ -471,7 +439,7 @@ impl State {
 
     fn regions_of_the_kernel(&self) -> Regions {
         let mut regions = Regions::default();
-        guest::each_area(&self.api, |area, permissions, inode| {
+        guest::each_area(|area, permissions, inode| {
             let device_of_zeros = area.path.starts_with("/dev/zero");
             let contents = match permissions.ends_with('s') {
                 true if device_of_zeros || area.path.starts_with("/SYSV") => Contents::SharedZeros,
@@ -554,9 +522,8 @@ impl State {
             counters::add_kernel(2 * self.options.kernel.line);
             (self.caches).access(core, from + at, NAMELESS, false, &mut self.out);
             self.overwrite(core, to + at);
-            if let Some(bytes) = self.out.bytes_of(page * PAGE_BYTES + at * 64) {
-                self.out.captured.insert(to + at, bytes);
-            }
+            let bytes = self.out.bytes_at(page * PAGE_BYTES + at * 64);
+            self.out.captured.insert(to + at, bytes);
         }
         self.settled(to);
     }
@@ -636,7 +603,7 @@ impl State {
     /// Marks the lines that were evicted before all stores to them had happened, once these have. What comes next is the
     /// thread's.
     #[inline]
-    fn settle(&mut self, vcpu: u32) {
+    pub fn settle(&mut self, vcpu: u32) {
         self.begin(vcpu);
         if !self.out.owed.is_empty() {
             self.settle_owed(vcpu);
@@ -732,8 +699,8 @@ impl State {
     }
 
     pub fn fence(&mut self, vcpu: u32) {
+        self.settle(vcpu);
         let thread = counters::number(vcpu);
-        self.out.thread = thread;
         self.empty_buffers(|buffer| buffer.thread == thread);
         self.out.fence();
     }
@@ -777,10 +744,10 @@ impl State {
         self.settle(vcpu);
         // Stores that nobody told yet; later there is no memory to read them from.
         for address in take(&mut self.cleared, start, end) {
-            self.access(vcpu, address, 4, true);
+            self.touch(vcpu, address, 4, true);
         }
         for address in take(&mut self.late, start, end) {
-            self.access(vcpu, address, 1, true);
+            self.touch(vcpu, address, 1, true);
         }
         self.leaving(start, end);
         let files = match self.level {
@@ -883,10 +850,10 @@ impl State {
         self.settle(0);
         self.empty_buffers(|_| true);
         for address in std::mem::take(&mut self.cleared) {
-            self.access(0, address, 4, true);
+            self.touch(0, address, 4, true);
         }
         for address in std::mem::take(&mut self.late) {
-            self.access(0, address, 1, true);
+            self.touch(0, address, 1, true);
         }
     }
 
@@ -899,7 +866,7 @@ impl State {
     }
 
     /// The end, or what may be the end, and how it comes about.
-    pub fn finish(&mut self, how: &Event) {
+    pub fn finish(&mut self, how: &Event, areas: &[Area]) {
         if !self.out.on() {
             return;
         }
@@ -912,6 +879,12 @@ impl State {
             }
             self.out.tell(&Event::Cached(cached));
         }
+        if *how == Event::End {
+            let shared = self.has_forked || self.options.follow_fork || self.options.one_order;
+            let shared = shared.then(|| self.regions_of_the_kernel());
+            let found = |at| shared.as_ref().and_then(|regions| regions.find(at));
+            (self.out).tell_held(|at| found(at).is_some_and(Contents::is_shared));
+        }
         for (thread, instructions) in counters::each().enumerate() {
             if self.out.child && instructions == 0 {
                 continue; // its parent's
@@ -921,12 +894,12 @@ impl State {
                 instructions,
             });
         }
-        self.remark();
+        self.remark(areas);
         self.out.tell(how);
     }
 
     /// Tells what else there is to know of the program that ends here.
-    pub fn remark(&mut self) {
+    pub fn remark(&mut self, areas: &[Area]) {
         if self.out.unreadable > 0 {
             let note = format!(
                 "{} dirty lines could not be read when they were evicted",
@@ -946,26 +919,27 @@ impl State {
             self.out.tell(&Event::Note(note.into_bytes()));
         }
         if self.out.sites.is_some() {
-            self.tell_modules();
+            self.tell_modules(areas);
+        }
+        for (_, name) in std::mem::take(&mut self.refused) {
+            let note =
+                format!("the program asked for {name}, which is not there under QEMU (ENOSYS)");
+            self.out.tell(&Event::Note(note.into_bytes()));
         }
         if let Some(checked) = &self.checked {
             self.out.tell(&Event::Note(checked.note().into_bytes()));
         }
-        if !self.registers_are_stored && !self.code.flushes.is_empty() {
-            let note = "this QEMU shows registers as of the last load or store: some flushes' addresses may be stale";
-            self.out.tell(&Event::Note(note.into()));
-        }
     }
 
     /// Where the program's files are in memory.
-    fn tell_modules(&mut self) {
-        for area in guest::areas(&self.api) {
+    fn tell_modules(&mut self, areas: &[Area]) {
+        for area in areas {
             if area.path.starts_with('/') {
                 self.out.tell(&Event::Module {
                     start: area.start,
                     end: area.end,
                     offset: area.offset,
-                    path: area.path.into_bytes(),
+                    path: area.path.clone().into_bytes(),
                 });
             }
         }

@@ -6,12 +6,38 @@
 use std::cell::Cell;
 use std::ffi::{c_uint, c_void};
 
-use super::access::{size, stores};
-use super::api::{Api, Block, MemInfo, NO_REGISTERS, READS_AND_WRITES};
+use super::access::size;
+use super::api::{Block, MemInfo, NO_REGISTERS, api};
+use super::plan::Request;
 use super::state::State;
 use super::threads::threaded;
+use super::translate::on_access;
 use super::{with, word};
 use crate::group::{Group, Member};
+
+/// The environment variable that asks for checks.
+pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
+
+/// Counts of checks.
+#[derive(Default)]
+pub struct Checked {
+    accesses: u64,
+    /// Of them, accesses that another's callback stood for.
+    spared: u64,
+    /// Runs of blocks, and of them those that were left early.
+    blocks: u64,
+    left_early: u64,
+}
+
+impl Checked {
+    /// The counts as a note for the trace.
+    pub fn note(&self) -> String {
+        format!(
+            "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early",
+            self.accesses, self.blocks, self.spared, self.left_early
+        )
+    }
+}
 
 /// A block: how many of its grouped accesses there are, and how many of them have been seen in this run.
 struct Expected {
@@ -32,27 +58,24 @@ struct Part {
 }
 
 /// Asks for the callbacks that check a block.
-pub fn ask(api: Api, block: Block, groups: &[Group]) {
+pub fn ask(block: Block, groups: &[Group]) {
     let mut parts = Vec::new();
     for (ordinal, group) in groups.iter().enumerate() {
-        let kept = group.members.len() > 1 || group.members[0].access.parts() > 1;
+        let kept = !group.is_plain();
         for (at, member) in group.members.iter().enumerate() {
             let from = member.access.distance.wrapping_sub(group.low);
             parts.push((*member, kept.then_some((ordinal, from)), at == 0));
         }
     }
     parts.sort_by_key(|part| part.0.insn);
-    let each = |member: &Member| match (member.loads, member.stores) {
-        (true, true) => 2,
-        _ => usize::from(member.access.parts()),
-    };
+    let each = |member: &Member| usize::from(member.loads) + usize::from(member.stores);
     let expected: &'static Expected = Box::leak(Box::new(Expected {
-        address: (api.block_address)(block),
+        address: (api().block_address)(block),
         accesses: parts.iter().map(|part| each(&part.0)).sum(),
         seen: Cell::new(0),
     }));
     let kept = std::ptr::from_ref(expected).cast_mut().cast();
-    (api.on_block)(block, at_block, NO_REGISTERS, kept);
+    (api().on_block)(block, at_block, NO_REGISTERS, kept);
     let mut before = 0;
     for (member, group, leads) in parts {
         let part = Box::leak(Box::new(Part {
@@ -63,9 +86,12 @@ pub fn ask(api: Api, block: Block, groups: &[Group]) {
             leads,
         }));
         before += each(&member);
-        let insn = (api.insn)(block, member.insn);
-        let kept = std::ptr::from_mut(part).cast();
-        (api.on_access)(insn, at_access, NO_REGISTERS, READS_AND_WRITES, kept);
+        let request = Request {
+            load: Some(at_access::<false>),
+            store: Some(at_access::<true>),
+            data: std::ptr::from_mut(part).cast(),
+        };
+        on_access((api().insn)(block, member.insn), request);
     }
 }
 
@@ -75,63 +101,73 @@ extern "C" fn at_block(_: c_uint, data: *mut c_void) {
     with(|state| {
         if let Some(checked) = &mut state.checked {
             let seen = block.seen.get();
-            checked.block(seen != 0 && seen != block.accesses);
+            checked.blocks += 1;
+            checked.left_early += u64::from(seen != 0 && seen != block.accesses);
         }
     });
     block.seen.set(0);
 }
 
-extern "C" fn at_access(_: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
+extern "C" fn at_access<const STORE: bool>(
+    _: c_uint,
+    info: MemInfo,
+    address: u64,
+    data: *mut c_void,
+) {
     // SAFETY: as above.
     let part = unsafe { &*data.cast::<Part>() };
     if threaded() {
         return;
     }
-    with(|state| match wrong(state, part, info, address) {
-        None => {
-            part.block.seen.set(part.block.seen.get() + 1);
-            if let Some(checked) = &mut state.checked {
-                checked.access(!part.leads);
+    with(
+        |state| match wrong(state, part, (size(info), STORE), address) {
+            None => {
+                part.block.seen.set(part.block.seen.get() + 1);
+                if let Some(checked) = &mut state.checked {
+                    checked.accesses += 1;
+                    checked.spared += u64::from(!part.leads);
+                }
             }
-        }
-        Some(problem) => {
-            eprintln!(
-                "sardonyx-recorder: instruction {} of the block at {:#x}: {problem} ({:?})",
-                part.member.insn, part.block.address, part.member
-            );
-            std::process::abort();
-        }
-    });
+            Some(problem) => {
+                eprintln!(
+                    "sardonyx-recorder: instruction {} of the block at {:#x}: {problem} ({:?})",
+                    part.member.insn, part.block.address, part.member
+                );
+                std::process::abort();
+            }
+        },
+    );
 }
 
 /// What is not as the group said.
-fn wrong(state: &mut State, part: &Part, info: MemInfo, address: u64) -> Option<String> {
+fn wrong(
+    state: &mut State,
+    part: &Part,
+    (size, store): (u64, bool),
+    address: u64,
+) -> Option<String> {
     let (member, seen) = (&part.member, part.block.seen.get());
     let Some(number) = seen.checked_sub(part.before) else {
         return Some(format!("access {seen} of the block, not {}", part.before));
     };
     let both = member.loads && member.stores;
-    let (bytes, store, from) = match number {
-        0 | 1 if both => (u64::from(member.access.size), number == 1, 0),
-        _ if !both && number < usize::from(member.access.parts()) => (
-            u64::from(member.access.size.min(8)),
-            member.stores,
-            8 * number as u64,
-        ),
+    let due = match number {
+        0 => !member.loads,
+        1 if both => true,
         _ => return Some(format!("its access {number}, which is too many")),
     };
-    if (size(info), stores(info)) != (bytes, store) {
-        return Some(format!("{} bytes (store: {})", size(info), stores(info)));
+    if (size, store) != (u64::from(member.access.size), due) {
+        return Some(format!("{size} bytes (store: {store})"));
     }
     // The leader's own load comes before its look.
     if let Some((ordinal, distance)) = part.group.filter(|_| !(part.leads && both && number == 0)) {
         let low = word::low_of(ordinal);
-        let due = low.wrapping_add(distance).wrapping_add(from);
+        let due = low.wrapping_add(distance);
         if address != due {
             return Some(format!("at {address:#x}, not {due:#x}"));
         }
     }
-    for byte in [address, address + bytes - 1] {
+    for byte in [address, address + size - 1] {
         let line = state.line_at(byte);
         if store && !state.knows_store(line) {
             return Some(format!(

@@ -10,15 +10,6 @@ pub const GROUPS: usize = 1 << ORDINAL;
 
 /// The lowest address of each group of the block that runs, if it has stores to come. One block runs at a time.
 static LOW: [AtomicU64; GROUPS] = [const { AtomicU64::new(0) }; GROUPS];
-/// The instructions counted when each group was looked up last.
-static WHEN: [AtomicU64; GROUPS] = [const { AtomicU64::new(0) }; GROUPS];
-
-/// Begins anew, in a child, whose instructions are counted from 0.
-pub fn reset() {
-    for when in &WHEN {
-        when.store(0, Relaxed);
-    }
-}
 
 /// The lowest address of the group with this number, where it was looked up last.
 pub fn low_of(ordinal: usize) -> u64 {
@@ -111,12 +102,6 @@ impl Word {
     #[inline(always)]
     pub fn looked_up(self, low: u64) {
         LOW[self.ordinal()].store(low, Relaxed);
-    }
-
-    /// Whether the group was not looked up yet at this count of instructions; from now on it was.
-    #[inline(always)]
-    pub fn is_new_at(self, now: u64) -> bool {
-        WHEN[self.ordinal()].swap(now, Relaxed) != now
     }
 
     /// The lines that it has stores to come to: an address in each.

@@ -1,0 +1,43 @@
+//! The system call at which a traced process has stopped, by the registers of this machine's processor.
+
+/// A system call.
+pub struct Call {
+    /// Its number.
+    pub number: libc::c_long,
+    /// Its first three arguments. On 64-bit ARM its answer takes the place of the first.
+    pub arguments: [u64; 3],
+    /// Its answer, once it has one.
+    pub answer: u64,
+}
+
+/// The call at which the process has stopped; `None` with an error of the system's if it may not be asked.
+pub fn call(process: libc::pid_t) -> Option<Call> {
+    // SAFETY: zeros are valid registers, and the call fills as many bytes of them as it is told, or fails.
+    let registers = unsafe {
+        let mut registers: libc::user_regs_struct = std::mem::zeroed();
+        let mut place = libc::iovec {
+            iov_base: (&raw mut registers).cast(),
+            iov_len: size_of_val(&registers),
+        };
+        let got = libc::ptrace(
+            libc::PTRACE_GETREGSET,
+            process,
+            libc::NT_PRSTATUS,
+            &raw mut place,
+        );
+        (got == 0).then_some(registers)
+    }?;
+    #[cfg(target_arch = "x86_64")]
+    let call = Call {
+        number: registers.orig_rax as libc::c_long,
+        arguments: [registers.rdi, registers.rsi, registers.rdx],
+        answer: registers.rax,
+    };
+    #[cfg(target_arch = "aarch64")]
+    let call = Call {
+        number: registers.regs[8] as libc::c_long,
+        arguments: [registers.regs[0], registers.regs[1], registers.regs[2]],
+        answer: registers.regs[0],
+    };
+    Some(call)
+}
