@@ -101,7 +101,7 @@ fresh: system-all $(RUN)
 
 lint: $(DEV)
 	git ls-files '*.rs' | xargs rustfmt --check --edition 2024
-	$(CARGO_TESTING) clippy $(CARGO_FLAGS) -- -D warnings
+	$(CARGO_TESTING) clippy $(CARGO_FLAGS) --all-targets -- -D warnings
 	$(BIN)/ruff format --check --quiet $(PYTHON_CODE)
 	$(BIN)/ruff check --quiet $(PYTHON_CODE)
 	$(BIN)/mypy

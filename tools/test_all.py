@@ -39,10 +39,6 @@ class Part:
 
 WORKSPACE = ("--release", "--workspace", "--locked")
 PARTS = (
-    Part(
-        "clippy", "lints of tests, benches and examples too",
-        (*TESTING, "clippy", *WORKSPACE, "--all-targets", "--", "-D", "warnings"),
-    ),
     Part("rust", "all Rust tests, more cases, a new seed",
          (PYTHON, "tools/rust_tests.py", "--all")),
     Part(
