@@ -71,6 +71,7 @@ def inside(root: Path, command: str, log: Path, rust: bool = True) -> tuple[int,
     script = f"""set -e
 mount --bind {shlex.quote(sysroot)} {place}/opt/rust
 mount -t proc proc {place}/proc
+mount --rbind /sys {place}/sys
 mount --rbind /dev {place}/dev
 exec chroot {place} env -i {words} sh -c {shlex.quote(command)}"""
     began = time.monotonic()
@@ -91,6 +92,8 @@ def copied(suite: str) -> Path:
     subprocess.run(("cp", "-a", "--reflink=auto", str(base(suite)), str(root)), check=True)
     (root / "opt/rust").mkdir()
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+    with (root / "etc/hosts").open("a") as hosts:  # as Debian's installer writes it
+        hosts.write(f"127.0.0.1 localhost\n127.0.1.1 {os.uname().nodename}\n")
     if (Path("/") / CERTIFICATES).exists():
         shutil.copy(Path("/") / CERTIFICATES, root / CERTIFICATES)
     clone = ("git", "clone", "--quiet", "--no-hardlinks", str(ROOT), f"{root}{CLONE}")

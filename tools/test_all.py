@@ -19,7 +19,6 @@ ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "target/test-all"
 SHOWN = 40
 PYTHON = sys.executable
-TESTING = ("cargo", "--config", ".cargo/testing.toml")
 CHECKED = [
     word
     for check in ("debug-assertions", "overflow-checks")
@@ -37,14 +36,13 @@ class Part:
     command: tuple[str, ...]
 
 
-WORKSPACE = ("--release", "--workspace", "--locked")
 PARTS = (
     Part("rust", "all Rust tests, more cases, a new seed",
          (PYTHON, "tools/rust_tests.py", "--all")),
     Part(
         "checked", "the simulator with debug assertions, overflow an error",
-        ("cargo", *CHECKED, "test", "--release", "--locked",
-         "--package", "sardonyx", "--package", "sardonyx-trace"),
+        ("cargo", "--config", ".cargo/testing.toml", *CHECKED, "test", "--release", "--workspace",
+         "--locked", "--no-fail-fast", "--lib", "--test", "all"),
     ),
     Part("python", "all Python tests", (PYTHON, "-m", "pytest")),
     Part("golden", "all golden files", (PYTHON, "tools/golden.py")),
