@@ -278,7 +278,7 @@ def asked(line: str) -> tuple[list[str], str]:
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(command, marks=[pytest.mark.slow] if command == "reproduce" else [])
+        pytest.param(command, marks=[pytest.mark.slow] if command in ("reproduce", "crash") else [])
         for command in FORMS
     ],
 )

@@ -346,7 +346,7 @@ fn presets_agree_and_their_rules_bind() {
 }
 
 proptest! {
-    #![proptest_config(sardonyx_property::cases(96))]
+    #![proptest_config(sardonyx_property::cases(64))]
     #[test]
     fn any_timing_agrees(t in prop::array::uniform16(0_u64..9), seed: u64, shape in 0_u32..8) {
         let mut p = preset("esd");

@@ -158,8 +158,10 @@ groups! {
     macs_refused: &[macs::REFUSED, macs::DUMPED, macs::ATTACKED_OFTEN], &[];
     roots: &[roots::FAULTS, roots::DUMPED], &[];
     trees: &[trees::FAULTS.split_at(7).0], &[];
-    trees_more: &[trees::FAULTS.split_at(7).1], &[];
-    trees_dumped: &[trees::DUMPED], &[];
+    trees_more: &[trees::FAULTS.split_at(7).1.split_at(4).0], &[];
+    trees_and_more: &[trees::FAULTS.split_at(7).1.split_at(4).1], &[];
+    trees_dumped: &[trees::DUMPED.split_at(2).0], &[];
+    trees_dumped_more: &[trees::DUMPED.split_at(2).1], &[];
     between_layers: &[wrappers::BARE], &[];
     zeros: &[wrappers::ZEROS, wrappers::BELOW_ZEROS, wrappers::ZEROS_LOGGED], &[];
     between_log_and_layers: &[
