@@ -48,6 +48,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=int, default=15)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SARDONYX_TEST_SEED", "0")))
     asked = parser.parse_args()
+    if asked.minutes < 1 or asked.seed < 0:
+        parser.error("--minutes is at least 1, and --seed at least 0")
     mutants = tool()
     shutil.rmtree(TREE, ignore_errors=True)
     clone = ("git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(TREE))

@@ -43,7 +43,10 @@ const KINDS: [&str; 12] = [
 /// The designs that this run is about.
 fn asked() -> Option<String> {
     let name = std::env::var("SARDONYX_DESIGN").ok()?;
-    Stack::named(&name).unwrap_or_else(|error| panic!("{error}"));
+    if let Err(error) = Stack::named(&name) {
+        eprintln!("error: {error}");
+        std::process::exit(2);
+    }
     Some(name)
 }
 
