@@ -1,4 +1,4 @@
-"""Plant the faults of crates/persist/tests/faults.toml and crash-test each program.
+"""Plant the faults of crates/crash-test/tests/faults.toml and crash-test each program.
 
 ``python tools/faults.py [--clean] [NAME..]`` builds, records, explores, and says what found each
 fault, after how long, and the rank of the right line of code among those named. Names may also be
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PROGRAMS = ROOT / "crates/persist/tests/programs"
+PROGRAMS = ROOT / "crates/crash-test/tests/programs"
 EXAMPLES = Path("/usr/share/doc/libpmemobj-dev/examples")
 SARDONYX = Path(sys.executable).parent / "sardonyx"
 MAPS = (

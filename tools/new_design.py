@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MAPPINGS = Path("crates/sardonyx/src/controller/mapping")
-TESTS = Path("crates/sardonyx/tests/design")
+TESTS = Path("crates/crash/tests/design")
 PAGE = Path("docs/designs.md")
 #: The worked examples, and what each is one of.
 EXAMPLES = {

@@ -1,7 +1,7 @@
 """Writes ``python/sardonyx/questions.py``: what the native module is asked, as Rust declares it.
 
 The declarations are ``_core.questions()``, one JSON schema a type, which
-``crates/python/src/questions.rs`` lists. A test fails while the file is not what they say; run this
+``crates/native/src/questions.rs`` lists. A test fails while the file is not what they say; run this
 then.
 """
 

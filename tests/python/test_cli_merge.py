@@ -25,7 +25,7 @@ from sardonyx.runs import merging
 from typer.testing import CliRunner
 
 PAGE = 4096
-MEASURED = Path(__file__).resolve().parents[2] / "crates/sardonyx/tests/merge/linux-6.18.csv"
+MEASURED = Path(__file__).resolve().parents[2] / "crates/merge/tests/kernel/linux-6.18.csv"
 KSM = Path("/sys/kernel/mm/ksm")
 
 

@@ -16,7 +16,7 @@ from test_cli_native import sardonyx
 pytestmark = pytest.mark.machine
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ROOT / "crates/persist/tests/programs"
+PROGRAMS = ROOT / "crates/crash-test/tests/programs"
 HEADER = ROOT / "python/sardonyx/include"
 
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use sardonyx_splitmix::{SplitMix64, mix};
+use sardonyx_base::random::{SplitMix64, mix};
 use sardonyx_trace::Source;
 use sardonyx_trace::line::Line;
 

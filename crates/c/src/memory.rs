@@ -3,11 +3,11 @@
 use std::ffi::CString;
 
 use sardonyx::config::Machine;
-use sardonyx::crash::{self, Platform};
 use sardonyx::machine::hosted::{Asked, Hosted, Kind, Told, What};
 use sardonyx::machine::outcome;
 use sardonyx::medium::image::Image;
 use sardonyx::units::Time;
+use sardonyx_crash::{Platform, survivors};
 use serde_json::json;
 
 use crate::contents::Drawn;
@@ -178,7 +178,7 @@ impl Hosting {
         };
         let (image, journal) = self.host.cut()?;
         let (machine, design) = (self.host.machine(), self.host.design());
-        let left = crash::survivors(machine, design, (image, &journal), platform, seed)?;
+        let left = survivors(machine, design, (image, &journal), platform, seed)?;
         self.left = Some(left);
         Ok(())
     }

@@ -2,8 +2,8 @@
 //! caches the plugin gives the frames (`crates/recorder/src/frames.rs`).
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx_base::random::splitmix64;
 use sardonyx_recorder::maps::FILES;
-use sardonyx_splitmix::splitmix64;
 
 /// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 64;

@@ -131,7 +131,7 @@ pub struct Wanted {
 fn cache(option: &str, text: &str) -> Result<Geometry, RecordError> {
     let parsed = text.split_once(':').and_then(|(bytes, ways)| {
         Some(Geometry {
-            bytes: sardonyx_sizes::parse(bytes)?,
+            bytes: sardonyx_base::sizes::parse(bytes)?,
             ways: ways.parse().ok()?,
         })
     });
@@ -214,7 +214,7 @@ impl Wanted {
     }
 
     fn where_pages_lie(&self, level: Level) -> Result<Pages, RecordError> {
-        let frames = match sardonyx_sizes::parse(&self.memory) {
+        let frames = match sardonyx_base::sizes::parse(&self.memory) {
             Some(bytes @ 4096..) => bytes / 4096,
             _ => {
                 return refused(format!(

@@ -3,7 +3,7 @@
 //! Lines are sent as the distance from the previous record's line, so most events without data have three to five bytes.
 //! Safe on any bytes: what does not decode is an error, for the plugin's process may die at any moment.
 
-use sardonyx_splitmix::splitmix64;
+use sardonyx_base::random::splitmix64;
 
 /// The codes of `docs/trace-format.md`, as far as the plugin sends them.
 pub mod op {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sardonyx_splitmix::splitmix64;
+use sardonyx_base::random::splitmix64;
 use serde::{Deserialize, Serialize};
 
 use crate::maps::FILES;

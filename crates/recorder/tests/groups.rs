@@ -1,8 +1,8 @@
 //! Groups of accesses against running the instructions: whatever the registers hold, a group's members are where it says.
 
+use sardonyx_base::random::SplitMix64;
 use sardonyx_recorder::flow::{Flow, Use};
 use sardonyx_recorder::group::{Group, groups};
-use sardonyx_splitmix::SplitMix64;
 
 /// A stream of numbers.
 struct Numbers(SplitMix64);

@@ -10,7 +10,6 @@ use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Controller, Persist, Write, designs};
-use sardonyx::crash::{self, History};
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Logical, Place};
 use sardonyx::medium::layout::Layout;
@@ -18,7 +17,8 @@ use sardonyx::plan::{At, Step, Stored};
 use sardonyx::stats::Direction;
 use sardonyx::units::Time;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
+use sardonyx_crash::{History, Options, explore};
 
 const GIB_LINES: u64 = 1 << 24;
 const HINT_AHEAD: usize = 12;
@@ -321,8 +321,8 @@ fn crash() -> (f64, f64, u64) {
     };
     let history = History::record(&machine, "sca", &[spec], 1).expect("a design and a program");
     let start = Instant::now();
-    let options = crash::Options::default();
-    let explored = crash::explore(&history, &options, &|_| true).expect("nobody cancels");
+    let options = Options::default();
+    let explored = explore(&history, &options, &|_| true).expect("nobody cancels");
     assert!(explored.tally.kinds.is_empty());
     let (covered, took) = (explored.covered, start.elapsed().as_secs_f64());
     (

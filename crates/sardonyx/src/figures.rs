@@ -56,6 +56,8 @@ pub struct Figure {
 
 /// Declares figures: what they are about; then for each its unit, the better direction, its name and what it
 /// means. `FIGURES` lists them.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! figures {
     ($about:literal; $($figure:ident: $unit:ident $better:ident $name:literal, $meaning:literal;)+) => {
         $(#[doc = $meaning]
@@ -71,7 +73,7 @@ macro_rules! figures {
         pub const FIGURES: &[&$crate::figures::Figure] = &[$(&$figure),+];
     };
 }
-pub(crate) use figures;
+pub use figures;
 
 /// A figure's value; written as a number, or as null.
 #[derive(Clone, Copy, Debug, PartialEq)]

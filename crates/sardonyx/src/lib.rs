@@ -5,10 +5,8 @@
 //! knows what is above it. `docs/architecture.md` follows one request through the house.
 #![forbid(unsafe_code)]
 
-pub mod audit;
 pub mod config;
 pub mod controller;
-pub mod crash;
 pub mod ecc;
 pub mod engine;
 pub mod exhausted;
@@ -20,7 +18,6 @@ pub mod machine;
 pub mod mechanisms;
 pub mod medium;
 pub mod memory;
-pub mod merge;
 pub mod names;
 pub mod plan;
 pub mod settings;

@@ -2,6 +2,8 @@
 //! often each was used; and the values that the run has reached. A verdict rests on these amounts. A layer
 //! says which mechanisms it has.
 
+use serde::{Serialize, Serializer};
+
 /// Names of what is counted, each with the least amount of it that a verdict rests on (argued in
 /// `docs/crash-explorer.md`); 0 where the amount is said and no verdict hangs on it.
 macro_rules! amounts {
@@ -205,5 +207,19 @@ impl Exercised {
     /// How often `mechanism` was used.
     pub fn of(&self, mechanism: Mechanism) -> u64 {
         self.0[mechanism as usize]
+    }
+}
+
+impl Serialize for Exercised {
+    /// By the mechanisms' names.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Mechanism::ALL.map(|m| (m.name(), self.of(m))))
+    }
+}
+
+impl Serialize for Reached {
+    /// By the values' names.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Value::ALL.map(|v| (v.name(), self.of(v))))
     }
 }

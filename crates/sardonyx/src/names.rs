@@ -3,6 +3,8 @@
 
 /// An enum each of whose variants has a name in reports: `ALL` of them, `name`, and as `meaning` what is said of
 /// it here.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! named {
     ($(#[$about:meta])* $Type:ident {
         $($(#[doc = $doc:literal])+ $(#[default $($default:tt)?])? $variant:ident = $name:literal,)+
@@ -33,7 +35,7 @@ macro_rules! named {
         }
     };
 }
-pub(crate) use named;
+pub use named;
 
 /// Up to three of `known` within a third of `name`'s length in edits, the nearest first.
 pub(crate) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
@@ -50,7 +52,7 @@ pub(crate) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> V
 }
 
 /// The nearest of `known` as a question before what there is, nothing if none is near.
-pub(crate) fn did_you_mean(name: &str, known: &[&str]) -> String {
+pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     let near = nearest(name, known.iter().copied());
     let question = |near: &&str| format!("did you mean \"{near}\"? ");
     near.first().map(question).unwrap_or_default()

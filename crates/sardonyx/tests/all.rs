@@ -1,10 +1,7 @@
-//! All tests of the simulator in one program, because each program of tests links the whole simulator. Only `faults` is
-//! another: it registers layers, which are known to the whole program.
+//! All tests of the simulator in one program, because each program of tests links the whole simulator.
 //!
 //! `tools/rust_tests.py --only trace_info::` runs those of one file.
 
-mod audit_random;
-mod audit_rules;
 mod cells;
 mod config_errors;
 mod config_machines;
@@ -14,26 +11,14 @@ mod cpu_common;
 mod cpu_core;
 mod cpu_latency;
 mod cpu_stream;
-mod crash_campaign;
-mod crash_exhaustive;
-mod crash_explorer;
-mod crash_lives;
-mod crash_shared;
-mod crash_stages;
-mod crash_trial;
 mod designs_page;
 mod deuce;
 mod engine_audit;
 mod engine_rules;
-mod guarded;
 mod hardware_log;
-mod integrity;
-mod integrity_more;
 mod levelling;
 mod link;
 mod memory_common;
-mod merge_algorithm;
-mod merge_kernel;
 mod module_buffer;
 mod nvmain;
 mod observers;

@@ -10,7 +10,7 @@ use sardonyx::memory::Memory;
 use sardonyx::plan::At;
 use sardonyx::stats::Direction;
 use sardonyx::units::Time;
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
 
 fn memory(sets: &[(&str, &str)]) -> Memory {
     Memory::new(&Machine::load("esd", sets).unwrap(), "no-encryption").unwrap()

@@ -6,14 +6,12 @@ use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use sardonyx::config::Machine;
 use sardonyx::controller::Write;
-use sardonyx::crash::{History, Options, explain, explore};
 use sardonyx::engine::Request;
 use sardonyx::line::{Line, Logical, Place};
 use sardonyx::memory::Memory;
 use sardonyx::plan::At;
 use sardonyx::stats::Direction;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
 
 fn memory(sets: &[(&str, &str)], design: &str) -> Memory {
     let sets = [&[("medium.cells.coding", "changed")], sets].concat();
@@ -197,46 +195,4 @@ fn a_counter_that_is_used_up_ends_the_run() {
     write(&mut memory, 1, &[99; 64]);
     let told = memory.failure().unwrap().to_string();
     assert!(told.contains("encryption.first_counter"), "{told}");
-}
-
-#[test]
-fn every_cut_leaves_lines_that_decrypt_and_no_pad_twice() {
-    let mut cuts = 0;
-    for (design, program, cores) in [
-        ("deuce", "btree", 1),
-        ("deuce", "queue", 2),
-        ("deuce", "array-swap", 1),
-        ("esd-sound+deuce", "queue", 1),
-        ("hw-log/identity+deuce", "queue", 1),
-        ("deuce@mac", "queue", 1),
-    ] {
-        for epoch in ["4", "32"] {
-            let sets = [("encryption.deuce.epoch", epoch)];
-            let machine = Machine::load("sca", &sets).expect("a machine");
-            let spec = |core: u64| ProgramSpec {
-                name: program.into(),
-                item_bytes: 64,
-                footprint: 8192,
-                transactions: 40,
-                seed: 7 + core,
-                durability: match design.starts_with("hw") {
-                    true => DurabilityKind::Hardware,
-                    false => DurabilityKind::SoftwareUndo { mutant: None },
-                },
-                sharing: Sharing::Apart,
-            };
-            let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
-            let history = History::record(&machine, design, &specs, 1).expect("a design");
-            let found = explore(&history, &Options::default(), &|_| true).expect("nobody cancels");
-            let first = found.tally.first();
-            let told: Vec<String> = first.flat_map(|one| explain(&history, one)).collect();
-            assert!(
-                found.tally.kinds.is_empty(),
-                "{design}: {}",
-                told.join("\n")
-            );
-            cuts += found.covered.cuts;
-        }
-    }
-    assert!(cuts > 5_000, "{cuts}");
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use sardonyx::audit::audit;
 use sardonyx::config::Machine;
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
@@ -17,6 +16,7 @@ use sardonyx::plan::command::{Command, CommandLog};
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
 use sardonyx::stats::{Cause, Direction, Ledger};
 use sardonyx::units::Time;
+use sardonyx_audit::audit;
 
 fn power(exponents: std::ops::RangeInclusive<u32>) -> impl Strategy<Value = u64> {
     exponents.prop_map(|exponent| 1 << exponent)

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use sardonyx::audit::audit;
 use sardonyx::config::Machine;
 use sardonyx::machine::{Outcome, RunError, System};
 use sardonyx::plan::command::{CommandKind, CommandLog};
 use sardonyx::stats::Cause;
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
+use sardonyx_audit::audit;
 
 const DESIGNS: [&str; 3] = ["hw-log", "alc", "easy-pm"];
 

@@ -9,7 +9,7 @@ use sardonyx::memory::Memory;
 use sardonyx::plan::At;
 use sardonyx::stats::Direction;
 use sardonyx::units::Time;
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
 
 /// Nanoseconds, as machine files have them, that are whole cycles of `ddr4-2400`'s clock of 0.833 ns.
 const CYCLES_8: &str = "6.664";

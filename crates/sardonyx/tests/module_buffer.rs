@@ -10,7 +10,7 @@ use sardonyx::memory::Memory;
 use sardonyx::plan::At;
 use sardonyx::stats::Direction;
 use sardonyx::units::Time;
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
 
 fn machine(sets: &[(&str, &str)]) -> Machine {
     Machine::load("optane", sets).unwrap()

@@ -9,7 +9,7 @@ use sardonyx::plan::command::CommandLog;
 use sardonyx::plan::{At, Step, Stored};
 use sardonyx::stats::Direction;
 use sardonyx::units::Time;
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
 
 const CLOCK: u64 = 2500;
 const ROW_LINES: u64 = 64;

@@ -2,17 +2,14 @@
 
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Write};
-use sardonyx::crash::{History, Options, Platform, explore};
 use sardonyx::engine::{Interruptions, Request};
 use sardonyx::line::Logical;
-use sardonyx::mechanisms::Mechanism;
 use sardonyx::medium::params::Timing;
 use sardonyx::memory::Memory;
 use sardonyx::plan::At;
 use sardonyx::stats::Direction;
 use sardonyx::units::Time;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
 
 /// One bank of one rank, so that every access meets every other.
 const ONE_BANK: [(&str, &str); 5] = [
@@ -366,50 +363,5 @@ fn what_cannot_be_interrupted_is_an_error() {
     ] {
         let told = Machine::load(machine, &sets).unwrap_err().to_string();
         assert!(told.contains(sets[0].0), "{machine} {sets:?}: {told}");
-    }
-}
-
-fn crash(design: &str, policy: &str, options: Options) -> (Vec<String>, u64) {
-    let spec = ProgramSpec {
-        name: "btree".into(),
-        item_bytes: 64,
-        footprint: 8192,
-        transactions: 15,
-        seed: 3,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-    };
-    let sets = [
-        ("medium.geometry.banks", "2"),
-        ("medium.pausing.policy", policy),
-    ];
-    let machine = Machine::load("easy-pm", &sets).expect("a machine");
-    let history = History::record(&machine, design, &[spec], 5);
-    let history = history.unwrap_or_else(|error| panic!("{design}: {error}"));
-    let interrupted = history.exercised().of(Mechanism::WriteInterrupted);
-    let found = explore(&history, &options, &|_| true).expect("nobody cancels");
-    assert!(found.covered.cuts > 300, "{design}: {:?}", found.covered);
-    let kinds = found.tally.kinds.into_values();
-    (kinds.map(|(_, first)| first.what).collect(), interrupted)
-}
-
-#[test]
-fn interrupted_writes_survive_every_cut() {
-    let on = |platform| Options {
-        platform,
-        ..Options::default()
-    };
-    for (design, policy, platform) in [
-        ("sca", "pause", Platform::Adr),
-        ("fca", "cancel", Platform::Adr),
-        ("esd+sca", "both", Platform::Adr),
-        ("hw-log", "both", Platform::Adr),
-        ("easy-pm", "cancel", Platform::Adr),
-        ("fca@bonsai", "pause", Platform::Adr),
-        ("sca", "cancel", Platform::Eadr),
-    ] {
-        let (found, interrupted) = crash(design, policy, on(platform));
-        assert!(interrupted > 5, "{design} {policy}: {interrupted}");
-        assert!(found.is_empty(), "{design} {policy}: {found:?}");
     }
 }

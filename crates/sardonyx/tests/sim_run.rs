@@ -1,7 +1,6 @@
 //! Whole runs of every design over a small generated trace: legal commands, sane figures, the same
 //! figures again, a warm-up that counts nowhere, and causes that add up to the latencies.
 
-use sardonyx::audit::audit;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs;
 use sardonyx::machine::recordings::{self, Options};
@@ -9,6 +8,7 @@ use sardonyx::machine::{Outcome, RunError};
 use sardonyx::plan::command::CommandLog;
 use sardonyx::stats::Cause;
 use sardonyx::trace::{Source, Spec, Synth};
+use sardonyx_audit::audit;
 
 const RECORDS: u64 = 6_000;
 

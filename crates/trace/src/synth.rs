@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use sardonyx_splitmix::splitmix64;
+use sardonyx_base::random::splitmix64;
 use serde::{Deserialize, Serialize};
 
 use super::recorded::{Pattern, Recording};

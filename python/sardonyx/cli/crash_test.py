@@ -1,6 +1,6 @@
 """``sardonyx crash-test``: a real program's own recovery, run on what each cut could leave.
 
-A thin call of ``crates/persist``; docs/crash-real.md explains it. Left out: everything that
+A thin call of ``crates/crash-test``; docs/crash-real.md explains it. Left out: everything that
 computes.
 """
 

@@ -1,7 +1,7 @@
 """What an operator reads first of a merge's answer, in sentences and small tables.
 
 The terminal and the report have the same ones. Left out: all computing, which is
-``crates/sardonyx/src/merge/advice.rs``.
+``crates/merge/src/advice.rs``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the crash explorer is asked, as one JSON document (``crates/python/src/crash.rs``)."""
+"""What the crash explorer is asked, as one JSON document (``crates/native/src/crash.rs``)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Jobs: what one simulation is asked, checked before the first one runs, and run into results.
 
 A job is everything that determines its result, as one JSON document that the native module reads
-(``crates/python/src/simulate.rs``). Left out: the threads (``scheduler``).
+(``crates/native/src/simulate.rs``). Left out: the threads (``scheduler``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a merge is asked, as one JSON document (``crates/sardonyx/src/merge/question.rs``), and the
+"""What a merge is asked, as one JSON document (``crates/merge/src/question.rs``), and the
 running kernel's KSM beside the model, with its knobs guarded.
 """
 

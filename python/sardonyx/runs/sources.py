@@ -1,7 +1,7 @@
 """Where the operations of a run come from: a trace file, a generated trace, or a program.
 
 A source is a value: ``parse`` reads what users write, the native module gets it as JSON
-(``crates/python/src/sources.rs``). Left out: opening one, which is native.
+(``crates/native/src/sources.rs``). Left out: opening one, which is native.
 """
 
 from __future__ import annotations

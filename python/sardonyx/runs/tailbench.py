@@ -1,5 +1,5 @@
 """What merging costs applications: questions of one application under one design each, as one JSON
-document (``crates/sardonyx/src/merge/timed/mod.rs``), and their runs as results.
+document (``crates/merge/src/timed/mod.rs``), and their runs as results.
 """
 
 from __future__ import annotations

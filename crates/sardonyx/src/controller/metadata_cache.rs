@@ -2,7 +2,7 @@
 //! says otherwise. It holds the real bytes that the controller's SRAM would; what a line means is its
 //! owner's. Left out: any persistence but the write-back.
 
-use sardonyx_prefetch::prefetch;
+use sardonyx_base::prefetch;
 
 use crate::figures::Amount;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use rustc_hash::FxHashMap;
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
 
 use super::channel::{Issued, NEVER, Transaction};
 use crate::medium::buffer::{BufferParams, Victim};

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
 
 use super::curve::CurveError;
 use crate::config::Machine;

@@ -2,7 +2,7 @@
 //! The number of outstanding requests is limited; below the limit, requests come at the rate. Left out: cores and
 //! caches, whose own limits are not the memory's.
 
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
 
 use crate::config::Machine;
 use crate::controller::designs::UnknownDesign;

@@ -20,7 +20,8 @@ const CDF_POINTS: usize = 200;
 const LINE_BITS: u64 = 512;
 const SECONDS_A_YEAR: f64 = 365.25 * 24.0 * 3600.0;
 
-pub(crate) mod traffic {
+/// Figures of requests and traffic.
+pub mod traffic {
     crate::figures::figures! { "Requests and traffic";
         REQUESTS: Count Neither "requests", "reads and writes of the program that reached the controller";
         READS: Count Neither "reads", "reads of the program";
@@ -38,7 +39,8 @@ pub(crate) mod traffic {
     }
 }
 
-pub(crate) mod latency {
+/// Figures of latencies.
+pub mod latency {
     crate::figures::figures! { "Latency";
         MEAN_WRITE: Nanoseconds Less "mean_write_latency_ns", "of the program's writes: mean latency";
         P50_WRITE: Nanoseconds Less "p50_write_latency_ns",
@@ -58,7 +60,8 @@ pub(crate) mod latency {
     }
 }
 
-pub(crate) mod time {
+/// Figures of time, energy and the core.
+pub mod time {
     crate::figures::figures! { "Time, energy and the core";
         SIMULATED: Nanoseconds Less "simulated_ns", "simulated time from the begin of counting to the last answer";
         INSTRUCTIONS: Count Neither "instructions",

@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use sardonyx_splitmix::SplitMix64;
+use sardonyx_base::random::SplitMix64;
 
 use super::outcome::{self, HostSpeed, time};
 use super::system::Until;

@@ -2,7 +2,7 @@
 //! program writes goes through the controller, and nowhere else.
 
 use rustc_hash::FxHashMap;
-use sardonyx_splitmix::mix;
+use sardonyx_base::random::mix;
 
 use super::bytes::pieces;
 use super::{Batch, Bytes, OpKind, PersistentMemory};

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use memmap2::MmapMut;
 use rustc_hash::FxHashMap;
-use sardonyx_prefetch::prefetch;
+use sardonyx_base::prefetch;
 
 use super::layout::{Region, SPARSE_START};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};

@@ -263,7 +263,7 @@ impl Journal {
     }
 
     /// What registers have come to hold where no time passes, oldest first.
-    pub(crate) fn registers(&self) -> Vec<&MediumWrite> {
+    pub fn registers(&self) -> Vec<&MediumWrite> {
         let changes = self.pending.values();
         let registers = changes.filter(|change| change.domain == Domain::Registers);
         let mut writes: Vec<&MediumWrite> = registers.map(|change| &change.write).collect();

@@ -811,7 +811,7 @@ impl Plan {
 }
 
 /// Takes `words` of `new` over `old`.
-pub(crate) fn merged(old: Line, new: &Line, words: u8) -> Line {
+pub fn merged(old: Line, new: &Line, words: u8) -> Line {
     let mut line = old;
     for word in (0..8).filter(|word| words >> word & 1 == 1) {
         line[word * 8..word * 8 + 8].copy_from_slice(&new[word * 8..word * 8 + 8]);

@@ -7,7 +7,7 @@
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHasher};
-use sardonyx_splitmix::mix;
+use sardonyx_base::random::mix;
 
 use super::journal::{Event, Journal, Mark, MediumWrite};
 use super::steps::Steps;

@@ -362,6 +362,8 @@ settings! {
 }
 
 /// Gives an enum its words: `words!(Collision { "keep" => Keep, "replace" => Replace })`.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! words {
     ($type:ident { $($word:literal => $variant:ident),+ $(,)? }) => {
         impl $crate::settings::Word for $type {
@@ -384,13 +386,15 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub use words;
 
 /// The parameters of a layer: how each is made ([`Key`] says of what), where its default comes from and
 /// what it means. For a cache: what both names begin with, bytes of an entry and in all, where those
 /// come from, and the two meanings. `in Between(low, high, why)` says what an assumed number may be
 /// instead, `in Inert(why)` why that cannot matter; `needs N` names the [`Needs`] without which it does nothing;
 /// `under f` gives a [`Pressure`]'s value of a count.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! keys {
     ($(
         $name:ident: $type:ty = $make:ident($($what:expr),*),
@@ -419,7 +423,7 @@ macro_rules! keys {
         )$(.doubted($crate::settings::Doubt::$doubt($($than),+)))?;)*
     };
 }
-pub(crate) use keys;
+pub use keys;
 
 /// The values of parameters, by key.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -484,6 +488,8 @@ impl Settings {
 
 /// Parameters that every machine must give: what their names begin with, then for each the rest of its
 /// name, what it takes and what it means.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! rows {
     ($section:literal; $( $key:literal $kind:expr, $meaning:literal; )*) => {
         &[$(
@@ -491,10 +497,12 @@ macro_rules! rows {
         )*]
     };
 }
-pub(crate) use rows;
+pub use rows;
 
 /// A struct whose fields are parameters of one section, a line each, with what the field's key is
 /// called, takes and means. A key without a field (in brackets) is read by somebody else.
+#[macro_export]
+#[doc(hidden)]
 macro_rules! section {
     (
         $(#[$attribute:meta])*
@@ -521,4 +529,4 @@ macro_rules! section {
         }
     };
 }
-pub(crate) use section;
+pub use section;

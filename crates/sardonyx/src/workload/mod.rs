@@ -13,7 +13,7 @@ mod spec;
 pub mod timed;
 
 pub use crate::machine::{Bytes, COUNTER_SPAN, Mark, Numbers, PersistentMemory, Phase};
-pub(crate) use durability::Header;
+pub use durability::Header;
 pub use durability::{Durability, DurabilityKind, Logged, Mutant, Recovered, Transaction};
 pub use flat::Flat;
 pub use programs::{Program, ProgramFile};

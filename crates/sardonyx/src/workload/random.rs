@@ -1,8 +1,8 @@
 //! Choices and contents that follow from numbers alone, so that a transaction is the same whoever
 //! runs it. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 
-pub use sardonyx_splitmix::mix;
-use sardonyx_splitmix::{GAMMA, SplitMix64, splitmix64};
+pub use sardonyx_base::random::mix;
+use sardonyx_base::random::{GAMMA, SplitMix64, splitmix64};
 
 use super::{Bytes, Fault};
 

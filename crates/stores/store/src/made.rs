@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
-use sardonyx_splitmix::{GAMMA, mix, splitmix64};
+use sardonyx_base::random::{GAMMA, mix, splitmix64};
 
 /// What a generated block is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

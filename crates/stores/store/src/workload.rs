@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use fastcdc::v2020::StreamCDC;
-use sardonyx_splitmix::mix;
+use sardonyx_base::random::mix;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;

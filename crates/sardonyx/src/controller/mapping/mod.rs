@@ -4,7 +4,6 @@
 
 pub mod amt;
 /// The worked example of `docs/add-a-design.md`, in tests alone.
-#[cfg(test)]
 pub mod dedup_fold;
 pub mod efit;
 pub mod figures;

@@ -1,6 +1,6 @@
 //! The shared last level: the bytes of every line that any core has, and who has it.
 
-use sardonyx_prefetch::prefetch;
+use sardonyx_base::prefetch;
 
 use super::private::Sets;
 use crate::line::{LINE_BYTES, Line};

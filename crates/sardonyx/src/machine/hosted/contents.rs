@@ -2,7 +2,7 @@
 //! memory reads. Left out: what memory itself holds.
 
 use rustc_hash::FxHashMap;
-use sardonyx_prefetch::prefetch;
+use sardonyx_base::prefetch;
 
 use super::super::PAGE_LINES;
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};

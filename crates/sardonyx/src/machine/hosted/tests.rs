@@ -124,45 +124,6 @@ fn requests_that_cannot_be_are_errors() {
     assert!(host.cut().is_err() && host.recover(Image::new()).is_err());
 }
 
-/// What is accepted survives a cut where the queues are drained, unless its counter is on chip alone; what a
-/// loader wrote survives anyhow.
-#[test]
-fn what_was_accepted_is_there_after_a_cut() {
-    for (design, expected) in [
-        ("no-encryption", (9, 0)),
-        ("esd-sound", (9, 0)),
-        ("fca", (9, 0)),
-        ("baseline", (1, 8)),
-    ] {
-        let options = Options {
-            journal: true,
-            ..Options::default()
-        };
-        let mut host = hosted(design, options);
-        host.poke(0, 4096, &[5; 64]).unwrap();
-        for line in 0..8 {
-            assert!(
-                host.send(&write(line * 64, &[line as u8 + 1; 64], line))
-                    .unwrap()
-            );
-        }
-        host.fence(0, 99).unwrap();
-        while !all(&mut host).iter().any(|told| told.tag == 99) {
-            host.advance_until(Time::NEVER).unwrap();
-        }
-        let (image, journal) = host.cut().unwrap();
-        assert!(host.accepts().is_err(), "the power is off");
-        let platform = crate::crash::Platform::Adr;
-        let what = (image, &*journal);
-        let left = crate::crash::survivors(host.machine(), design, what, platform, 1).unwrap();
-        assert_eq!(host.recover(left).unwrap(), expected, "{design}");
-        assert!(host.send(&asked(Kind::Read(64), 64, 1)).unwrap());
-        host.finish().unwrap();
-        let read = all(&mut host)[0].line;
-        assert_eq!(read == [2; 64], expected.1 == 0, "{design}");
-    }
-}
-
 #[test]
 fn without_what_was_written_last_only_whole_lines_are_taken() {
     let options = Options {

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use sardonyx_splitmix::{SplitMix64, mix};
+use sardonyx_base::random::{SplitMix64, mix};
 
 use crate::line::{Line, Virtual, ZERO_LINE};
 use crate::machine::RunError;

@@ -12,7 +12,7 @@ use crate::controller::designs::Stack;
 use crate::line::{LINE_BYTES, Line};
 use hardware::Hardware;
 pub use mutant::Mutant;
-pub(crate) use software_undo::Header;
+pub use software_undo::Header;
 use software_undo::SoftwareUndo;
 
 /// How transactions become durable.

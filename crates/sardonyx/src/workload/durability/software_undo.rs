@@ -41,7 +41,7 @@ pub struct SoftwareUndo {
 
 /// The header's three numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
+pub struct Header {
     /// The entries are to be put back.
     pub valid: bool,
     /// Of this transaction; if not valid, the last one visible.
@@ -52,7 +52,7 @@ pub(crate) struct Header {
 
 impl Header {
     /// What the header line begins with.
-    pub(crate) fn bytes(self) -> [u8; 24] {
+    pub fn bytes(self) -> [u8; 24] {
         let words = [u64::from(self.valid), self.transaction, self.entries];
         let bytes = words.map(u64::to_le_bytes);
         bytes.as_flattened().try_into().expect("3 words")

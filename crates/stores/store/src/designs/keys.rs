@@ -112,9 +112,9 @@ impl Key {
     fn read(&self, text: &str) -> Result<(Value, Value), String> {
         let plain = |value: Value| Ok((value.clone(), value));
         match self.kind {
-            Kind::Bytes => match sardonyx_sizes::parse(text) {
+            Kind::Bytes => match sardonyx_base::sizes::parse(text) {
                 Some(bytes) => plain(json!(bytes)),
-                None => Err(sardonyx_sizes::REMEDY.to_owned()),
+                None => Err(sardonyx_base::sizes::REMEDY.to_owned()),
             },
             Kind::Count { least } => match text.parse::<u32>() {
                 Ok(count) if count >= least => plain(json!(count)),

@@ -1,0 +1,408 @@
+//! One channel's history: the state of its banks, its refreshes, and the commands that are recent
+//! enough for the next one to be too early for.
+
+use std::collections::VecDeque;
+
+use super::pairs::{demands, horizon};
+use super::{Logged, Rule, Violation, alone};
+use sardonyx::medium::params::{MediumParams, Timing};
+use sardonyx::medium::pausing::PausingParams;
+use sardonyx::plan::command::{Command, CommandKind};
+
+/// Refreshes of a rank that may be put off.
+const POSTPONED: u64 = 8;
+/// Activates of a rank in one tFAW window.
+const WINDOW: usize = 4;
+
+/// A bank, and the command that made it so.
+#[derive(Clone, Copy, Default)]
+struct Bank {
+    row: Option<u64>,
+    by: Option<Logged>,
+}
+
+/// The last write of a bank.
+#[derive(Clone, Copy, Default)]
+struct Write {
+    place: u64,
+    /// Cycles in which the array has been written and those that are left, of `tWP` together.
+    left: u64,
+    /// Since when it is written.
+    since: u64,
+    interrupted: bool,
+    times: u64,
+}
+
+/// A command that is recent, as the banks see it.
+struct Recent {
+    event: Logged,
+    logged: Command,
+    /// Cycles for which it writes the array.
+    array: u64,
+}
+
+/// The refreshes of a rank.
+#[derive(Clone, Copy, Default)]
+struct Refreshes {
+    count: u64,
+    last: Option<Logged>,
+}
+
+pub(super) struct Channel {
+    timing: Timing,
+    banks_per_rank: usize,
+    horizon: u64,
+    pausing: Option<PausingParams>,
+    banks: Vec<Bank>,
+    writes: Vec<Write>,
+    refreshes: Vec<Refreshes>,
+    last: Option<Logged>,
+    recent: VecDeque<Recent>,
+}
+
+impl Channel {
+    pub(super) fn new(params: &MediumParams) -> Channel {
+        let (ranks, banks) = (params.geometry.ranks, params.geometry.banks);
+        Channel {
+            timing: params.timing.clone(),
+            banks_per_rank: banks as usize,
+            horizon: horizon(&params.timing),
+            pausing: params.pausing,
+            banks: vec![Bank::default(); (ranks * banks) as usize],
+            writes: vec![Write::default(); (ranks * banks) as usize],
+            refreshes: vec![Refreshes::default(); ranks as usize],
+            last: None,
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// Checks the next command and takes it into the history; counts the distances that are
+    /// exactly as demanded.
+    pub(super) fn admit(
+        &mut self,
+        logged: Logged,
+        tight: &mut [u64],
+    ) -> Result<(), Box<Violation>> {
+        self.on_the_bus(logged)?;
+        let events = self.events(logged);
+        while let Some(Recent { event, .. }) = self.recent.front()
+            && event.command.cycle + self.horizon < logged.command.cycle
+        {
+            self.recent.pop_front();
+        }
+        self.change_state(logged)?;
+        self.change_write(logged)?;
+        for event in &events {
+            self.distances(event.command, logged, tight)?;
+        }
+        if logged.command.kind == CommandKind::Refresh {
+            self.refresh(logged)?;
+        }
+        let number = self.number(logged.command.rank, logged.command.bank);
+        let array = match logged.command.kind {
+            CommandKind::Write { .. } | CommandKind::Resume => self.writes[number].left,
+            _ => 0,
+        };
+        self.recent.extend(events.into_iter().map(|event| Recent {
+            event,
+            logged: logged.command,
+            array,
+        }));
+        self.last = Some(logged);
+        Ok(())
+    }
+
+    fn on_the_bus(&self, logged: Logged) -> Result<(), Box<Violation>> {
+        let Some(last) = self.last else {
+            return Ok(());
+        };
+        let (before, now) = (last.command.cycle, logged.command.cycle);
+        if now < before {
+            return Err(pair(Rule::Order, last, logged, before, now));
+        }
+        if now == before {
+            return Err(pair(Rule::OneCommand, last, logged, 1, 0));
+        }
+        Ok(())
+    }
+
+    /// The command as the banks see it: that which closes all closes each that is open.
+    fn events(&self, logged: Logged) -> Vec<Logged> {
+        let command = logged.command;
+        let mut events = vec![logged];
+        if command.kind == CommandKind::PrechargeAll {
+            let open = (0..self.banks_per_rank as u32)
+                .filter(|&bank| self.banks[self.number(command.rank, bank)].row.is_some());
+            let kind = CommandKind::Precharge;
+            let close = |bank| Command {
+                kind,
+                bank,
+                ..command
+            };
+            events.extend(open.map(|bank| Logged {
+                command: close(bank),
+                ..logged
+            }));
+        }
+        events
+    }
+
+    /// Every pair of this event and a recent one, the newest first.
+    fn distances(
+        &self,
+        event: Command,
+        logged: Logged,
+        tight: &mut [u64],
+    ) -> Result<(), Box<Violation>> {
+        use CommandKind::Activate;
+        let mut activates = 0;
+        for recent in self.recent.iter().rev() {
+            let (index, earlier) = (recent.event.index, recent.event.command);
+            let actual = event.cycle - earlier.cycle;
+            let mut broken = None;
+            let mut demand = |rule: Rule, required: u64| {
+                if actual < required {
+                    broken.get_or_insert((rule, required));
+                }
+                tight[rule as usize] += u64::from(actual == required);
+            };
+            demands(&self.timing, &earlier, recent.array, &event, &mut demand);
+            let kinds = (earlier.kind, event.kind);
+            if matches!(kinds, (Activate { .. }, Activate { .. })) && earlier.rank == event.rank {
+                activates += 1;
+                if activates == WINDOW {
+                    demand(Rule::FourActivates, self.timing.tFAW);
+                }
+            }
+            if let Some((rule, required)) = broken {
+                let command = recent.logged;
+                let earlier = Logged { index, command };
+                return Err(pair(rule, earlier, logged, required, actual));
+            }
+        }
+        Ok(())
+    }
+
+    fn number(&self, rank: u32, bank: u32) -> usize {
+        rank as usize * self.banks_per_rank + bank as usize
+    }
+
+    /// Whether the banks are in the state that the command needs, and the state it leaves.
+    fn change_state(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
+        let command = logged.command;
+        let number = self.number(command.rank, command.bank);
+        let first = self.number(command.rank, 0);
+        let rank = first..first + self.banks_per_rank;
+        let bank = self.banks[number];
+        let wrong = |rule, by: Option<Logged>, required, actual| {
+            let mut violation = alone(rule, logged, required, actual);
+            violation.earlier = by;
+            Err(violation)
+        };
+        let by = Some(logged);
+        match command.kind {
+            CommandKind::Activate { row } => {
+                if bank.row.is_some() {
+                    return wrong(Rule::ActivateOpen, bank.by, 0, 0);
+                }
+                self.banks[number] = Bank { row: Some(row), by };
+            }
+            CommandKind::Read {
+                row,
+                auto_precharge,
+            }
+            | CommandKind::Write {
+                row,
+                auto_precharge,
+            } => {
+                let Some(open) = bank.row else {
+                    return wrong(Rule::ColumnClosed, bank.by, 0, 0);
+                };
+                if open != row {
+                    return wrong(Rule::ColumnRow, bank.by, open, row);
+                }
+                if auto_precharge {
+                    self.banks[number] = Bank { row: None, by };
+                }
+            }
+            CommandKind::Precharge => {
+                if bank.row.is_none() {
+                    return wrong(Rule::PrechargeClosed, bank.by, 0, 0);
+                }
+                self.banks[number] = Bank { row: None, by };
+            }
+            CommandKind::PrechargeAll => {
+                for bank in self.banks[rank].iter_mut().filter(|b| b.row.is_some()) {
+                    *bank = Bank { row: None, by };
+                }
+            }
+            CommandKind::Refresh => {
+                if let Some(open) = self.banks[rank].iter().find(|b| b.row.is_some()) {
+                    return wrong(Rule::RefreshOpen, open.by, 0, 0);
+                }
+            }
+            CommandKind::Pause | CommandKind::Cancel | CommandKind::Resume => {}
+        }
+        Ok(())
+    }
+
+    /// Whether the array write of the command's bank may become what the command makes of it, and what that is.
+    fn change_write(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
+        let Command {
+            cycle,
+            rank,
+            bank,
+            kind,
+            place,
+            done,
+            ..
+        } = logged.command;
+        let number = self.number(rank, bank);
+        let of_rank = self.number(rank, 0)..self.number(rank, 0) + self.banks_per_rank;
+        let t = &self.timing;
+        match kind {
+            CommandKind::Refresh if self.writes[of_rank].iter().any(|one| one.interrupted) => {
+                return Err(alone(Rule::WriteInterrupted, logged, 0, 0));
+            }
+            CommandKind::Write { .. } if self.writes[number].interrupted => {
+                return Err(alone(Rule::WriteInterrupted, logged, 0, 0));
+            }
+            CommandKind::Write { .. } => {
+                self.writes[number] = Write {
+                    place,
+                    left: t.tWP,
+                    since: cycle + t.tCWD + t.tBURST.max(t.tCCD),
+                    ..Write::default()
+                };
+            }
+            CommandKind::Pause | CommandKind::Cancel => {
+                let (write, whole) = (self.writes[number], t.tWP);
+                let under_way = write.since <= cycle && cycle < write.since + write.left;
+                let pausing = self.pausing.filter(|_| under_way && !write.interrupted);
+                let Some(pausing) = pausing.filter(|one| write.times < one.times) else {
+                    return Err(alone(Rule::Interruption, logged, 0, 0));
+                };
+                let written = whole - write.left + (cycle - write.since);
+                let cancels = written * 100 < pausing.threshold * whole;
+                let of_place = write.place == place;
+                if !of_place
+                    || cancels != (kind == CommandKind::Cancel)
+                    || !cancels && !pausing.pauses
+                {
+                    return Err(alone(Rule::Interruption, logged, write.place, place));
+                }
+                // Counted up, iteration by iteration.
+                let iteration = whole.div_ceil(pausing.iterations);
+                let mut stops = 0;
+                while !cancels && stops < written {
+                    stops += iteration;
+                }
+                let until = if cancels {
+                    cycle
+                } else {
+                    cycle + stops - written
+                };
+                if done != until || stops >= whole {
+                    return Err(alone(Rule::Done, logged, until, done));
+                }
+                let array = until - write.since;
+                let of_bank = |one: &&mut Recent| {
+                    let Command {
+                        rank: r, bank: b, ..
+                    } = one.event.command;
+                    (r, b) == (rank, bank) && one.array > 0
+                };
+                if let Some(recent) = self.recent.iter_mut().rev().find(of_bank) {
+                    recent.array = array;
+                }
+                self.writes[number] = Write {
+                    left: if cancels { whole } else { whole - stops },
+                    interrupted: true,
+                    times: write.times + 1,
+                    ..write
+                };
+            }
+            CommandKind::Resume => {
+                let write = self.writes[number];
+                if !write.interrupted || write.place != place {
+                    return Err(alone(Rule::Interruption, logged, write.place, place));
+                }
+                let wanted = cycle + write.left + t.off_chip;
+                if done != wanted {
+                    return Err(alone(Rule::Done, logged, wanted, done));
+                }
+                self.writes[number] = Write {
+                    since: cycle,
+                    interrupted: false,
+                    ..write
+                };
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a refresh comes in time.
+    fn refresh(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
+        let rank = logged.command.rank;
+        self.refresh_due(logged.command.channel, rank, logged, Rule::RefreshInterval)?;
+        let refreshes = &mut self.refreshes[rank as usize];
+        refreshes.count += 1;
+        refreshes.last = Some(logged);
+        Ok(())
+    }
+
+    /// Whether any rank lacks a refresh at the log's end, which is at `end` on whatever channel.
+    pub(super) fn finish(&self, channel: u32, end: Logged) -> Result<(), Box<Violation>> {
+        if self.writes.iter().any(|write| write.interrupted) {
+            return Err(alone(Rule::WriteInterrupted, end, 0, 0));
+        }
+        for rank in 0..self.refreshes.len() as u32 {
+            self.refresh_due(channel, rank, end, Rule::RefreshMissing)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the rank can have gone without a refresh until `now`: not for longer than
+    /// `POSTPONED` and the one that is due, be it since the last or counted from the start.
+    fn refresh_due(
+        &self,
+        channel: u32,
+        rank: u32,
+        now: Logged,
+        too_far: Rule,
+    ) -> Result<(), Box<Violation>> {
+        if self.timing.tREFI == 0 {
+            return Ok(());
+        }
+        let Refreshes { count, last } = self.refreshes[rank as usize];
+        let since = last.map_or(0, |logged| logged.command.cycle);
+        let interval = (POSTPONED + 1) * self.timing.tREFI;
+        let in_all = (count + POSTPONED + 1) * self.timing.tREFI;
+        let cycle = now.command.cycle;
+        for (rule, required, actual) in [
+            (too_far, interval, cycle.saturating_sub(since)),
+            (Rule::RefreshMissing, in_all, cycle),
+        ] {
+            if actual > required {
+                return Err(Box::new(Violation {
+                    rule,
+                    channel,
+                    rank,
+                    earlier: last,
+                    later: now,
+                    required,
+                    actual,
+                }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A violation that takes two commands.
+fn pair(rule: Rule, earlier: Logged, later: Logged, required: u64, actual: u64) -> Box<Violation> {
+    let mut violation = alone(rule, later, required, actual);
+    violation.earlier = Some(earlier);
+    violation
+}

@@ -1,0 +1,12 @@
+//! Small things that every crate may use: random numbers, sizes as text, files mapped read-only, prefetches.
+//!
+//! The last two need unsafe code, which the simulator forbids; it is here and nowhere else but at the borders to C,
+//! Python and QEMU.
+
+mod mapped;
+mod prefetch;
+pub mod random;
+pub mod sizes;
+
+pub use mapped::map;
+pub use prefetch::prefetch;

@@ -1,0 +1,320 @@
+//! What one worker has, and what all workers share: the recovery is run here, and its verdicts are kept.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::CrashTestError;
+use crate::clock::Clock;
+use crate::copy::Copy;
+use crate::elsewhere::{self, Opened};
+use crate::images::{Floors, Image};
+use crate::recording::Recording;
+use crate::recovery::{Ended, Files, Reason, Recovery, said};
+use crate::state::{Course, Platform};
+use crate::touched::Seen;
+
+/// Where a time-out decides no violation (the search for the start, reductions), a recovery's time, in times of the slowest that
+/// coped, and at least.
+const HASTE: u32 = 10;
+const LEAST_HASTE: Duration = Duration::from_millis(200);
+
+/// Why an image fails, if it does, and how long was waited for that.
+type Known = (Option<Reason>, Duration);
+
+/// What all workers share.
+#[derive(Debug)]
+pub struct Shared {
+    /// The recovery.
+    pub recovery: Recovery,
+    /// The recording.
+    pub recording: Recording,
+    /// Its cuts.
+    pub course: Arc<Course>,
+    /// What reserve power saves.
+    pub platform: Platform,
+    /// Recoveries so far.
+    pub recoveries: AtomicU64,
+    /// The budget.
+    pub(crate) clock: Clock,
+    /// Nanoseconds of the slowest recovery that coped.
+    pub(crate) slowest: AtomicU64,
+    /// Why it fails, if it does, by image; and of a time-out, after how long.
+    pub(crate) verdicts: Mutex<FxHashMap<(u64, usize), Known>>,
+    /// Sites whose stores came too early, of each cause that is known.
+    pub(crate) known: Mutex<Vec<FxHashSet<u32>>>,
+    /// The event from which on the pool is made: before it the recovery may refuse it.
+    pub(crate) made: AtomicU64,
+    /// How it may.
+    pub(crate) refusal: Refusal,
+    /// How the recovery ends on the pool before the first store.
+    pub(crate) refused: Mutex<Option<Ended>>,
+    /// Of each kind of moment, an image that the recovery copes with and writes to.
+    pub(crate) repaired: Mutex<FxHashMap<u32, Image>>,
+    /// Images that wait for a worker are not tried any more.
+    pub(crate) enough: AtomicBool,
+    /// Whether all workers are to stop.
+    pub stop: AtomicBool,
+}
+
+/// How a recovery may refuse a pool that is not made yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// By any exit status.
+    Orderly,
+    /// By the exit status that the pool before the first store gets.
+    Status,
+    /// Such pools are not tried.
+    Skip,
+}
+
+impl Refusal {
+    /// By its name on the command line.
+    pub fn named(name: &str) -> Option<Refusal> {
+        match name {
+            "orderly" => Some(Refusal::Orderly),
+            "status" => Some(Refusal::Status),
+            "skip" => Some(Refusal::Skip),
+            _ => None,
+        }
+    }
+}
+
+impl Shared {
+    /// Whether the pool is still being made at this cut.
+    pub fn creates(&self, cut: u32) -> bool {
+        u64::from(self.course.cuts[cut as usize].event) < self.made.load(Ordering::Relaxed)
+    }
+
+    /// Whether this end of the recovery, on an image of this cut, is a violation.
+    pub fn fails(&self, cut: u32, ended: Ended) -> bool {
+        let refusal = || match (ended, self.refusal) {
+            (Ended::Status(_), Refusal::Orderly | Refusal::Skip) => true,
+            (Ended::Status(_), Refusal::Status) => {
+                let refused = *self.refused.lock().expect("nobody panics with it");
+                // Where it accepts the untouched pool, or breaks on it, there is no status to go by.
+                refused == Some(ended) || !matches!(refused, Some(Ended::Status(_)))
+            }
+            _ => false,
+        };
+        self.recovery.fails(ended) && !(self.creates(cut) && refusal())
+    }
+
+    /// The time limit of a recovery where running out of time decides no violation.
+    pub fn haste(&self) -> Duration {
+        let slowest = Duration::from_nanos(self.slowest.load(Ordering::Relaxed));
+        (slowest * HASTE).max(LEAST_HASTE).min(self.recovery.time)
+    }
+}
+
+/// What one worker has: a copy of the pool and files for the recovery.
+#[derive(Debug)]
+pub struct Bench<'a> {
+    /// Shared with the others.
+    pub shared: &'a Shared,
+    copy: Copy<'a>,
+    floors: Floors<'a>,
+    acks: PathBuf,
+    acked: Option<usize>,
+    output: PathBuf,
+    /// Why what the last recovery printed is none that may be.
+    differs: Option<String>,
+}
+
+impl<'a> Bench<'a> {
+    pub(crate) fn new(
+        shared: &'a Shared,
+        grounds: &[File],
+        folder: &Path,
+    ) -> Result<Bench<'a>, CrashTestError> {
+        std::fs::create_dir(folder).map_err(CrashTestError::io(folder.display()))?;
+        Ok(Bench {
+            copy: Copy::new(&shared.recording, &shared.course, grounds, folder)?,
+            floors: Floors::new(&shared.recording, &shared.course),
+            acks: folder.join("acks"),
+            acked: None,
+            output: folder.join("output"),
+            differs: None,
+            shared,
+        })
+    }
+
+    /// The number of printed bytes that had been acknowledged by this cut.
+    pub fn acked(&self, cut: u32) -> usize {
+        let shared = self.shared;
+        let event = shared.course.cuts[cut as usize].event;
+        shared.recording.acked(shared.recording.row(event))
+    }
+
+    /// Makes the copy hold an image, which takes long where many lines differ from what it holds.
+    pub(crate) fn make(&mut self, image: &Image) {
+        self.copy.make(image);
+    }
+
+    /// Runs the recovery on an image for at most some time; it is told what had been acknowledged.
+    ///
+    /// # Errors
+    /// It cannot be run, or the budget ended before it did.
+    pub fn run(
+        &mut self,
+        image: &Image,
+        acked: usize,
+        time: Duration,
+    ) -> Result<Ended, CrashTestError> {
+        let recording = &self.shared.recording;
+        let allowed = self.shared.clock.allows(time);
+        if allowed.is_zero() {
+            return Err(CrashTestError::Late);
+        }
+        if self.shared.recovery.wants_acks() && self.acked != Some(acked) {
+            let mut file =
+                File::create(&self.acks).map_err(CrashTestError::io(self.acks.display()))?;
+            file.write_all(recording.printed(acked))
+                .map_err(CrashTestError::io(self.acks.display()))?;
+            self.acked = Some(acked);
+        }
+        self.copy.make(image);
+        self.shared.recoveries.fetch_add(1, Ordering::Relaxed);
+        let recovery = &self.shared.recovery;
+        let begun = Instant::now();
+        let followed = self.copy.followed();
+        let run = recovery.run_seen(self.files(), &self.output, allowed, &followed);
+        let (mut ended, seen) = match run {
+            Ok((ended, seen)) => (Ok(ended), seen),
+            Err(e) => (Err(e), Seen::whole()),
+        };
+        self.differs = match &ended {
+            Ok(copes) if !recovery.fails(*copes) => {
+                let printed = || recording.printed(acked);
+                let lines = || printed().iter().filter(|&&byte| byte == b'\n').count();
+                recovery.differs(&self.output, lines)?
+            }
+            _ => None,
+        };
+        if self.differs.is_some() {
+            ended = Ok(Ended::NoPrefix);
+        }
+        if ended.as_ref().is_ok_and(|&ended| !recovery.fails(ended)) {
+            let took = begun.elapsed().as_nanos() as u64;
+            self.shared.slowest.fetch_max(took, Ordering::Relaxed);
+        }
+        self.copy.restore(image, &seen)?;
+        match ended {
+            Ok(Ended::TimedOut) if allowed < time => Err(CrashTestError::Late),
+            ended => ended,
+        }
+    }
+
+    fn files(&self) -> Files<'_> {
+        Files {
+            pools: self.copy.paths(),
+            folder: self.copy.folder(),
+            acks: &self.acks,
+        }
+    }
+
+    /// What the recovery opens: files outside of its own folder for writing, or the program's own pools, and which of the copies.
+    pub(crate) fn elsewhere(&mut self, image: &Image) -> Result<Opened, CrashTestError> {
+        self.copy.make(image);
+        let time = self.shared.clock.allows(elsewhere::PATIENCE);
+        let command = (self.shared.recovery).command(self.files());
+        let pools = self.shared.recording.pools.iter();
+        let own: Vec<&Path> = pools.map(|pool| pool.path.as_path()).collect();
+        let opened = elsewhere::opened(
+            &command,
+            &own,
+            (self.copy.folder(), self.copy.paths()),
+            time,
+        );
+        self.copy.restore(image, &Seen::whole())?;
+        Ok(opened)
+    }
+
+    /// The reason why the recovery fails on an image within some time, or `None`; each image is tried once.
+    ///
+    /// # Errors
+    /// It cannot be run, everybody is to stop, or the budget is spent.
+    pub fn fails(
+        &mut self,
+        image: &Image,
+        acked: usize,
+        time: Duration,
+    ) -> Result<Option<Reason>, CrashTestError> {
+        if self.shared.stop.load(Ordering::Relaxed) {
+            return Err(CrashTestError::Cancelled);
+        }
+        self.floors.go(image.cut, |_, _| ());
+        let key = (
+            self.floors.hash(&image.over),
+            match self.shared.recovery.wants_acks() {
+                true => acked,
+                false => 0,
+            } << 1
+                | usize::from(self.shared.creates(image.cut)),
+        );
+        let lock = || self.shared.verdicts.lock().expect("nobody panics with it");
+        if let Some((reason, waited)) = lock().get(&key)
+            && *waited >= time
+        {
+            return Ok(reason.clone());
+        }
+        if self.shared.clock.is_spent() {
+            return Err(CrashTestError::Late);
+        }
+        let ended = self.run(image, acked, time)?;
+        let reason = (self.shared.fails(image.cut, ended)).then(|| Reason::of(ended, &self.said()));
+        let waited = match ended {
+            Ended::TimedOut => time,
+            _ => Duration::MAX,
+        };
+        lock().insert(key, (reason.clone(), waited));
+        Ok(reason)
+    }
+
+    /// Keeps an image that the recovery has just coped with, if it wrote to the pool.
+    pub(crate) fn repaired(&self, image: &Image) {
+        if !self.copy.changed() || self.shared.creates(image.cut) {
+            return;
+        }
+        let cut = self.shared.course.cuts[image.cut as usize];
+        let mut kept = self.shared.repaired.lock().expect("nobody panics with it");
+        let first = kept.entry(cut.signature).or_insert_with(|| image.clone());
+        // The same whatever the workers' turns are: the most that is there, and then the first.
+        let rank = |image: &Image| (std::cmp::Reverse(image.over.len()), image.cut);
+        if rank(image) < rank(first) {
+            *first = image.clone();
+        }
+    }
+
+    /// What is sure of each line at a cut.
+    pub(crate) fn floors(&mut self, cut: u32) -> Vec<u32> {
+        self.floors.go(cut, |_, _| ());
+        self.floors.floor.clone()
+    }
+
+    /// Writes an image to a file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn save(&mut self, image: &Image, path: &Path) -> Result<(), CrashTestError> {
+        self.copy.make(image);
+        self.copy.save(path)?;
+        self.copy.restore(image, &Seen::default())
+    }
+
+    pub(crate) fn said(&self) -> String {
+        match &self.differs {
+            Some(why) => why.clone(),
+            // Where what it prints is looked at, what it says of errors is apart.
+            None => match said(&self.output) {
+                empty if empty.is_empty() => said(&self.output.with_extension("errors")),
+                printed => printed,
+            },
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! A private copy of the pools in memory: it becomes one image after another, and is restored after each recovery.
+//!
+//! From image to image only the lines that differ are written. Each file is a [`FileCopy`], in a folder that holds
+//! nothing else.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::CrashTestError;
+use crate::file_copy::{BLOCK, FileCopy, LARGE, fill};
+use crate::images::{Floors, Image, WHOLE, bytes};
+use crate::pools;
+use crate::recording::{LINE, Recording};
+use crate::state::Course;
+use crate::touched::Seen;
+
+/// Bytes of data of pools of which there is one copy.
+const MUCH: u64 = 256 << 20;
+
+/// A private copy of the pools; see the module.
+#[derive(Debug)]
+pub struct Copy<'a> {
+    recording: &'a Recording,
+    folder: PathBuf,
+    paths: Vec<PathBuf>,
+    files: Vec<FileCopy>,
+    floors: Floors<'a>,
+}
+
+impl<'a> Copy<'a> {
+    /// Copies in a new folder in `folder`, under the pools' own names; `grounds` are the pools before the recording, of full size.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn new(
+        recording: &'a Recording,
+        course: &'a Course,
+        grounds: &[File],
+        folder: &Path,
+    ) -> Result<Copy<'a>, CrashTestError> {
+        let folder = folder.join("pool");
+        std::fs::create_dir(&folder).map_err(CrashTestError::io(folder.display()))?;
+        let mut copy = Copy {
+            recording,
+            paths: paths(recording, &folder)?,
+            folder,
+            files: Vec::new(),
+            floors: Floors::without_hashes(recording, course),
+        };
+        for (number, (path, ground)) in copy.paths.iter().zip(grounds).enumerate() {
+            let length = recording.pools[number].bytes as usize;
+            let own = (recording.lines.iter()).filter(|slot| usize::from(slot.file) == number);
+            let lines = own.map(|slot| slot.line);
+            copy.files
+                .push(FileCopy::new(path.clone(), ground, length, lines)?);
+        }
+        Ok(copy)
+    }
+
+    /// The files.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// The folder that holds them.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// For each file its metadata, if the pages that a recovery touches are to be followed.
+    pub fn followed(&self) -> Vec<Option<Metadata>> {
+        self.files.iter().map(FileCopy::followed).collect()
+    }
+
+    /// Puts a content of a unit there.
+    fn put_version(&mut self, slot: u32, version: u32) {
+        let slot = &self.recording.lines[slot as usize];
+        let file = &mut self.files[usize::from(slot.file)];
+        for (line, data) in slot.versions.lines(version) {
+            file.put(line, &data);
+        }
+    }
+
+    /// Makes the files hold the image.
+    pub fn make(&mut self, image: &Image) {
+        let mut changed = Vec::new();
+        self.floors.go(image.cut, |slot, _| changed.push(slot));
+        // Of a line that rose more than once, only the last.
+        changed.sort_unstable();
+        changed.dedup();
+        for slot in changed {
+            self.put_version(slot, self.floors.floor[slot as usize]);
+        }
+        for &over in &image.over {
+            if over.words == WHOLE {
+                self.put_version(over.slot, over.version);
+                continue;
+            }
+            let floor = self.floors.floor[over.slot as usize];
+            let data = bytes(self.recording, floor, over);
+            let slot = &self.recording.lines[over.slot as usize];
+            self.files[usize::from(slot.file)].put(slot.line, &data);
+        }
+    }
+
+    /// Undoes what a recovery wrote to the pages that it touched, and then takes back the image's lines beyond their
+    /// floors.
+    ///
+    /// # Errors
+    /// No room; it wrote to what it was not seen to touch.
+    pub fn restore(&mut self, image: &Image, seen: &Seen) -> Result<(), CrashTestError> {
+        clear(&self.folder, &self.paths).map_err(CrashTestError::io(self.folder.display()))?;
+        for (number, file) in self.files.iter_mut().enumerate() {
+            file.restore(seen, number)?;
+        }
+        for &over in &image.over {
+            let floor = self.floors.floor[over.slot as usize];
+            self.put_version(over.slot, floor);
+        }
+        Ok(())
+    }
+
+    /// Whether the last recovery changed a file.
+    pub fn changed(&self) -> bool {
+        self.files.iter().any(FileCopy::changed)
+    }
+
+    /// Writes what the files hold now to `path`: a file, or a folder if there are several.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), CrashTestError> {
+        if let [file] = &self.files[..] {
+            return file.save(path);
+        }
+        std::fs::create_dir_all(path).map_err(CrashTestError::io(path.display()))?;
+        for (file, path) in self.files.iter().zip(paths(self.recording, path)?) {
+            file.save(&path)?;
+        }
+        Ok(())
+    }
+}
+
+/// The path of each pool in a folder of copies; folders between are made.
+///
+/// # Errors
+/// They cannot be made.
+pub fn paths(recording: &Recording, folder: &Path) -> Result<Vec<PathBuf>, CrashTestError> {
+    let places = pools::places(&recording.pools);
+    let paths: Vec<PathBuf> = places.iter().map(|place| folder.join(place)).collect();
+    for path in &paths {
+        let parent = path.parent().expect("it is in the folder");
+        std::fs::create_dir_all(parent).map_err(CrashTestError::io(parent.display()))?;
+    }
+    Ok(paths)
+}
+
+/// Removes what a recovery left beside the pools, and makes folders again that it removed.
+fn clear(folder: &Path, paths: &[PathBuf]) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        let is_folder = entry.file_type()?.is_dir();
+        let holds = |pool: &PathBuf| *pool != path && pool.starts_with(&path);
+        match is_folder {
+            true if paths.iter().any(holds) => clear(&path, paths)?,
+            true => std::fs::remove_dir_all(&path)?,
+            false if paths.contains(&path) => {}
+            false => std::fs::remove_file(&path)?,
+        }
+    }
+    for path in paths {
+        let parent = path.parent().expect("it is in a folder");
+        std::fs::create_dir_all(parent)?;
+    }
+    Ok(())
+}
+
+/// The default number of copies of the pools at a time: one, if a copy fills much memory.
+pub fn workers(grounds: &[File], recording: &Recording) -> usize {
+    let blocks = |ground: &File| ground.metadata().map_or(0, |m| m.blocks() * 512);
+    let data: u64 = grounds.iter().map(blocks).sum();
+    let stored = (recording.lines.len() * LINE) as u64;
+    match data.max(stored) >= MUCH {
+        true => 1,
+        false => std::thread::available_parallelism().map_or(1, |n| n.get()),
+    }
+}
+
+/// A folder in memory that is removed when it is dropped.
+///
+/// # Errors
+/// No room.
+pub fn scratch() -> Result<TempDir, CrashTestError> {
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() {
+        memory.to_owned()
+    } else {
+        std::env::temp_dir()
+    };
+    tempfile::Builder::new()
+        .prefix("sardonyx-crash-")
+        .tempdir_in(&place)
+        .map_err(CrashTestError::io(place.display()))
+}
+
+/// The pools before the recording, of full size: the kept files themselves, or files of holes.
+///
+/// # Errors
+/// No room.
+pub fn grounds(recording: &Recording, folder: &Path) -> Result<Vec<File>, CrashTestError> {
+    let mut grounds = Vec::new();
+    for (number, pool) in recording.pools.iter().enumerate() {
+        let kept = pool.ground_file()?;
+        // A large one is not copied: it was hashed a moment ago, and lies beside the recording.
+        if let Some(file) = &kept {
+            let length = file
+                .metadata()
+                .map_err(CrashTestError::io("the ground"))?
+                .len();
+            if length == pool.bytes && length as usize >= LARGE * BLOCK {
+                grounds.extend(kept);
+                continue;
+            }
+        }
+        let path = folder.join(format!("ground-{number}"));
+        let failed = || CrashTestError::io(path.display());
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(failed())?;
+        if let Some(kept) = kept {
+            fill(&kept, &file).map_err(failed())?;
+        }
+        file.set_len(pool.bytes).map_err(failed())?;
+        grounds.push(file);
+    }
+    Ok(grounds)
+}

@@ -1,0 +1,129 @@
+//! The workers and their queues.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
+use std::time::Duration;
+
+use crate::CrashTestError;
+use crate::bench::{Bench, Shared};
+use crate::images::Image;
+use crate::known;
+use crate::recovery::{Ended, Reason};
+use crate::reduce::{self, Reduced};
+
+/// Jobs that wait for a worker.
+pub(crate) const QUEUE: usize = 16;
+
+/// What a worker is to do.
+pub(crate) enum Job {
+    Try(Image, Duration),
+    Reduce(usize, Image, Reason),
+}
+
+/// What came of it.
+pub(crate) enum Answer {
+    Tried(Image, Result<(Ended, String), CrashTestError>),
+    Reduced(usize, Result<Reduced, CrashTestError>),
+}
+
+/// Workers and the two ends of their queues.
+pub(crate) struct Crew {
+    pub(crate) jobs: SyncSender<Job>,
+    pub(crate) answers: Receiver<Answer>,
+    pub(crate) waiting: usize,
+}
+
+impl Crew {
+    pub(crate) fn give(&mut self, job: Job) {
+        self.waiting += 1;
+        let _ = self.jobs.send(job);
+    }
+
+    pub(crate) fn next(&mut self) -> Option<Answer> {
+        if self.waiting == 0 {
+            return None;
+        }
+        self.waiting -= 1;
+        self.answers.recv().ok()
+    }
+
+    pub(crate) fn ready(&mut self) -> Option<Answer> {
+        let answer = self.answers.try_recv().ok()?;
+        self.waiting -= 1;
+        Some(answer)
+    }
+}
+
+/// A violation's reduction, unless a known cause explains it.
+fn reduced(
+    bench: &mut Bench<'_>,
+    image: &Image,
+    reason: &Reason,
+    start: u32,
+) -> Result<Reduced, CrashTestError> {
+    let known = bench
+        .shared
+        .known
+        .lock()
+        .expect("nobody panics with it")
+        .clone();
+    for sites in &known {
+        match known::explains(bench, sites, image) {
+            Ok(true) => return Ok(known::explained(image)),
+            Ok(false) | Err(CrashTestError::Late) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    reduce::reduce(bench, image, reason, start)
+}
+
+/// A worker: jobs as they come, until there are none.
+pub(crate) fn work(
+    shared: &Shared,
+    bench: Result<Bench<'_>, CrashTestError>,
+    jobs: &Mutex<Receiver<Job>>,
+    answers: &Sender<Answer>,
+    start: &AtomicU64,
+) {
+    let mut bench = match bench {
+        Ok(bench) => bench,
+        Err(e) => {
+            let _ = answers.send(Answer::Tried(Image::fenced(0), Err(e)));
+            return;
+        }
+    };
+    loop {
+        let job = jobs.lock().expect("nobody panics with it").recv();
+        let answer = match job {
+            Err(_) => return,
+            Ok(Job::Try(image, time)) => {
+                let acked = bench.acked(image.cut);
+                let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+                let enough = set(&shared.enough) || shared.clock.is_spent();
+                let result = match (set(&shared.stop), enough) {
+                    (true, _) => Err(CrashTestError::Cancelled),
+                    (_, true) => Err(CrashTestError::Late),
+                    _ => bench.run(&image, acked, time).map(|ended| {
+                        let said = match shared.recovery.fails(ended) {
+                            true => bench.said(),
+                            false => {
+                                bench.repaired(&image);
+                                String::new()
+                            }
+                        };
+                        (ended, said)
+                    }),
+                };
+                Answer::Tried(image, result)
+            }
+            Ok(Job::Reduce(number, image, reason)) => {
+                let start = start.load(Ordering::Relaxed) as u32;
+                Answer::Reduced(number, reduced(&mut bench, &image, &reason, start))
+            }
+        };
+        if answers.send(answer).is_err() {
+            return;
+        }
+    }
+}

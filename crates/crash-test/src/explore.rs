@@ -1,0 +1,327 @@
+//! Runs the recovery on what each cut could leave, with several workers, and collects what fails.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{channel, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::CrashTestError;
+use crate::bench::{Bench, Refusal, Shared};
+use crate::clock::Clock;
+use crate::copy;
+use crate::crew::{Crew, QUEUE, work};
+use crate::found::{Found, NoStart};
+use crate::images::Image;
+use crate::oracle::Oracle;
+use crate::orders;
+use crate::question::Question;
+use crate::recording::{Act, Recording, Sure};
+use crate::recovery::{Ended, Recovery, unknown_pool};
+use crate::rounds;
+use crate::search::Search;
+use crate::source::Sources;
+use crate::state::{Course, Platform};
+use crate::undisturbed::undisturbed;
+
+/// What the recording's program must have done to be worth a cut.
+fn check(recording: &Recording, platform: Platform) -> Result<(), CrashTestError> {
+    let any = |what: fn(&Act) -> bool| recording.walk().any(|event| what(&event.act));
+    let pool = recording.called();
+    if recording.lines.is_empty() && recording.pools.iter().any(|pool| pool.elsewhere) {
+        return Err(CrashTestError::new(format!(
+            "{pool}: the program mapped it and stored nothing to it, and yet it ended with other contents: the program wrote it through a \
+             descriptor (write, pwrite), or another program did; only stores through a mapping are cut: have the program store to the \
+             pool where it maps it, or record what starts both"
+        )));
+    }
+    if recording.lines.is_empty() {
+        return Err(CrashTestError::new(format!(
+            "{pool}: the program mapped it and stored nothing to it, so that there is nothing to cut"
+        )));
+    }
+    if platform.is_disk() && recording.sure.syncs == 0 {
+        return Err(CrashTestError::new(format!(
+            "{pool}: the program never syncs it (msync with MS_SYNC, fsync, fdatasync, sync), so that on a disk nothing it stored is ever \
+             sure to be there: sync what must last; or, if it flushes lines of persistent memory, --platform adr (recordings made \
+             before Sardonyx told a sync from a flush have none; record again)"
+        )));
+    }
+    let flushed = any(|act| matches!(act, Act::Flush { .. } | Act::Store { past: true, .. }));
+    if platform == Platform::Adr && !flushed {
+        return Err(CrashTestError::new(format!(
+            "{pool}: the program never flushes a line of it (no clwb, clflushopt, clflush, non-temporal store or msync), so \
+             that nothing it stored is ever sure to be there: flush and fence what must last (libpmem does it on an ordinary \
+             file only if PMEM_IS_PMEM_FORCE=1 is set while it is recorded), or test a platform that saves its caches: \
+             --platform eadr"
+        )));
+    }
+    let fenced = any(|act| matches!(act, Act::Fence | Act::Flush { ordered: true, .. }));
+    if platform == Platform::Adr && !fenced {
+        return Err(CrashTestError::new(format!(
+            "{pool}: the program flushes lines and never fences (sfence, mfence or a locked instruction), so that no flush \
+             is ever sure to be done: put a fence after the flushes"
+        )));
+    }
+    Ok(())
+}
+
+/// The result of an exploration, and what it is about.
+pub struct Explored {
+    /// The recording and its cuts.
+    pub shared: Shared,
+    /// What was found.
+    pub found: Found,
+    /// For a replay: the image, how the recovery ended and what it printed.
+    pub replayed: Option<(Image, Ended, String)>,
+}
+
+/// Explores. `tell` is told the number of images tried and the seconds passed; if it answers false, everything stops.
+///
+/// # Errors
+/// Bad input, before any work; the recovery does not cope with the undisturbed pool, or with nothing.
+pub fn explore(
+    question: &Question,
+    tell: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<Explored, CrashTestError> {
+    let loading = Instant::now();
+    let mut recording = opened(question)?;
+    let platform = recording.platform;
+    let assumed = rounds::assumed(question, &mut recording)?;
+    let mut shared = Shared {
+        recovery: Recovery {
+            words: question.recover.clone(),
+            ok: question.ok.clone(),
+            time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
+            memory: question.memory_limit,
+            oracle: None,
+        },
+        course: Arc::new(Course::of(&recording, platform)),
+        recording,
+        platform,
+        recoveries: AtomicU64::new(0),
+        clock: Clock::new(
+            (question.replay.is_none()).then(|| Duration::from_secs_f64(question.budget)),
+        ),
+        slowest: AtomicU64::new(0),
+        verdicts: Mutex::default(),
+        known: Mutex::default(),
+        repaired: Mutex::default(),
+        made: AtomicU64::new(0),
+        refusal: Refusal::named(&question.creation)
+            .ok_or_else(|| CrashTestError::new("--creation: give orderly, status or skip"))?,
+        refused: Mutex::default(),
+        enough: AtomicBool::new(false),
+        stop: AtomicBool::new(false),
+    };
+    let oracle = Oracle::of(question, &shared.recording, &shared.recovery)?;
+    shared.recovery.oracle = oracle;
+    let folder = copy::scratch()?;
+    let grounds = copy::grounds(&shared.recording, folder.path())?;
+    let replay = match &question.replay {
+        Some(name) => Some(Image::named(name, &shared.recording, &shared.course)?),
+        None => None,
+    };
+    let undisturbed = undisturbed(
+        &mut shared,
+        question,
+        &grounds,
+        &folder.path().join("first"),
+    )?;
+    let mut found = Found {
+        undisturbed: undisturbed.map(|time| time.as_secs_f64()),
+        time_limit: shared.recovery.time.as_secs_f64(),
+        loading: (loading.elapsed() - shared.clock.passed()).as_secs_f64(),
+        ..Found::default()
+    };
+    if let Some(image) = replay {
+        let replayed = replayed(question, &shared, &grounds, folder.path(), image)?;
+        return Ok(Explored {
+            shared,
+            found,
+            replayed: Some(replayed),
+        });
+    }
+    match undisturbed {
+        Some(_) => {
+            let place = (&grounds[..], folder.path());
+            rounds::look(question, &mut shared, place, assumed, &mut found, tell)?;
+        }
+        None => found.no_start = Some(NoStart::Undisturbed),
+    }
+    if let Some(keep) = &question.keep {
+        leave(&mut shared, &grounds, folder.path(), &found, keep)?;
+    }
+    found.recoveries = shared.recoveries.load(Ordering::Relaxed);
+    found.seconds = shared.clock.passed().as_secs_f64();
+    Ok(Explored {
+        shared,
+        found,
+        replayed: None,
+    })
+}
+
+/// The recording in the units of the question's platform; of a program that flushes no line and syncs, in those of a disk, unless the question
+/// says otherwise.
+fn on_platform(question: &Question) -> Result<Recording, CrashTestError> {
+    let named = match question.platform.as_str() {
+        "auto" => None,
+        name => Some(Platform::named(name).ok_or_else(|| {
+            CrashTestError::new("--platform: give auto, adr, eadr, pages or sectors")
+        })?),
+    };
+    let mut recording = question.opened(named.unwrap_or(Platform::Adr))?;
+    let Sure { flushes, syncs } = recording.sure;
+    let times = if syncs == 1 { "once" } else { "several times" };
+    match (named, flushes, syncs) {
+        (None, 0, 1..) => {
+            recording = question.opened(Platform::Pages)?;
+            recording.notes.push(format!(
+                "the program flushes no line and syncs {times} (msync, fsync), so it is tested as on a file on a disk, where each page of \
+                 4096 bytes may be as it was at any moment since it was synced: --platform pages; sectors is a disk that may tear a page \
+                 between its sectors of 512 bytes, adr is persistent memory"
+            ));
+        }
+        (None | Some(Platform::Adr), _, 1..) => recording.notes.push(format!(
+            "the program also syncs {times} (msync, fsync); were the file on a disk, only that would make sure of anything: --platform pages \
+             tests that"
+        )),
+        (Some(Platform::Pages | Platform::Sectors), 1.., _) => recording.notes.push(
+            "the program flushes lines, which makes sure of nothing on a file on a disk; --platform adr is persistent memory".to_owned(),
+        ),
+        _ => {}
+    }
+    Ok(recording)
+}
+
+/// The recording of a question, which must be worth a cut and have what the question asks for.
+fn opened(question: &Question) -> Result<Recording, CrashTestError> {
+    let mut recording = on_platform(question)?;
+    let platform = recording.platform;
+    if question.tear && platform.is_disk() {
+        return Err(CrashTestError::new(format!(
+            "--tear words: is for lines of persistent memory; on --platform {} a {} is written whole or not at all, as its name says",
+            platform.name(),
+            platform.of_unit(),
+        )));
+    }
+    check(&recording, platform)?;
+    if let Some(order) = &question.thread_order {
+        orders::apply(&mut recording, order, question.wants_acks())?;
+    }
+    if question.source {
+        Sources::new(&recording).check()?;
+    }
+    let wants_acks = question.wants_acks();
+    if wants_acks && !recording.has_acks {
+        return Err(CrashTestError::new(format!(
+            "--recover asks for {{acks}}, and {} does not keep what the program printed; record it with --acks",
+            question.recording.display()
+        )));
+    }
+    if let Some(name) = unknown_pool(&question.recover, recording.pools.len()) {
+        return Err(CrashTestError::new(format!(
+            "--recover: {name} stands for no pool, there are {}: {}",
+            recording.pools.len(),
+            recording.called()
+        )));
+    }
+    if wants_acks && recording.acks.is_empty() {
+        recording.notes.push(
+            "the recording keeps what the program printed, and it printed nothing, so that {acks} is empty at every cut: \
+             have the program write what it promises (and flush its output), or name the descriptor with --acks-fd when \
+             it is recorded"
+                .to_owned(),
+        );
+    }
+    Ok(recording)
+}
+
+/// Runs the recovery on one image; leaves that behind if it is to be kept.
+fn replayed(
+    question: &Question,
+    shared: &Shared,
+    grounds: &[File],
+    folder: &Path,
+    image: Image,
+) -> Result<(Image, Ended, String), CrashTestError> {
+    let mut bench = Bench::new(shared, grounds, &folder.join("replay"))?;
+    let acked = bench.acked(image.cut);
+    let ended = bench.run(&image, acked, shared.recovery.time)?;
+    let said = bench.said();
+    if let Some(keep) = &question.keep {
+        std::fs::create_dir_all(keep).map_err(CrashTestError::io(keep.display()))?;
+        bench.save(&image, &keep.join("replayed.pool"))?;
+    }
+    Ok((image, ended, said))
+}
+
+/// The search at all cuts, by as many workers as the question says, each in a folder of its own.
+pub(crate) fn search(
+    question: &Question,
+    shared: &Shared,
+    grounds: &[File],
+    folder: &Path,
+    found: &mut Found,
+    tell: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<(), CrashTestError> {
+    let threads = match question.threads {
+        0 => copy::workers(grounds, &shared.recording),
+        threads => threads,
+    };
+    let start = AtomicU64::new(0);
+    let (jobs, waiting) = sync_channel(QUEUE);
+    let waiting = Mutex::new(waiting);
+    let (answers, answered) = channel();
+    std::thread::scope(|scope| {
+        for worker in 0..threads {
+            let (waiting, start) = (&waiting, &start);
+            let folder = folder.join(format!("{worker}"));
+            let answers = answers.clone();
+            scope.spawn(move || {
+                let bench = Bench::new(shared, grounds, &folder);
+                work(shared, bench, waiting, &answers, start);
+            });
+        }
+        drop(answers);
+        let mut crew = Crew {
+            jobs,
+            answers: answered,
+            waiting: 0,
+        };
+        let mut search = Search::new(question, shared, found, threads, tell);
+        let outcome = search.all(&mut crew, &start);
+        if outcome.is_err() {
+            shared.stop.store(true, Ordering::Relaxed);
+        }
+        outcome // the crew is dropped, and with it the queue: the workers go
+    })
+}
+
+/// Leaves the images of each cause in a folder: the one that fails, and the one that passes.
+fn leave(
+    shared: &mut Shared,
+    grounds: &[File],
+    folder: &Path,
+    found: &Found,
+    keep: &Path,
+) -> Result<(), CrashTestError> {
+    std::fs::create_dir_all(keep).map_err(CrashTestError::io(keep.display()))?;
+    for (round, looked) in found.rounds.iter().enumerate() {
+        // A cut has its number among those of its round.
+        shared.course = looked.course.clone();
+        let mut bench = Bench::new(shared, grounds, &folder.join(format!("keep-{round}")))?;
+        for (number, (violation, reduced)) in found.reduced.iter().enumerate() {
+            if found.violations[*violation].round != round {
+                continue;
+            }
+            let number = number + 1;
+            bench.save(&reduced.image, &keep.join(format!("{number}-fails.pool")))?;
+            if let Some(passes) = &reduced.passes {
+                bench.save(passes, &keep.join(format!("{number}-passes.pool")))?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,395 @@
+//! What a recording shows without running anything: stores that were never flushed, flushes that were never fenced, and
+//! flushes and fences that did nothing.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx_trace::{TraceReader, TraceWriter};
+use serde::Serialize;
+
+use crate::CrashTestError;
+use crate::recording::{Act, NOWHERE, Recording};
+use crate::source::{Frame, Sources, caller};
+use std::path::Path;
+
+/// A kind of fault that a recording shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// A store to a line that was never flushed afterwards.
+    NeverFlushed,
+    /// A flush after which its thread never fenced.
+    NeverFenced,
+    /// A flush of a line that was flushed since its last store.
+    FlushedTwice,
+    /// A flush of a line that was never stored to.
+    FlushedClean,
+    /// A fence of a thread that had flushed nothing since its last.
+    FenceForNothing,
+}
+
+impl Fault {
+    /// The fault in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Fault::NeverFlushed => "stored and never flushed",
+            Fault::NeverFenced => "flushed and never fenced",
+            Fault::FlushedTwice => "flushed again without a store between",
+            Fault::FlushedClean => "flushed though never stored to",
+            Fault::FenceForNothing => "a fence with no flush before it",
+        }
+    }
+
+    /// Whether leaving the instruction out changes nothing but time.
+    fn idle(self) -> bool {
+        !matches!(self, Fault::NeverFlushed | Fault::NeverFenced)
+    }
+}
+
+/// One kind of fault at one line of code.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The kind of fault.
+    pub fault: Fault,
+    /// What the fault is, in words.
+    pub meaning: &'static str,
+    /// `file.c:12`, or what is known instead.
+    pub place: String,
+    /// The line in the user's own code.
+    pub frame: Option<Frame>,
+    /// The library's function that did it, if the user's line did not do it itself.
+    pub through: Option<String>,
+    /// The number of records with this fault at this place.
+    pub count: u64,
+    /// The row of the first of them.
+    pub row: u64,
+    /// The offset of the first in the pool; `None` for a fence.
+    pub offset: Option<u64>,
+    /// The pool's name, if there are several.
+    pub pool: Option<String>,
+    /// Whether a library did it while it set the pool up, before the program's own first store.
+    pub setup: bool,
+}
+
+/// The findings, and the rows of the recording that did nothing.
+#[derive(Debug, Default)]
+pub struct Linted {
+    /// The findings by fault, the most frequent first.
+    pub findings: Vec<Finding>,
+    /// Rows of idle flushes, and of idle fences.
+    pub idle: [FxHashSet<u64>; 2],
+    /// The number of stores, flushes and fences.
+    pub of: (u64, u64, u64),
+}
+
+/// Faults and the numbers of their events; counts stores, flushes and fences.
+pub(crate) fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(Fault, usize)> {
+    // The last store and whether it was flushed since, by line; what each thread has flushed since its last fence.
+    let mut lines: Vec<(usize, bool)> = vec![(0, true); recording.lines.len()];
+    let mut flushed: FxHashMap<u16, Vec<usize>> = FxHashMap::default();
+    let mut found: Vec<(Fault, usize)> = Vec::new();
+    for (number, event) in recording.walk().enumerate() {
+        match event.act {
+            Act::Store { slot, past, .. } => {
+                of.0 += 1;
+                lines[slot as usize] = (number, past);
+                if past {
+                    flushed.entry(event.thread).or_default().push(number);
+                }
+            }
+            Act::Flush { slot, ordered } => {
+                of.1 += 1;
+                let line = &mut lines[slot as usize];
+                match std::mem::replace(&mut line.1, true) {
+                    true => found.push((Fault::FlushedTwice, number)),
+                    false if !ordered => flushed.entry(event.thread).or_default().push(number),
+                    false => {}
+                }
+            }
+            Act::FlushClean => {
+                of.1 += 1;
+                found.push((Fault::FlushedClean, number));
+            }
+            Act::Foreign => flushed.entry(event.thread).or_default().push(usize::MAX),
+            Act::Fence => {
+                of.2 += 1;
+                let waiting = flushed.remove(&event.thread).unwrap_or_default();
+                let site = recording.sites.get(event.site as usize);
+                if waiting.is_empty() && !site.is_some_and(|site| site.locked || site.pc == 0) {
+                    found.push((Fault::FenceForNothing, number));
+                }
+            }
+        }
+    }
+    found.extend(
+        (lines.iter().filter(|(_, flushed)| !flushed))
+            .map(|(number, _)| (Fault::NeverFlushed, *number)),
+    );
+    let waiting = flushed
+        .values()
+        .flatten()
+        .filter(|&&number| number != usize::MAX);
+    found.extend(waiting.map(|&number| (Fault::NeverFenced, number)));
+    found
+}
+
+/// The event of the first store that is in a line of the user's own, and not in a library that it called.
+fn own_first(recording: &Recording, sources: &mut Sources<'_>) -> Option<usize> {
+    let mut known: FxHashMap<u32, bool> = FxHashMap::default();
+    (0..recording.events.len()).find(|&number| {
+        let site = recording.events.site(number);
+        recording.events.is_store(number)
+            && site != NOWHERE
+            && *known
+                .entry(site)
+                .or_insert_with(|| sources.stack(site).first().is_some_and(Frame::own))
+    })
+}
+
+/// Functions that only flush and fence for others: they store nothing to the files themselves and are called from several lines. What such a
+/// function does for nothing is its caller's affair.
+#[derive(Debug, Default)]
+struct Servants(FxHashSet<String>);
+
+impl Servants {
+    /// Of all places of a recording.
+    fn of(recording: &Recording, sources: &mut Sources<'_>) -> Servants {
+        let (mut known, mut storing) = (FxHashSet::default(), FxHashSet::default());
+        let mut callers: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
+        for number in 0..recording.events.len() {
+            let (site, stores) = (
+                recording.events.site(number),
+                recording.events.is_store(number),
+            );
+            if site == NOWHERE || !known.insert((site, stores)) {
+                continue;
+            }
+            let stack = sources.stack(site);
+            let own: Vec<&Frame> = stack.iter().filter(|frame| frame.own()).collect();
+            if stores {
+                storing.extend(own.first().and_then(|frame| function(frame)));
+            }
+            for pair in own.windows(2).filter(|_| !stores) {
+                let called = function(pair[0]);
+                callers
+                    .entry(called.unwrap_or_default())
+                    .or_default()
+                    .insert(pair[1].place());
+            }
+        }
+        let several = callers.into_iter().filter(|(_, from)| from.len() > 1);
+        let names = several.map(|(name, _)| name);
+        Servants(names.filter(|name| !storing.contains(name)).collect())
+    }
+
+    /// Whose affair a flush or a fence is, of its calls.
+    fn master<'a>(&self, stack: &'a [Frame]) -> Option<&'a Frame> {
+        let serves = |frame: &&Frame| function(frame).is_some_and(|name| self.0.contains(&name));
+        let from = caller(stack)?;
+        let at = stack.iter().position(|frame| frame == from)?;
+        let mut own = stack[at..].iter().filter(|frame| frame.own());
+        own.find(|frame| !serves(frame)).or(Some(from))
+    }
+}
+
+/// A function's name, the same for all types that it is made for.
+fn function(frame: &Frame) -> Option<String> {
+    let name = frame.function.as_ref()?;
+    let bare = name.split(['<', '(']).next().unwrap_or(name);
+    Some(bare.rsplit(' ').next().unwrap_or(bare).to_owned())
+}
+
+/// Lints a recording.
+///
+/// # Errors
+/// Lines of code are wanted and cannot be had.
+pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestError> {
+    if source {
+        Sources::new(recording).check()?;
+    }
+    let mut sources = (source && !recording.sites.is_empty()).then(|| Sources::new(recording));
+    let mut linted = Linted::default();
+    let found = faults(recording, &mut linted.of);
+    let first = sources.as_mut();
+    let first = first.and_then(|sources| own_first(recording, sources));
+    let servants = match &mut sources {
+        Some(sources) => Servants::of(recording, sources),
+        None => Servants::default(),
+    };
+    let mut places: BTreeMap<(Fault, String, bool), Finding> = BTreeMap::new();
+    for (fault, number) in found {
+        let event = recording.event(number as u32);
+        if fault.idle() {
+            linted.idle[usize::from(fault == Fault::FenceForNothing)].insert(event.row);
+        }
+        let stack = match &mut sources {
+            Some(sources) if event.site != NOWHERE => sources.stack(event.site),
+            _ => Vec::new(),
+        };
+        let chosen = match event.act {
+            Act::Store { .. } => stack.iter().find(|frame| frame.own()),
+            _ => servants.master(&stack),
+        };
+        let own = chosen.and_then(|chosen| stack.iter().position(|frame| frame == chosen));
+        let frame = own.map(|at| stack[at].clone());
+        let place = match (&frame, stack.first()) {
+            (Some(frame), _) | (None, Some(frame)) => frame.place(),
+            (None, None) => "no place known".to_owned(),
+        };
+        let slot = match event.act {
+            Act::Store { slot, .. } | Act::Flush { slot, .. } => Some(slot),
+            _ => None,
+        };
+        let offset = slot.map(|slot| u64::from(recording.lines[slot as usize].line) * 64);
+        let setup =
+            first.is_some_and(|first| number < first) && !stack.first().is_some_and(Frame::own);
+        let finding = places.entry((fault, place.clone(), setup));
+        finding
+            .or_insert_with(|| Finding {
+                fault,
+                meaning: fault.meaning(),
+                place,
+                through: (own.unwrap_or(0) > 0)
+                    .then(|| {
+                        stack[..own.unwrap_or(0)]
+                            .iter()
+                            .rev()
+                            .find_map(|f| f.function.clone())
+                    })
+                    .flatten(),
+                frame,
+                count: 0,
+                row: event.row,
+                offset,
+                pool: slot.and_then(|slot| recording.pool_of(slot)),
+                setup,
+            })
+            .count += 1;
+    }
+    linted.findings = places.into_values().collect();
+    linted
+        .findings
+        .sort_by_key(|finding| (finding.fault, std::cmp::Reverse(finding.count)));
+    Ok(linted)
+}
+
+/// Writes what the recording has of the pool, and its fences, without the given rows. All other records become
+/// instructions.
+///
+/// # Errors
+/// It cannot be read or written.
+pub fn without(
+    recording: &Recording,
+    rows: &FxHashSet<u64>,
+    to: &Path,
+) -> Result<(), CrashTestError> {
+    let mut reader = TraceReader::open(&recording.path)?;
+    let mut writer = TraceWriter::with_level(to, reader.provenance().clone(), 1)?;
+    let kept: FxHashSet<u64> = (recording.walk())
+        .filter(|event| event.act != Act::Foreign && !rows.contains(&event.row))
+        .map(|event| event.row)
+        .collect();
+    let (mut batch, mut row, mut owed) = (Vec::new(), 0u64, 0u64);
+    while reader.next_batch(&mut batch)? {
+        for record in &mut batch {
+            owed += u64::from(record.gap);
+            if kept.contains(&row) {
+                record.gap = owed.min(u64::from(u32::MAX)) as u32;
+                owed -= u64::from(record.gap);
+                writer.push(record)?;
+            }
+            row += 1;
+        }
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made::Do::{self, Clflush, Clwb, Elsewhere, Fence, Past, Store};
+    use crate::made::recording;
+
+    /// Faults and how often each is there.
+    fn faults(program: &[(u16, Do)]) -> Vec<(Fault, u64)> {
+        let linted = lint(&recording(program), false).unwrap();
+        let findings = linted.findings.iter();
+        findings
+            .map(|finding| (finding.fault, finding.count))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_flushed_and_fenced_is_no_fault() {
+        assert_eq!(faults(&[(0, Store(0, 1)), (0, Clwb(0)), (0, Fence)]), []);
+        assert_eq!(faults(&[(0, Past(0, 1)), (0, Fence)]), []);
+        assert_eq!(faults(&[(0, Store(0, 1)), (0, Clflush(0))]), []);
+        let twice = [Store(0, 1), Clwb(0), Store(0, 2), Clwb(0), Fence].map(|what| (0, what));
+        assert_eq!(faults(&twice), []);
+    }
+
+    #[test]
+    fn each_fault_is_found_where_it_is() {
+        let never_flushed = [(0, Store(0, 1)), (0, Clwb(0)), (0, Fence), (0, Store(0, 2))];
+        assert_eq!(faults(&never_flushed), [(Fault::NeverFlushed, 1)]);
+        let never_fenced = [
+            (0, Store(0, 1)),
+            (0, Clwb(0)),
+            (1, Store(1, 1)),
+            (1, Clwb(1)),
+            (1, Fence),
+        ];
+        assert_eq!(faults(&never_fenced), [(Fault::NeverFenced, 1)]);
+        assert_eq!(faults(&[(0, Past(0, 1))]), [(Fault::NeverFenced, 1)]);
+        let again = [
+            (0, Store(0, 1)),
+            (0, Clwb(0)),
+            (0, Clwb(0)),
+            (0, Clflush(0)),
+            (0, Fence),
+        ];
+        assert_eq!(faults(&again), [(Fault::FlushedTwice, 2)]);
+        assert_eq!(faults(&[(0, Clwb(4))]), [(Fault::FlushedClean, 1)]);
+        let other_thread = [(0, Store(0, 1)), (0, Clwb(0)), (1, Fence), (0, Fence)];
+        assert_eq!(faults(&other_thread), [(Fault::FenceForNothing, 1)]);
+    }
+
+    #[test]
+    fn rows_that_could_be_left_out_are_told_apart() {
+        let program = [
+            (0, Store(0, 1)), // row 0
+            (0, Clwb(0)),
+            (0, Clwb(0)), // idle
+            (0, Clwb(9)), // idle
+            (0, Fence),
+            (0, Fence),       // idle
+            (0, Store(2, 1)), // never flushed, which is not idle
+        ];
+        let linted = lint(&recording(&program), false).unwrap();
+        assert_eq!(linted.idle[0], FxHashSet::from_iter([2, 3]));
+        assert_eq!(linted.idle[1], FxHashSet::from_iter([5]));
+        assert_eq!(linted.of, (2, 3, 2));
+        let never = linted
+            .findings
+            .iter()
+            .find(|finding| finding.fault == Fault::NeverFlushed);
+        assert_eq!(
+            never.map(|finding| (finding.row, finding.offset)),
+            Some((6, Some(2 * 64)))
+        );
+    }
+
+    /// A thread that flushes what is not the pool's has something to wait for.
+    #[test]
+    fn a_fence_for_another_file_is_not_for_nothing() {
+        let made = recording(&[
+            (0, Store(0, 1)),
+            (0, Clwb(0)),
+            (0, Fence),
+            (0, Elsewhere),
+            (0, Fence),
+        ]);
+        assert_eq!(lint(&made, false).unwrap().findings.len(), 0);
+    }
+}

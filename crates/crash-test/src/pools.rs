@@ -1,0 +1,377 @@
+//! The mapped files of a recording that are cut together: what each held before, where it lay, and its name.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use sardonyx_trace::Provenance;
+use sardonyx_trace::line::Line;
+use serde::Deserialize;
+
+use crate::CrashTestError;
+use crate::recording::{LINE, Slot};
+
+/// Bytes of a file that are hashed together.
+const PART: usize = 1 << 20;
+/// The line from which on the recorder counts those of mapped files, and how many are set apart for each.
+const FILES: u64 = 1 << 57;
+const FILE_LINES: u64 = 1 << 38;
+
+/// What a file held before the program wrote to it.
+#[derive(Clone, Debug)]
+pub enum Ground {
+    /// Nothing but zeros.
+    Zeros,
+    /// The contents of this file.
+    File(PathBuf),
+}
+
+/// One of the files.
+#[derive(Debug)]
+pub struct Pool {
+    /// The path that the recorded program used.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// What it held before the program wrote to it.
+    pub ground: Ground,
+    /// The address of its first byte in the program's memory, and how many bytes from there were mapped.
+    pub mapped: Vec<(u64, u64)>,
+    /// Whether it holds other contents than its recorded stores make.
+    pub elsewhere: bool,
+    /// The hash of what it held when the program had ended, and how many bytes that was.
+    after: Option<Kept>,
+}
+
+/// What the provenance says of a file's contents.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Kept {
+    bytes: u64,
+    hash: String,
+    #[serde(default)]
+    zeros: bool,
+}
+
+/// What the provenance says of a mapped file.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct FileEntry {
+    pub(crate) path: PathBuf,
+    first_line: u64,
+    bytes: u64,
+    ground: Option<Kept>,
+    after: Option<Kept>,
+    /// Line, address and bytes of each place where some of it was mapped.
+    #[serde(default)]
+    mapped: Vec<(u64, u64, u64)>,
+}
+
+impl FileEntry {
+    /// Whether it has a name under which anybody could find it after a crash.
+    pub(crate) fn lasts(&self) -> bool {
+        let path = self.path.to_string_lossy();
+        let nameless = ["/memfd:", "/SYSV", "/dev/zero"];
+        !nameless.iter().any(|start| path.starts_with(start)) && !path.ends_with(" (deleted)")
+    }
+
+    /// The file's number in lines of files.
+    pub(crate) fn number(&self) -> Option<u64> {
+        number(self.first_line)
+    }
+}
+
+/// The number of the file that a line is of, if it is of one.
+pub(crate) fn number(line: u64) -> Option<u64> {
+    line.checked_sub(FILES).map(|line| line / FILE_LINES)
+}
+
+/// Which line of its file a line is.
+pub(crate) fn within(line: u64) -> u32 {
+    (line % FILE_LINES) as u32
+}
+
+/// What a recording says: one entry of the provenance; nothing if there is none.
+pub(crate) fn entry<T: for<'a> Deserialize<'a> + Default>(provenance: &Provenance, key: &str) -> T {
+    let value = provenance.more.get(key).cloned().unwrap_or_default();
+    serde_json::from_value(value).unwrap_or_default()
+}
+
+impl Pool {
+    /// A file of zeros.
+    #[cfg(test)]
+    pub(crate) fn zeros(path: &str, bytes: u64) -> Pool {
+        Pool {
+            path: PathBuf::from(path),
+            bytes,
+            ground: Ground::Zeros,
+            mapped: Vec::new(),
+            elsewhere: false,
+            after: None,
+        }
+    }
+
+    /// The file of an entry of the recording at `trace`; `again` is how to record it.
+    pub(crate) fn of(file: &FileEntry, trace: &Path, again: &str) -> Result<Pool, CrashTestError> {
+        let (kept, bytes) = match &file.ground {
+            None => {
+                return Err(CrashTestError::new(format!(
+                    "{}: does not say what {} held before; it is of an older Sardonyx, or the program could only read the \
+                     file: record it again: {again}",
+                    trace.display(),
+                    file.path.display()
+                )));
+            }
+            Some(kept) if kept.zeros => (Ground::Zeros, kept.bytes),
+            Some(kept) => (Ground::File(ground(trace, kept)?), kept.bytes),
+        };
+        let after = file.after.as_ref().map_or(0, |after| after.bytes);
+        Ok(Pool {
+            path: file.path.clone(),
+            bytes: bytes.max(file.bytes).max(after),
+            ground: kept,
+            mapped: bases(file),
+            elsewhere: false,
+            after: file.after.clone(),
+        })
+    }
+
+    /// The file's name.
+    pub fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        name.to_string_lossy().into_owned()
+    }
+
+    /// The file with what it held before, open; `None` if that is zeros.
+    pub fn ground_file(&self) -> Result<Option<File>, CrashTestError> {
+        match &self.ground {
+            Ground::Zeros => Ok(None),
+            Ground::File(path) => File::open(path)
+                .map(Some)
+                .map_err(CrashTestError::io(path.display())),
+        }
+    }
+
+    /// The ground's lines.
+    pub(crate) fn lines(&self) -> Result<impl Fn(u32) -> Line + use<>, CrashTestError> {
+        let ground = match self.ground_file()? {
+            // SAFETY: the file is beside the recording or our own; whoever shortens it meanwhile ends us, as with any map.
+            Some(file) => Some(
+                unsafe { memmap2::Mmap::map(&file) }.map_err(CrashTestError::io("the ground"))?,
+            ),
+            None => None,
+        };
+        Ok(move |line: u32| -> Line {
+            let at = line as usize * LINE;
+            let mut bytes = [0; LINE];
+            if let Some(ground) = &ground {
+                let from = &ground[at.min(ground.len())..(at + LINE).min(ground.len())];
+                bytes[..from.len()].copy_from_slice(from);
+            }
+            bytes
+        })
+    }
+
+    /// Finds out whether it holds at the end what its stores make, which are these slots'; says so if not.
+    pub(crate) fn compare<'a>(
+        &mut self,
+        slots: impl Iterator<Item = &'a Slot>,
+    ) -> Result<Option<String>, CrashTestError> {
+        let Some(after) = &self.after else {
+            return Ok(None);
+        };
+        let mut slots: Vec<&Slot> = slots.collect();
+        self.elsewhere = self.last_hash(&mut slots)? != after.hash;
+        Ok((self.elsewhere && !slots.is_empty()).then(|| {
+            format!(
+                "{} ended with other contents than the recording's stores make: the program, or another one, also \
+                 wrote to it in a way that was not recorded (through a descriptor, or from a child that was left out)",
+                self.path.display()
+            )
+        }))
+    }
+
+    /// The hash of what it holds after all stores.
+    fn last_hash(&self, slots: &mut [&Slot]) -> Result<String, CrashTestError> {
+        let mut ground = self.ground_file()?;
+        slots.sort_unstable_by_key(|slot| slot.line);
+        let mut slots = slots.iter().peekable();
+        let mut hasher = blake3::Hasher::new();
+        let mut part = vec![0; PART];
+        for begin in (0..self.bytes as usize).step_by(PART) {
+            let part = &mut part[..PART.min(self.bytes as usize - begin)];
+            part.fill(0);
+            if let Some(file) = &mut ground {
+                let mut at = 0;
+                while let read = file
+                    .read(&mut part[at..])
+                    .map_err(CrashTestError::io("the ground"))?
+                    && read > 0
+                {
+                    at += read;
+                }
+            }
+            while let Some(slot) =
+                slots.next_if(|slot| slot.line as usize * LINE < begin + part.len())
+            {
+                // No unit lies in two parts.
+                for (line, data) in slot.versions.at_end() {
+                    let at = line as usize * LINE - begin;
+                    let end = (at + LINE).min(part.len());
+                    part[at..end].copy_from_slice(&data[..end - at]);
+                }
+            }
+            hasher.update(part);
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+}
+
+/// Where the first byte of a file lay in memory, and how far from there it was mapped.
+fn bases(file: &FileEntry) -> Vec<(u64, u64)> {
+    let mut bases: Vec<(u64, u64)> = Vec::new();
+    for &(line, address, bytes) in &file.mapped {
+        let offset = line.wrapping_sub(file.first_line).wrapping_mul(LINE as u64);
+        let base = address.wrapping_sub(offset);
+        match bases.iter_mut().find(|(known, _)| *known == base) {
+            Some((_, far)) => *far = (*far).max(offset + bytes),
+            None => bases.push((base, offset + bytes)),
+        }
+    }
+    bases
+}
+
+/// The files that `names` mean: of a folder all in it that could be written, else the one file of that path or name.
+pub(crate) fn chosen<'a>(
+    files: &'a [FileEntry],
+    names: &[PathBuf],
+) -> Result<Vec<&'a FileEntry>, String> {
+    let mut all: Vec<&FileEntry> = Vec::new();
+    for name in names {
+        let found = match name.is_dir() {
+            true => inside(files, name)?,
+            false => vec![find(files, name)?],
+        };
+        for file in found {
+            if all.iter().any(|known| known.path == file.path) {
+                return Err(format!(
+                    "--pool names {} twice; name each file once",
+                    file.path.display()
+                ));
+            }
+            all.push(file);
+        }
+    }
+    Ok(all)
+}
+
+/// The files in a folder that the program could write, in the order of their paths.
+fn inside<'a>(files: &'a [FileEntry], folder: &Path) -> Result<Vec<&'a FileEntry>, String> {
+    let full = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let mut found: Vec<_> = (files.iter())
+        .filter(|file| file.ground.is_some() && file.path.starts_with(&full))
+        .collect();
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found.dedup_by(|a, b| a.path == b.path);
+    match found.is_empty() {
+        false => Ok(found),
+        true => Err(format!(
+            "holds no file of the folder {} that was mapped to be written{}",
+            folder.display(),
+            listed(files)
+        )),
+    }
+}
+
+fn listed(files: &[FileEntry]) -> String {
+    let known: Vec<_> = files.iter().map(|f| f.path.display().to_string()).collect();
+    match known.is_empty() {
+        true => String::new(),
+        false => format!("; it holds {}: name one of these", known.join(", ")),
+    }
+}
+
+/// The file of the recording that `pool` means.
+fn find<'a>(files: &'a [FileEntry], pool: &Path) -> Result<&'a FileEntry, String> {
+    let full = pool.canonicalize().unwrap_or_else(|_| pool.to_owned());
+    let exactly = files
+        .iter()
+        .find(|file| file.path == full || file.path == pool);
+    let named: Vec<_> = (files.iter())
+        .filter(|file| file.path.file_name() == pool.file_name())
+        .collect();
+    if let Some(file) = exactly {
+        return Ok(file);
+    }
+    if let [file] = named[..] {
+        return Ok(file);
+    }
+    Err(match files.is_empty() {
+        true => format!(
+            "holds no mapped file, and so not {}: the program did not map one as shared; persistent memory is mapped \
+             with MAP_SHARED",
+            pool.display()
+        ),
+        false => format!("does not hold {}{}", pool.display(), listed(files)),
+    })
+}
+
+/// The path of each file's copy in the folder of copies: its name, after the folders that tell it from the others.
+pub fn places(pools: &[Pool]) -> Vec<PathBuf> {
+    let parent = |pool: &Pool| pool.path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut common = pools.first().map(parent).unwrap_or_default();
+    for pool in pools {
+        while !pool.path.starts_with(&common) && common.pop() {}
+    }
+    let place = |pool: &Pool| {
+        let below = pool.path.strip_prefix(&common).unwrap_or(&pool.path);
+        match below.as_os_str().is_empty() {
+            true => PathBuf::from("pool"),
+            false => below.to_owned(),
+        }
+    };
+    pools.iter().map(place).collect()
+}
+
+/// The file beside the recording that holds the ground.
+fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf, CrashTestError> {
+    let path = beside(trace, &kept.hash);
+    let lost = |what: String| {
+        CrashTestError::new(format!(
+            "{}: {what}; it holds the pool as it was before the recording, so copy it along with {}, or record again",
+            path.display(),
+            trace.display()
+        ))
+    };
+    let mut file = File::open(&path).map_err(|e| lost(format!("cannot be read: {e}")))?;
+    let mut hasher = blake3::Hasher::new();
+    std::io::copy(&mut file, &mut hasher).map_err(|e| lost(format!("cannot be read: {e}")))?;
+    match hasher.finalize().to_hex().as_str() == kept.hash {
+        true => Ok(path),
+        false => Err(lost("is not what was recorded".to_owned())),
+    }
+}
+
+/// Where the ground of this hash is kept; `sardonyx_record::grounds` puts it there.
+fn beside(trace: &Path, hash: &str) -> PathBuf {
+    let mut name = trace.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{}.pool", &hash[..16]));
+    trace.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_lie_below_what_their_files_have_in_common() {
+        let at = |paths: &[&str]| -> Vec<String> {
+            let pools: Vec<Pool> = paths.iter().map(|path| Pool::zeros(path, 1)).collect();
+            let places = places(&pools).into_iter();
+            places.map(|place| place.display().to_string()).collect()
+        };
+        assert_eq!(at(&["/mnt/a/x"]), ["x"]);
+        assert_eq!(at(&["/mnt/a/x", "/mnt/a/y"]), ["x", "y"]);
+        assert_eq!(at(&["/mnt/a/x", "/mnt/b/x"]), ["a/x", "b/x"]);
+        assert_eq!(at(&["/mnt/a/x", "/mnt/x"]), ["a/x", "x"]);
+        assert_eq!(at(&["pool"]), ["pool"]);
+    }
+}

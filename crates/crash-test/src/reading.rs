@@ -1,0 +1,225 @@
+//! Reads the records of a recording: which of them are stores to the files that are cut, flushes of their lines, and
+//! fences.
+
+use std::path::PathBuf;
+
+use rustc_hash::FxHashMap;
+use sardonyx_trace::line::Line;
+use sardonyx_trace::{Op, Provenance, Record, TraceReader};
+
+use crate::CrashTestError;
+use crate::pools::{FileEntry, Pool, entry, number, within};
+use crate::recording::{Act, Event, LINE, NOWHERE, Recording, Slot};
+use crate::versions::Versions;
+
+/// A number for some of the units of a file, in pages: a recording of millions of stores asks for one at each.
+#[derive(Default)]
+struct Numbers {
+    /// One more than the number, or 0.
+    pages: Vec<Option<Box<[u32; Numbers::PAGE]>>>,
+}
+
+impl Numbers {
+    const PAGE: usize = 1024;
+
+    fn get(&self, unit: u32) -> Option<u32> {
+        let unit = unit as usize;
+        let page = self.pages.get(unit / Numbers::PAGE)?.as_ref()?;
+        page[unit % Numbers::PAGE].checked_sub(1)
+    }
+
+    fn set(&mut self, unit: u32, number: u32) {
+        let unit = unit as usize;
+        if self.pages.len() <= unit / Numbers::PAGE {
+            self.pages.resize_with(unit / Numbers::PAGE + 1, || None);
+        }
+        let page = &mut self.pages[unit / Numbers::PAGE];
+        page.get_or_insert_with(|| Box::new([0; Numbers::PAGE]))[unit % Numbers::PAGE] = number + 1;
+    }
+}
+
+/// What is known while the records come. `G` gives a line of a file as it was before the program.
+pub(crate) struct Reading<G> {
+    /// The file of each number in lines of files.
+    files: FxHashMap<u64, u16>,
+    grounds: Vec<G>,
+    /// The unit of each number, by file.
+    slots: Vec<Numbers>,
+    /// What each unit holds, where that is a line.
+    held: Vec<Line>,
+    /// The other files, and how many stores they got, by their numbers.
+    others: FxHashMap<u64, (PathBuf, u64)>,
+    /// Rows of each system call that made sure of lines, those of one call from the first to before the second.
+    syncs: Vec<(u64, u64)>,
+    /// The first of them that has not ended.
+    sync: usize,
+    /// The call has made sure of a line of the files.
+    synced: bool,
+    /// Lines of a unit.
+    unit: u32,
+    on_disk: bool,
+}
+
+impl Reading<()> {
+    /// Of the files that are cut, among all that were mapped.
+    ///
+    /// # Errors
+    /// What a file held before cannot be read.
+    pub(crate) fn of(
+        recording: &Recording,
+        files: &[FileEntry],
+        named: &[&FileEntry],
+        provenance: &Provenance,
+    ) -> Result<Reading<impl Fn(u32) -> Line + use<>>, CrashTestError> {
+        let numbers = named.iter().enumerate();
+        let grounds = recording.pools.iter().map(Pool::lines);
+        let lasting = files.iter().filter(|file| file.lasts());
+        Ok(Reading {
+            files: (numbers.filter_map(|(at, file)| Some((file.number()?, at as u16)))).collect(),
+            grounds: grounds.collect::<Result<Vec<_>, _>>()?,
+            slots: named.iter().map(|_| Numbers::default()).collect(),
+            held: Vec::new(),
+            others: (lasting.filter_map(|file| Some((file.number()?, (file.path.clone(), 0)))))
+                .collect(),
+            syncs: entry(provenance, "syncs"),
+            sync: 0,
+            synced: false,
+            unit: recording.platform.unit() / LINE as u32,
+            on_disk: recording.platform.is_disk(),
+        })
+    }
+}
+
+impl<G: Fn(u32) -> Line> Reading<G> {
+    /// Reads all records.
+    ///
+    /// # Errors
+    /// The recording is damaged.
+    pub(crate) fn read(
+        mut self,
+        recording: &mut Recording,
+        reader: &mut TraceReader,
+    ) -> Result<(), CrashTestError> {
+        let (mut batch, mut at) = (Vec::new(), Vec::new());
+        while reader.next_batch_at(&mut batch, Some(&mut at))? {
+            for (record, site) in batch.iter().zip(&at) {
+                let row = recording.rows;
+                recording.rows += 1;
+                let calls = self.syncs[self.sync..].iter();
+                self.sync += calls.take_while(|(_, end)| *end <= row).count();
+                let by_sync = (self.syncs.get(self.sync)).is_some_and(|(from, _)| *from <= row);
+                if let Some((act, changed)) = self.act(recording, record, by_sync) {
+                    let event = Event {
+                        row,
+                        thread: record.thread,
+                        site: site.unwrap_or(NOWHERE),
+                        act,
+                    };
+                    recording.events.push(event, changed);
+                }
+            }
+        }
+        recording.events.shrink();
+        for slot in &recording.lines {
+            let pool = &mut recording.pools[usize::from(slot.file)];
+            let lines = slot.versions.lines(0);
+            let last = lines.map(|(line, _)| (u64::from(line) + 1) * LINE as u64);
+            pool.bytes = pool.bytes.max(last.max().unwrap_or(0));
+        }
+        let others = self.others.into_values().filter(|(_, stores)| *stores > 0);
+        recording.unnamed = others.collect();
+        recording.unnamed.sort();
+        Ok(())
+    }
+
+    /// What a record did, if it matters, and whether it is a store that changed something.
+    fn act(
+        &mut self,
+        recording: &mut Recording,
+        record: &Record,
+        by_sync: bool,
+    ) -> Option<(Act, bool)> {
+        let number = number(record.line.0);
+        let file = number.and_then(|number| self.files.get(&number).copied());
+        let line = within(record.line.0);
+        let sure = &mut recording.sure;
+        let mut changed = false;
+        let act = match (record.op, file) {
+            // On a disk nothing is sure but what a system call waited for.
+            (Op::Fence | Op::Clwb | Op::ClflushOpt | Op::Clflush, _)
+                if self.on_disk && !by_sync =>
+            {
+                sure.flushes += u64::from(record.op != Op::Fence && file.is_some());
+                return None;
+            }
+            (Op::Fence, _) => {
+                let synced = std::mem::take(&mut self.synced);
+                sure.syncs += u64::from(by_sync && synced);
+                Act::Fence
+            }
+            (Op::Store | Op::NonTemporalWrite, Some(file)) => {
+                let past = record.op == Op::NonTemporalWrite;
+                sure.flushes += u64::from(past);
+                let (lines, unit) = (&mut recording.lines, self.unit);
+                let data = (record.data).expect("the reader checks that a store has data");
+                let ground = || self.grounds[usize::from(file)](line);
+                let numbers = &mut self.slots[usize::from(file)];
+                let slot = numbers.get(line / unit).unwrap_or_else(|| {
+                    lines.push(Slot {
+                        file,
+                        line: line / unit * unit,
+                        versions: Versions::new(file, unit == 1),
+                    });
+                    if unit == 1 {
+                        self.held.push(ground());
+                    }
+                    let slot = lines.len() as u32 - 1;
+                    numbers.set(line / unit, slot);
+                    slot
+                });
+                let versions = &mut lines[slot as usize].versions;
+                let event = recording.events.len() as u32;
+                let before = versions.count().saturating_sub(1);
+                let held = self.held.get_mut(slot as usize);
+                let version = versions.push_over(held.as_deref(), line, &data, event, ground);
+                if let Some(held) = held {
+                    *held = data;
+                }
+                changed = version > before;
+                Act::Store {
+                    slot,
+                    version,
+                    past: past && !self.on_disk,
+                }
+            }
+            (Op::Clwb | Op::ClflushOpt | Op::Clflush, Some(file)) => {
+                sure.flushes += u64::from(!by_sync);
+                self.synced |= by_sync;
+                match self.slots[usize::from(file)].get(line / self.unit) {
+                    Some(slot) => Act::Flush {
+                        slot,
+                        ordered: record.op == Op::Clflush,
+                    },
+                    None => Act::FlushClean,
+                }
+            }
+            (Op::Store, None) => {
+                self.stored_elsewhere(number);
+                return None;
+            }
+            (Op::NonTemporalWrite, None) => {
+                self.stored_elsewhere(number);
+                Act::Foreign
+            }
+            (Op::Clwb | Op::ClflushOpt, None) => Act::Foreign,
+            _ => return None,
+        };
+        Some((act, changed))
+    }
+
+    fn stored_elsewhere(&mut self, number: Option<u64>) {
+        if let Some((_, stores)) = number.and_then(|number| self.others.get_mut(&number)) {
+            *stores += 1;
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! What a recording says of the mapped files that are cut: every store, flush and fence, in one order.
+
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashSet;
+use sardonyx_trace::{Level, Provenance, TraceReader};
+use serde::Deserialize;
+
+use crate::CrashTestError;
+use crate::events::Events;
+use crate::pools::{FileEntry, Pool, chosen, entry, places};
+use crate::reading::Reading;
+use crate::state::Platform;
+use crate::versions::{Versions, words_of};
+
+/// Bytes of a line.
+pub const LINE: usize = 64;
+/// Stands for a site that is not known.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// What a record did to a line of the files, or to all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// The line holds this version from now on; the same version as before if the store changed nothing.
+    Store {
+        /// The line, as an index of [`Recording::lines`].
+        slot: u32,
+        /// The version, as an index of the line's; 0 is what the line held before the recording.
+        version: u32,
+        /// It went past the caches, and waits for a fence only.
+        past: bool,
+    },
+    /// A flush of a line that was stored to at some time.
+    Flush {
+        /// The line, as an index of [`Recording::lines`].
+        slot: u32,
+        /// Whether it is clflush, which waits for nothing.
+        ordered: bool,
+    },
+    /// A flush of a line of the files that was never stored to.
+    FlushClean,
+    /// A flush, or a store past the caches, of a line that is in none of the files.
+    Foreign,
+    /// A fence, or another instruction that acts as one.
+    Fence,
+}
+
+/// One record of the recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Its row in the recording.
+    pub row: u64,
+    /// Its thread.
+    pub thread: u16,
+    /// Its site, a place in the program; or [`NOWHERE`].
+    pub site: u32,
+    /// What it did.
+    pub act: Act,
+}
+
+/// A unit of persistence that was stored to: a line of a mapped file, or a sector or a page of a file on a disk.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// The file, as an index of [`Recording::pools`].
+    pub file: u16,
+    /// The number of its first line in the file.
+    pub line: u32,
+    /// Its contents one after the other; the first is what it held before the recording.
+    pub versions: Versions,
+}
+
+/// What a program printed, and when.
+#[derive(Clone, Debug, Default)]
+pub struct Acks {
+    /// All text that was printed.
+    text: Vec<u8>,
+    /// Rows, and the number of bytes that had been printed before each.
+    ends: Vec<(u64, usize)>,
+}
+
+impl Acks {
+    /// The row before which the next text after this row was printed.
+    pub fn next_after(&self, row: u64) -> Option<u64> {
+        let before = self.ends.partition_point(|(at, _)| *at <= row);
+        self.ends.get(before).map(|(at, _)| *at)
+    }
+
+    /// The texts that were printed, by the rows before which they were; a character is a byte.
+    pub fn of(parts: Vec<(u64, String)>) -> Acks {
+        let mut acks = Acks::default();
+        for (row, part) in parts {
+            acks.text.extend(part.chars().map(|c| c as u8));
+            acks.ends.push((row, acks.text.len()));
+        }
+        acks
+    }
+
+    /// Nothing was printed.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+/// A place in the program: an instruction, and the calls that led there.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// The index of the calling site plus 1; 0: none is known.
+    pub parent: u32,
+    /// The instruction's address; 0 for a system call.
+    pub pc: u64,
+    /// Whether the instruction is locked.
+    pub locked: bool,
+    /// The number of its program, among those that the recorded processes ran.
+    pub program: u32,
+}
+
+/// A part of a file in the program's memory, from which addresses of instructions are looked up.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Module {
+    /// The file.
+    pub path: PathBuf,
+    /// Its first address.
+    pub start: u64,
+    /// The address after its last.
+    pub end: u64,
+    /// The offset in the file, in bytes, of its first address.
+    pub offset: u64,
+    /// The first site of the program that had it at these addresses; later sites may be of another program.
+    #[serde(default)]
+    pub first_site: u32,
+    /// The number of that program, among those that the recorded processes ran.
+    #[serde(default)]
+    pub of_program: u32,
+    /// A hash of the file's contents when it was recorded.
+    #[serde(default)]
+    pub hash: String,
+}
+
+/// A recording, reduced to some mapped files: the contents of their lines, and every store, flush and fence.
+#[derive(Debug)]
+pub struct Recording {
+    /// The trace.
+    pub path: PathBuf,
+    /// The files, in the order in which they were named.
+    pub pools: Vec<Pool>,
+    /// Everything that happened to these files, and all fences.
+    pub events: Events,
+    /// The units that were stored to, in the order of their first store.
+    pub lines: Vec<Slot>,
+    /// The sites; empty if the recording has none.
+    pub sites: Vec<Site>,
+    /// The program's code in memory.
+    pub modules: Vec<Module>,
+    /// Marks, each with the row that it comes before.
+    pub marks: Vec<(u64, String)>,
+    /// What the program printed.
+    pub acks: Acks,
+    /// Whether the recording keeps what the program printed.
+    pub has_acks: bool,
+    /// The program's command.
+    pub program: String,
+    /// The number of rows.
+    pub rows: u64,
+    /// What a reader of the report should know of the recording, a sentence each.
+    pub notes: Vec<String>,
+    /// Sites whose stores count as persistent at once.
+    pub assumed: FxHashSet<u32>,
+    /// Files that the program stored to and that are not cut, with the number of stores.
+    pub unnamed: Vec<(PathBuf, u64)>,
+    /// The platform whose units of persistence these are.
+    pub platform: Platform,
+    /// How the program makes its stores persistent.
+    pub sure: Sure,
+    /// The number of processes.
+    pub processes: usize,
+    /// Whether the recording has the order of the threads' system calls.
+    pub calls: bool,
+    /// The range of events, from the first to before the second, that are in another order than recorded; only they are
+    /// cut.
+    pub scope: Option<(u32, u32)>,
+    /// The event before which a thread is held back in that order.
+    pub held: Option<u32>,
+}
+
+/// How a program makes its stores persistent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sure {
+    /// Flushes of the files' lines, and stores past the caches.
+    pub flushes: u64,
+    /// System calls that wait until a file is on the disk: msync with MS_SYNC, fsync and the like.
+    pub syncs: u64,
+}
+
+impl Recording {
+    /// Reads the recording at `path`, reduced to `pools`: files, or folders for all files in them.
+    ///
+    /// # Errors
+    /// It is none of level `cpu`, does not hold one of the files, or not from its beginning.
+    pub fn open(path: &Path, pools: &[PathBuf]) -> Result<Recording, CrashTestError> {
+        Recording::open_on(path, pools, Platform::Adr)
+    }
+
+    /// Reads it in the units that persist on a platform, without what does nothing there: where a file lies on a disk,
+    /// flushes and fences of the processor.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn open_on(
+        path: &Path,
+        pools: &[PathBuf],
+        platform: Platform,
+    ) -> Result<Recording, CrashTestError> {
+        let mut reader = TraceReader::open(path)?;
+        let provenance = reader.provenance().clone();
+        let refuse = |problem: String| {
+            let message = format!("{}: {problem}", path.display());
+            Err(CrashTestError::Request(message))
+        };
+        let again = format!(
+            "sardonyx trace record --level cpu --pc -- {}",
+            match &provenance.description {
+                words if words.is_empty() => "PROGRAM",
+                words => words,
+            }
+        );
+        if provenance.level != Level::Cpu {
+            return refuse(format!(
+                "is of level memory, below the caches, and a crash test needs every store; record it again: {again}"
+            ));
+        }
+        if provenance.more.contains_key("cut") || provenance.more.contains_key("mixed") {
+            return refuse("is a part or a mix of recordings; give the whole one".to_owned());
+        }
+        let window = provenance.more.get("window");
+        let skipped = |key: &str| window.is_some_and(|w| w[key].as_u64().unwrap_or(0) > 0);
+        if skipped("skip") || skipped("skip_instructions") {
+            return refuse(format!(
+                "leaves out the beginning, and with it stores; record all of it: {again}"
+            ));
+        }
+        let files: Vec<FileEntry> = entry(&provenance, "files");
+        let named = match chosen(&files, pools) {
+            Ok(named) => named,
+            Err(problem) => return refuse(problem),
+        };
+        let found = named.iter().map(|file| Pool::of(file, path, &again));
+        let found = found.collect::<Result<Vec<_>, _>>()?;
+        let sites: Vec<(u32, u64, bool)> = entry(&provenance, "sites");
+        let programs: Vec<(usize, u32)> = entry(&provenance, "site_programs");
+        let acks: Vec<(u64, String)> = entry(&provenance, "acks");
+        let mut recording = Recording {
+            path: path.to_owned(),
+            pools: found,
+            events: Events::default(),
+            lines: Vec::new(),
+            sites: sites
+                .into_iter()
+                .enumerate()
+                .map(|(number, (parent, pc, locked))| {
+                    let before = programs.partition_point(|(from, _)| *from <= number);
+                    Site {
+                        parent,
+                        pc,
+                        locked,
+                        program: before.checked_sub(1).map_or(0, |last| programs[last].1),
+                    }
+                })
+                .collect(),
+            modules: entry(&provenance, "modules"),
+            marks: entry(&provenance, "marks"),
+            has_acks: provenance.more.contains_key("acks"),
+            acks: Acks::of(acks),
+            program: provenance.program.clone(),
+            rows: 0,
+            notes: Vec::new(),
+            assumed: FxHashSet::default(),
+            unnamed: Vec::new(),
+            platform,
+            sure: Sure::default(),
+            processes: entry::<Vec<serde_json::Value>>(&provenance, "processes")
+                .len()
+                .max(1),
+            calls: provenance.more.contains_key("calls"),
+            scope: None,
+            held: None,
+        };
+        Reading::of(&recording, &files, &named, &provenance)?.read(&mut recording, &mut reader)?;
+        recording.look_back(&provenance)?;
+        Ok(recording)
+    }
+
+    /// Says what a reader should know, now that all stores are known.
+    fn look_back(&mut self, provenance: &Provenance) -> Result<(), CrashTestError> {
+        if provenance.more.get("complete").and_then(|c| c.as_bool()) == Some(false) {
+            let note = "the program was ended while it was recorded; what follows is not tested";
+            self.notes.push(note.to_owned());
+        }
+        if self.processes > 1 {
+            self.notes.push(format!(
+                "the program forked: its {} processes are cut in one order",
+                self.processes
+            ));
+        }
+        let recorder: Vec<String> = entry(provenance, "notes");
+        let told = recorder.iter().map(|note| format!("recorded: {note}"));
+        self.notes.extend(told);
+        for number in 0..self.pools.len() {
+            let slots = self.lines.iter();
+            let slots = slots.filter(|slot| usize::from(slot.file) == number);
+            let note = self.pools[number].compare(slots)?;
+            self.notes.extend(note);
+        }
+        for (path, stores) in &self.unnamed {
+            self.notes.push(format!(
+                "the program also stored to {} ({stores} stores), which no --pool names: nothing of it is cut, and the recovery gets no \
+                 copy of it; if it is \
+                 persistent, name it with another --pool, so that both have one order",
+                path.display()
+            ));
+        }
+        for pool in &self.pools {
+            if let Some((address, count)) = self.addresses_of(pool) {
+                self.notes.push(format!(
+                    "{} holds {count} address{} of its own, of where it lay while it was recorded ({address:#x}): the recovery must \
+                     map it there as well (mmap with that address; for libpmem PMEM_MMAP_HINT={address:x} in the environment of both)",
+                    pool.path.display(),
+                    if count > 1 { "es" } else { "" },
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The address at which a file lay while it was recorded, and the number of words that hold such addresses at the
+    /// end; `None` if no word does.
+    pub fn addresses(&self) -> Option<(u64, usize)> {
+        let all = self.pools.iter().filter_map(|pool| self.addresses_of(pool));
+        all.max_by_key(|(_, count)| *count)
+    }
+
+    fn addresses_of(&self, pool: &Pool) -> Option<(u64, usize)> {
+        let count = |&(address, bytes): &(u64, u64)| {
+            let lines = (self.lines.iter()).flat_map(|slot| slot.versions.at_end());
+            let words = lines.flat_map(|(_, data)| words_of(&data));
+            let own = words.filter(|word| (address..address + bytes).contains(word));
+            (address, own.count())
+        };
+        let most = pool.mapped.iter().map(count);
+        let most = most.max_by_key(|(_, count)| *count);
+        most.filter(|(_, count)| *count > 0)
+    }
+
+    /// What of the program's stores is not cut, in words; empty if all are cut.
+    pub fn not_cut(&self) -> Vec<String> {
+        let unnamed = self.unnamed.iter();
+        let told = unnamed.map(|(path, stores)| format!("{stores} stores to {}", path.display()));
+        told.collect()
+    }
+
+    /// The number of threads, of all processes, that stored to the files or flushed their lines.
+    pub fn threads(&self) -> usize {
+        let of = |event: &Event| matches!(event.act, Act::Store { .. } | Act::Flush { .. });
+        let threads = self.walk().filter(of).map(|event| event.thread);
+        threads.collect::<FxHashSet<u16>>().len()
+    }
+
+    /// The files' names, joined for people.
+    pub fn called(&self) -> String {
+        let names = self
+            .pools
+            .iter()
+            .map(|pool| pool.path.display().to_string());
+        names.collect::<Vec<_>>().join(" and ")
+    }
+
+    /// The size of all files in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.pools.iter().map(|pool| pool.bytes).sum()
+    }
+
+    /// The name of a unit's file, if there are several files.
+    pub fn pool_of(&self, slot: u32) -> Option<String> {
+        let file = usize::from(self.lines[slot as usize].file);
+        (self.pools.len() > 1).then(|| {
+            let place = &places(&self.pools)[file];
+            place.display().to_string()
+        })
+    }
+
+    /// The first page of each file, where the files lie one after the other, and the page after the last.
+    pub fn pages(&self) -> Vec<u64> {
+        let mut next = 0;
+        let mut firsts = vec![0];
+        for pool in &self.pools {
+            next += pool.bytes.div_ceil(4096);
+            firsts.push(next);
+        }
+        firsts
+    }
+
+    /// The number of a unit's first line among the lines of all files, where these lie one after the other.
+    pub fn line_of_all(&self, slot: &Slot, pages: &[u64]) -> u64 {
+        pages[usize::from(slot.file)] * (4096 / LINE as u64) + u64::from(slot.line)
+    }
+
+    /// The number of bytes that had been printed before a row.
+    pub fn acked(&self, row: u64) -> usize {
+        let before = self.acks.ends.partition_point(|(at, _)| *at <= row);
+        before
+            .checked_sub(1)
+            .map_or(0, |last| self.acks.ends[last].1)
+    }
+
+    /// The first `bytes` bytes that were printed.
+    pub fn printed(&self, bytes: usize) -> &[u8] {
+        &self.acks.text[..bytes.min(self.acks.text.len())]
+    }
+
+    /// One event.
+    pub fn event(&self, number: u32) -> Event {
+        self.events.get(number as usize, &self.lines)
+    }
+
+    /// All events, in order.
+    pub fn walk(&self) -> impl Iterator<Item = Event> + '_ {
+        self.events.walk(self.lines.len())
+    }
+
+    /// The row of an event, or the number of rows for the event after the last.
+    pub fn row(&self, event: u32) -> u64 {
+        match (event as usize) < self.events.len() {
+            true => self.events.row(event as usize),
+            false => self.rows,
+        }
+    }
+
+    /// The last mark before a row.
+    pub fn mark(&self, row: u64) -> Option<&str> {
+        let before = self.marks.iter().take_while(|(at, _)| *at <= row);
+        before.last().map(|(_, text)| text.as_str())
+    }
+}

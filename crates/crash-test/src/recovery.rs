@@ -1,0 +1,350 @@
+//! Runs the program's recovery on a file, within limits, and says how it ended.
+
+use std::ffi::OsString;
+use std::fs::{File, Metadata};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::CrashTestError;
+use crate::oracle::Oracle;
+use crate::touched::{self, Seen};
+
+/// The most of a recovery's output that is kept: its end.
+const OUTPUT: u64 = 2000;
+
+/// The recovery: what to run, and what it may use.
+#[derive(Clone, Debug)]
+pub struct Recovery {
+    /// The command's words, with `{pool}`, `{pool2}` .., `{pools}` and `{acks}` for the files.
+    pub words: Vec<String>,
+    /// Exit statuses that are no violation.
+    pub ok: Vec<i32>,
+    /// The time limit.
+    pub time: Duration,
+    /// The limit of its address space, in bytes.
+    pub memory: u64,
+    /// What it may print, if that is compared.
+    pub oracle: Option<Oracle>,
+}
+
+/// How a recovery ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+    /// Not within the time limit.
+    TimedOut,
+    /// It coped, but printed what no beginning of the operations leaves.
+    NoPrefix,
+}
+
+/// Why a recovery failed: how it ended, and the last line that it printed without its numbers, because the same fault
+/// at another cut or of another key prints other numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    ended: Ended,
+    line: String,
+}
+
+impl Reason {
+    /// The reason of an end, after what was printed.
+    pub fn of(ended: Ended, said: &str) -> Reason {
+        let line = match ended {
+            Ended::Status(_) => said.lines().next_back().unwrap_or_default(),
+            // Where a signal or the time-out ends it, the last line is whatever came before, and may be half of one.
+            Ended::Signal(_) | Ended::TimedOut => "",
+            // What differs is of the operation that was cut.
+            Ended::NoPrefix => said.split(':').next().unwrap_or_default(),
+        };
+        Reason {
+            ended,
+            line: without_numbers(line),
+        }
+    }
+}
+
+/// Each word with a digit in it becomes `#`.
+fn without_numbers(line: &str) -> String {
+    let word = |part: &str| match part.contains(|c: char| c.is_ascii_digit()) {
+        true => "#".to_owned(),
+        false => part.to_owned(),
+    };
+    line.split_inclusive(|c: char| !c.is_alphanumeric())
+        .map(
+            |part| match part.strip_suffix(|c: char| !c.is_alphanumeric()) {
+                Some(bare) => word(bare) + &part[bare.len()..],
+                None => word(part),
+            },
+        )
+        .collect()
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ended::Status(status) => write!(f, "exit status {status}"),
+            Ended::Signal(signal) => write!(f, "signal {signal}"),
+            Ended::TimedOut => write!(f, "no end in time"),
+            Ended::NoPrefix => write!(f, "what no beginning of the operations leaves"),
+        }
+    }
+}
+
+/// The files that a recovery is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Files<'a> {
+    /// The pools.
+    pub pools: &'a [PathBuf],
+    /// The folder that holds the pools under their own names.
+    pub folder: &'a Path,
+    /// The file with what had been acknowledged.
+    pub acks: &'a Path,
+}
+
+impl Files<'_> {
+    /// The file that a name in braces stands for.
+    fn named(&self, name: &str) -> Option<&Path> {
+        match name {
+            "pool" => self.pools.first().map(PathBuf::as_path),
+            "pools" => Some(self.folder),
+            "acks" => Some(self.acks),
+            _ => {
+                let number: usize = name.strip_prefix("pool")?.parse().ok()?;
+                self.pools.get(number.checked_sub(1)?).map(PathBuf::as_path)
+            }
+        }
+    }
+
+    /// A word with each name in braces that is one replaced by its file.
+    fn replaced(&self, word: &str) -> OsString {
+        let mut done = OsString::new();
+        let mut rest = word;
+        while let Some((before, after)) = rest.split_once('{') {
+            done.push(before);
+            let named =
+                (after.split_once('}')).and_then(|(name, after)| Some((self.named(name)?, after)));
+            rest = match named {
+                Some((path, after)) => {
+                    done.push(path);
+                    after
+                }
+                None => {
+                    done.push("{");
+                    after
+                }
+            };
+        }
+        done.push(rest);
+        done
+    }
+}
+
+/// The first placeholder in some words for a pool that is not there.
+pub fn unknown_pool(words: &[String], pools: usize) -> Option<String> {
+    let names = words.iter().flat_map(|word| word.split('{').skip(1));
+    let mut names = names
+        .filter_map(|part| part.split_once('}'))
+        .map(|(name, _)| name);
+    let none = |name: &&str| {
+        let number = name
+            .strip_prefix("pool")
+            .and_then(|number| number.parse().ok());
+        number.is_some_and(|number: usize| number == 0 || number > pools)
+    };
+    names.find(none).map(|name| format!("{{{name}}}"))
+}
+
+impl Recovery {
+    /// Whether the command asks for what was acknowledged.
+    pub fn wants_acks(&self) -> bool {
+        self.oracle.as_ref().is_some_and(Oracle::wants_acks)
+            || self.words.iter().any(|word| word.contains("{acks}"))
+    }
+
+    /// Whether this end is a violation.
+    pub fn fails(&self, ended: Ended) -> bool {
+        !matches!(ended, Ended::Status(status) if self.ok.contains(&status))
+    }
+
+    /// The command's words with the paths of these files.
+    pub fn command(&self, files: Files<'_>) -> Vec<OsString> {
+        let words = self.words.iter();
+        words.map(|word| files.replaced(word)).collect()
+    }
+
+    /// Why its output may not be printed after this many acknowledged operations; `None` if it may, or if outputs are
+    /// not compared.
+    ///
+    /// # Errors
+    /// What it printed cannot be read.
+    pub fn differs(
+        &self,
+        output: &Path,
+        acknowledged: impl FnOnce() -> usize,
+    ) -> Result<Option<String>, CrashTestError> {
+        let Some(oracle) = &self.oracle else {
+            return Ok(None);
+        };
+        let printed = std::fs::read(output).map_err(CrashTestError::io(output.display()))?;
+        Ok(oracle.differs(&printed, acknowledged()))
+    }
+
+    /// Runs it on some files, at most for some time; its output and errors go to the file `output`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run(
+        &self,
+        given: Files<'_>,
+        output: &Path,
+        time: Duration,
+    ) -> Result<Ended, CrashTestError> {
+        match self.oracle {
+            Some(_) => self.run_apart(given, output, time),
+            None => self.run_to(given, (output, None), time),
+        }
+    }
+
+    /// As [`Recovery::run`]; returns also the pages that it touched in the pools that are followed, or all pages if
+    /// that cannot be seen.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run_seen(
+        &self,
+        given: Files<'_>,
+        output: &Path,
+        time: Duration,
+        followed: &[Option<Metadata>],
+    ) -> Result<(Ended, Seen), CrashTestError> {
+        if followed.iter().any(Option::is_some) {
+            let words = self.command(given);
+            let errors = self
+                .oracle
+                .is_some()
+                .then(|| output.with_extension("errors"));
+            let (said, errors) = files(output, errors.as_deref())?;
+            if let Ok(told) = touched::run(&words, (&said, &errors), followed, time, self.memory) {
+                return Ok(told);
+            }
+        }
+        let ended = self.run(given, output, time)?;
+        Ok((ended, Seen::whole()))
+    }
+
+    /// As [`Recovery::run`], but its errors go to a file beside `output`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run_apart(
+        &self,
+        given: Files<'_>,
+        output: &Path,
+        time: Duration,
+    ) -> Result<Ended, CrashTestError> {
+        let errors = output.with_extension("errors");
+        self.run_to(given, (output, Some(&errors)), time)
+    }
+
+    fn run_to(
+        &self,
+        given: Files<'_>,
+        (output, errors): (&Path, Option<&Path>),
+        time: Duration,
+    ) -> Result<Ended, CrashTestError> {
+        let failed = || CrashTestError::io(output.display());
+        let (file, errors) = files(output, errors)?;
+        let words = self.command(given);
+        // Nothing here needs a fork: the standard library starts it by posix_spawn.
+        let mut child = Command::new(&words[0])
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .stdout(file)
+            .stderr(errors)
+            .process_group(0)
+            .spawn()
+            .map_err(|e| {
+                CrashTestError::new(format!(
+                    "--recover: {} cannot be run: {e}; give a program with its path, or one in PATH",
+                    words[0].display()
+                ))
+            })?;
+        let id = child.id() as libc::pid_t;
+        let limit = libc::rlimit {
+            rlim_cur: self.memory,
+            rlim_max: self.memory,
+        };
+        // SAFETY: the child has not been waited for, so the number is its; the limit lives through the call.
+        let in_time = unsafe {
+            libc::prlimit(id, libc::RLIMIT_AS, &raw const limit, std::ptr::null_mut());
+            let process = libc::syscall(libc::SYS_pidfd_open, id, 0) as i32;
+            let mut waited = libc::pollfd {
+                fd: process,
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            let most = time.as_millis().min(i32::MAX as u128) as i32;
+            let started = std::time::Instant::now();
+            let mut ready = libc::poll(&raw mut waited, 1, most);
+            while ready < 0 && started.elapsed() < time {
+                ready = libc::poll(&raw mut waited, 1, most); // a signal of ours came between
+            }
+            libc::close(process);
+            // What it started goes with it; it is still a zombie, so that the group is its own.
+            libc::kill(-id, libc::SIGKILL);
+            ready > 0
+        };
+        let status = child.wait().map_err(failed())?;
+        Ok(match (in_time, status.code(), status.signal()) {
+            (false, ..) => Ended::TimedOut,
+            (_, Some(status), _) => Ended::Status(status),
+            (_, _, signal) => Ended::Signal(signal.unwrap_or_default()),
+        })
+    }
+}
+
+/// The files for what it prints, and for what it says of errors, which is the same where none is named.
+fn files(output: &Path, errors: Option<&Path>) -> Result<(File, File), CrashTestError> {
+    let failed = || CrashTestError::io(output.display());
+    let file = File::create(output).map_err(failed())?;
+    let errors = match errors {
+        Some(path) => File::create(path).map_err(CrashTestError::io(path.display()))?,
+        None => file.try_clone().map_err(failed())?,
+    };
+    Ok((file, errors))
+}
+
+/// The end of a recovery's output.
+pub fn said(output: &Path) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(mut file) = File::open(output) {
+        let length = file.metadata().map_or(0, |m| m.len());
+        let _ = file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT)));
+        let _ = file.take(OUTPUT).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_the_end_and_the_last_line_without_its_numbers() {
+        let of = |status, said| Reason::of(Ended::Status(status), said);
+        assert_eq!(of(1, "a\nkey 17 is gone"), of(1, "b\nkey 0x2f is gone"));
+        assert_ne!(of(1, "key 17 is gone"), of(1, "key 17 is twice"));
+        assert_ne!(of(1, "gone"), of(2, "gone"));
+        let crash = |said| Reason::of(Ended::Signal(11), said);
+        assert_eq!(crash("key 17"), crash("other"));
+        assert_eq!(
+            without_numbers("at 0x7f3a: node 3, left"),
+            "at #: node #, left"
+        );
+    }
+}

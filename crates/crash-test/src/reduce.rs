@@ -1,0 +1,531 @@
+//! What a violation comes down to: the fewest lines whose presence, and the fewest whose absence, make the recovery fail.
+//!
+//! Between an image that passes and one that fails, delta debugging (Zeller and Hildebrandt, 2002) finds the lines that decide.
+//! From what passes below, the fewest lines that make it fail are those that were *early*; from there to what passes above, the
+//! fewest that make it pass again are those that were *late*.
+
+use std::time::Duration;
+
+use crate::CrashTestError;
+use crate::bench::Bench;
+use crate::images::{Image, Kind, Over, WHOLE};
+use crate::recovery::Reason;
+use crate::state::{Course, State, Visit, replay};
+
+/// Recoveries of one search.
+const MOST: u32 = 60;
+/// How far before and after a cut others are asked whether they pass, and how far each is.
+const AROUND: u32 = 400;
+const CLOSE: u32 = 8;
+/// Of a line's stores, how many are tried.
+const STORES: u32 = 8;
+
+/// A reduced violation: the fewest lines that were early, and the fewest that were late.
+#[derive(Clone, Debug)]
+pub struct Reduced {
+    /// The smallest image that fails.
+    pub image: Image,
+    /// Lines that had persisted too early, each with the version that is too early.
+    pub early: Vec<Over>,
+    /// Lines that had not persisted, each with the version that was missing.
+    pub late: Vec<Over>,
+    /// An image that passes: the failing one with the late lines, or without the early ones.
+    pub passes: Option<Image>,
+    /// Whether no image around it passes.
+    pub unexplained: bool,
+    /// Whether there was time for the whole reduction.
+    pub finished: bool,
+    /// Whether a known cause explains it: without that cause's early stores it passes.
+    pub explained: bool,
+}
+
+/// Brings `items` down to the fewest for which `holds`, which it does for all of them; as far as so many questions find out.
+fn fewest<T: Clone>(
+    items: &mut Vec<T>,
+    mut holds: impl FnMut(&[T]) -> Result<bool, CrashTestError>,
+) -> Result<(), CrashTestError> {
+    let (mut parts, mut asked) = (2, 0);
+    while items.len() > 1 && asked < MOST {
+        let size = items.len().div_ceil(parts);
+        let mut next = None;
+        let halves = items.chunks(size).map(<[T]>::to_vec);
+        let rests = (0..items.len().div_ceil(size)).map(|part| {
+            let kept = items.iter().enumerate().filter(|(i, _)| i / size != part);
+            kept.map(|(_, item)| item.clone()).collect::<Vec<T>>()
+        });
+        let tries = halves
+            .map(|half| (half, 2))
+            .chain(rests.map(|rest| (rest, parts.saturating_sub(1).max(2))));
+        for (tried, then) in tries {
+            if tried.is_empty() || tried.len() == items.len() || asked >= MOST {
+                continue;
+            }
+            asked += 1;
+            if holds(&tried)? {
+                next = Some((tried, then));
+                break;
+            }
+        }
+        match next {
+            Some((fewer, then)) => (*items, parts) = (fewer, then),
+            None if parts >= items.len() => break,
+            None => parts = (parts * 2).min(items.len()),
+        }
+    }
+    Ok(())
+}
+
+/// Floors that differ between two cuts, as of the later.
+fn between(course: &Course, from: u32, to: u32) -> Vec<Over> {
+    let range = course.cuts[from as usize].rises as usize..course.cuts[to as usize].rises as usize;
+    let mut last = std::collections::BTreeMap::new();
+    for rise in &course.rises[range] {
+        last.insert(rise.slot, rise.to);
+    }
+    last.into_iter()
+        .map(|(slot, version)| Over {
+            slot,
+            version,
+            words: WHOLE,
+        })
+        .collect()
+}
+
+/// `base` with more lines; of a line that both have, the later.
+fn with(base: &[Over], more: &[Over]) -> Vec<Over> {
+    let mut all = base.to_vec();
+    for over in more {
+        match all.iter_mut().find(|other| other.slot == over.slot) {
+            Some(other) => *other = *over,
+            None => all.push(*over),
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+/// What is pending at a cut, to the last store.
+struct Pending {
+    cut: u32,
+    at: u32,
+    over: Vec<Over>,
+}
+
+impl Visit for Pending {
+    fn cut(&mut self, _: u32, _: u32, state: &State) {
+        if self.at == self.cut {
+            self.over = (state.pending.iter())
+                .map(|&slot| Over {
+                    slot,
+                    version: state.current[slot as usize],
+                    words: WHOLE,
+                })
+                .collect();
+        }
+        self.at += 1;
+    }
+
+    fn ended(&self) -> bool {
+        self.at > self.cut
+    }
+}
+
+/// Distances from a cut at which another is asked: each near one, of the far ones some.
+fn distances() -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(1), |d| Some(d + 1 + d / CLOSE)).take_while(|&d| d <= AROUND)
+}
+
+fn given(cut: u32, over: &[Over]) -> Image {
+    Image {
+        cut,
+        over: over.to_vec(),
+        kind: Kind::Given,
+    }
+}
+
+/// Reduces a violation as far as there is time. The result fails for the same reason.
+///
+/// # Errors
+/// The recovery cannot be run.
+pub fn reduce(
+    bench: &mut Bench<'_>,
+    image: &Image,
+    reason: &Reason,
+    start: u32,
+) -> Result<Reduced, CrashTestError> {
+    let full = bench.shared.recovery.time;
+    // Most recoveries that have not ended by now never will, and each costs the limit. Of what comes out, the limit decides.
+    let hasty = bench.shared.haste();
+    let (reduced, acked) = reduce_within(bench, image, reason, start, hasty)?;
+    match bench.fails(&reduced.image, acked, full) {
+        Ok(failed) if failed.as_ref() != Some(reason) => {
+            Ok(reduce_within(bench, image, reason, start, full)?.0)
+        }
+        Ok(_) | Err(CrashTestError::Late) => Ok(reduced),
+        Err(e) => Err(e),
+    }
+}
+
+/// And what had been acknowledged, for the image that fails.
+fn reduce_within(
+    bench: &mut Bench<'_>,
+    image: &Image,
+    reason: &Reason,
+    start: u32,
+    time: Duration,
+) -> Result<(Reduced, usize), CrashTestError> {
+    let mut reduction = Reduction {
+        acked: bench.acked(image.cut),
+        base: image.cut,
+        early: image.over.clone(),
+        late: Vec::new(),
+        passes: None,
+        bench,
+        reason,
+        time,
+    };
+    let finished = match reduction.reduce(start) {
+        Ok(()) => true,
+        Err(CrashTestError::Late) => false,
+        Err(e) => return Err(e),
+    };
+    let reduced = Reduced {
+        image: given(reduction.base, &reduction.early),
+        unexplained: reduction.early.is_empty() && reduction.late.is_empty(),
+        early: reduction.early,
+        late: reduction.late,
+        passes: reduction.passes,
+        finished,
+        explained: false,
+    };
+    Ok((reduced, reduction.acked))
+}
+
+/// How an image does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Passes,
+    /// For the violation's reason.
+    Fails,
+    FailsOtherwise,
+}
+
+/// What a reduction has come to.
+struct Reduction<'a, 'b> {
+    bench: &'a mut Bench<'b>,
+    reason: &'a Reason,
+    time: Duration,
+    acked: usize,
+    base: u32,
+    early: Vec<Over>,
+    late: Vec<Over>,
+    passes: Option<Image>,
+}
+
+impl Reduction<'_, '_> {
+    /// Whether an image passes, with so much acknowledged, or fails, for the violation's reason or another.
+    fn outcome(&mut self, image: &Image, acked: usize) -> Result<Outcome, CrashTestError> {
+        Ok(match self.bench.fails(image, acked, self.time)? {
+            None => Outcome::Passes,
+            Some(reason) if reason == *self.reason => Outcome::Fails,
+            Some(_) => Outcome::FailsOtherwise,
+        })
+    }
+
+    /// Whether lines over the base pass.
+    fn passes(&mut self, over: &[Over]) -> Result<bool, CrashTestError> {
+        let image = given(self.base, over);
+        Ok(self.outcome(&image, self.acked)? == Outcome::Passes)
+    }
+
+    /// Whether lines over the base fail for the violation's reason.
+    fn fails(&mut self, over: &[Over]) -> Result<bool, CrashTestError> {
+        let image = given(self.base, over);
+        Ok(self.outcome(&image, self.acked)? == Outcome::Fails)
+    }
+
+    /// How what was fenced at a cut does, with so much acknowledged.
+    fn at(&mut self, cut: u32, acked: usize) -> Result<Outcome, CrashTestError> {
+        self.outcome(&Image::fenced(cut), acked)
+    }
+
+    fn reduce(&mut self, start: u32) -> Result<(), CrashTestError> {
+        let below = match self.at(self.base, self.acked)? {
+            Outcome::Passes => true,
+            Outcome::Fails => {
+                self.early.clear();
+                self.step_back(start)?
+            }
+            // The lines that are early are needed for the violation, and what was fenced fails without them, too.
+            Outcome::FailsOtherwise => self.step_back(start)?,
+        };
+        if below && !self.early.is_empty() {
+            self.narrow_early()?;
+        }
+        match self.above()? {
+            Some(more) => self.narrow_late(more)?,
+            None if below => self.passes = Some(Image::fenced(self.base)),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// What was fenced fails already: the first cut at which it does, seen from the one before. If that one fails as well once it is
+    /// held to what had been acknowledged by then, nothing came too early, something is late, and the answer is no.
+    fn step_back(&mut self, start: u32) -> Result<bool, CrashTestError> {
+        let (mut failing, mut passing) = (self.base, None);
+        let base = self.base;
+        let early = std::mem::take(&mut self.early);
+        for cut in distances().map_while(|d| base.checked_sub(d)) {
+            if cut < start {
+                break;
+            }
+            match self.at(cut, self.bench.acked(cut))? {
+                Outcome::Passes => {
+                    passing = Some(cut);
+                    break;
+                }
+                Outcome::Fails if early.is_empty() => failing = cut,
+                Outcome::Fails | Outcome::FailsOtherwise => {}
+            }
+        }
+        while let Some(low) = passing
+            && failing - low > 1
+        {
+            let middle = low + (failing - low) / 2;
+            match self.at(middle, self.bench.acked(middle))? {
+                Outcome::Passes => passing = Some(middle),
+                Outcome::Fails if early.is_empty() => failing = middle,
+                Outcome::Fails | Outcome::FailsOtherwise => break,
+            }
+        }
+        self.base = failing;
+        self.acked = self.bench.acked(failing);
+        if let Some(low) = passing
+            && self.at(low, self.acked)? == Outcome::Passes
+        {
+            self.base = low;
+            self.early = with(&between(&self.bench.shared.course, low, failing), &early);
+            return Ok(true);
+        }
+        self.early = early;
+        Ok(false)
+    }
+
+    fn narrow_early(&mut self) -> Result<(), CrashTestError> {
+        let mut early = std::mem::take(&mut self.early);
+        let fewer = fewest(&mut early, |lines| self.fails(lines));
+        self.early = early;
+        fewer?;
+        for i in 0..self.early.len() {
+            let floor = floor_of(self.bench, self.base, self.early[i].slot);
+            for version in (floor + 1..self.early[i].version).take(STORES as usize) {
+                let mut tried = self.early.clone();
+                tried[i].version = version;
+                if self.fails(&tried)? {
+                    self.early = tried;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lines that make it pass: all that is pending, or what is fenced later.
+    fn above(&mut self) -> Result<Option<Vec<Over>>, CrashTestError> {
+        let shared = self.bench.shared;
+        let mut pending = Pending {
+            cut: self.base,
+            at: 0,
+            over: Vec::new(),
+        };
+        replay(&shared.recording, shared.platform, &mut pending);
+        if self.passes(&with(&self.early, &pending.over))? {
+            return Ok(Some(pending.over));
+        }
+        let last = shared.course.cuts.len() as u32 - 1;
+        let base = self.base;
+        for cut in distances().map(|d| base + d) {
+            if cut > last {
+                break;
+            }
+            if self.at(cut, self.acked)? == Outcome::Passes {
+                let more = between(&shared.course, self.base, cut);
+                return Ok(self.passes(&with(&self.early, &more))?.then_some(more));
+            }
+        }
+        Ok(None)
+    }
+
+    fn narrow_late(&mut self, mut more: Vec<Over>) -> Result<(), CrashTestError> {
+        more.retain(|over| !self.early.contains(over));
+        let fewer = fewest(&mut more, |lines| self.passes(&with(&self.early, lines)));
+        self.late = more;
+        self.passes = Some(given(self.base, &with(&self.early, &self.late)));
+        fewer?;
+        for i in 0..self.late.len() {
+            let slot = self.late[i].slot;
+            let from = self.early.iter().find(|over| over.slot == slot);
+            let floor = from.map_or_else(|| floor_of(self.bench, self.base, slot), |o| o.version);
+            for version in (floor + 1..self.late[i].version).take(STORES as usize) {
+                let mut tried = self.late.clone();
+                tried[i].version = version;
+                if self.passes(&with(&self.early, &tried))? {
+                    self.late = tried;
+                    break;
+                }
+            }
+        }
+        self.passes = Some(given(self.base, &with(&self.early, &self.late)));
+        Ok(())
+    }
+}
+
+fn floor_of(bench: &Bench<'_>, cut: u32, slot: u32) -> u32 {
+    let course = &bench.shared.course;
+    let before = &course.rises[..course.cuts[cut as usize].rises as usize];
+    let last = before.iter().rev().find(|rise| rise.slot == slot);
+    last.map_or(0, |rise| rise.to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made::Do::{self, Clwb, Fence, Store};
+    use crate::made::{on_a_bench, shared};
+    use crate::recovery::Ended;
+
+    /// The first byte of the line 0 must be set where that of the line 1 is.
+    const LINE_0_FIRST: &[&str] = &[
+        "sh",
+        "-c",
+        "set -- $(od -An -tu1 -N1 {pool}) $(od -An -tu1 -j64 -N1 {pool}); test $2 = 0 -o $1 != 0",
+    ];
+
+    fn slots(shared: &crate::bench::Shared, overs: &[Over]) -> Vec<u32> {
+        let line = |over: &Over| shared.recording.lines[over.slot as usize].line;
+        overs.iter().map(line).collect()
+    }
+
+    #[test]
+    fn the_fewest_are_found_and_no_more_is_asked_than_may_be() {
+        for wanted in [vec![3], vec![0, 9], vec![2, 3, 11], (0..12).collect()] {
+            let mut items: Vec<u32> = (0..12).collect();
+            let mut asked = 0;
+            let has = |some: &[u32]| {
+                asked += 1;
+                Ok(wanted.iter().all(|one| some.contains(one)))
+            };
+            fewest(&mut items, has).unwrap();
+            assert_eq!(items, wanted);
+            assert!(asked <= MOST, "{asked}");
+        }
+        let (mut many, mut asked) = ((0..4000).collect::<Vec<u32>>(), 0);
+        let odd = |some: &[u32]| {
+            asked += 1;
+            Ok(some.iter().filter(|one| *one % 2 == 1).count() == 2000)
+        };
+        fewest(&mut many, odd).unwrap();
+        assert!(asked <= MOST && many.iter().filter(|one| *one % 2 == 1).count() == 2000);
+    }
+
+    #[test]
+    fn of_a_line_that_both_have_the_later_counts() {
+        let over = |slot, version| Over {
+            slot,
+            version,
+            words: WHOLE,
+        };
+        let both = with(&[over(4, 1), over(2, 1)], &[over(2, 3), over(1, 1)]);
+        assert_eq!(both, [over(1, 1), over(2, 3), over(4, 1)]);
+    }
+
+    #[test]
+    fn near_cuts_are_asked_one_by_one_and_far_ones_seldom() {
+        let all: Vec<u32> = distances().collect();
+        assert_eq!(all[..CLOSE as usize], (1..=CLOSE).collect::<Vec<_>>());
+        assert!(
+            all.windows(2)
+                .all(|pair| pair[0] < pair[1] && pair[1] - pair[0] <= 1 + pair[0] / CLOSE)
+        );
+        assert!(*all.last().unwrap() <= AROUND && all.len() < 60);
+    }
+
+    /// A flag and its data in one fence, and a line that has nothing to do with it.
+    const ONE_FENCE: &[(u16, Do)] = &[
+        (0, Store(0, 1)),
+        (0, Store(1, 1)),
+        (0, Store(2, 9)),
+        (0, Store(1, 2)),
+        (0, Clwb(0)),
+        (0, Clwb(1)),
+        (0, Clwb(2)),
+        (0, Fence),
+    ];
+
+    #[test]
+    fn a_line_that_came_early_is_told_from_those_beside_it() {
+        let shared = shared(ONE_FENCE, LINE_0_FIRST);
+        let slot = |line| {
+            let lines = &shared.recording.lines;
+            lines.iter().position(|slot| slot.line == line).unwrap() as u32
+        };
+        let over = |line, version| Over {
+            slot: slot(line),
+            version,
+            words: WHOLE,
+        };
+        let image = given(0, &with(&[over(1, 2), over(2, 1)], &[]));
+        let reduced = on_a_bench(&shared, |bench| {
+            reduce(bench, &image, &Reason::of(Ended::Status(1), ""), 0)
+        })
+        .unwrap();
+        assert_eq!(reduced.early, [over(1, 1)], "its first store is enough");
+        assert_eq!(reduced.late, [over(0, 1)]);
+        assert_eq!(reduced.image, given(0, &[over(1, 1)]));
+        assert_eq!(
+            reduced.passes,
+            Some(given(0, &with(&[over(1, 1)], &[over(0, 1)])))
+        );
+        assert!(reduced.finished && !reduced.unexplained);
+    }
+
+    /// The flag is fenced before its data: what is sure fails by itself.
+    #[test]
+    fn what_is_fenced_too_early_is_found_from_the_cut_before() {
+        let mut program = vec![(0, Store(1, 1)), (0, Clwb(1)), (0, Fence)];
+        for value in 1..9 {
+            program.extend([(0, Store(3, value)), (0, Clwb(3)), (0, Fence)]);
+        }
+        program.extend([(0, Store(0, 1)), (0, Clwb(0)), (0, Fence), (0, Store(2, 1))]);
+        let shared = shared(&program, LINE_0_FIRST);
+        let reduced = on_a_bench(&shared, |bench| {
+            reduce(
+                bench,
+                &Image::fenced(7),
+                &Reason::of(Ended::Status(1), ""),
+                0,
+            )
+        })
+        .unwrap();
+        assert_eq!(slots(&shared, &reduced.early), [1]);
+        assert_eq!(slots(&shared, &reduced.late), [0]);
+        assert_eq!(reduced.image.cut, 0);
+        assert!(!reduced.unexplained);
+    }
+
+    #[test]
+    fn nothing_decides_where_nothing_passes() {
+        let shared = shared(ONE_FENCE, &["false"]);
+        let reduced = on_a_bench(&shared, |bench| {
+            reduce(
+                bench,
+                &Image::fenced(1),
+                &Reason::of(Ended::Status(1), ""),
+                0,
+            )
+        })
+        .unwrap();
+        assert!(reduced.unexplained && reduced.passes.is_none() && reduced.finished);
+    }
+}

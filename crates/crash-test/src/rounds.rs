@@ -1,0 +1,122 @@
+//! Rounds of the search: what a cause explains is left out of the next round, until nothing more is found or the budget
+//! ends.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::CrashTestError;
+use crate::bench::Shared;
+use crate::explore::search;
+use crate::found::{Found, Round};
+use crate::known::Places;
+use crate::question::Question;
+use crate::recording::Recording;
+use crate::state::Course;
+
+/// Rounds, at most; and rounds in a row that show no new cause.
+const MOST: usize = 16;
+const NOTHING_NEW: usize = 3;
+
+/// Counts the stores that the question names as persistent at once, and returns their lines of code.
+///
+/// # Errors
+/// There is no such store.
+pub fn assumed(
+    question: &Question,
+    recording: &mut Recording,
+) -> Result<Vec<String>, CrashTestError> {
+    if question.assume_persisted.is_empty() {
+        return Ok(Vec::new());
+    }
+    if recording.sites.is_empty() || !question.source {
+        return Err(CrashTestError::new(
+            "--assume-persisted: the recording has no places in the program, or --no-source leaves them out; record with --pc",
+        ));
+    }
+    let places = Places::of(recording, true);
+    for named in &question.assume_persisted {
+        let sites = places.named(named)?;
+        recording.assumed.extend(sites);
+    }
+    Ok(question.assume_persisted.clone())
+}
+
+/// Searches, round after round.
+///
+/// # Errors
+/// As [`search`].
+pub fn look(
+    question: &Question,
+    shared: &mut Shared,
+    (grounds, folder): (&[File], &Path),
+    mut assumed: Vec<String>,
+    found: &mut Found,
+    tell: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<(), CrashTestError> {
+    let mut places = None;
+    let mut stale = 0;
+    for round in 0..MOST {
+        found.rounds.push(Round {
+            course: shared.course.clone(),
+            assumed: assumed.clone(),
+        });
+        let folder = folder.join(format!("round-{round}"));
+        std::fs::create_dir(&folder).map_err(CrashTestError::io(folder.display()))?;
+        let before = (found.reduced.len(), found.violations.len());
+        search(question, shared, grounds, &folder, found, tell)?;
+        let _ = std::fs::remove_dir_all(&folder);
+        if found.violations.len() == before.1 || shared.clock.is_spent() {
+            break;
+        }
+        let places = places.get_or_insert_with(|| Places::of(&shared.recording, question.source));
+        let learned = learn(shared, found, before.0, places, &mut assumed);
+        stale = if learned { 0 } else { stale + 1 };
+        if stale >= NOTHING_NEW {
+            break;
+        }
+        shared.enough.store(false, Ordering::Relaxed);
+        shared
+            .repaired
+            .lock()
+            .expect("nobody panics with it")
+            .clear();
+    }
+    Ok(())
+}
+
+/// Learns from what was reduced last: stores that were late count as persistent from now on; of stores that were only early it is known that
+/// they are. Whether there was anything new.
+fn learn(
+    shared: &mut Shared,
+    found: &mut Found,
+    from: usize,
+    places: &Places,
+    assumed: &mut Vec<String>,
+) -> bool {
+    let (mut late, mut learned) = (false, false);
+    for (_, reduced) in &found.reduced[from..] {
+        let sites = places.sites(&shared.recording, &reduced.late);
+        let new = sites.difference(&shared.recording.assumed).count() > 0;
+        if new {
+            assumed.extend(places.names(&shared.recording, &reduced.late));
+            shared.recording.assumed.extend(sites);
+            late = true;
+        } else if reduced.late.is_empty() && !reduced.early.is_empty() {
+            let sites = places.sites(&shared.recording, &reduced.early);
+            let mut known = shared.known.lock().expect("nobody panics with it");
+            if !known.contains(&sites) {
+                known.push(sites);
+                learned = true;
+            }
+        }
+    }
+    if late {
+        assumed.sort_unstable();
+        assumed.dedup();
+        shared.course = Arc::new(Course::of(&shared.recording, shared.platform));
+        found.failed.clear();
+    }
+    late || learned
+}

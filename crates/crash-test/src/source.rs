@@ -1,0 +1,405 @@
+//! Lines of code for the sites of a recording, from the debug information of its program (DWARF, by addr2line).
+
+use std::path::{Path, PathBuf};
+
+use addr2line::Loader;
+use object::elf::{FileHeader64, PT_LOAD};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, Object};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::CrashTestError;
+use crate::recording::{Module, NOWHERE, Recording};
+
+/// Parts of paths of headers and libraries that come with compilers and systems.
+const SYSTEM: [&str; 6] = [
+    "/usr/include/",
+    "/gcc/",
+    "/lib/clang/",
+    "/rustc/",
+    "/rustlib/src/",
+    "/cargo/registry/",
+];
+
+/// A function, at a line of its source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Frame {
+    /// The source file; `None` without debug information.
+    pub file: Option<String>,
+    /// The line in the file.
+    pub line: Option<u32>,
+    /// The function, if it has a name.
+    pub function: Option<String>,
+    /// The program or library.
+    pub module: String,
+    /// Whether it is inlined into the next frame.
+    pub inlined: bool,
+    /// Whether its line comes from a separate file of debug information, as distributions have for their libraries.
+    #[serde(skip)]
+    pub apart: bool,
+}
+
+impl Frame {
+    /// Whether it is the user's own code: it has a line that is neither in a system header nor in a distribution's
+    /// library.
+    pub fn own(&self) -> bool {
+        let system = |file: &String| SYSTEM.iter().any(|part| file.contains(part));
+        !self.apart
+            && self.line.is_some_and(|line| line > 0)
+            && !self.file.as_ref().is_none_or(system)
+    }
+
+    /// Its place, as in `file.c:12`.
+    pub fn place(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => {
+                let name = Path::new(file).file_name().unwrap_or_default();
+                format!("{}:{line}", name.to_string_lossy())
+            }
+            _ => match &self.function {
+                Some(function) => format!("{function} of {}", self.module),
+                None => self.module.clone(),
+            },
+        }
+    }
+}
+
+/// A name without the hash that Rust's compiler puts at its end.
+fn plain(name: &str) -> String {
+    match name.rsplit_once("::h") {
+        Some((bare, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            bare.to_owned()
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// The innermost frame of the user's own code that is in no header, for a flush or a fence: headers hold small
+/// functions that everything calls. If all frames are in headers, the innermost.
+pub fn caller(stack: &[Frame]) -> Option<&Frame> {
+    let header = |frame: &&Frame| {
+        let file = frame.file.as_deref().unwrap_or_default();
+        [".h", ".hh", ".hpp", ".hxx"]
+            .iter()
+            .any(|end| file.ends_with(end))
+    };
+    let mut own = stack.iter().filter(|frame| frame.own());
+    own.clone()
+        .find(|frame| !header(frame))
+        .or_else(|| own.next())
+}
+
+struct Loaded {
+    loader: Loader,
+    /// Offset in the file, length, address: the loadable parts.
+    parts: Vec<(u64, u64, u64)>,
+    lines: bool,
+    /// A library's, from another file than its own.
+    apart: bool,
+}
+
+/// The lines of code of a recording's sites.
+pub struct Sources<'a> {
+    recording: &'a Recording,
+    loaded: FxHashMap<&'a Path, Option<Loaded>>,
+    stacks: FxHashMap<u32, Vec<Frame>>,
+}
+
+/// The recorded program: it comes first in memory, where QEMU loads it before its libraries.
+fn program(recording: &Recording) -> Option<&Module> {
+    let named = |m: &&Module| {
+        let name = m.path.file_name();
+        name.is_some_and(|name| *name == *recording.program)
+    };
+    (recording.modules.iter().find(named)).or(recording.modules.first())
+}
+
+fn load(path: &Path, is_program: bool) -> Option<Loaded> {
+    let bytes = std::fs::read(path).ok()?;
+    let header = FileHeader64::<Endianness>::parse(&*bytes).ok()?;
+    let endian = header.endian().ok()?;
+    let parts = header.program_headers(endian, &*bytes).ok()?;
+    let parts = parts.iter().filter(|part| part.p_type(endian) == PT_LOAD);
+    let parts = parts
+        .map(|p| (p.p_offset(endian), p.p_filesz(endian), p.p_vaddr(endian)))
+        .collect();
+    let lines = has_lines(&bytes);
+    let apart = match lines {
+        true => None,
+        false => debug_file(&bytes, &debug_folders()),
+    };
+    let loader = match &apart {
+        Some((file, more)) => Loader::new_with_sup(file, more.as_ref()).ok()?,
+        None => Loader::new(path).ok()?,
+    };
+    Some(Loaded {
+        loader,
+        parts,
+        lines: lines || apart.is_some(),
+        apart: apart.is_some() && !is_program,
+    })
+}
+
+/// Where distributions put debug information, and where debuginfod's clients keep what they were sent. Nothing is sent for here.
+fn debug_folders() -> Vec<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let home = named("HOME");
+    let caches = [
+        named("DEBUGINFOD_CACHE_PATH"),
+        named("XDG_CACHE_HOME").map(|folder| folder.join("debuginfod_client")),
+        home.as_ref()
+            .map(|home| home.join(".cache/debuginfod_client")),
+        home.map(|home| home.join(".debuginfod_client_cache")),
+    ];
+    let installed = ["/usr/lib/debug/.build-id", "/usr/local/lib/debug/.build-id"];
+    (installed.into_iter().map(PathBuf::from))
+        .chain(caches.into_iter().flatten())
+        .collect()
+}
+
+/// The file with a program's debug information, and the one that it shares with others, if there is one.
+fn debug_file(bytes: &[u8], folders: &[PathBuf]) -> Option<(PathBuf, Option<PathBuf>)> {
+    let find = |id: &[u8]| {
+        let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (first, rest) = hex.split_at_checked(2)?;
+        let named = |folder: &PathBuf| {
+            [
+                folder.join(first).join(format!("{rest}.debug")),
+                folder.join(&hex).join("debuginfo"),
+            ]
+        };
+        let mut files = folders.iter().flat_map(named);
+        files.find(|file| file.is_file())
+    };
+    let file = find(object::File::parse(bytes).ok()?.build_id().ok()??)?;
+    let debug = std::fs::read(&file).ok()?;
+    if !has_lines(&debug) {
+        return None;
+    }
+    let parsed = object::File::parse(&*debug).ok()?;
+    let more = parsed.gnu_debugaltlink().ok().flatten();
+    let more = more.and_then(|(_, id)| find(id));
+    Some((file, more))
+}
+
+/// Whether a file has a section of line numbers.
+fn has_lines(bytes: &[u8]) -> bool {
+    let find = || {
+        let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+        let endian = header.endian().ok()?;
+        let sections = header.sections(endian, bytes).ok()?;
+        Some(sections.section_by_name(endian, b".debug_line").is_some())
+    };
+    find().unwrap_or(false)
+}
+
+impl<'a> Sources<'a> {
+    /// The lines of code of this recording's sites.
+    pub fn new(recording: &'a Recording) -> Sources<'a> {
+        Sources {
+            recording,
+            loaded: FxHashMap::default(),
+            stacks: FxHashMap::default(),
+        }
+    }
+
+    /// Checks that the recording's program has line numbers and is the one that was recorded; a recording without sites
+    /// passes.
+    ///
+    /// # Errors
+    /// See above; nothing is wrong with a recording without places.
+    pub fn check(&mut self) -> Result<(), CrashTestError> {
+        let recording = self.recording;
+        if recording.sites.is_empty() {
+            return Ok(());
+        }
+        let program = program(recording);
+        let Some(program) = program else {
+            return Ok(());
+        };
+        let shown = program.path.display();
+        let now =
+            std::fs::read(&program.path).map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+        match now {
+            Err(e) => {
+                return Err(CrashTestError::new(format!(
+                    "{shown}: the recorded program cannot be read ({e}), and with it no lines of code; put it back, or go \
+                     on without them: --no-source"
+                )));
+            }
+            Ok(now) if now != program.hash => {
+                return Err(CrashTestError::new(format!(
+                    "{shown}: is not the program that was recorded, so that its lines of code would be wrong; record it \
+                     again, or go on without them: --no-source"
+                )));
+            }
+            Ok(_) => {}
+        }
+        let own = (recording.modules.iter()).any(|module| {
+            self.loaded(&module.path)
+                .is_some_and(|l| l.lines && !l.apart)
+        });
+        if !own {
+            return Err(CrashTestError::new(format!(
+                "{shown}: has no debug information, so that no line of code can be named; compile it with -g and record \
+                 it again, or go on without: --no-source"
+            )));
+        }
+        Ok(())
+    }
+
+    fn loaded(&mut self, path: &'a Path) -> Option<&Loaded> {
+        let is_program = program(self.recording).is_some_and(|program| program.path == path);
+        self.loaded
+            .entry(path)
+            .or_insert_with(|| load(path, is_program))
+            .as_ref()
+    }
+
+    /// The functions at a site's instruction, those inlined first.
+    fn at(&mut self, site: u32, pc: u64) -> Vec<Frame> {
+        let recording = self.recording;
+        let program = (recording.sites.get(site as usize)).map_or(0, |site| site.program);
+        let here = |m: &&Module| {
+            m.of_program == program && m.first_site <= site && (m.start..m.end).contains(&pc)
+        };
+        let module = (recording.modules.iter().filter(here)).max_by_key(|m| m.first_site);
+        let Some(Module {
+            path,
+            start,
+            offset,
+            ..
+        }) = module
+        else {
+            return Vec::new();
+        };
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let unknown = |function: Option<String>| Frame {
+            file: None,
+            line: None,
+            function,
+            module: name.clone(),
+            inlined: false,
+            apart: false,
+        };
+        let Some(loaded) = self.loaded(path) else {
+            return vec![unknown(None)];
+        };
+        let offset = pc - start + offset;
+        let part = loaded
+            .parts
+            .iter()
+            .find(|(at, length, _)| (*at..at + length).contains(&offset));
+        let Some((from, _, address)) = part else {
+            return vec![unknown(None)];
+        };
+        let probe = offset - from + address;
+        let mut frames = Vec::new();
+        if let Ok(mut found) = loaded.loader.find_frames(probe) {
+            while let Ok(Some(frame)) = found.next() {
+                let location = frame.location.as_ref();
+                frames.push(Frame {
+                    file: location.and_then(|l| l.file).map(str::to_owned),
+                    line: location.and_then(|l| l.line),
+                    function: (frame.function.as_ref())
+                        .and_then(|name| name.demangle().ok().map(|name| plain(&name))),
+                    module: name.clone(),
+                    inlined: true,
+                    apart: loaded.apart,
+                });
+            }
+        }
+        if let Some(last) = frames.last_mut() {
+            last.inlined = false;
+        }
+        if frames.iter().all(|frame| frame.function.is_none()) {
+            let symbol = loaded.loader.find_symbol(probe);
+            let symbol = symbol.map(|name| plain(&addr2line::demangle_auto(name.into(), None)));
+            match frames.last_mut() {
+                Some(frame) => frame.function = symbol,
+                None => frames.push(unknown(symbol)),
+            }
+        }
+        frames
+    }
+
+    /// The stack of calls at a site, the innermost first.
+    pub fn stack(&mut self, site: u32) -> Vec<Frame> {
+        if let Some(known) = self.stacks.get(&site) {
+            return known.clone();
+        }
+        let mut frames = Vec::new();
+        let mut next = site;
+        while let Some(at) = self.recording.sites.get(next as usize).copied() {
+            if at.pc != 0 {
+                frames.extend(self.at(next, at.pc));
+            }
+            next = at.parent.wrapping_sub(1);
+            if next == NOWHERE {
+                break;
+            }
+        }
+        self.stacks.insert(site, frames.clone());
+        frames
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// A program whose debug information is elsewhere, under its build's identity.
+    #[test]
+    fn debug_information_apart_is_found_by_the_identity_of_the_build() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("a.c"), "int main(void) { return 0; }\n").unwrap();
+        let run = |words: &[&str]| {
+            let ran = Command::new(words[0])
+                .args(&words[1..])
+                .current_dir(folder.path())
+                .status();
+            assert!(ran.unwrap().success(), "{words:?}");
+        };
+        run(&["cc", "-g", "-Wl,--build-id", "-o", "a", "a.c"]);
+        let whole = std::fs::read(at("a")).unwrap();
+        let parsed = object::File::parse(&*whole).unwrap();
+        let id: String = (parsed.build_id().unwrap().unwrap().iter())
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        run(&["objcopy", "--only-keep-debug", "a", "a.debug"]);
+        run(&["strip", "a"]);
+        let bare = std::fs::read(at("a")).unwrap();
+        let folders = [at("installed"), at("cache")];
+        assert_eq!(debug_file(&bare, &folders), None);
+
+        let kept = at("cache").join(&id).join("debuginfo");
+        std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+        std::fs::copy(at("a.debug"), &kept).unwrap();
+        assert_eq!(debug_file(&bare, &folders), Some((kept, None)));
+        let (first, rest) = id.split_at(2);
+        let installed = at("installed").join(first).join(format!("{rest}.debug"));
+        std::fs::create_dir_all(installed.parent().unwrap()).unwrap();
+        std::fs::copy(at("a.debug"), &installed).unwrap();
+        assert_eq!(debug_file(&bare, &folders), Some((installed, None)));
+    }
+
+    #[test]
+    fn a_line_of_a_distributions_library_is_not_the_users_own() {
+        let frame = |apart| Frame {
+            file: Some("obj.c".to_owned()),
+            line: Some(7),
+            function: None,
+            module: "libpmemobj.so.1".to_owned(),
+            inlined: false,
+            apart,
+        };
+        assert!(frame(false).own() && !frame(true).own());
+    }
+}

@@ -1,0 +1,195 @@
+//! Finds the first cut to be tried: the one that the user names, or the first at which the recovery copes.
+
+use rustc_hash::FxHashSet;
+
+use crate::CrashTestError;
+use crate::crew::{Answer, Crew, Job, QUEUE};
+use crate::found::NoStart;
+use crate::images::{self, EVERYTHING, Given, Image, Scope};
+use crate::recording::Recording;
+use crate::recovery::Ended;
+use crate::search::Search;
+use crate::state::Course;
+
+/// The search for the start tries so many cuts one by one, then one in so many that came before.
+pub(crate) const CLOSELY: u32 = 256;
+const SPARSE: u32 = 32;
+/// Cuts at which it is asked whether the recovery copes with everything, if it copes with what was fenced at none.
+const WHOLE: usize = 256;
+
+/// The cut at which `start` says that the pool is made.
+pub(crate) fn named_start(
+    recording: &Recording,
+    course: &Course,
+    start: &str,
+) -> Result<u32, CrashTestError> {
+    let row = match start.parse::<u64>() {
+        Ok(row) => row,
+        Err(_) => {
+            let known: Vec<&str> = recording
+                .marks
+                .iter()
+                .map(|(_, text)| text.as_str())
+                .collect();
+            let found = recording.marks.iter().find(|(_, text)| text == start);
+            found.map(|(row, _)| *row).ok_or_else(|| {
+                CrashTestError::new(match known.is_empty() {
+                    true => format!(
+                        "--start {start}: the recording has no marks (SARDONYX_MARK of sardonyx.h makes them); give a row"
+                    ),
+                    false => format!("--start {start}: is not a mark; there are {}", known.join(", ")),
+                })
+            })?
+        }
+    };
+    let cut = course
+        .cuts
+        .partition_point(|cut| recording.row(cut.event) < row);
+    match cut < course.cuts.len() {
+        true => Ok(cut as u32),
+        false => Err(CrashTestError::new(format!(
+            "--start {start}: no cut comes after it; the recording has {} rows",
+            recording.rows
+        ))),
+    }
+}
+
+/// How a recovery ended, and what it said, in brackets.
+pub(crate) fn of_refusal((ended, said): &(Ended, String)) -> String {
+    let colon = if said.is_empty() { "" } else { ": " };
+    format!(" ({ended}{colon}{said})")
+}
+
+impl Search<'_> {
+    /// The first cut at which the recovery copes with what was fenced: of the early ones each is tried, of later ones some until one
+    /// is found, and then those before it. `None` if the budget ended first.
+    pub(crate) fn first_success(&mut self, crew: &mut Crew) -> Result<Option<u32>, CrashTestError> {
+        let cuts = self.shared.course.cuts.len() as u32;
+        let mut sparse: Vec<u32> = vec![0];
+        while let Some(&last) = sparse.last()
+            && last + 1 < cuts
+        {
+            let step = 1 + last.saturating_sub(CLOSELY) / SPARSE;
+            sparse.push((last + step).min(cuts - 1));
+        }
+        let mut tried = 0;
+        let mut found = self.first_of(crew, &sparse, &mut tried)?;
+        let before = match found {
+            Some(cut) => sparse[sparse.partition_point(|&s| s < cut).saturating_sub(1)]..cut,
+            None => 0..cuts,
+        };
+        let between: Vec<u32> = before
+            .filter(|cut| sparse.binary_search(cut).is_err())
+            .collect();
+        if let Some(earlier) = self.first_of(crew, &between, &mut tried)? {
+            found = Some(earlier);
+        }
+        if found.is_none() && tried < cuts {
+            let refused = self.refused.take();
+            self.found.no_start = Some(NoStart::Search { tried, refused });
+            return Ok(None);
+        }
+        if found.is_none() {
+            found = self.first_whole(crew, &sparse)?;
+        }
+        if found.is_none() {
+            let refused = self.refused.as_ref().map(of_refusal).unwrap_or_default();
+            return Err(CrashTestError::new(format!(
+                "--recover: it copes at none of the {cuts} cuts with what was fenced there{refused}: nothing that the program \
+                 makes sure of is a pool that it accepts; say with --start from where on it should be one"
+            )));
+        }
+        Ok(found)
+    }
+
+    /// The first of some cuts at which the recovery copes with everything, where it copes with what was fenced at none: something that it
+    /// needs is never made sure of.
+    fn first_whole(
+        &mut self,
+        crew: &mut Crew,
+        cuts: &[u32],
+    ) -> Result<Option<u32>, CrashTestError> {
+        let shared = self.shared;
+        let scope = Scope {
+            platform: shared.platform,
+            tear: false,
+            start: 0,
+            end: u32::MAX,
+            seed: self.question.seed,
+            acks: shared.recovery.wants_acks(),
+        };
+        let (mut seen, mut whole) = (FxHashSet::default(), Vec::new());
+        let give = |image: Image| {
+            if cuts.binary_search(&image.cut).is_ok() {
+                whole.push(image);
+            }
+            match whole.len() < WHOLE {
+                true => Given::Taken,
+                false => Given::Enough,
+            }
+        };
+        let (recording, course) = (&shared.recording, &shared.course);
+        images::each(
+            recording,
+            course,
+            scope,
+            EVERYTHING,
+            &mut seen,
+            &|| true,
+            give,
+        );
+        let found = self.first_among(crew, whole, &mut 0)?;
+        self.found.never_sure = found.is_some();
+        Ok(found)
+    }
+
+    /// The first of some cuts at which the recovery copes with what was fenced, as far as there is time; `tried` counts.
+    fn first_of(
+        &mut self,
+        crew: &mut Crew,
+        cuts: &[u32],
+        tried: &mut u32,
+    ) -> Result<Option<u32>, CrashTestError> {
+        let images = cuts.iter().map(|&cut| Image::fenced(cut));
+        self.first_among(crew, images, tried)
+    }
+
+    /// The first cut of images with which the recovery copes, as far as there is time; `tried` counts.
+    fn first_among(
+        &mut self,
+        crew: &mut Crew,
+        images: impl IntoIterator<Item = Image>,
+        tried: &mut u32,
+    ) -> Result<Option<u32>, CrashTestError> {
+        let mut least: Option<u32> = None;
+        let mut next = images.into_iter();
+        loop {
+            while least.is_none()
+                && crew.waiting < QUEUE
+                && !self.shared.clock.is_spent()
+                && let Some(image) = next.next()
+            {
+                crew.give(Job::Try(image, self.shared.haste()));
+            }
+            match crew.next() {
+                None => return Ok(least),
+                Some(Answer::Tried(_, Err(CrashTestError::Late))) => {}
+                Some(Answer::Tried(image, result)) => {
+                    let (ended, said) = result?;
+                    *tried += 1;
+                    if image.cut == 0 && image.over.is_empty() {
+                        let refused = self.shared.recovery.fails(ended).then_some(ended);
+                        *self.shared.refused.lock().expect("nobody panics with it") = refused;
+                    }
+                    if self.shared.recovery.fails(ended) {
+                        self.refused = Some((ended, said));
+                    } else {
+                        least = Some(least.map_or(image.cut, |l| l.min(image.cut)));
+                    }
+                }
+                Some(Answer::Reduced(..)) => {}
+            }
+            self.listen()?;
+        }
+    }
+}

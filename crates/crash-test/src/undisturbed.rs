@@ -1,0 +1,160 @@
+//! The recovery on the pool as the program left it: it must cope and write to nothing but its copy, and its time says
+//! how long a recovery takes.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::CrashTestError;
+use crate::bench::{Bench, Shared};
+use crate::elsewhere::Opened;
+use crate::images::{Floors, Image, Kind, Over, WHOLE};
+use crate::question::Question;
+use crate::recording::Recording;
+use crate::recovery::Ended;
+use crate::state::Course;
+
+/// A recovery's time, in times of the undisturbed one, and at least.
+const PATIENCE: u32 = 50;
+const LEAST_TIME: Duration = Duration::from_secs(2);
+
+/// The recovery on the pool as the program left it, twice: it must cope, and it must leave the program's own pool alone. The budget's clock
+/// begins here; gives the shorter time, or `None` if the budget ends before the first end.
+///
+/// # Errors
+/// It does not cope, or writes elsewhere.
+pub(crate) fn undisturbed(
+    shared: &mut Shared,
+    question: &Question,
+    grounds: &[File],
+    folder: &Path,
+) -> Result<Option<Duration>, CrashTestError> {
+    let hashes = |recording: &Recording| -> Vec<Option<blake3::Hash>> {
+        recording
+            .pools
+            .iter()
+            .map(|pool| hash(&pool.path))
+            .collect()
+    };
+    let before = hashes(&shared.recording);
+    let last = shared.course.cuts.len() as u32 - 1;
+    let all = everything(&shared.recording, &shared.course);
+    let image = Image {
+        cut: last,
+        over: all,
+        kind: Kind::All,
+    };
+    let mut bench = Bench::new(shared, grounds, folder)?;
+    bench.make(&image);
+    shared.clock.begin();
+    let acked = bench.shared.recording.acked(u64::MAX);
+    let mut least: Option<Duration> = None;
+    for _ in 0..2 {
+        let begun = Instant::now();
+        let ended = match bench.run(&image, acked, bench.shared.recovery.time) {
+            Err(CrashTestError::Late) => break,
+            ended => ended?,
+        };
+        if shared.recovery.fails(ended) {
+            let said = bench.said();
+            let said = if said.is_empty() {
+                String::new()
+            } else {
+                format!(": {said}")
+            };
+            if let (Ended::Signal(_), Some((address, count))) =
+                (ended, bench.shared.recording.addresses())
+            {
+                return Err(CrashTestError::new(format!(
+                    "--recover: it dies of {ended} on the pool as the program left it, and the pool holds {count} addresses of its own, \
+                     of where it lay while it was recorded ({address:#x}): have the recovery map it there as well (mmap with that address; for \
+                     libpmem PMEM_MMAP_HINT={address:x} in the environment of both the recording and the crash test){said}"
+                )));
+            }
+            if bench
+                .shared
+                .recording
+                .pools
+                .iter()
+                .any(|pool| pool.elsewhere)
+            {
+                return Err(CrashTestError::new(format!(
+                    "--recover: it fails ({ended}) on what the recording's stores make of {}, which is not what the program left: it was also \
+                     written in a way that was not recorded (by a child that was left out, by another program, or through a descriptor); have \
+                     the program store to it where it maps it, and record all that does{said}",
+                    bench.shared.recording.called()
+                )));
+            }
+            return Err(CrashTestError::new(format!(
+                "--recover: it fails on the pool as the program left it ({ended}), so that a failure after a cut would say \
+                 nothing; correct the check, or name its statuses with --ok{said}"
+            )));
+        }
+        let took = begun.elapsed();
+        least = Some(least.map_or(took, |least| least.min(took)));
+    }
+    let opened = match least {
+        Some(_) => bench.elsewhere(&image)?,
+        None => Opened::default(),
+    };
+    drop(bench);
+    if let Some(file) = opened.written.first() {
+        return Err(CrashTestError::new(format!(
+            "--recover: it opens {} for writing, and not only the copy that it is given: many run at a time, and each may \
+             write to {{pool}} and beside it only; have it do so, or print",
+            file.display()
+        )));
+    }
+    for (pool, hash) in shared.recording.pools.iter().zip(&before) {
+        if *hash != self::hash(&pool.path) {
+            return Err(CrashTestError::new(format!(
+                "--recover: it writes to {}, and not to the copy that it is given; use {{pool}} in its command",
+                pool.path.display()
+            )));
+        }
+    }
+    let several = shared.recording.pools.len() > 1;
+    if let (true, Some(file)) = (several, opened.own.first()) {
+        return Err(CrashTestError::new(format!(
+            "--recover: it opens {}, the program's own, and not the copy that it is given; use {{pool}}, {{pool2}} .. in its command, or \
+             {{pools}} for the folder that holds all copies under their names",
+            file.display()
+        )));
+    }
+    for (pool, seen) in (shared.recording.pools.iter()).zip(opened.copies.iter().flatten()) {
+        if several && !seen {
+            shared.recording.notes.push(format!(
+                "the recovery did not open its copy of {}, so that what a cut leaves of it decides nothing: give it {{pool}}, {{pool2}} .. in \
+                 the order of --pool, or {{pools}} for the folder that holds all under their names",
+                pool.path.display()
+            ));
+        }
+    }
+    if let Some(least) = least {
+        shared.clock.takes(least);
+        if question.time_limit.is_none() {
+            shared.recovery.time = (least * PATIENCE).max(LEAST_TIME);
+        }
+    }
+    Ok(least)
+}
+
+/// The hash of what a file holds, if it can be read.
+fn hash(path: &Path) -> Option<blake3::Hash> {
+    let mut hasher = blake3::Hasher::new();
+    std::io::copy(&mut File::open(path).ok()?, &mut hasher).ok()?;
+    Some(hasher.finalize())
+}
+
+/// All lines as they were at the end.
+fn everything(recording: &Recording, course: &Course) -> Vec<Over> {
+    let mut floors = Floors::without_hashes(recording, course);
+    floors.go(course.cuts.len() as u32 - 1, |_, _| ());
+    let last = recording.lines.iter().enumerate().map(|(slot, line)| Over {
+        slot: slot as u32,
+        version: line.versions.last(),
+        words: WHOLE,
+    });
+    last.filter(|over| floors.floor[over.slot as usize] != over.version)
+        .collect()
+}

@@ -1,0 +1,562 @@
+//! What the attacker changes. A region is drawn first, so that tables, counters, logs, MACs and nodes have their share
+//! beside data, which has many more lines. In a tree the level is drawn: lines are put back up to any level, alone or
+//! with all that hangs below. Left out: when he does it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::seen::{Groups, Knowledge, Now, Seen};
+use crate::attacked::Attack;
+use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
+use sardonyx::medium::image::Content;
+
+/// Lines in which something that nobody has written is looked for.
+const NEAR: u64 = 64;
+
+/// The change that one attack makes.
+pub struct Change {
+    /// Lines with their new contents; `None`: as if never written.
+    pub lines: Vec<(Place, Option<Content>)>,
+    /// The region of the first line.
+    pub region: &'static str,
+    /// The change in words.
+    pub what: String,
+}
+
+impl Knowledge<'_> {
+    /// Draws an attack on the medium; `None` if what was drawn changes nothing.
+    pub fn draw(&self, kind: Attack, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let mut change = match kind {
+            Attack::Tamper => self.tamper(now, dice),
+            Attack::Splice => self.splice(now, dice),
+            Attack::Replay => self.replay(now, dice),
+            Attack::Region => self.region(now, dice),
+            Attack::Rollback => self.rollback(now, dice),
+        }?;
+        change
+            .lines
+            .retain(|(place, content)| now.get(*place) != content.as_ref());
+        if now.running {
+            // What lies beside a line cannot be taken away again by a write.
+            change.lines.retain(|(place, content)| {
+                let beside = now.get(*place).is_some_and(|(_, beside)| beside.is_some());
+                content.is_some_and(|content| content.1.is_some() == beside)
+            });
+        }
+        (!change.lines.is_empty()).then_some(change)
+    }
+
+    /// Bits, a number or all of any line.
+    fn tamper(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let (region, place) = any(&now.seen.all, dice)?;
+        let (mut line, mut beside) = *now.get(place)?;
+        let name = self.name(place);
+        match dice.next_u64() % 8 {
+            0 => {
+                let word = (dice.next_u64() % 8) as usize;
+                let step = [1, u64::MAX, 8][(dice.next_u64() % 3) as usize];
+                let number = u64::from_le_bytes(line.as_chunks().0[word]).wrapping_add(step);
+                line[word * 8..][..8].copy_from_slice(&number.to_le_bytes());
+                return Some(Change {
+                    lines: vec![(place, Some((line, beside)))],
+                    region,
+                    what: format!("{} is added to word {word} of {name}", step as i64),
+                });
+            }
+            1 => return Some(self.wiped(place, now, dice)),
+            2 => return Some(self.without_mac(place, now, dice)),
+            _ => {}
+        }
+        let bits = 8 * LINE_BYTES as u64 + 64 * u64::from(beside.is_some());
+        let bit = match dice.next_u64() % 4 {
+            0 => 8 * (LINE_BYTES - 8) as u64 + dice.next_u64() % 64, // the last of what nodes have of lines below
+            _ => dice.next_u64() % bits,
+        } as usize;
+        // Of two words the same bit, one time in four: what adds words up does not notice that.
+        let twin = dice.next_u64().is_multiple_of(4);
+        match (bit / 8).checked_sub(LINE_BYTES) {
+            None if twin => {
+                line[bit / 8] ^= 1 << (bit % 8);
+                line[(bit / 8 + 8) % LINE_BYTES] ^= 1 << (bit % 8);
+            }
+            None => line[bit / 8] ^= 1 << (bit % 8),
+            Some(byte) => beside.as_mut()?[byte] ^= 1 << (bit % 8),
+        }
+        Some(Change {
+            lines: vec![(place, Some((line, beside)))],
+            region,
+            what: match twin && bit / 8 < LINE_BYTES {
+                true => format!("bit {bit} of {name} and that of the next word are inverted"),
+                false => format!("bit {bit} of {name} is inverted"),
+            },
+        })
+    }
+
+    /// The line at `place` is zeros, with or without its MAC and what vouches for it.
+    fn wiped(&self, place: Place, now: &Now, dice: &mut ChaCha8Rng) -> Change {
+        let mut changes = Changes::new(now);
+        let beside = now
+            .get(place)
+            .and_then(|(_, beside)| beside.map(|_| [0; 8]));
+        let (mac, depth) = (dice.next_u64() & 1 == 1, self.depth(dice));
+        // One time in two the line stays, and what says that it was written does not.
+        let line = !mac || dice.next_u64() & 1 == 1;
+        if line {
+            changes.put(place, Some((ZERO_LINE, beside)));
+        }
+        if let Some((at, number)) = self.kept_of(place).filter(|_| mac) {
+            changes.put_word(at, number, [0; 8]);
+        }
+        let above = (0..depth).filter_map(|level| self.over(place, level));
+        for node in above {
+            changes.put(node, Some((ZERO_LINE, None)));
+        }
+        let parts = [
+            (line, "itself".to_owned()),
+            (mac, "its MAC".to_owned()),
+            (depth > 0, format!("{depth} levels above it")),
+        ];
+        Change {
+            lines: changes.done(),
+            region: self.region_of(place),
+            what: format!("of {}, {} become zeros", self.name(place), listed(parts)),
+        }
+    }
+
+    /// The line at `place` is another, and its MAC says that nobody has written it; or, while the power is off, the line
+    /// says so.
+    fn without_mac(&self, place: Place, now: &Now, dice: &mut ChaCha8Rng) -> Change {
+        let mut changes = Changes::new(now);
+        let gone = !now.running && dice.next_u64() & 1 == 1;
+        let zeroed = self.kept_of(place).filter(|_| !gone);
+        let other = now
+            .get(place)
+            .map(|(line, beside)| (line.map(|byte| !byte), *beside));
+        changes.put(place, other.filter(|_| !gone));
+        if let Some((at, number)) = zeroed {
+            changes.put_word(at, number, [0; 8]);
+        }
+        let name = self.name(place);
+        Change {
+            lines: changes.done(),
+            region: self.region_of(place),
+            what: match (gone, zeroed) {
+                (true, _) => format!("{name} becomes one that nobody has written"),
+                (false, Some(_)) => format!("all bits of {name} are inverted, and its MAC is 0"),
+                (false, None) => format!("all bits of {name} are inverted"),
+            },
+        }
+    }
+
+    /// Two lines change places, or one is copied over another, each with its MAC and what vouches for it up to any level.
+    fn splice(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let bare = dice.next_u64().is_multiple_of(4);
+        let groups = if bare { &now.seen.all } else { &now.seen.known };
+        let (region, first) = any(groups, dice)?;
+        let copied = dice.next_u64().is_multiple_of(4);
+        let (_, mut second) = match dice.next_u64() & 1 {
+            0 if !bare => any(groups, dice)?,
+            _ => {
+                let own = groups.iter().find(|(name, _)| *name == region)?;
+                any(std::slice::from_ref(own), dice)?
+            }
+        };
+        if copied && dice.next_u64() & 1 == 1 {
+            second = self.next_hole(second, now);
+        }
+        let depth = match dice.next_u64().is_multiple_of(4) {
+            true => self.depth(dice),
+            false => 0,
+        };
+        let pairs = [(first, second), (second, first)];
+        let mut changes = Changes::new(now);
+        for (place, other) in pairs.into_iter().skip(usize::from(copied)) {
+            changes.put(place, now.get(other).copied());
+            if let (Some((at, number)), Some(from)) = (self.kept_of(place), self.kept_of(other)) {
+                let word = word_of(now.get(from.0), from.1);
+                changes.put_word(at, number, word);
+            }
+            for level in 0..depth {
+                let (at, from) = (self.over(place, level), self.over(other, level));
+                if let (Some(at), Some(from)) = (at, from)
+                    && at != from
+                {
+                    changes.put(at, now.get(from).copied());
+                }
+            }
+        }
+        let (one, other) = (self.name(first), self.name(second));
+        let with = match depth {
+            0 => String::new(),
+            depth => format!(", with {depth} levels above each"),
+        };
+        Some(Change {
+            lines: changes.done(),
+            region,
+            what: match copied {
+                true => format!("{one} is copied over {other}{with}"),
+                false => format!("{one} and {other} change places{with}"),
+            },
+        })
+    }
+
+    /// The next line of the region after `place` that nobody has written, if one is near; `place` if none is.
+    fn next_hole(&self, place: Place, now: &Now) -> Place {
+        let region = self.region_of(place);
+        let near = (place.0 + 1..place.0 + NEAR).map(Place);
+        let mut near = near.take_while(|at| self.region_of(*at) == region);
+        near.find(|at| now.get(*at).is_none()).unwrap_or(place)
+    }
+
+    /// A line of an earlier look, or all that hangs below a node, with MACs and what vouches for them up to any level.
+    fn replay(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let look = self.look_back(now, dice)?;
+        let chance = match self.levels {
+            0 => dice.next_u64() % 2 * 7,
+            _ => dice.next_u64() % 9,
+        };
+        // Of what the layers know two times in three, but where all that integrity has is put back with it.
+        let known = chance < 2 || !dice.next_u64().is_multiple_of(3);
+        let place = look.drawn(known, self, dice)?;
+        let mut changes = Changes::new(now);
+        let name = self.name(place);
+        let what = match chance {
+            0..2 => {
+                let counter = self.history.counter_place(place);
+                for place in [Some(place), counter].into_iter().flatten() {
+                    self.put_back(place, &look.old, &mut changes);
+                }
+                self.put_back_nodes(&look, &mut changes);
+                format!("{name}, its MAC, its counter's line and all that vouches for lines are")
+            }
+            8 => self.version(&mut changes, place, &look, dice)?,
+            2..5 => {
+                let level = (dice.next_u64() % self.levels as u64) as usize;
+                let node = self.over(place, level)?;
+                let below = |at: &Place| self.over(*at, level) == Some(node);
+                for at in look.places().filter(below) {
+                    changes.put(at, look.old.lines.get(&at).copied());
+                }
+                format!("{} and all that it vouches for are", self.name(node))
+            }
+            _ => {
+                let (line, mac) = [(true, true), (true, true), (true, false), (false, true)]
+                    [(dice.next_u64() % 4) as usize];
+                let depth = self.depth(dice);
+                let lowest = match chance == 7 && depth > 1 {
+                    true => dice.next_u64() as usize % depth,
+                    false => 0,
+                };
+                let mac = mac && self.kept_of(place).is_some();
+                let line = line || !mac;
+                if line {
+                    changes.put(place, look.old.lines.get(&place).copied());
+                }
+                if mac {
+                    self.put_back_mac(place, &look.old, &mut changes);
+                }
+                let above = (lowest..depth).filter_map(|level| self.over(place, level));
+                for node in above {
+                    changes.put(node, look.old.lines.get(&node).copied());
+                }
+                let levels = format!("levels {lowest} to {} above it", depth.max(1) - 1);
+                let parts = [
+                    (line, "itself".to_owned()),
+                    (mac, "its MAC".to_owned()),
+                    (lowest < depth, levels),
+                ];
+                format!("of {name}, {} are", listed(parts))
+            }
+        };
+        Some(Change {
+            lines: changes.done(),
+            region: self.region_of(place),
+            what: format!("{what} as at position {}", look.old.position),
+        })
+    }
+
+    /// A line of an earlier look with its MAC and its version, and no more; that of the line at `place` or, one time in
+    /// two, of one whose version lies at the very end of its line, as far as such have changed. One time in two as much as its
+    /// version falls is added to another one beside it, best to that of a line that nobody has written: so the sum of
+    /// all stays. In words what is put back.
+    fn version(
+        &self,
+        changes: &mut Changes,
+        place: Place,
+        look: &Past,
+        dice: &mut ChaCha8Rng,
+    ) -> Option<String> {
+        let version_of = |at: Place| self.kept.as_deref()?.version_of(at);
+        let ends = |at: Place| version_of(at).map_or(0, |(_, bits)| bits.end);
+        let place = match dice.next_u64() & 1 {
+            0 => place,
+            _ => {
+                let end = look.places().map(ends).max()?;
+                let last = look.places().filter(|at| ends(*at) == end);
+                one_of(&last.collect::<Vec<Place>>(), dice)
+            }
+        };
+        let (node, bits) = version_of(place)?;
+        let now = |bits: &Range<usize>| {
+            number_of(changes.now.get(node).map_or(&ZERO_LINE, |at| &at.0), bits)
+        };
+        let old = look
+            .old
+            .lines
+            .get(&node)
+            .map_or(0, |at| number_of(&at.0, &bits));
+        let less = now(&bits).wrapping_sub(old);
+        let balanced = dice.next_u64() & 1 == 1;
+        let width = bits.len();
+        let all = (0..8 * LINE_BYTES / width).map(|number| bits.start % width + number * width);
+        let all = all.map(|first| first..first + width);
+        let others = all.filter(|other| other.end <= 8 * LINE_BYTES && *other != bits);
+        // Of a node with a MAC what is there of another number is the MAC's.
+        let others = others.filter(|other| other.end <= 8 * width);
+        let others: Vec<Range<usize>> = others.collect();
+        let free = others.iter().find(|other| now(other) == 0);
+        let drawn = (dice.next_u64() as usize).checked_rem(others.len());
+        let other = free.or(drawn.map(|at| &others[at]));
+        let other = other.filter(|_| balanced).cloned();
+        let more = other.as_ref().map(|other| now(other).wrapping_add(less));
+        self.put_back(place, &look.old, changes);
+        changes.put_bits(node, &bits, old);
+        if let Some((other, more)) = other.zip(more) {
+            changes.put_bits(node, &other, more);
+        }
+        let sum = if balanced {
+            ", and another version is so much greater, "
+        } else {
+            " "
+        };
+        Some(format!(
+            "{}, its MAC and its version are{sum}",
+            self.name(place)
+        ))
+    }
+
+    /// All lines of a region of an earlier look: with their MACs and all nodes, with their MACs, or alone.
+    fn region(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let look = self.look_back(now, dice)?;
+        let (nodes, known) = match dice.next_u64() % 4 {
+            0 | 1 => (true, true),
+            2 => (false, true),
+            _ => (false, false),
+        };
+        let place = look.drawn(known, self, dice)?;
+        let region = self.region_of(place);
+        let mut changes = Changes::new(now);
+        for place in look.places().filter(|at| self.region_of(*at) == region) {
+            self.put_back(place, &look.old, &mut changes);
+        }
+        if nodes {
+            self.put_back_nodes(&look, &mut changes);
+        }
+        let with = if nodes {
+            " with all that vouches for it"
+        } else {
+            ""
+        };
+        let position = look.old.position;
+        Some(Change {
+            lines: changes.done(),
+            region,
+            what: format!("the region {region} is as at position {position}{with}"),
+        })
+    }
+
+    /// Everything that an earlier look found, or all but one region, or what integrity has alone, or has not.
+    fn rollback(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let look = self.look_back(now, dice)?;
+        let chance = dice.next_u64() % 8;
+        let but = match chance {
+            0 | 1 => self.region_of(look.drawn(false, self, dice)?),
+            _ => "",
+        };
+        let macs = self.macs();
+        let is_wanted = |at: &Place| {
+            let region = self.region_of(*at);
+            let of_lines = self.is_known(*at) || macs == Some(region);
+            match chance {
+                2 => of_lines,
+                3 => !of_lines,
+                _ => region != but,
+            }
+        };
+        let mut changes = Changes::new(now);
+        for at in look.places().filter(is_wanted) {
+            changes.put(at, look.old.lines.get(&at).copied());
+        }
+        let of = match (chance, but) {
+            (2, _) => "all lines and their MACs are".to_owned(),
+            (3, _) => "all that vouches for lines is".to_owned(),
+            (_, "") => "the whole medium is".to_owned(),
+            (_, but) => format!("all but the region {but} is"),
+        };
+        Some(Change {
+            lines: changes.done(),
+            region: "all",
+            what: format!("{of} as at position {}", look.old.position),
+        })
+    }
+
+    /// An earlier look, or in a run what was there when it began; and what has become another since.
+    fn look_back(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Past> {
+        let looks = self.before.len() as u64 + u64::from(now.running);
+        let look = (dice.next_u64() % looks) as usize;
+        let (old, groups) = match self.before.get(look) {
+            Some(old) => (old.clone(), self.differing(look, &now.seen)),
+            None => (now.seen.clone(), Rc::default()),
+        };
+        let differs = |at: &&Place| now.get(**at) != old.lines.get(at);
+        let since: Vec<Place> = now.over.keys().filter(differs).copied().collect();
+        Some(Past { old, groups, since })
+    }
+
+    /// So many levels, up to all of them.
+    fn depth(&self, dice: &mut ChaCha8Rng) -> usize {
+        (dice.next_u64() % (self.levels as u64 + 1)) as usize
+    }
+
+    fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
+        self.kept.as_deref()?.kept_of(place)
+    }
+
+    fn put_back(&self, place: Place, old: &Seen, changes: &mut Changes) {
+        changes.put(place, old.lines.get(&place).copied());
+        self.put_back_mac(place, old, changes);
+    }
+
+    fn put_back_mac(&self, place: Place, old: &Seen, changes: &mut Changes) {
+        if let Some((at, number)) = self.kept_of(place) {
+            changes.put_word(at, number, word_of(old.lines.get(&at), number));
+        }
+    }
+
+    fn put_back_nodes(&self, look: &Past, changes: &mut Changes) {
+        if self.kept.is_none() {
+            return;
+        }
+        let macs = self.macs();
+        let is_node = |at: &Place| !self.is_known(*at) && Some(self.region_of(*at)) != macs;
+        for at in look.places().filter(is_node) {
+            changes.put(at, look.old.lines.get(&at).copied());
+        }
+    }
+}
+
+/// An earlier look, and what has become another since.
+struct Past {
+    old: Rc<Seen>,
+    groups: Rc<Groups>,
+    /// Of it, what the run has written.
+    since: Vec<Place>,
+}
+
+impl Past {
+    fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let groups = self.groups.iter().flat_map(|(_, places)| places);
+        groups.chain(&self.since).copied()
+    }
+
+    /// One of them, of any region; what the run has written two times in three. `known` leaves out what layers do
+    /// not know.
+    fn drawn(&self, known: bool, of: &Knowledge, dice: &mut ChaCha8Rng) -> Option<Place> {
+        let fits = |place: &Place| !known || of.is_known(*place);
+        if !self.since.is_empty() && !dice.next_u64().is_multiple_of(3) {
+            let since: Vec<Place> = self.since.iter().copied().filter(fits).collect();
+            if let Some(at) = dice.next_u64().checked_rem(since.len() as u64) {
+                return Some(since[at as usize]);
+            }
+        }
+        let groups = self.groups.iter().filter(|(_, places)| fits(&places[0]));
+        let groups: Vec<&(&str, Vec<Place>)> = groups.collect();
+        let number = dice.next_u64().checked_rem(groups.len() as u64)?;
+        let (_, places) = groups[number as usize];
+        Some(one_of(places, dice))
+    }
+}
+
+/// Any line of any region: first the region is drawn.
+fn any(
+    groups: &[(&'static str, Vec<Place>)],
+    dice: &mut ChaCha8Rng,
+) -> Option<(&'static str, Place)> {
+    let number = dice.next_u64().checked_rem(groups.len() as u64)? as usize;
+    let (region, places) = &groups[number];
+    Some((region, one_of(places, dice)))
+}
+
+/// One of `places`; the first and the last of them oftener.
+fn one_of(places: &[Place], dice: &mut ChaCha8Rng) -> Place {
+    let number = match dice.next_u64() % 8 {
+        0 => 0,
+        1 => places.len() - 1,
+        _ => (dice.next_u64() % places.len() as u64) as usize,
+    };
+    places[number]
+}
+
+/// What holds of `parts`, in words.
+fn listed<const N: usize>(parts: [(bool, String); N]) -> String {
+    let parts = parts.into_iter().filter(|(holds, _)| *holds);
+    let parts: Vec<String> = parts.map(|(_, part)| part).collect();
+    match parts.as_slice() {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        parts => parts.concat(),
+    }
+}
+
+/// Lines that are about to be changed.
+struct Changes<'n> {
+    now: &'n Now,
+    lines: BTreeMap<Place, Option<Content>>,
+}
+
+impl<'n> Changes<'n> {
+    fn new(now: &'n Now) -> Changes<'n> {
+        let lines = BTreeMap::new();
+        Changes { now, lines }
+    }
+
+    fn put(&mut self, place: Place, content: Option<Content>) {
+        self.lines.insert(place, content);
+    }
+
+    fn put_word(&mut self, place: Place, number: usize, word: [u8; 8]) {
+        let now = self.now.get(place).copied();
+        let content = self.lines.entry(place).or_insert(now);
+        let (line, _) = content.get_or_insert((ZERO_LINE, None));
+        line[number * 8..][..8].copy_from_slice(&word);
+    }
+
+    fn put_bits(&mut self, place: Place, bits: &Range<usize>, number: u64) {
+        let now = self.now.get(place).copied();
+        let content = self.lines.entry(place).or_insert(now);
+        let (line, _) = content.get_or_insert((ZERO_LINE, None));
+        for (at, bit) in bits.clone().enumerate() {
+            line[bit / 8] &= !(1 << (bit % 8));
+            line[bit / 8] |= ((number >> at & 1) as u8) << (bit % 8);
+        }
+    }
+
+    fn done(self) -> Vec<(Place, Option<Content>)> {
+        self.lines.into_iter().collect()
+    }
+}
+
+/// The number that is those bits of a line.
+fn number_of(line: &Line, bits: &Range<usize>) -> u64 {
+    let bit = |at: usize| u64::from(line[at / 8] >> (at % 8) & 1);
+    let numbered = bits.clone().enumerate();
+    numbered.fold(0, |all, (at, from)| all | bit(from) << at)
+}
+
+/// Word `number` of a line.
+fn word_of(content: Option<&Content>, number: usize) -> [u8; 8] {
+    content.map_or([0; 8], |(line, _)| line.as_chunks().0[number])
+}

@@ -1,0 +1,72 @@
+//! Checks single lines: before any program recovers, and where a recovery has written.
+
+use std::collections::BTreeSet;
+
+use super::Checker;
+use sardonyx::controller::Controller;
+use sardonyx::line::Line;
+use sardonyx::machine::read_untimed;
+
+impl Checker<'_> {
+    /// Each of `lines` must read as the newest accepted write of it, or a later one.
+    pub(super) fn every_line(&mut self, controller: &mut Controller, lines: &BTreeSet<u64>) {
+        for line in lines.iter().chain(&self.lost.clone()) {
+            // What a processor's cache drained need not be a write request's, nor a torn line anybody's.
+            let drained = self.survivors.is_cached(*line) || self.survivors.is_torn(*line);
+            if drained || self.history.core_of(*line).is_none() {
+                self.seen.remove(line);
+                self.lost.remove(line);
+                continue;
+            }
+            let content = read_untimed(controller, &mut self.survivors.untimed, *line);
+            let seen = self.request_of(*line, &content);
+            match seen {
+                Some(request) => {
+                    self.seen.insert(*line, request);
+                    self.lost.remove(line);
+                }
+                None => {
+                    self.lost.insert(*line);
+                }
+            }
+        }
+    }
+
+    /// The newest request that wrote `content`, none for setup; nothing if it is older than the
+    /// newest accepted.
+    fn request_of(&self, line: u64, content: &Line) -> Option<Option<u32>> {
+        let accepted = self.accepted.get(&line).copied();
+        let requests = self.history.requests.get(&line);
+        let handled = &self.history.journal.handled;
+        let late = requests.into_iter().flatten().rev().copied();
+        let mut late = late.take_while(|index| accepted.is_none_or(|a| *index >= a));
+        match late.find(|index| handled[*index as usize].data == *content) {
+            Some(index) => Some(Some(index)),
+            None if accepted.is_none() && self.history.initial(line) == Some(content) => Some(None),
+            None => None,
+        }
+    }
+
+    /// Lines that lie where a recovery has written: a place that it took for free, and is not.
+    pub(super) fn overwritten(&mut self, from: u64, controller: &mut Controller) {
+        let Some(mapped) = &self.mapped else { return };
+        let untimed = &mut self.survivors.untimed;
+        let writes = untimed.writes(from);
+        let at = writes.flat_map(|write| mapped.at(write.place));
+        let lines: BTreeSet<u64> = at.copied().collect();
+        for line in lines {
+            let Some(core) = self.history.core_of(line) else {
+                continue;
+            };
+            let visible: Vec<u64> = self.cores.iter().map(|core| core.visible).collect();
+            let should = self.history.content(line, &visible);
+            let (expected, core) = (&self.history.programs[core], &mut self.cores[core]);
+            if core.fault.is_none()
+                && !expected.log.contains(line)
+                && should != Some(&read_untimed(controller, untimed, line))
+            {
+                core.wrong.insert(line);
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What a recovery of integrity reads, computes and writes after a power cut, counted in the recovery itself; and how
+//! long that takes, by the engine. A medium is filled, all is written back, further writes leave dirty lines in the
+//! caches, and the power goes. Left out: the reads of the layers above in their own recoveries; dependencies within the
+//! recovery, so reads go as fast as the medium serves them, and writes follow.
+
+use std::collections::BTreeSet;
+
+use sardonyx_base::random::splitmix64;
+
+use sardonyx::config::Machine;
+use sardonyx::controller::designs::{Stack, UnknownDesign};
+use sardonyx::controller::layers::PowerFail;
+use sardonyx::controller::{Controller, Write};
+use sardonyx::engine::Engine;
+use sardonyx::line::{LINE_BYTES, Line, Logical, Place};
+use sardonyx::medium::image::Image;
+use sardonyx::medium::layout::Layout;
+use sardonyx::medium::params::Unit;
+use sardonyx::plan::start_gap::Places;
+use sardonyx::plan::untimed::{Counted, Untimed};
+use sardonyx::plan::{At, Step};
+use sardonyx::stats::Cause;
+use sardonyx::units::Time;
+
+/// Requests after which what was written is in the image: bounds the memory of a fill.
+const TOGETHER: u64 = 4096;
+/// Accesses that are planned at once when they are timed: bounds the scoreboard.
+const AT_ONCE: usize = 4096;
+
+/// A medium, and what is written to it before the power goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Filled {
+    /// Lines of data that the medium has.
+    pub lines: u64,
+    /// Lines that are written once, from the first on.
+    pub written: u64,
+    /// Further writes, of lines drawn among these, after all was written back.
+    pub since: u64,
+}
+
+/// What a recovery has done, and how long it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restart {
+    /// Lines of the medium that it has read.
+    pub reads: u64,
+    /// Keyed hashes: one for each line that integrity itself has read, and the other uses of the unit.
+    pub hashes: u64,
+    /// Lines that it has written.
+    pub writes: u64,
+    /// The time that this takes on the machine, which does nothing else.
+    pub time: Time,
+    /// Lines of the integrity's own that an orderly shutdown would have written where the power was cut.
+    pub dirty: u64,
+    /// Whether it has refused the medium, which is honest.
+    pub refused: bool,
+}
+
+/// Recovers `design` on `machine` after a cut of a medium that was written as `filled` says.
+///
+/// # Errors
+/// No design has that name.
+pub fn restart(machine: &Machine, design: &str, filled: Filled) -> Result<Restart, UnknownDesign> {
+    let stack = Stack::named(design)?;
+    let mut medium = Filling::begin(stack, machine, filled.lines);
+    for line in 0..filled.written {
+        medium.write(line, line + 1);
+    }
+    medium.flush();
+    for number in 0..filled.since {
+        let line = splitmix64(number) % filled.written.max(1);
+        medium.write(line, filled.written + number + 1);
+    }
+    medium.settle();
+    Ok(medium.cut(stack, machine, filled.lines))
+}
+
+/// A medium that is being filled, by a controller with the machine's own caches.
+struct Filling {
+    controller: Controller,
+    untimed: Untimed,
+    kept: Option<Box<dyn PowerFail>>,
+    asked: u64,
+}
+
+impl Filling {
+    fn begin(stack: Stack, machine: &Machine, lines: u64) -> Filling {
+        let mut layout = Layout::new(lines);
+        let controller = stack.build(&machine.settings, &mut layout);
+        let mut untimed = Untimed::new(Image::new());
+        let mut kept = stack.integrity.power_fail.map(|make| make(&layout));
+        if let Some(kept) = &mut kept {
+            kept.begin(&mut Places::new(
+                untimed.image_mut(),
+                controller.levelling(),
+            ));
+        }
+        Filling {
+            controller,
+            untimed,
+            kept,
+            asked: 0,
+        }
+    }
+
+    fn write(&mut self, line: u64, content: u64) {
+        let data = content_of(content);
+        let controller = &mut self.controller;
+        let write = Write::new(Logical(line), At::past(&data));
+        self.untimed.plan(|plan| controller.write(write, plan));
+        self.asked += 1;
+        if self.asked.is_multiple_of(TOGETHER) {
+            self.settle();
+        }
+    }
+
+    fn flush(&mut self) {
+        let controller = &mut self.controller;
+        self.untimed.plan(|plan| controller.flush(plan));
+        self.settle();
+    }
+
+    /// All that was written comes into the persistence domain, in the order of handling.
+    fn settle(&mut self) {
+        let writes: Vec<_> = self.untimed.writes(0).collect();
+        self.untimed.forget();
+        let image = self.untimed.image_mut();
+        for write in writes {
+            image.write(write.at, &write.line, write.words, write.sideband);
+            write.moved.settle(write.at, write.sideband, image);
+            if let Some(kept) = &mut self.kept {
+                kept.accepted(
+                    write.place,
+                    &mut Places::new(image, self.controller.levelling()),
+                );
+            }
+        }
+    }
+
+    /// The power goes, and a fresh controller recovers.
+    fn cut(mut self, stack: Stack, machine: &Machine, lines: u64) -> Restart {
+        let from = self.untimed.next_order();
+        let controller = &mut self.controller;
+        self.untimed.plan(|plan| controller.flush(plan));
+        let on_chip = self.kept.as_ref().and_then(|kept| kept.on_chip()).cloned();
+        let is_medium = |place: &Place| !on_chip.as_ref().is_some_and(|own| own.contains(*place));
+        let dirty: BTreeSet<Place> = self.written_by(from).filter(is_medium).collect();
+        self.untimed.forget();
+
+        let mut fresh = stack.build(&machine.settings, &mut Layout::new(lines));
+        let from = self.untimed.next_order();
+        self.untimed.count();
+        self.untimed.plan(|plan| fresh.recover_integrity(plan));
+        let refused = !self.untimed.refused().is_empty();
+        let counted = self.untimed.counted(from);
+        self.untimed.forget();
+        let own = counted.looked[..counted.outright].iter().copied();
+        let own = own.filter(is_medium).collect::<BTreeSet<Place>>().len() as u64;
+        let distinct: BTreeSet<Place> = counted.looked.iter().copied().filter(is_medium).collect();
+        let reads: Vec<Place> = distinct.into_iter().collect();
+        let written = counted.written.into_iter();
+        let written: Vec<(Place, Line)> = written.filter(|(place, _)| is_medium(place)).collect();
+        let hashes = counted.hashes + own;
+        Restart {
+            reads: reads.len() as u64,
+            hashes,
+            writes: written.len() as u64,
+            time: timed(machine, self.untimed.into_image(), &reads, hashes, &written),
+            dirty: dirty.len() as u64,
+            refused,
+        }
+    }
+
+    /// The places that were written on behalf of integrity from the write numbered `from` on.
+    fn written_by(&self, from: u64) -> impl Iterator<Item = Place> + use<> {
+        let Counted { written, .. } = self.untimed.counted(from);
+        written.into_iter().map(|(place, _)| place)
+    }
+}
+
+/// How long `reads`, so many `hashes` and the writes take on a machine that does nothing else.
+fn timed(
+    machine: &Machine,
+    image: Image,
+    reads: &[Place],
+    hashes: u64,
+    written: &[(Place, Line)],
+) -> Time {
+    let mut engine = Engine::with_image(&machine.engine, image);
+    let mut left = hashes;
+    for chunk in reads.chunks(AT_ONCE) {
+        engine.background(|plan| {
+            let plan = &mut plan.because(Cause::Integrity);
+            for place in chunk {
+                let got = plan.read(*place, Step::PAST);
+                if left > 0 {
+                    plan.unit(Unit::Mac, got.at);
+                    left -= 1;
+                }
+            }
+        });
+        engine.run_to_rest();
+    }
+    while left > 0 {
+        let now = left.min(AT_ONCE as u64);
+        engine.background(|plan| {
+            let plan = &mut plan.because(Cause::Integrity);
+            for _ in 0..now {
+                plan.unit(Unit::Mac, Step::PAST);
+            }
+        });
+        engine.run_to_rest();
+        left -= now;
+    }
+    for chunk in written.chunks(AT_ONCE) {
+        engine.background(|plan| {
+            let plan = &mut plan.because(Cause::Integrity);
+            for (place, line) in chunk {
+                plan.write(*place, At::past(line), Step::PAST);
+            }
+        });
+        engine.run_to_rest();
+    }
+    engine.now()
+}
+
+/// A line that no other number has.
+fn content_of(number: u64) -> Line {
+    let mut line = [0; LINE_BYTES];
+    for (word, bytes) in line.chunks_exact_mut(8).enumerate() {
+        let drawn = splitmix64(number.wrapping_mul(8) + word as u64);
+        bytes.copy_from_slice(&drawn.to_le_bytes());
+    }
+    line
+}

@@ -1,0 +1,311 @@
+//! Every pad of a run, by each of its words: which of them recur in the run, in later lives and after a cut. Left out:
+//! what is written beside encrypted lines, and what would be written under another key.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::chance::{Chance, PIECE_BYTES};
+use super::{Encrypted, Held, WORDS};
+use crate::violation::{Kind, Violation};
+use sardonyx::line::LINE_BYTES;
+use sardonyx::plan::journal::Journal;
+
+/// Encryptions from which on a pad's bit that has always been the same is no accident.
+const ENOUGH: usize = 128;
+/// Pieces of a pad are compared with those of so many older uses of its place.
+const OLDER: usize = 256;
+/// The same where parts of a line keep their ciphertext.
+const OLDER_PARTS: usize = 32;
+/// No such word, or use.
+const NONE: u32 = u32::MAX;
+
+/// One use of a pad.
+struct Use {
+    what: Encrypted,
+    /// From this position of the journal on it reaches the array.
+    from: u32,
+    /// From this one on it does not any more: merged over in its queue.
+    until: u32,
+    /// The use of the same place before it.
+    older: u32,
+}
+
+impl Use {
+    fn has_reached(&self, position: u64) -> bool {
+        u64::from(self.from) <= position && position < u64::from(self.until)
+    }
+}
+
+/// The bits of pads, each by how it has always been.
+struct Bits {
+    ones: [u64; WORDS],
+    zeros: [u64; WORDS],
+    /// How often each byte was written, without those that kept their ciphertext.
+    counts: [usize; LINE_BYTES],
+}
+
+impl Default for Bits {
+    fn default() -> Bits {
+        Bits {
+            ones: [u64::MAX; WORDS],
+            zeros: [u64::MAX; WORDS],
+            counts: [0; LINE_BYTES],
+        }
+    }
+}
+
+impl Bits {
+    /// One use more, of which bytes are `kept`.
+    fn take(&mut self, what: &Encrypted, kept: u64) {
+        for byte in (0..LINE_BYTES).filter(|byte| what.carries(byte / 8) && kept >> byte & 1 == 0) {
+            let (word, others) = (byte / 8, !(0xff << (byte % 8 * 8)));
+            self.ones[word] &= what.pad[word] | others;
+            self.zeros[word] &= !what.pad[word] | others;
+            self.counts[byte] += 1;
+        }
+    }
+
+    /// Whether any has been the same so often that it is no accident.
+    fn is_any_the_same(&self) -> bool {
+        (0..LINE_BYTES)
+            .filter(|byte| self.counts[*byte] >= ENOUGH)
+            .any(|byte| {
+                let same = self.ones[byte / 8] | self.zeros[byte / 8];
+                same >> (byte % 8 * 8) & 0xff != 0
+            })
+    }
+}
+
+/// The pads of the run before, and the position at which its power was cut.
+pub type Before = (Arc<Pads>, u64);
+
+/// Every pad of a run.
+#[derive(Default)]
+pub struct Pads {
+    uses: Vec<Use>,
+    /// The newest word of a pad with that value: the use's number times the words of a line, and the word's.
+    by_word: FxHashMap<u64, u32>,
+    /// Of each word the one before it with the same value.
+    older_word: Vec<u32>,
+    /// The newest use of each place.
+    by_place: FxHashMap<u64, u32>,
+    /// The greatest counter that has reached the array, by position.
+    greatest: Vec<(u32, u64)>,
+    before: Option<Before>,
+}
+
+impl Pads {
+    /// The pads of what was in the medium at first, and of a run; positions count the events that have happened.
+    pub fn new(
+        first: Vec<Encrypted>,
+        journal: &Journal,
+        held: &Held,
+        before: Option<Before>,
+    ) -> Pads {
+        let mut pads = Pads {
+            greatest: vec![(0, before.as_ref().map_or(0, |(pads, at)| pads.known(*at)))],
+            before,
+            ..Pads::default()
+        };
+        for what in first {
+            pads.add(what, 0);
+        }
+        // The newest write merged into each queued one, and which use each write is.
+        let (mut newest, mut uses) = (FxHashMap::default(), FxHashMap::default());
+        for (at, write) in journal.accepted() {
+            if let Some(into) = write.merged_into {
+                let over = newest.insert(into, write.order).unwrap_or(into);
+                if let Some(index) = uses.get(&over) {
+                    let over: &mut Use = &mut pads.uses[*index];
+                    // Words that the newer one does not carry reach the array all the same.
+                    if over.what.words & !write.words == 0 {
+                        over.until = at as u32;
+                    }
+                }
+            }
+            if let Some(what) = Encrypted::of(write, journal, held) {
+                uses.insert(write.order, pads.uses.len());
+                pads.add(what, at as u32);
+            }
+        }
+        pads
+    }
+
+    /// Uses in no order of time, all of which have reached the array.
+    pub(super) fn of(uses: Vec<Encrypted>) -> Pads {
+        let mut pads = Pads::default();
+        for what in uses {
+            pads.add(what, 0);
+        }
+        pads
+    }
+
+    #[cfg(test)]
+    pub(super) fn uses_mut(&mut self) -> impl Iterator<Item = &mut Encrypted> {
+        self.uses.iter_mut().map(|each| &mut each.what)
+    }
+
+    fn add(&mut self, what: Encrypted, from: u32) {
+        let most = self.greatest.last().map_or(0, |(_, counter)| *counter);
+        if let Some(counter) = what.counter.filter(|counter| *counter > most) {
+            self.greatest.push((from, counter));
+        }
+        let index = self.uses.len() as u32;
+        for word in 0..WORDS {
+            let this = index * WORDS as u32 + word as u32;
+            let older = match what.carries(word) {
+                true => self.by_word.insert(what.pad[word], this),
+                false => None,
+            };
+            self.older_word.push(older.unwrap_or(NONE));
+        }
+        let older = self.by_place.insert(what.place.0, index).unwrap_or(NONE);
+        self.uses.push(Use {
+            what,
+            from,
+            until: u32::MAX,
+            older,
+        });
+    }
+
+    /// The greatest counter that has reached the array at `position`.
+    fn known(&self, position: u64) -> u64 {
+        let from = |(from, _): &(u32, u64)| u64::from(*from) <= position;
+        let known = self.greatest.partition_point(from);
+        self.greatest[..known].last().map_or(0, |last| last.1)
+    }
+
+    /// The words of pads whose value is `pad`, newest first: uses, and which word of theirs.
+    fn with_word(&self, pad: u64) -> impl Iterator<Item = (&Use, usize)> {
+        let newest = self.by_word.get(&pad).copied();
+        let older = |word: &u32| Some(self.older_word[*word as usize]).filter(|o| *o != NONE);
+        let words = std::iter::successors(newest, older);
+        words.map(|word| (&self.uses[word as usize / WORDS], word as usize % WORDS))
+    }
+
+    /// The use numbered `newest`, and those of its place before it.
+    fn older_of(&self, newest: u32) -> impl Iterator<Item = &Use> {
+        let some = |index: u32| Some(index).filter(|index| *index != NONE);
+        let older = move |index: &u32| some(self.uses[*index as usize].older);
+        let uses = std::iter::successors(some(newest), older);
+        uses.map(|index| &self.uses[index as usize])
+    }
+
+    /// Whether `value` is a word of a pad that has reached the array.
+    pub fn has_word(&self, value: u64) -> bool {
+        self.by_word.contains_key(&value)
+    }
+
+    /// What `new`, written after a cut at `position`, gives away together with what the array held by then.
+    pub fn clash(&self, new: &Encrypted, position: u64) -> Option<String> {
+        let mut words = (0..WORDS).filter(|word| new.carries(*word));
+        let own = words.find_map(|word| {
+            let same = self.with_word(new.pad[word]);
+            let mut reached = same.filter(|(old, _)| old.has_reached(position));
+            reached.find_map(|(old, at)| new.clash_of(word, &old.what, at))
+        });
+        own.or_else(|| {
+            let (before, at) = self.before.as_ref()?;
+            before.clash(new, *at)
+        })
+    }
+
+    /// Takes what is seen of pieces that `new`, written after a cut at `position` as number `index`, shares with
+    /// what its place held by then into `pieces`.
+    pub(super) fn pieces(
+        &self,
+        (index, new): (usize, &Encrypted),
+        position: u64,
+        pieces: &mut Chance,
+    ) {
+        let newest = self.by_place.get(&new.place.0).copied().unwrap_or(NONE);
+        let reached = self
+            .older_of(newest)
+            .filter(|old| old.has_reached(position));
+        if new.keeps.is_some() {
+            return; // so few writes come after a cut that parts prove nothing; words are compared
+        }
+        for old in reached.take(OLDER) {
+            new.pieces_of(&old.what, index, pieces);
+        }
+        if let Some((before, at)) = &self.before {
+            before.pieces((index, new), *at, pieces);
+        }
+    }
+
+    /// The number of counters in the array that are `next` or greater, where `next` is the first counter that is drawn
+    /// after a cut at `position`: a program that writes the same line at the right moment uses the pad again.
+    pub fn within_reach(&self, next: u64, position: u64) -> u64 {
+        (self.known(position) + 1).saturating_sub(next)
+    }
+
+    /// What the run gives away by itself, and beside what came before it.
+    pub(super) fn within(&self) -> Vec<Violation> {
+        let mut found = Vec::new();
+        let mut bits = Bits::default();
+        let (mut clear, mut alike) = (Chance::of_pieces(), Chance::of_pieces());
+        let mut returned = Chance::of_pieces();
+        let part = self.uses.iter().find_map(|each| each.what.keeps);
+        let part_bytes = part.map_or(PIECE_BYTES, |part| part.min(PIECE_BYTES));
+        let mut parts = Chance::of(0.5f64.powi(8 * part_bytes as i32));
+        for (index, new) in self.uses.iter().enumerate() {
+            let what = &new.what;
+            let position = u64::from(new.from);
+            if let Some(bare) = what.bare() {
+                found.push(what.violation(Kind::Plaintext, position, bare));
+            }
+            let older = self.older_of(new.older).next();
+            let kept = older.map_or(0, |old| what.kept(&old.what));
+            bits.take(what, kept);
+            if index + 1 == self.uses.len() && bits.is_any_the_same() {
+                let same = format!("a bit of the pad is the same in {} lines", index + 1);
+                found.push(what.violation(Kind::PadReused, position, same));
+            }
+            what.pieces_by_themselves((index, kept), &mut clear, &mut alike);
+            if new.until != u32::MAX {
+                continue;
+            }
+            let reached = self.older_of(new.older);
+            if part.is_none() {
+                reached
+                    .take(OLDER)
+                    .for_each(|old| what.pieces_of(&old.what, index, &mut returned));
+            } else {
+                let reached = reached.filter(|old| old.until == u32::MAX);
+                let olds: Vec<_> = reached.take(OLDER_PARTS).map(|old| &old.what).collect();
+                what.parts_of(&olds, index, &mut parts);
+            }
+            let mut words = (0..WORDS).filter(|word| what.carries(*word));
+            let own = words.find_map(|word| {
+                let this = (index * WORDS + word) as u32;
+                let mut at = self.older_word[this as usize];
+                while at != NONE {
+                    let old = &self.uses[at as usize / WORDS];
+                    if old.until == u32::MAX
+                        && let Some(clash) = what.clash_of(word, &old.what, at as usize % WORDS)
+                    {
+                        return Some(clash);
+                    }
+                    at = self.older_word[at as usize];
+                }
+                None
+            });
+            let before = self.before.as_ref();
+            let clash = own.or_else(|| before.and_then(|(pads, at)| pads.clash(what, *at)));
+            found.extend(clash.map(|clash| what.violation(Kind::PadReused, position, clash)));
+        }
+        for (pieces, kind) in [
+            (clear, Kind::Plaintext),
+            (alike, Kind::PadReused),
+            (returned, Kind::PadReused),
+            (parts, Kind::PadReused),
+        ] {
+            found.extend(pieces.told().map(|(index, told)| {
+                let first = &self.uses[index];
+                first.what.violation(kind, u64::from(first.from), told)
+            }));
+        }
+        found
+    }
+}

@@ -1,0 +1,139 @@
+//! ELF cores: what the kernel or gcore writes of a process, by virtual address, and what QEMU's
+//! `dump-guest-memory` writes of a machine, by physical address.
+
+use std::path::Path;
+
+use memmap2::Mmap;
+use object::elf::{ET_CORE, FileHeader64, PT_LOAD, PT_NOTE};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endian, Endianness};
+
+use super::{Data, Extent, ImageError, Named, Snapshot, bad};
+use crate::PAGE_BYTES;
+
+const PAGE: u64 = PAGE_BYTES as u64;
+/// The note that lists mapped files.
+const NT_FILE: u32 = 0x4649_4c45;
+
+/// The segments of a core.
+pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
+    let problem = |error: object::read::Error| bad(path, format!("as an ELF core: {error}"));
+    let header = FileHeader64::<Endianness>::parse(&*map).map_err(|_| {
+        bad(
+            path,
+            "is an ELF file that is not 64-bit, or is cut short in its header",
+        )
+    })?;
+    let endian = header.endian().map_err(problem)?;
+    if header.e_type(endian) != ET_CORE {
+        return Err(bad(
+            path,
+            "is an ELF file but no core; give a core, or a raw dump",
+        ));
+    }
+    let segments = header.program_headers(endian, &*map).map_err(problem)?;
+    let loads = segments
+        .iter()
+        .filter(|segment| segment.p_type(endian) == PT_LOAD);
+    let physical = loads.clone().any(|segment| segment.p_paddr(endian) != 0);
+    let (mut extents, mut names, mut missing) = (Vec::new(), Vec::new(), 0);
+    for segment in loads {
+        let address = if physical {
+            segment.p_paddr(endian)
+        } else {
+            segment.p_vaddr(endian)
+        };
+        let (offset, held) = (segment.p_offset(endian), segment.p_filesz(endian));
+        let all = segment.p_memsz(endian).max(held);
+        if address % PAGE != 0 || held % PAGE != 0 {
+            return Err(bad(
+                path,
+                format!(
+                    "the segment at {address:#x} of {held} bytes is not made of pages of {PAGE_BYTES}"
+                ),
+            ));
+        }
+        let end = offset
+            .checked_add(held)
+            .filter(|end| *end <= map.len() as u64);
+        if end.is_none() {
+            let short = offset.saturating_add(held) - map.len() as u64;
+            return Err(bad(
+                path,
+                format!(
+                    "is cut short: the segment at {address:#x} lacks {short} bytes; dump it again"
+                ),
+            ));
+        }
+        missing += (all - held) / PAGE;
+        let pages = u32::try_from(held / PAGE)
+            .map_err(|_| bad(path, "has a segment larger than 16 TiB"))?;
+        if pages > 0 {
+            extents.push(Extent {
+                first: address / PAGE,
+                pages,
+                offset,
+            });
+        }
+    }
+    extents.sort_by_key(|extent| extent.first);
+    let overlap = extents
+        .windows(2)
+        .find(|pair| pair[0].first + u64::from(pair[0].pages) > pair[1].first);
+    if let Some(pair) = overlap {
+        let at = pair[1].first * PAGE;
+        return Err(bad(
+            path,
+            format!("two segments hold the page at {at:#x}; dump without paging (-p)"),
+        ));
+    }
+    if extents.is_empty() {
+        return Err(bad(path, "holds no pages"));
+    }
+    for segment in segments
+        .iter()
+        .filter(|segment| segment.p_type(endian) == PT_NOTE)
+    {
+        let Ok(Some(mut notes)) = segment.notes(endian, &*map) else {
+            continue;
+        };
+        while let Ok(Some(note)) = notes.next() {
+            if note.n_type(endian).0 == NT_FILE {
+                names.extend(mapped_files(endian, note.desc()));
+            }
+        }
+    }
+    names.sort_by_key(|named: &Named| named.first);
+    Ok(Snapshot {
+        data: Data::Mapped(map),
+        extents,
+        names,
+        missing,
+        holes: 0,
+    })
+}
+
+/// What the note says; nothing if it does not hold what it should.
+fn mapped_files(endian: Endianness, note: &[u8]) -> Vec<Named> {
+    let word = |index: usize| {
+        let bytes = note.get(index * 8..index * 8 + 8)?;
+        Some(endian.read_u64(bytes.try_into().ok()?))
+    };
+    let Some(count) = word(0).and_then(|count| usize::try_from(count).ok()) else {
+        return Vec::new();
+    };
+    let Some(paths) = count
+        .checked_mul(24)
+        .and_then(|bytes| note.get(bytes.checked_add(16)?..))
+    else {
+        return Vec::new();
+    };
+    let paths = paths.split(|byte| *byte == 0);
+    let ranges = (0..count).map_while(|index| Some((word(2 + 3 * index)?, word(3 + 3 * index)?)));
+    let named = ranges.zip(paths).map(|((first, end), path)| Named {
+        first: first / PAGE,
+        end: end / PAGE,
+        name: String::from_utf8_lossy(path).into_owned(),
+    });
+    named.collect()
+}

@@ -1,0 +1,161 @@
+//! How a tree of pages is searched for a frame: by software, with a comparison at each node. PageForge does it by
+//! hardware (`pageforge/driver.rs`).
+
+use std::cmp::Ordering;
+
+use crate::rb::{NIL, Side};
+use crate::{Checksum, Contents, Frame, Page};
+
+/// What a walk finds at a node.
+#[derive(Clone, Copy, Debug)]
+pub enum Visit {
+    /// A frame to compare with. `node` hangs in the tree now, `holder` holds the frame.
+    Here {
+        /// The node in the tree.
+        node: u32,
+        /// The node whose frame it is: `node`, or one of its chain.
+        holder: u32,
+        /// The frame.
+        frame: Frame,
+    },
+    /// The node was stale and has been removed: the walk begins again.
+    Again,
+    /// The node's page is gone: the walk ends without a place.
+    Lost,
+}
+
+/// A tree that can be walked.
+pub trait Walkable {
+    /// The root or `NIL`.
+    fn root(&self) -> u32;
+    /// The child or `NIL`.
+    fn child(&self, at: u32, side: Side) -> u32;
+    /// Looks at a node; this may remove it.
+    fn visit(&mut self, at: u32) -> Visit;
+}
+
+/// Where a walk ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// At a frame with the same bytes.
+    Match {
+        /// The node in the tree.
+        node: u32,
+        /// The node whose frame it is.
+        holder: u32,
+    },
+    /// Nowhere; a node for it would hang here.
+    End(Option<(u32, Side)>),
+    /// At a page that is gone.
+    Lost,
+}
+
+/// What hardware that compares pages has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Work {
+    /// The number of times that it was set to work.
+    pub tables: u64,
+    /// Calls of its functions.
+    pub calls: u64,
+    /// Comparisons of two pages.
+    pub comparisons: u64,
+    /// Lines of 64 bytes that were read for comparisons, two at a time.
+    pub compared_lines: u64,
+    /// Lines that were read for keys alone.
+    pub key_lines: u64,
+}
+
+/// Compares pages and takes keys: what PageForge moves into hardware.
+pub trait Search {
+    /// Walks a tree for the frame's bytes.
+    fn walk(
+        &mut self,
+        contents: &mut impl Contents,
+        tree: &mut impl Walkable,
+        frame: Frame,
+    ) -> Walk;
+
+    /// The key that tells whether a page has changed. It is taken after the stable tree has been
+    /// searched, unless the algorithm asks for it first.
+    fn key(&mut self, contents: &mut impl Contents, page: Page) -> u32;
+
+    /// A new candidate page.
+    fn begin(&mut self, page: Page);
+
+    /// Processor time so far, at so many nanoseconds a checksum and a comparison by software.
+    fn cpu_ns(&self, checksum_ns: u64, compare_ns: u64) -> u64;
+
+    /// What hardware has done.
+    fn work(&self) -> Option<Work> {
+        None
+    }
+
+    /// The key of a page of zeros, if it is not the checksum's.
+    fn zero_key(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// The search by software.
+#[derive(Clone, Debug)]
+pub struct Software {
+    checksum: Checksum,
+    checksums: u64,
+    comparisons: u64,
+}
+
+impl Software {
+    /// A search that takes keys with that hash.
+    pub fn new(checksum: Checksum) -> Software {
+        Software {
+            checksum,
+            checksums: 0,
+            comparisons: 0,
+        }
+    }
+}
+
+impl Search for Software {
+    fn walk(
+        &mut self,
+        contents: &mut impl Contents,
+        tree: &mut impl Walkable,
+        frame: Frame,
+    ) -> Walk {
+        'again: loop {
+            let mut at = tree.root();
+            let mut place = None;
+            while at != NIL {
+                let (node, holder, other) = match tree.visit(at) {
+                    Visit::Here {
+                        node,
+                        holder,
+                        frame,
+                    } => (node, holder, frame),
+                    Visit::Again => continue 'again,
+                    Visit::Lost => return Walk::Lost,
+                };
+                self.comparisons += 1;
+                let side = match contents.compare(frame, other) {
+                    Ordering::Less => Side::Left,
+                    Ordering::Greater => Side::Right,
+                    Ordering::Equal => return Walk::Match { node, holder },
+                };
+                place = Some((node, side));
+                at = tree.child(node, side);
+            }
+            return Walk::End(place);
+        }
+    }
+
+    fn key(&mut self, contents: &mut impl Contents, page: Page) -> u32 {
+        self.checksums += 1;
+        contents.checksum(page, self.checksum)
+    }
+
+    fn begin(&mut self, _: Page) {}
+
+    fn cpu_ns(&self, checksum_ns: u64, compare_ns: u64) -> u64 {
+        self.checksums * checksum_ns + self.comparisons * compare_ns
+    }
+}

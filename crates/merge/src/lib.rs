@@ -1,0 +1,109 @@
+//! Same-page merging: KSM as the Linux kernel does it, and PageForge (Skarlatos, Kim and Torrellas,
+//! MICRO 2017), on the page images of real machines. `ksm/` is the operating system's side, `pageforge/` the
+//! hardware in the memory controller and its driver, `images/` where pages come from. Left out: NUMA
+//! nodes, huge pages that are split, swapping, forks. `docs/merge.md` tells the whole.
+
+pub mod advice;
+pub mod algorithms;
+pub mod answer;
+pub mod finished;
+pub mod images;
+pub mod keys;
+pub mod ksm;
+pub mod pageforge;
+pub mod question;
+mod rb;
+pub mod run;
+#[cfg(test)]
+mod tests;
+pub mod timed;
+pub mod validate;
+mod why;
+
+use std::cmp::Ordering;
+
+/// Bytes of a page.
+pub const PAGE_BYTES: usize = 4096;
+
+/// A page's bytes.
+pub type Bytes = [u8; PAGE_BYTES];
+
+/// A page of some machine, as the machine sees it: its number among all machines' pages, in the order
+/// in which they are scanned.
+pub type Page = u32;
+
+/// What stands behind a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// The page's own frame, which may change at any time.
+    Own(Page),
+    /// A merged frame, under write protection, by the number that [`Contents::freeze`] gave.
+    Merged(u32),
+}
+
+/// The hash that tells whether a page has changed since the last pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// The low half of xxHash64 of the page: kernels from 5.0 on.
+    XxHash64,
+    /// jhash2 of the page, seed 17: kernels before.
+    Jhash2,
+    /// jhash2 of the page's first kilobyte, seed 17: as PageForge's paper has it (2.1).
+    Jhash2Kilobyte,
+}
+
+sardonyx::settings::words!(Checksum {
+    "xxhash64" => XxHash64,
+    "jhash2" => Jhash2,
+    "jhash2-1k" => Jhash2Kilobyte,
+});
+
+/// The bytes of all pages, and who writes them.
+pub trait Contents {
+    /// The hash of a page's own frame.
+    fn checksum(&mut self, page: Page, kind: Checksum) -> u32;
+
+    /// Whether the page holds the bytes that it held when its key was last taken, by
+    /// [`Contents::checksum`] or otherwise, whatever it held meanwhile. `None`: nobody knows.
+    fn unchanged(&self, page: Page) -> Option<bool>;
+
+    /// The page's key has been taken.
+    fn keyed(&mut self, page: Page);
+
+    /// Whether the page's own frame is all zeros.
+    fn is_zero(&mut self, page: Page) -> bool;
+
+    /// The order of two frames' bytes. The frames may be written meanwhile.
+    fn compare(&mut self, a: Frame, b: Frame) -> Ordering;
+
+    /// Whether the bytes are the same; both frames are under write protection.
+    fn identical(&mut self, a: Frame, b: Frame) -> bool;
+
+    /// A line of a frame, 64 bytes.
+    fn line(&mut self, frame: Frame, line: usize) -> sardonyx::line::Line;
+
+    /// The order of the same line of two frames.
+    fn line_order(&mut self, a: Frame, b: Frame, line: usize) -> Ordering {
+        self.line(a, line).cmp(&self.line(b, line))
+    }
+
+    /// Makes the page's own frame a merged one, and gives its number.
+    fn freeze(&mut self, page: Page) -> u32;
+
+    /// Nobody maps the merged frame any more.
+    fn release(&mut self, frozen: u32);
+
+    /// The page maps the merged frame from now on.
+    fn merged(&mut self, _page: Page, _frozen: u32) {}
+
+    /// The page maps the zero page from now on.
+    fn zeroed(&mut self, _page: Page) {}
+
+    /// PageForge's hardware begins to work, so many calls having been made in all.
+    fn hardware_runs(&mut self, _calls: u64) {}
+
+    /// A page that somebody has written since the last call.
+    fn next_write(&mut self) -> Option<Page> {
+        None
+    }
+}

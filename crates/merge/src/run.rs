@@ -1,0 +1,183 @@
+//! Runs of a merging algorithm over machines, pass by pass.
+
+use serde::Serialize;
+
+use super::images::{Change, Images, View};
+use super::ksm::settings::Knobs;
+use super::ksm::{Counters, Keys, Ksm, Maps, Search, Work};
+use super::{Frame, Page};
+use sardonyx::settings::Settings;
+
+/// The number of pages by what became of them in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Pages {
+    /// Pages that are there.
+    pub pages: u64,
+    /// Frames that they take.
+    pub frames: u64,
+    /// Pages on frames of their own.
+    pub unmerged: u64,
+    /// Merged pages of zeros.
+    pub merged_zero: u64,
+    /// Frames that these take, the kernel's zero page included.
+    pub zero_frames: u64,
+    /// Other merged pages.
+    pub merged: u64,
+    /// Frames that these take.
+    pub merged_frames: u64,
+}
+
+/// A run that goes on pass by pass.
+pub trait Runner {
+    /// The machines' next snapshots, and one pass over all pages. False if `tell` ended it.
+    fn pass(&mut self, tell: &mut dyn FnMut(u64) -> bool) -> bool;
+    /// The kernel's counters.
+    fn counters(&self) -> Counters;
+    /// What the keys have said.
+    fn keys(&self) -> Keys;
+    /// Page frames in use.
+    fn frames(&self) -> u64;
+    /// What a page maps.
+    fn maps(&self, page: Page) -> Maps;
+    /// The merged frame that a page maps, and how many pages do.
+    fn sharers(&self, page: Page) -> Option<(u32, u32)>;
+    /// Whether the kernel keeps an item for the page.
+    fn has_item(&self, page: Page) -> bool;
+    /// Merged pages that were written so far.
+    fn breaks(&self) -> u64;
+    /// Processor time and time so far, in nanoseconds.
+    fn times_ns(&self) -> (u64, u64);
+    /// Pages that it may see.
+    fn size(&self) -> u64;
+    /// What has become of the pages.
+    fn pages(&self) -> Pages;
+    /// Merged frames of zeros, the kernel's zero page aside.
+    fn zero_nodes(&self) -> u64;
+    /// What PageForge's hardware has done.
+    fn hardware(&self) -> Option<Work>;
+}
+
+/// A run of an algorithm on images.
+#[derive(Debug)]
+pub struct Run<'i, S> {
+    images: &'i Images,
+    ksm: Ksm<View<'i>, S>,
+}
+
+impl<'i, S: Search> Run<'i, S> {
+    /// An algorithm with that search.
+    pub fn new(
+        images: &'i Images,
+        chosen: Vec<bool>,
+        search: S,
+        settings: &Settings,
+    ) -> Run<'i, S> {
+        let (view, knobs) = (View::new(images, chosen), Knobs::of(settings));
+        Run {
+            images,
+            ksm: Ksm::new(view, search, knobs, images.pages()),
+        }
+    }
+}
+
+impl<S: Search> Runner for Run<'_, S> {
+    fn pass(&mut self, mut tell: &mut dyn FnMut(u64) -> bool) -> bool {
+        for (page, change) in self.ksm.contents.advance() {
+            match change {
+                Change::Came => self.ksm.map(page),
+                Change::Written => self.ksm.write(page),
+                Change::Went => self.ksm.unmap(page),
+            }
+        }
+        let exited = self.ksm.contents.exited();
+        self.ksm.exit(&exited);
+        self.ksm.pass(&mut tell)
+    }
+
+    fn counters(&self) -> Counters {
+        self.ksm.counters()
+    }
+
+    fn keys(&self) -> Keys {
+        self.ksm.keys
+    }
+
+    fn frames(&self) -> u64 {
+        self.ksm.frames()
+    }
+
+    fn maps(&self, page: Page) -> Maps {
+        self.ksm.maps(page)
+    }
+
+    fn sharers(&self, page: Page) -> Option<(u32, u32)> {
+        self.ksm.sharers(page)
+    }
+
+    fn has_item(&self, page: Page) -> bool {
+        self.ksm.has_item(page)
+    }
+
+    fn breaks(&self) -> u64 {
+        self.ksm.breaks()
+    }
+
+    fn times_ns(&self) -> (u64, u64) {
+        (self.ksm.cpu_ns(), self.ksm.elapsed_ns())
+    }
+
+    fn size(&self) -> u64 {
+        self.images.pages() as u64
+    }
+
+    fn pages(&self) -> Pages {
+        let frame = |page| match self.ksm.frame(page) {
+            Some(Frame::Merged(content)) => Some(content),
+            _ => None,
+        };
+        let maps = |page| self.ksm.maps(page);
+        let (pages, zero) = (self.images.pages(), self.images.zero);
+        pages_of(pages, zero, maps, frame, self.ksm.merged_frames())
+    }
+
+    fn zero_nodes(&self) -> u64 {
+        let zero = |(content, _): &(u32, u32)| Some(*content) == self.images.zero;
+        self.ksm.merged_frames().filter(zero).count() as u64
+    }
+
+    fn hardware(&self) -> Option<Work> {
+        self.ksm.search.work()
+    }
+}
+
+/// What has become of the pages of a run.
+pub(super) fn pages_of(
+    count: usize,
+    zero: Option<u32>,
+    maps: impl Fn(Page) -> Maps,
+    frame: impl Fn(Page) -> Option<u32>,
+    merged: impl Iterator<Item = (u32, u32)>,
+) -> Pages {
+    let mut pages = Pages::default();
+    for page in 0..count as Page {
+        match maps(page) {
+            Maps::Nothing => continue,
+            Maps::Own => pages.unmerged += 1,
+            Maps::Zero => pages.merged_zero += 1,
+            Maps::Merged if frame(page) == zero => pages.merged_zero += 1,
+            Maps::Merged => pages.merged += 1,
+        }
+        pages.pages += 1;
+    }
+    let zero_page = (0..count as Page).any(|page| maps(page) == Maps::Zero);
+    pages.zero_frames = u64::from(zero_page);
+    for (content, _) in merged {
+        if Some(content) == zero {
+            pages.zero_frames += 1;
+        } else {
+            pages.merged_frames += 1;
+        }
+    }
+    pages.frames = pages.unmerged + pages.zero_frames + pages.merged_frames;
+    pages
+}

@@ -1,0 +1,109 @@
+//! Where the machines' pages lie in memory: page tables, merged frames, and the lines of the kernel's trees.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::images::Images;
+use crate::{Frame, Page};
+use sardonyx::machine::{Mapped, PAGE_LINES};
+
+/// Where frames lie.
+#[derive(Debug)]
+pub struct Frames {
+    /// Each machine's page table.
+    tables: Vec<Arc<Mapped>>,
+    /// Each machine's first page.
+    firsts: Vec<Page>,
+    /// Of each page's own frame.
+    own: Vec<u64>,
+    /// Of each merged one.
+    merged: FxHashMap<u32, u64>,
+    zero: Option<u64>,
+    /// The next that nobody has had. None is given twice, so that nothing that is still on its way can reach
+    /// somebody else's page.
+    next: u64,
+    /// Where the nodes of the kernel's trees lie.
+    nodes_at: u64,
+}
+
+impl Frames {
+    /// Puts page k of all machines into frame k, and the kernel's nodes into the frames from `nodes_at` on.
+    pub fn new(images: &Images, nodes_at: u64) -> Frames {
+        let spaces = images.machines.iter().map(|machine| &machine.space);
+        let table = |first, end| Arc::new(Mapped::new(u64::from(first)..u64::from(end)));
+        let pages = images.pages() as u64;
+        Frames {
+            tables: spaces.clone().map(|s| table(s.first, s.end)).collect(),
+            firsts: spaces.map(|space| space.first).collect(),
+            own: (0..pages).collect(),
+            merged: FxHashMap::default(),
+            zero: None,
+            next: pages,
+            nodes_at,
+        }
+    }
+
+    /// The machines' page tables.
+    pub fn tables(&self) -> &[Arc<Mapped>] {
+        &self.tables
+    }
+
+    /// Pages of all machines.
+    pub fn pages(&self) -> Page {
+        self.own.len() as Page
+    }
+
+    /// A machine's page, among those of all.
+    pub fn page(&self, machine: usize, number: u64) -> Page {
+        self.firsts[machine] + number as Page
+    }
+
+    /// The page's own frame.
+    pub fn own(&self, page: Page) -> u64 {
+        self.own[page as usize]
+    }
+
+    /// Notes that the page maps a merged frame or the zero page, and which.
+    pub fn share(&mut self, page: Page, frozen: Option<u32>) -> u64 {
+        let own = self.own(page);
+        let frame = match frozen {
+            Some(frozen) => *self.merged.entry(frozen).or_insert(own),
+            None => *self.zero.get_or_insert(own),
+        };
+        let machine = self.firsts.partition_point(|first| *first <= page) - 1;
+        let number = u64::from(page - self.firsts[machine]);
+        self.tables[machine].redirect(number, frame, true);
+        frame
+    }
+
+    /// Gives a machine's page a frame of its own. Returns the frame that it mapped and the new one.
+    pub fn unshare(&mut self, machine: usize, number: u64) -> (u64, u64) {
+        let (old, _) = self.tables[machine].entry(number);
+        let (page, new) = (self.page(machine, number), self.next);
+        self.next += 1;
+        self.own[page as usize] = new;
+        self.tables[machine].redirect(number, new, false);
+        (old, new)
+    }
+
+    /// Where a frame lies; one that is just being merged is still `page`'s own.
+    pub fn place(&self, frame: Frame, page: Page) -> u64 {
+        match frame {
+            Frame::Own(page) => self.own(page),
+            Frame::Merged(frozen) => {
+                let merged = self.merged.get(&frozen);
+                *merged.unwrap_or(&self.own[page as usize])
+            }
+        }
+    }
+
+    /// The line of a node of the kernel's trees.
+    pub fn node(&self, frame: Frame) -> u64 {
+        let number = match frame {
+            Frame::Own(page) => u64::from(page) * 2,
+            Frame::Merged(frozen) => u64::from(frozen) * 2 + 1,
+        };
+        self.nodes_at * PAGE_LINES + number
+    }
+}

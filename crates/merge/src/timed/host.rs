@@ -1,0 +1,280 @@
+//! The host of the virtual machines: which core works on what, a query or the kernel's thread that merges, and
+//! what a trap does. A piece of work ends when its loads have come, so that times by purpose are exact.
+
+use super::frames::Frames;
+use super::jobs::{Job, Jobs, ModuleCosts};
+use super::queries::{Draw, Queries};
+use super::scan::Scan;
+use super::thread::{Costs, Guests, Part, Piece, Thread, thread_ops};
+use crate::Frame;
+use sardonyx::line::{LINE_BYTES, Virtual};
+use sardonyx::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
+use sardonyx::units::Time;
+
+/// The virtual machines as the scheduler sees them.
+struct Vms<'v>(&'v [Queries]);
+
+impl Guests for Vms<'_> {
+    fn is_busy(&self, core: usize, at: Time) -> bool {
+        self.0.get(core).is_some_and(|vm| vm.is_busy(at))
+    }
+
+    fn woken(&self, core: usize, now: Time) -> Option<Time> {
+        self.0.get(core).and_then(|vm| vm.woken(now))
+    }
+}
+
+/// What is counted in the window.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Pages that the thread has scanned in the window.
+    pub pages_in_window: u64,
+    /// Lines of pages that the thread or a module has asked for.
+    pub merging_lines: u64,
+    /// The lengths of completed intervals, with their sleeps.
+    pub intervals: Vec<Time>,
+    /// The module's time for each filling of its table.
+    pub tables: Vec<Time>,
+    /// Stores to merged pages.
+    pub copies: u64,
+}
+
+/// What one core does and has done.
+#[derive(Clone, Copy, Debug)]
+pub struct Core {
+    doing: Part,
+    since: Time,
+    /// Time by part, in the window.
+    pub time: [Time; Part::COUNT],
+}
+
+/// The host.
+pub struct Host<'i> {
+    /// The costs of its work.
+    pub costs: Costs,
+    /// Counting begins, and arrivals end.
+    window: (Time, Time),
+    /// The virtual machines, each on the core of its number.
+    pub vms: Vec<Queries>,
+    /// All cores.
+    pub cores: Vec<Core>,
+    /// What merges, if anything does.
+    pub scan: Option<Scan<'i>>,
+    /// Where pages lie.
+    pub frames: Frames,
+    /// The kernel's thread.
+    pub thread: Thread,
+    /// What modules are to do, if there are any.
+    pub jobs: Option<Jobs>,
+    /// What is counted in the window.
+    pub figures: Figures,
+    over: bool,
+    /// All stores, in order.
+    #[cfg(test)]
+    pub stores: Vec<(usize, Virtual, u8, Vec<u8>)>,
+}
+
+impl<'i> Host<'i> {
+    /// The host at time 0. `seed` is for the scheduler's draws.
+    pub fn new(
+        costs: Costs,
+        window: (Time, Time),
+        vms: Vec<Queries>,
+        frames: Frames,
+        scan: Option<Scan<'i>>,
+        modules: Option<ModuleCosts>,
+        seed: u64,
+    ) -> Host<'i> {
+        let cores = vms.len() + usize::from(costs.own_core);
+        let lanes = modules.as_ref().map_or(1, |modules| modules.count);
+        let idle = Core {
+            doing: Part::Idle,
+            since: Time::ZERO,
+            time: [Time::ZERO; Part::COUNT],
+        };
+        Host {
+            thread: Thread::new(&costs, lanes, cores, Draw::new(seed, 3)),
+            jobs: modules.map(Jobs::new),
+            cores: vec![idle; cores],
+            costs,
+            window,
+            vms,
+            scan,
+            frames,
+            figures: Figures::default(),
+            over: false,
+            #[cfg(test)]
+            stores: Vec::new(),
+        }
+    }
+
+    /// Decides what a core does next that has executed all it was given. False at the end.
+    pub fn turn(&mut self, core: usize, now: Time, batch: &mut Batch) -> bool {
+        self.charge(core, now);
+        if self.over {
+            return false;
+        }
+        if core < self.vms.len() || self.costs.own_core {
+            let part = self.thread_turn(core, now, batch);
+            if let Some(part) = part {
+                self.cores[core].doing = part;
+                return true;
+            }
+        }
+        if core < self.vms.len() && self.vms[core].work(now, batch) {
+            self.cores[core].doing = Part::Query;
+            return true;
+        }
+        let idle = |vm: &Queries| !vm.is_busy(now) && vm.next_arrival().is_none();
+        if now >= self.window.1 && self.vms.iter().all(idle) {
+            self.over = true;
+            return false;
+        }
+        let next = self.vms.get(core).and_then(Queries::next_arrival);
+        let until = next.map_or(now + self.costs.idle, |next| {
+            next.min(now + self.costs.idle)
+        });
+        let cycles = until.since(now).ps() * self.costs.width / self.costs.clock.ps();
+        batch.compute((cycles as u32).max(1));
+        batch.push(OpKind::Depend, Virtual(0));
+        self.cores[core].doing = Part::Idle;
+        true
+    }
+
+    /// Books what the core has just done.
+    fn charge(&mut self, core: usize, now: Time) {
+        let of = &mut self.cores[core];
+        let took = now.since(of.since);
+        if (self.window.0..self.window.1).contains(&of.since) {
+            of.time[of.doing as usize] += took;
+        }
+        of.since = now;
+        match of.doing {
+            Part::Idle => {}
+            Part::Query => self.vms[core].executed(took, now),
+            _ => {
+                if let Some(vm) = self.vms.get_mut(core) {
+                    vm.interrupted(took);
+                }
+            }
+        }
+    }
+
+    /// What the kernel's thread does on that core now, if anything.
+    fn thread_turn(&mut self, core: usize, now: Time, batch: &mut Batch) -> Option<Part> {
+        let in_window = (self.window.0..self.window.1).contains(&now);
+        let scan = self.scan.as_mut()?;
+        if !self.thread.has(core, now, &self.costs, &Vms(&self.vms)) {
+            return None;
+        }
+        if !self.cores[core].doing.is_thread() {
+            batch.compute(self.costs.switch);
+            batch.push(OpKind::Depend, Virtual(0));
+            return Some(Part::Other);
+        }
+        loop {
+            let number = self.thread.ready_lane(now)?;
+            let lane = &mut self.thread.lanes[number];
+            if lane.polls {
+                return Some(self.look_at_module(number, now, batch));
+            }
+            if let Some(piece) = lane.script.pop_front() {
+                return Some(self.give(number, piece, now, batch));
+            }
+            if self.thread.scanned < self.costs.pages_to_scan {
+                lane.script
+                    .extend(scan.next_page(&mut self.frames, &self.costs));
+                self.thread.scanned += 1;
+                self.figures.pages_in_window += u64::from(in_window);
+                continue;
+            }
+            lane.idle = true;
+            if self.thread.lanes.iter().all(|lane| lane.idle) {
+                let took = self.thread.sleep(now, self.costs.sleep);
+                if in_window {
+                    self.figures.intervals.push(took);
+                }
+                return None;
+            }
+        }
+    }
+
+    /// Gives a piece to a core.
+    fn give(&mut self, lane: usize, piece: Piece, now: Time, batch: &mut Batch) -> Part {
+        let part = piece.part();
+        self.figures.merging_lines += piece.lines();
+        let Piece::Table { calls, filling } = piece else {
+            thread_ops(&self.costs, &piece, batch);
+            return part;
+        };
+        let jobs = self.jobs.as_mut().expect("who fills a table has modules");
+        batch.compute(calls * (jobs.costs.call + jobs.costs.entry));
+        for (_, node, _) in &filling.pairs {
+            batch.load(Virtual(DIRECT | node), 0, 64);
+        }
+        batch.push(OpKind::Depend, Virtual(0));
+        let module = jobs.module_of(lane);
+        let pairs = filling.pairs.into_iter();
+        let job = Job {
+            pairs: pairs.map(|(pair, _, lines)| (pair, lines)).collect(),
+            keys: filling.keys,
+        };
+        jobs.give(module, job);
+        // Modules are agents behind the cores.
+        let agent = self.cores.len() + module;
+        batch.push(OpKind::Doorbell, Virtual(agent as u64));
+        let lane = &mut self.thread.lanes[lane];
+        (lane.polls, lane.wake) = (true, now + jobs.costs.poll);
+        part
+    }
+
+    /// The host looks whether a table has been processed.
+    fn look_at_module(&mut self, lane: usize, now: Time, batch: &mut Batch) -> Part {
+        let jobs = self.jobs.as_ref().expect("a lane waits for a module");
+        batch.compute(jobs.costs.call.max(1));
+        batch.push(OpKind::Depend, Virtual(0));
+        let done = jobs.is_done(jobs.module_of(lane), now);
+        let lane = &mut self.thread.lanes[lane];
+        lane.polls = !done;
+        lane.wake = if done { now } else { now + jobs.costs.poll };
+        Part::Other
+    }
+
+    /// Handles a store that has trapped: its page gets a frame of its own, into which the core copies.
+    pub fn fault(&mut self, core: usize, line: Virtual, batch: &mut Batch) {
+        let number = line.0 / PAGE_LINES;
+        let page = self.frames.page(core, number);
+        let scan = self.scan.as_mut().expect("only merging protects pages");
+        scan.merging.unshare(page);
+        let (old, new) = self.frames.unshare(core, number);
+        self.figures.copies += 1;
+        batch.compute(self.costs.fault);
+        let bytes = *scan.merging.live().bytes(Frame::Own(page));
+        for (at, bytes) in (0..).zip(bytes.as_chunks::<LINE_BYTES>().0) {
+            let from = Virtual(DIRECT | (old * PAGE_LINES + at));
+            batch.load(from, 0, 64);
+            let bytes = batch.keep(bytes);
+            let to = Virtual(DIRECT | (new * PAGE_LINES + at));
+            batch.push(OpKind::StoreLine { bytes }, to);
+        }
+    }
+
+    /// Notes that a core has stored something.
+    pub fn stored(&mut self, core: usize, line: Virtual, from: u8, bytes: &[u8]) {
+        if line.0 & DIRECT != 0 {
+            return; // a copy, whose bytes are there already
+        }
+        #[cfg(test)]
+        self.stores.push((core, line, from, bytes.to_vec()));
+        let page = self.frames.page(core, line.0 / PAGE_LINES);
+        if let Some(scan) = &mut self.scan {
+            let at = (line.0 % PAGE_LINES) as usize * LINE_BYTES + usize::from(from);
+            scan.merging.live().store(page, at, bytes);
+        }
+    }
+
+    /// Whether all is done.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+}

@@ -1,0 +1,89 @@
+//! The jobs of modules beside the cores: the host starts a module and polls now and then whether it has finished.
+
+use sardonyx::config::Machine;
+use sardonyx::units::Time;
+
+/// Modules that compare pages for the thread.
+#[derive(Clone, Debug)]
+pub struct ModuleCosts {
+    /// Their name.
+    pub name: &'static str,
+    /// The number of modules; each compares one candidate page at a time.
+    pub count: usize,
+    /// The time between two polls.
+    pub poll: Time,
+    /// Instructions of a call of a module's functions, without those for an entry.
+    pub call: u32,
+    /// Those for an entry.
+    pub entry: u32,
+    /// The time through the on-chip network, of a request, and of an answer from another controller.
+    pub network: Time,
+    /// The time to compare a pair of lines that are both there.
+    pub compare: Time,
+    /// Whether a module keeps the candidate's lines that it has read.
+    pub keeps: bool,
+    /// Whether modules are at the on-chip network and not in a memory controller.
+    pub outside: bool,
+}
+
+/// The instructions that a core of `machine` executes in this many nanoseconds.
+pub fn instructions(machine: &Machine, ns: u64) -> u32 {
+    let width = machine.core.width.max(1);
+    (ns * 1_000 * width / machine.core.clock.ps()) as u32
+}
+
+/// The work of a module for one filling of its table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// Pairs of frames to compare, with the number of lines until they differ or end.
+    pub pairs: Vec<((u64, u64), u8)>,
+    /// Lines that are read for the key alone.
+    pub keys: Vec<u64>,
+}
+
+/// The modules' jobs.
+#[derive(Debug)]
+pub struct Jobs {
+    /// What the modules cost.
+    pub costs: ModuleCosts,
+    /// The job of each module.
+    given: Vec<Option<Job>>,
+    /// When each was done with it.
+    finished: Vec<Option<Time>>,
+}
+
+impl Jobs {
+    /// No jobs yet.
+    pub fn new(costs: ModuleCosts) -> Jobs {
+        Jobs {
+            given: vec![None; costs.count],
+            finished: vec![None; costs.count],
+            costs,
+        }
+    }
+
+    /// The module that works for a lane of the thread.
+    pub fn module_of(&self, lane: usize) -> usize {
+        lane % self.given.len()
+    }
+
+    /// Gives a module a job.
+    pub fn give(&mut self, module: usize, job: Job) {
+        (self.given[module], self.finished[module]) = (Some(job), None);
+    }
+
+    /// Takes the job of a module that has been started.
+    pub fn take(&mut self, module: usize) -> Job {
+        self.given[module].take().expect("a bell for a job")
+    }
+
+    /// Notes when the module finished.
+    pub fn finish(&mut self, module: usize, at: Time) {
+        self.finished[module] = Some(at);
+    }
+
+    /// Whether the module has finished its job.
+    pub fn is_done(&self, module: usize, now: Time) -> bool {
+        self.finished[module].is_some_and(|at| at <= now)
+    }
+}

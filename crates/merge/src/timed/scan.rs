@@ -1,0 +1,203 @@
+//! The thread's way over the pages. Merging happens at once when it comes to a page; what it has read is then read
+//! again in time, piece by piece.
+
+use super::frames::Frames;
+use super::live::{Live, Touch};
+use super::thread::{Costs, Filling, Piece};
+use crate::ksm::{Ksm, Maps, Search};
+use crate::{Frame, Page};
+use sardonyx::machine::PAGE_LINES;
+
+/// A merging algorithm on live pages, whoever compares.
+pub trait Merging<'i>: Send {
+    /// Scans a page; whether it counts among `pages_to_scan`.
+    fn step(&mut self, page: Page) -> bool;
+    /// A pass begins.
+    fn begin_pass(&mut self);
+    /// A processor is about to write a page that does not map its own frame: it gets one, with the same bytes.
+    fn unshare(&mut self, page: Page);
+    /// The frame behind a page, none if it maps the zero page.
+    fn frame(&self, page: Page) -> Option<Frame>;
+    /// The pages.
+    fn live(&mut self) -> &mut Live<'i>;
+    /// Calls of a module's functions so far.
+    fn calls(&self) -> u64;
+}
+
+impl<'i, S: Search + Send> Merging<'i> for Ksm<Live<'i>, S> {
+    fn step(&mut self, page: Page) -> bool {
+        let before = Ksm::counters(self).pages_scanned;
+        Ksm::step(self, page);
+        Ksm::counters(self).pages_scanned > before
+    }
+
+    fn begin_pass(&mut self) {
+        Ksm::begin_pass(self);
+    }
+
+    fn unshare(&mut self, page: Page) {
+        match (self.maps(page), Ksm::frame(self, page)) {
+            (Maps::Merged, Some(frame)) => self.contents.copy(page, frame),
+            (Maps::Zero, _) => self.contents.copy_zero(page),
+            other => unreachable!("page {page} is {other:?}"),
+        }
+        self.write(page);
+    }
+
+    fn frame(&self, page: Page) -> Option<Frame> {
+        Ksm::frame(self, page)
+    }
+
+    fn live(&mut self) -> &mut Live<'i> {
+        &mut self.contents
+    }
+
+    fn calls(&self) -> u64 {
+        self.search.work().map_or(0, |work| work.calls)
+    }
+}
+
+/// What the thread has done.
+#[derive(Clone, Debug, Default)]
+pub struct Scanned {
+    /// Pages that it has scanned.
+    pub pages: u64,
+    /// Comparisons in trees, and lines of each page that they read.
+    pub comparisons: [u64; 2],
+    /// Pages merged.
+    pub merges: u64,
+    /// Which page was merged into which frame, in order.
+    pub order: Vec<(Page, u64)>,
+}
+
+/// An algorithm on its way over the pages.
+pub struct Scan<'i> {
+    /// What merges.
+    pub merging: Box<dyn Merging<'i> + 'i>,
+    /// What has been done so far.
+    pub done: Scanned,
+    /// The next page.
+    cursor: Page,
+    /// Calls of a module's functions that have been given to a core.
+    calls: u64,
+}
+
+impl<'i> Scan<'i> {
+    /// A scan from the page `cursor` on; pages that are merged already share the frame of the first.
+    pub fn new(
+        mut merging: Box<dyn Merging<'i> + 'i>,
+        cursor: Page,
+        frames: &mut Frames,
+    ) -> Scan<'i> {
+        for page in 0..frames.pages() {
+            match merging.frame(page) {
+                Some(Frame::Own(_)) => {}
+                Some(Frame::Merged(frozen)) => {
+                    frames.share(page, Some(frozen));
+                }
+                None => {
+                    frames.share(page, None);
+                }
+            }
+        }
+        merging.live().log = Some(Vec::new());
+        Scan {
+            calls: merging.calls(),
+            merging,
+            done: Scanned::default(),
+            cursor,
+        }
+    }
+
+    /// Scans the next page at once, and returns what that takes in time.
+    pub fn next_page(&mut self, frames: &mut Frames, costs: &Costs) -> Vec<Piece> {
+        let pages = frames.pages();
+        let mut page = self.cursor;
+        for _ in 0..pages {
+            page = self.cursor;
+            if page == 0 {
+                self.merging.begin_pass();
+            }
+            self.cursor = (page + 1) % pages;
+            if self.merging.step(page) {
+                break;
+            }
+        }
+        self.done.pages += 1;
+        let log = self.merging.live().log.as_mut().expect("it is kept");
+        let events = std::mem::take(log);
+        let script = self.script(page, &events, frames, costs);
+        let log = self.merging.live().log.as_mut().expect("it is kept");
+        *log = events;
+        log.clear();
+        script
+    }
+
+    /// What has happened to a page, piece by piece; what was merged shares its frame from now on.
+    fn script(
+        &mut self,
+        page: Page,
+        events: &[Touch],
+        frames: &mut Frames,
+        costs: &Costs,
+    ) -> Vec<Piece> {
+        let mut script = vec![Piece::Node {
+            line: frames.node(Frame::Own(page)),
+            instructions: costs.visit,
+        }];
+        for event in events {
+            match *event {
+                Touch::Compare(a, b, lines) | Touch::Final(a, b, lines) => {
+                    self.compared(lines);
+                    script.push(Piece::Node {
+                        line: frames.node(b),
+                        instructions: costs.node,
+                    });
+                    let (a, b) = (frames.place(a, page), frames.place(b, page));
+                    script.push(Piece::Compare { a, b, lines });
+                }
+                Touch::Hash(page) => script.push(Piece::Hash {
+                    frame: frames.own(page),
+                    lines: costs.hashed_lines,
+                }),
+                Touch::Merged(page, frozen) => {
+                    let frame = frames.share(page, Some(frozen));
+                    self.done.order.push((page, frame));
+                    self.done.merges += 1;
+                    script.push(Piece::Compute(costs.merge));
+                }
+                Touch::Zeroed(page) => {
+                    frames.share(page, None);
+                    self.done.merges += 1;
+                    script.push(Piece::Compute(costs.merge));
+                }
+                Touch::Hardware(calls) => {
+                    script.push(Piece::Table {
+                        calls: (calls - self.calls) as u32,
+                        filling: Filling::default(),
+                    });
+                    self.calls = calls;
+                }
+                Touch::Pair(a, b, lines) => {
+                    self.compared(lines);
+                    let pair = (frames.place(a, page), frames.place(b, page));
+                    if let Some(Piece::Table { filling, .. }) = script.last_mut() {
+                        filling.pairs.push((pair, frames.node(b), lines));
+                    }
+                }
+                Touch::KeyLine(frame, line) => {
+                    let place = frames.place(frame, page);
+                    if let Some(Piece::Table { filling, .. }) = script.last_mut() {
+                        filling.keys.push(place * PAGE_LINES + u64::from(line));
+                    }
+                }
+            }
+        }
+        script
+    }
+
+    fn compared(&mut self, lines: u8) {
+        self.done.comparisons[0] += 1;
+        self.done.comparisons[1] += u64::from(lines);
+    }
+}

@@ -1,0 +1,344 @@
+//! The kernel's thread: when it sleeps, on which core it is, and what it executes for a page, in pieces.
+
+use std::collections::VecDeque;
+
+use super::queries::Draw;
+use super::settings::{self as keys, ScanAccess, ThreadPlacement, Where};
+use crate::Checksum;
+use crate::ksm::settings as ksm;
+use sardonyx::config::Machine;
+use sardonyx::line::Virtual;
+use sardonyx::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
+use sardonyx::settings::Settings;
+use sardonyx::units::Time;
+
+/// What a core does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Part {
+    /// It waits for queries.
+    Idle,
+    /// A query.
+    Query,
+    /// The kernel's thread compares pages.
+    Compare,
+    /// It hashes one.
+    Hash,
+    /// It does something else.
+    Other,
+}
+
+impl Part {
+    /// How many parts there are.
+    pub const COUNT: usize = Part::Other as usize + 1;
+
+    /// Whether it is the thread's.
+    pub fn is_thread(self) -> bool {
+        matches!(self, Part::Compare | Part::Hash | Part::Other)
+    }
+}
+
+/// What the thread's work costs, and the rules by which it moves.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    /// The length of a core's cycle.
+    pub clock: Time,
+    /// Instructions in a cycle.
+    pub width: u64,
+    /// Instructions: of getting a core, a line's comparison and hash, a page, a node, a merge, a fault.
+    pub switch: u32,
+    compare_line: u32,
+    hash_line: u32,
+    /// See [`keys::VISIT`].
+    pub visit: u32,
+    /// See [`keys::NODE`].
+    pub node: u32,
+    /// See [`keys::MERGE`].
+    pub merge: u32,
+    /// See [`keys::FAULT`].
+    pub fault: u32,
+    /// Lines that a hash takes.
+    pub hashed_lines: u8,
+    uncacheable: bool,
+    /// The longest time that a core with nothing to do idles.
+    pub idle: Time,
+    /// Whether an in-order core belongs to the thread alone.
+    pub own_core: bool,
+    /// The thread's sleep between two intervals.
+    pub sleep: Time,
+    /// See [`ksm::PAGES_TO_SCAN`].
+    pub pages_to_scan: u64,
+    placement: ThreadPlacement,
+    slice: Time,
+    tick: Time,
+    /// How long the thread has had a core at least when a query preempts it; `None`: none does.
+    preempted_after: Option<Time>,
+}
+
+impl Costs {
+    /// As the settings say.
+    pub fn of(machine: &Machine, settings: &Settings) -> Costs {
+        let clock = machine.core.clock;
+        let width = machine.core.width.max(1);
+        let us = |key| Time::from_ps(settings.get(key) * 1_000_000);
+        Costs {
+            clock,
+            width,
+            switch: settings.get(&keys::SWITCH),
+            compare_line: settings.get(&keys::COMPARE_LINE),
+            hash_line: settings.get(&keys::HASH_LINE),
+            visit: settings.get(&keys::VISIT),
+            node: settings.get(&keys::NODE),
+            merge: settings.get(&keys::MERGE),
+            fault: settings.get(&keys::FAULT),
+            hashed_lines: match settings.get(&ksm::CHECKSUM) {
+                Checksum::Jhash2Kilobyte => 16,
+                _ => 64,
+            },
+            idle: Time::from_ps(settings.get(&keys::TICK_NS) * 1_000),
+            uncacheable: settings.get(&keys::ACCESS) == ScanAccess::Uncacheable,
+            own_core: settings.get(&keys::KSM_CORE) == Where::InOrder,
+            sleep: Time::from_ps(settings.get(&ksm::SLEEP_MILLISECS) * 1_000_000_000),
+            pages_to_scan: settings.get(&ksm::PAGES_TO_SCAN),
+            placement: settings.get(&keys::PLACEMENT),
+            slice: us(&keys::SLICE_US),
+            tick: us(&keys::TICK_US),
+            preempted_after: settings
+                .get(&keys::PREEMPTED)
+                .then(|| us(&keys::PREEMPTED_AFTER_US)),
+        }
+    }
+}
+
+/// What one filling of a module's table has it compare.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filling {
+    /// Comparisons in order: two frames, the line of the tree's node, and the number of lines.
+    pub pairs: Vec<((u64, u64), u64, u8)>,
+    /// Lines that are read for the key alone.
+    pub keys: Vec<u64>,
+}
+
+/// A piece of work that the thread executes without a break.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Only instructions.
+    Compute(u32),
+    /// A node of the kernel's trees, and instructions.
+    Node {
+        /// The line that holds it.
+        line: u64,
+        /// The number of instructions.
+        instructions: u32,
+    },
+    /// Reading lines of two frames.
+    Compare {
+        /// The candidate's.
+        a: u64,
+        /// The other's.
+        b: u64,
+        /// The number of lines.
+        lines: u8,
+    },
+    /// Reading the first lines of a frame.
+    Hash {
+        /// The frame.
+        frame: u64,
+        /// The number of lines.
+        lines: u8,
+    },
+    /// A module's table is filled and set to work.
+    Table {
+        /// Calls of its functions.
+        calls: u32,
+        /// What the module compares.
+        filling: Filling,
+    },
+}
+
+impl Piece {
+    /// Lines of pages that it reads.
+    pub fn lines(&self) -> u64 {
+        match self {
+            Piece::Compare { lines, .. } => 2 * u64::from(*lines),
+            Piece::Hash { lines, .. } => u64::from(*lines),
+            Piece::Compute(_) | Piece::Node { .. } | Piece::Table { .. } => 0,
+        }
+    }
+
+    /// The part of the thread's time under which its time is booked.
+    pub fn part(&self) -> Part {
+        match self {
+            Piece::Compare { .. } => Part::Compare,
+            Piece::Hash { .. } => Part::Hash,
+            _ => Part::Other,
+        }
+    }
+}
+
+/// The operations of a piece.
+pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
+    let load = |batch: &mut Batch, line: u64, past: bool| {
+        let line = Virtual(DIRECT | line);
+        if past {
+            batch.push(OpKind::LoadPast, line);
+        } else {
+            batch.load(line, 0, 8);
+        }
+        if costs.own_core {
+            batch.push(OpKind::Depend, Virtual(0)); // in order
+        }
+    };
+    match *piece {
+        Piece::Compute(instructions) => batch.compute(instructions.max(1)),
+        Piece::Node { line, instructions } => {
+            load(batch, line, false);
+            batch.push(OpKind::Depend, Virtual(0));
+            batch.compute(instructions);
+        }
+        Piece::Compare { a, b, lines } => {
+            for line in 0..u64::from(lines) {
+                load(batch, a * PAGE_LINES + line, costs.uncacheable);
+                load(batch, b * PAGE_LINES + line, costs.uncacheable);
+                batch.compute(costs.compare_line.saturating_sub(2));
+            }
+        }
+        Piece::Hash { frame, lines } => {
+            for line in 0..u64::from(lines) {
+                load(batch, frame * PAGE_LINES + line, costs.uncacheable);
+                batch.compute(costs.hash_line.saturating_sub(1));
+            }
+        }
+        Piece::Table { .. } => unreachable!("the host fills the table"),
+    }
+    batch.push(OpKind::Depend, Virtual(0));
+}
+
+/// The work on one page; with several modules several pages are worked on at once.
+#[derive(Debug, Default)]
+pub struct Lane {
+    /// The pieces that are left.
+    pub script: VecDeque<Piece>,
+    /// The time before which it does nothing.
+    pub wake: Time,
+    /// Whether the module is at work, so that the thread polls at `wake`.
+    pub polls: bool,
+    /// Whether nothing is left in this interval.
+    pub idle: bool,
+}
+
+/// The other users of the cores.
+pub trait Guests {
+    /// Whether a core's guest has something to do at that time, which is not later than the present.
+    fn is_busy(&self, core: usize, at: Time) -> bool;
+    /// When a core's guest, which had nothing to do, was woken by the query that it has not begun.
+    fn woken(&self, core: usize, now: Time) -> Option<Time>;
+}
+
+/// The thread.
+#[derive(Debug)]
+pub struct Thread {
+    /// Asleep until then.
+    asleep: Option<Time>,
+    /// The core that it is on, or was on.
+    core: usize,
+    cores: usize,
+    /// Since when it is on it.
+    since: Time,
+    /// When the interval began, with its sleep.
+    began: Time,
+    /// Pages scanned in this interval.
+    pub scanned: u64,
+    /// The pages that it works on.
+    pub lanes: Vec<Lane>,
+    /// Moves from core to core.
+    pub moves: u64,
+    draw: Draw,
+}
+
+impl Thread {
+    /// A thread that is about to wake up for the first time.
+    pub fn new(costs: &Costs, lanes: usize, cores: usize, draw: Draw) -> Thread {
+        Thread {
+            asleep: Some(Time::ZERO),
+            core: if costs.own_core { cores - 1 } else { 0 },
+            cores,
+            since: Time::ZERO,
+            began: Time::ZERO,
+            scanned: 0,
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
+            moves: 0,
+            draw,
+        }
+    }
+
+    /// Whether it wants `core` and has it.
+    pub fn has(&mut self, core: usize, now: Time, costs: &Costs, guests: &impl Guests) -> bool {
+        if let Some(until) = self.asleep {
+            if now < until {
+                return false;
+            }
+            self.asleep = None;
+            self.go(now, costs, guests);
+        }
+        if self.core != core || self.ready_lane(now).is_none() {
+            return false;
+        }
+        if !costs.own_core && self.must_leave(now, costs, guests) {
+            self.go(now, costs, guests);
+        }
+        self.core == core
+    }
+
+    /// Whether the scheduler has given the core to its guest: at a tick when the slice is used up, or at once
+    /// when the guest wakes.
+    fn must_leave(&self, now: Time, costs: &Costs, guests: &impl Guests) -> bool {
+        let tick = Time::from_ps(now.ps() - now.ps() % costs.tick.ps());
+        if tick >= self.since + costs.slice && guests.is_busy(self.core, tick) {
+            return true;
+        }
+        let after = costs.preempted_after.map(|after| self.since + after);
+        let woken = guests.woken(self.core, now);
+        after
+            .zip(woken)
+            .is_some_and(|(after, woken)| woken >= after)
+    }
+
+    /// Goes to another core, or stays.
+    fn go(&mut self, now: Time, costs: &Costs, guests: &impl Guests) {
+        self.since = now;
+        if costs.own_core {
+            return;
+        }
+        let before = self.core;
+        let next = (before + 1) % self.cores;
+        self.core = match costs.placement {
+            ThreadPlacement::Idle => {
+                let all = (0..self.cores).map(|at| (before + at) % self.cores);
+                let mut idle = all.filter(|core| !guests.is_busy(*core, now));
+                idle.next().unwrap_or(next)
+            }
+            ThreadPlacement::Next => next,
+            ThreadPlacement::Drawn => self.draw.below(self.cores as u64) as usize,
+        };
+        self.moves += u64::from(self.core != before);
+    }
+
+    /// A lane that has something to do now.
+    pub fn ready_lane(&self, now: Time) -> Option<usize> {
+        let ready = |lane: &Lane| !lane.idle && lane.wake <= now;
+        self.lanes.iter().position(ready)
+    }
+
+    /// Ends the interval and sleeps. Returns how long the interval took.
+    pub fn sleep(&mut self, now: Time, sleep: Time) -> Time {
+        let took = now.since(self.began);
+        self.began = now;
+        self.asleep = Some(now + sleep);
+        self.scanned = 0;
+        for lane in &mut self.lanes {
+            (lane.idle, lane.wake) = (false, Time::ZERO);
+        }
+        took
+    }
+}

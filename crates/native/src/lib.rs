@@ -1,0 +1,94 @@
+//! The bindings between the Rust simulator and the Python command line. Thin: no logic here.
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+
+mod crash;
+mod curve;
+mod device;
+mod estimate;
+mod integrity;
+mod listening;
+mod machines;
+mod merging;
+mod persist;
+mod progress;
+mod questions;
+mod recorder;
+mod simulate;
+mod sources;
+mod store;
+mod traces;
+
+create_exception!(
+    sardonyx._core,
+    SardonyxError,
+    PyException,
+    "Bad input: the message has the place and the remedy."
+);
+
+/// An error of the simulator's, or of the caller's, as Python sees it.
+fn bad(error: impl std::fmt::Display) -> PyErr {
+    SardonyxError::new_err(error.to_string())
+}
+
+/// What Python states in JSON.
+fn read<'a, T: serde::Deserialize<'a>>(json: &'a str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(bad)
+}
+
+/// Bytes from `4096`, `4K`, `16M` or `1G`.
+#[pyfunction]
+fn parse_size(text: &str) -> PyResult<u64> {
+    let size = sardonyx_base::sizes::parse(text);
+    size.ok_or_else(|| PyValueError::new_err(sardonyx_base::sizes::REMEDY))
+}
+
+/// The simulator's native half.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use super::SardonyxError;
+    #[pymodule_export]
+    use super::crash::{
+        crash, crash_exhaustive, crash_memory, crash_stages, crash_trial, crash_trial_memory,
+        guarantee, programs,
+    };
+    #[pymodule_export]
+    use super::curve::{accesses_point, curve_point};
+    #[pymodule_export]
+    use super::device::store_check;
+    #[pymodule_export]
+    use super::estimate::{store_estimate, store_plan};
+    #[pymodule_export]
+    use super::integrity::{integrities, integrity_recovery, integrity_room};
+    #[pymodule_export]
+    use super::machines::{machine, machines};
+    #[pymodule_export]
+    use super::merging::{
+        check_merge_timed, merge, merge_algorithms, merge_available, merge_mixes, merge_snapshot,
+        merge_timed, merge_timed_keys, merge_validate,
+    };
+    #[pymodule_export]
+    use super::persist::{crash_designs, crash_lint, crash_orders, crash_real};
+    #[pymodule_export]
+    use super::progress::Progress;
+    #[pymodule_export]
+    use super::questions::questions;
+    #[pymodule_export]
+    use super::recorder::{Recording, trace_record};
+    #[pymodule_export]
+    use super::simulate::{causes, check_job, designs, figures, merge_figures, simulate};
+    #[pymodule_export]
+    use super::store::{check_store, store, store_designs, store_keys};
+    #[pymodule_export]
+    use super::traces::{
+        ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,
+    };
+
+    #[pymodule_export]
+    use super::parse_size;
+
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

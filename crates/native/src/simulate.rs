@@ -1,0 +1,298 @@
+//! Runs for Python: one design over one source, and which designs there are. Answers in JSON.
+//! The interpreter's lock is released while a run goes on; a cancelled one ends with an error.
+use std::collections::HashSet;
+use std::ops::Range;
+
+use pyo3::prelude::*;
+use sardonyx::config::Machine;
+use sardonyx::controller::designs as registry;
+use sardonyx::figures::Figure;
+use sardonyx::machine::recordings::{self, Options};
+use sardonyx::machine::{self, LEAST_WINDOWS, Outcome, Sampling, System, outcome};
+use sardonyx::medium::params::EngineParams;
+use sardonyx::stats::Cause;
+use sardonyx::trace::Level;
+use sardonyx::workload::timed;
+use sardonyx_merge::timed::figures as timed_merging;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::listening::{RequestsFile, TimelineFile};
+use crate::progress::Progress;
+use crate::sources::{Source, durability};
+use crate::{bad, read};
+
+/// A design over a source, on `copies` cores of a machine with some of its keys set; `warmup` requests, or
+/// transactions of each core, warm the machine up and are left out of the statistics.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    source: Source,
+    design: String,
+    machine: String,
+    #[serde(default)]
+    overrides: Vec<(String, String)>,
+    #[serde(default)]
+    warmup: u64,
+    /// The warm-up is this share of the run, beside `warmup` requests or transactions.
+    #[serde(default)]
+    warmup_share: f64,
+    #[serde(default = "one")]
+    copies: u32,
+    #[serde(default)]
+    distinct: bool,
+    /// Windows of the run are timed, and the rest changes state without a clock.
+    sample: Option<Sample>,
+    /// A timeline of the run is written.
+    timeline: Option<TimelineFile>,
+    /// A row for each request is written.
+    requests: Option<RequestsFile>,
+}
+
+/// Which part of a run of recordings is timed: so many `windows`, of so many `requests` that count and as many as
+/// `ramp` before them, each somewhere in its part of the run as drawn from `seed`.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    windows: u64,
+    requests: u64,
+    ramp: u64,
+    #[serde(default)]
+    seed: u64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Job {
+    /// Plays the whole of a run, and writes down what was asked for.
+    fn play(
+        &self,
+        mut system: System<'_>,
+        tell: &mut dyn FnMut(u64) -> bool,
+        engine: &EngineParams,
+    ) -> PyResult<Outcome> {
+        if let Some(file) = &self.timeline {
+            system.memory().observe(file.listener(engine));
+        }
+        if let Some(file) = &self.requests {
+            system.memory().observe(file.listener(&self.design)?);
+        }
+        let outcome = system.run(tell).map_err(bad)?;
+        if let Some(file) = &self.timeline {
+            file.write(*system.memory().take().expect("it listens"))?;
+        }
+        if let Some(file) = &self.requests {
+            file.write(*system.memory().take().expect("it listens"))?;
+        }
+        Ok(outcome)
+    }
+
+    /// The sample that is asked for, with the requests that count: of all copies, behind the warm-up.
+    fn sampling(&self) -> PyResult<Option<(Sampling, Range<u64>)>> {
+        let Some(asked) = self.sample else {
+            return Ok(None);
+        };
+        if self.timeline.is_some() || self.requests.is_some() {
+            let whole = "--timeline and --requests are of whole runs, and --sample times windows";
+            return Err(bad(format!("{whole}; leave one of them out")));
+        }
+        let refused = |what: &str, remedy: &str| Err(bad(format!("--sample: {what}; {remedy}")));
+        if asked.windows < LEAST_WINDOWS || asked.requests == 0 {
+            let least = format!("takes {LEAST_WINDOWS} windows or more, of a request or more");
+            return refused(&least, "for example --sample 50x10000");
+        }
+        let recorded = "leave it out, or record below the caches (--level memory)";
+        if let Source::Program(program) = &self.source {
+            let what = format!(
+                "{} is a program, and cores and caches need a clock",
+                program.name
+            );
+            return refused(&what, recorded);
+        }
+        let source = self.source.open()?;
+        if source.provenance().level == Level::Cpu {
+            let what = format!(
+                "{} was taken at the core, and cores and caches need a clock",
+                source.name()
+            );
+            return refused(&what, recorded);
+        }
+        let name = source.name().to_owned();
+        let requests = source.requests().map_err(bad)? * u64::from(self.copies);
+        let counted = self.warmup + self.share_of(requests)..requests;
+        let sampling = Sampling {
+            windows: asked.windows,
+            requests: asked.requests,
+            ramp: asked.ramp,
+            seed: asked.seed,
+        };
+        match sampling.starts(&counted) {
+            Ok(_) => Ok(Some((sampling, counted))),
+            Err(what) => refused(
+                &format!("{name}: {what}"),
+                "fewer or smaller windows, or the whole trace",
+            ),
+        }
+    }
+
+    fn share_of(&self, all: u64) -> u64 {
+        (all as f64 * self.warmup_share) as u64
+    }
+
+    /// The share of the requests of all copies.
+    fn share_of_requests(&self) -> PyResult<u64> {
+        if self.warmup_share == 0.0 {
+            return Ok(0);
+        }
+        let source = self.source.open()?;
+        if source.provenance().level == Level::Cpu {
+            return Err(bad(format!(
+                "{}: was taken at the core, and how many requests reach memory is not known before \
+                 the run; give --warmup as a number of requests",
+                source.name()
+            )));
+        }
+        let requests = source.requests().map_err(bad)?;
+        Ok(self.share_of(requests * u64::from(self.copies)))
+    }
+}
+
+/// Run a job.
+#[pyfunction]
+pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> PyResult<String> {
+    let job: Job = read(job_json)?;
+    let tell = Progress::listener(progress);
+    py.detach(|| {
+        let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
+        let Job { design, warmup, .. } = &job;
+        let sampling = job.sampling()?;
+        let mut sampled = None;
+        let outcome = match &job.source {
+            Source::Program(program) => {
+                let total = program.transactions * u64::from(job.copies);
+                let mut tell = |done| tell(done, total);
+                let durability = durability(design, program.software_log)?;
+                let (spec, cores) = (program.spec(durability), job.copies as usize);
+                let warmup = warmup + job.share_of(program.transactions);
+                let system = timed::system(&machine, design, &spec, cores, warmup);
+                job.play(system.map_err(bad)?, &mut tell, &machine.engine)?
+            }
+            source => {
+                let own = |copy| if job.distinct { copy } else { 0 };
+                let copies = (0..job.copies).map(|copy| source.open_copy(own(copy)));
+                let copies = copies.collect::<PyResult<Vec<_>>>()?;
+                let total = copies.iter().map(|copy| copy.total()).sum();
+                let mut tell = |done| tell(done, total);
+                let distinct = job.distinct;
+                match sampling {
+                    None => {
+                        let warmup = warmup + job.share_of_requests()?;
+                        let options = Options { warmup, distinct };
+                        let system = recordings::system(&machine, design, copies, options);
+                        let of = machine.with_cores(job.copies as usize);
+                        job.play(system.map_err(bad)?, &mut tell, &of.engine)?
+                    }
+                    Some((sampling, counted)) => {
+                        let warmup = counted.start;
+                        let options = Options { warmup, distinct };
+                        let what = (&sampling, counted.end);
+                        let sample =
+                            recordings::sample(&machine, design, copies, options, what, &mut tell);
+                        let sample = sample.map_err(bad)?;
+                        sampled = Some(told_sample(&sampling, &sample));
+                        sample.outcome
+                    }
+                }
+            }
+        };
+        let mut told = json!({
+            "design": design,
+            "machine": machine.name,
+            "copies": job.copies,
+            "metrics": outcome.metrics(),
+            "causes": outcome.costs(),
+            "write_latency_cdf": outcome.write_latency_cdf,
+            "read_latency_cdf": outcome.read_latency_cdf,
+            "epochs": outcome.epochs(),
+            "usage": outcome.usage(),
+            "assumed": outcome::assumed(&machine, design, &outcome),
+        });
+        if let Some(sampled) = sampled {
+            told["sample"] = sampled;
+        }
+        Ok(told.to_string())
+    })
+}
+
+fn told_sample(sampling: &Sampling, sample: &machine::Sample) -> Value {
+    let half_widths = sample.half_widths.iter();
+    let half_widths = half_widths.map(|(figure, half)| (figure.name.to_owned(), json!(half)));
+    json!({
+        "windows": sampling.windows,
+        "requests": sampling.requests,
+        "ramp": sampling.ramp,
+        "seed": sampling.seed,
+        "timed": sample.timed,
+        "of": sample.requests,
+        "half_widths": Value::Object(half_widths.collect()),
+    })
+}
+
+/// Every figure that a run can have, in the order of the page of metrics: `name`, `about`, `unit`, `better`
+/// (`less`, `more` or neither) and `meaning`.
+#[pyfunction]
+pub fn figures() -> String {
+    let layers = registry::built_in().flat_map(|layer| layer.about().figures);
+    told(outcome::FIGURES.iter().chain(layers).copied().flatten())
+}
+
+/// The same of a window of merging in time.
+#[pyfunction]
+pub fn merge_figures() -> String {
+    told(timed_merging::FIGURES.into_iter().flatten())
+}
+
+fn told<'f>(figures: impl Iterator<Item = &'f &'static Figure>) -> String {
+    let mut seen = HashSet::new();
+    let told = figures.filter(|figure| seen.insert(figure.name));
+    let told = told.map(|figure| {
+        json!({
+            "name": figure.name,
+            "about": figure.about,
+            "unit": figure.unit.name(),
+            "better": figure.better.name(),
+            "meaning": figure.meaning,
+        })
+    });
+    Value::from_iter(told).to_string()
+}
+
+/// What is booked under each cause.
+#[pyfunction]
+pub fn causes() -> String {
+    let causes = Cause::ALL.map(|cause| (cause.name().to_owned(), json!(cause.meaning())));
+    Value::Object(causes.into_iter().collect()).to_string()
+}
+
+/// An error unless the job's machine can be had, its program fits and its sample can be taken.
+#[pyfunction]
+pub fn check_job(job_json: &str) -> PyResult<()> {
+    let job: Job = read(job_json)?;
+    let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
+    if let Source::Program(program) = &job.source {
+        let spec = program.spec(durability(&job.design, program.software_log)?);
+        timed::check(&machine, &spec, job.copies as usize).map_err(bad)?;
+    }
+    job.sampling().map(|_| ())
+}
+
+/// Every design: `name`, `source` and `line`.
+#[pyfunction]
+pub fn designs() -> String {
+    let designs = registry::all()
+        .map(|design| json!({"name": design.name, "source": design.source, "line": design.line}));
+    Value::from_iter(designs).to_string()
+}
