@@ -445,7 +445,6 @@ class TrialQuestion(Value):
     cuts: int | None = None
     footprint: int | None = None
     full_one_in: int = 509
-    guided: int = 0
     item_bytes: int | None = None
     mutant: str | None = None
     overrides: tuple[tuple[str, str], ...] = ()

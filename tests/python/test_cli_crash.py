@@ -48,7 +48,7 @@ def test_the_plan_says_what_holds_what_is_caught_and_what_it_rests_on(tmp_path: 
     assert verdicts == dict.fromkeys(designs.split(","), "holds") | {"no-atomicity": "caught"}
     for run in found:
         assert run["positions"] > run["distinct_states"] > 0
-        assert run["cuts"] == run["positions"]  # no guided runs unless asked for
+        assert run["cuts"] == run["positions"]
         assert run["runs"] % len(run["passes"]) == 0 and len(run["passes"]) >= 5
         assert not run["fails"] and run["not_exercised"] == []
         assert bool(run["lost_cuts"]) == (run["verdict"] == "caught")

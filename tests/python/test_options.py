@@ -101,7 +101,6 @@ SAMPLES: dict[str, str] = {
     "--duplicates": "0.5",
     "--footprint": "8K",
     "--from": "sardonyx",
-    "--guided": "3",
     "--l1": "64K:8",
     "--l2": "512K:8",
     "--levels": "1,2,4,4,64,128",

@@ -14,7 +14,6 @@ use super::attacked::Attacked;
 use super::attacker::attack;
 use super::caught::caught;
 use super::found::{Covered, Explored};
-use super::guided::{Changed, Guide};
 use super::history::{History, HistoryError};
 use super::pass::{LONG_ITEM, MEETING, Pass, limits_of, most_limits, passes};
 use super::reduce::{Reduced, reduce};
@@ -61,14 +60,9 @@ pub struct Trial {
     pub options: Options,
     /// How long the trial goes on with further seeds after the plan.
     pub thorough: Option<Duration>,
-    /// The number of runs with changed schedules after the passes.
-    pub guided: u64,
     /// Whether the first history of each kind of violation is shortened.
     pub shorten: bool,
 }
-
-/// The default number of guided runs: none, because no fault was found that they show and passes do not.
-pub const GUIDED: u64 = 0;
 
 /// What the runs of one pass have shown, whatever their seeds.
 #[derive(Clone, Default)]
@@ -210,16 +204,6 @@ impl Trial {
                 None => rounds + 1,
             };
         }
-        if self.guided > 0 && !found.all().is_broken() {
-            let first = rounds.max(1) * passes.len();
-            let going = || match self.thorough {
-                Some(time) => progress(time.as_secs(), time.as_secs()),
-                None => progress(first as u64, first as u64),
-            };
-            if !self.guide(&passes, first, &mut found, &going)? {
-                return Ok(None);
-            }
-        }
         if self.shorten && found.all().is_broken() && stack.guarantee() != Guarantee::Nothing {
             found.shorten(self.threads());
         }
@@ -355,36 +339,6 @@ impl Trial {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         }
-    }
-
-    /// Makes runs with changed schedules until one finds something, and takes in what they show; `first` is the number
-    /// of the first of them. Whether nobody has ended it.
-    fn guide(
-        &self,
-        passes: &[Pass],
-        first: usize,
-        found: &mut Found,
-        going: &(dyn Fn() -> bool + Sync),
-    ) -> Result<bool, HistoryError> {
-        let mut guide = Guide::new(self.seed, self.threads());
-        let questions = passes.iter().enumerate();
-        let questions = questions.map(|(index, pass)| Ok((index, self.question(pass, index, 0)?)));
-        let questions = questions.collect::<Result<Vec<_>, HistoryError>>()?;
-        if !guide.begin(questions, going) {
-            return Ok(false);
-        }
-        while guide.runs < self.guided && !found.all().is_broken() {
-            let before = guide.runs;
-            let Some(changed) = guide.generation(self.guided - before, going) else {
-                return Ok(false);
-            };
-            for (index, changed) in changed.into_iter().enumerate() {
-                found.changed(first + before as usize + index, changed)?;
-            }
-        }
-        found.passes[0].reached.reach(Value::Guided, guide.runs);
-        found.passes[0].reached.reach(Value::Pairs, guide.pairs());
-        Ok(true)
     }
 
     /// What bounds its runs.
@@ -597,38 +551,6 @@ impl Found {
         }
     }
 
-    /// Takes in what run `number`, with a changed schedule, has shown where it was cut.
-    fn changed(&mut self, number: usize, changed: Changed) -> Result<(), HistoryError> {
-        let index = changed.pass;
-        let (history, explored) = match changed.answer {
-            Ok(answer) => answer,
-            Err(HistoryError::Broken(what)) => {
-                self.ended(number, index, changed.question.run(), &what);
-                return Ok(());
-            }
-            Err(HistoryError::Run(why @ RunError::Exhausted { .. })) => {
-                self.ended(number, index, changed.question.run(), &why.to_string());
-                return Ok(());
-            }
-            Err(HistoryError::Exhausted(why)) => {
-                self.ended(number, index, changed.question.run(), &why.to_string());
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        };
-        let mut reached = Reached::default();
-        reached.reach(Value::States, explored.covered.states);
-        self.passes[index].append(&Shown {
-            covered: explored.covered,
-            reached,
-            lost_cuts: explored.tally.lost.count,
-            secret_cuts: explored.tally.secret.count,
-            ..Shown::default()
-        });
-        self.tell((number, index), &history, &explored, &changed.question);
-        Ok(())
-    }
-
     /// Makes the first history of each kind as short as it gets, on so many `threads`.
     fn shorten(&mut self, threads: usize) {
         let found: Vec<(Kind, &OneRun)> =
@@ -678,7 +600,6 @@ mod tests {
             footprint: None,
             options: Options::default(),
             thorough: None,
-            guided: 0,
             shorten: false,
         };
         let stack = Stack::named("esd-sound").expect("a design");

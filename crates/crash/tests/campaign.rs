@@ -54,7 +54,6 @@ fn trial(design: &str, program: &str, platform: Platform, seed: u64) -> Trial {
             ..Options::default()
         },
         thorough: None,
-        guided: 0,
         shorten: false,
     }
 }

@@ -61,7 +61,6 @@ fn the_plan_of_crash_makes_the_fingerprints_of_the_worked_example_collide() {
         footprint: None,
         options: Options::default(),
         thorough: None,
-        guided: 0,
         shorten: false,
     };
     let answer = trial.answer(&|_, _| true);

@@ -37,7 +37,6 @@ fn trial(program: &str, design: &str, seed: u64) -> Trial {
         footprint: None,
         options: Options::default(),
         thorough: None,
-        guided: 8,
         shorten: true,
     }
 }
@@ -58,7 +57,6 @@ fn finds_nothing(trial: &Trial) -> u64 {
     if property::seed().is_none() {
         trial.options.cuts = Cuts::Sample(8);
         trial.options.recovery_cuts = trial.options.recovery_cuts.max(64);
-        trial.guided = 0;
     }
     let told = answer(&trial);
     let cuts = told["cuts"].as_u64().unwrap();
@@ -326,7 +324,6 @@ fn a_medium_over_a_log_is_full_as_well() {
     trial.durability = DurabilityKind::on(&Stack::named(design).unwrap());
     trial.options.cuts = Cuts::Sample(64);
     trial.options.recovery_cuts = 0;
-    trial.guided = 0;
     let told = answer(&trial);
     assert_eq!(told["violations"], serde_json::json!([]));
     let full = &told["exercised"]["writes to a full medium"];
@@ -491,31 +488,6 @@ fn a_thorough_trial_goes_on_with_other_seeds() {
         "more than the plan's own"
     );
     assert_eq!(told["verdict"], "holds", "{told:#}");
-}
-
-/// Guided runs come after the passes, and say how many they were and to how many pairs they came.
-#[test]
-#[ignore = "slow: four plans with guided runs"]
-fn guided_runs_come_to_what_no_pass_has_come_to() {
-    let with = |guided, threads| {
-        let mut trial = Trial {
-            guided,
-            ..trial("btree", "sca", 3)
-        };
-        trial.options.threads = threads;
-        let mut told = answer(&trial);
-        told["seconds"] = Value::Null;
-        told
-    };
-    let (none, few, more) = (with(0, 2), with(1, 2), with(24, 2));
-    let reached = |told: &Value, what: &str| told["reached"][what].as_u64().expect("a number");
-    assert_eq!(reached(&none, "guided runs"), 0);
-    assert_eq!(reached(&more, "guided runs"), 24);
-    assert!(reached(&more, "pairs in flight") > reached(&few, "pairs in flight"));
-    let cuts = |told: &Value| told["cuts"].as_u64().expect("a number");
-    assert!(cuts(&more) > cuts(&none));
-    assert_eq!(more["verdict"], "holds");
-    assert_eq!(more, with(24, 1), "any number of threads");
 }
 
 /// A find is made short, says how short, and is a run that can be made again.

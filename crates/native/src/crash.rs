@@ -8,8 +8,7 @@ use sardonyx::mechanisms::{self, Mechanism};
 use sardonyx::plan::script::Script;
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{
-    Attack, Attacks, Cuts, Exhaustive, GUIDED, OneAttack, OneRun, Options, Platform, Tear, Trial,
-    When,
+    Attack, Attacks, Cuts, Exhaustive, OneAttack, OneRun, Options, Platform, Tear, Trial, When,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,10 +36,6 @@ fn lines() -> String {
 
 fn sixty_four() -> u64 {
     64
-}
-
-fn guided() -> u64 {
-    GUIDED
 }
 
 fn full_one_in() -> u64 {
@@ -228,8 +223,8 @@ fn million() -> u64 {
 
 /// A design under a program, tried by the explorer's plan of passes. Sizes that are null are each pass's own. Without
 /// `software_log` the program keeps no undo log, even where the hardware keeps none. With `thorough_seconds` the plan
-/// goes on with further seeds for so long. After the passes come `guided` runs with changed schedules. With `attack` an
-/// attacker changes the medium as well; if it is null, where the design has integrity.
+/// goes on with further seeds for so long. With `attack` an attacker changes the medium as well; if it is null, where the
+/// design has integrity.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialQuestion {
@@ -257,8 +252,6 @@ pub struct TrialQuestion {
     #[serde(default)]
     threads: usize,
     thorough_seconds: Option<f64>,
-    #[serde(default = "guided")]
-    guided: u64,
     #[serde(default = "yes")]
     software_log: bool,
     attack: Option<bool>,
@@ -288,7 +281,6 @@ impl TrialQuestion {
                 threads: self.threads,
             },
             thorough: self.thorough_seconds.map(Duration::from_secs_f64),
-            guided: self.guided,
             shorten: true,
         })
     }

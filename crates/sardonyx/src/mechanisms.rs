@@ -122,10 +122,6 @@ amounts! {
         Queued = "writes queued", least 4;
         /// Write requests handled and not accepted yet, at most.
         Waiting = "write requests waiting", least 2;
-        /// Runs with a changed schedule, cut where they come to what no run has come to before.
-        Guided = "guided runs", least 0;
-        /// Pairs of an event and what is in flight then, that any of them has come to.
-        Pairs = "pairs in flight", least 0;
         /// Buckets of the hardware log in use at one time, at most.
         LogBuckets = "log buckets in use", least 2;
         /// Places of a mapping in use at one time, at most.
@@ -144,7 +140,7 @@ impl Value {
     const fn adds_up(self) -> bool {
         matches!(
             self,
-            Value::Runs | Value::States | Value::Transactions | Value::Attacks | Value::Guided
+            Value::Runs | Value::States | Value::Transactions | Value::Attacks
         )
     }
 }

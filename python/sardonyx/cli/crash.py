@@ -133,15 +133,6 @@ class Crash(Options):
             help="Go on with further seeds for this time per design: 90s, 10m or 2h.",
         ),
     ] = None
-    guided: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=MOST,
-            help="After the plan, make N runs with changed schedules, cut where they come "
-            "to something new.",
-        ),
-    ] = questions.TrialQuestion.model_fields["guided"].default
     once: Annotated[
         bool, typer.Option("--once", help="One run with the settings given, not the plan.")
     ] = False
@@ -253,7 +244,6 @@ class Crash(Options):
 
 @rare(
     "tear",
-    "guided",
     "cuts",
     "most_states",
     "order",
@@ -470,7 +460,6 @@ def _plan(asked: Crash) -> list[TrialQuestion]:
             item_bytes=_item(asked),
             footprint=_region(asked),
             thorough_seconds=None if thorough is None else seconds_in("--thorough", thorough),
-            guided=asked.guided,
             software_log=_keeps(asked),
             **_below(asked),
             **_every(asked),
