@@ -15,17 +15,17 @@ use std::time::Instant;
 use rustc_hash::{FxHashSet, FxHasher};
 use serde::Serialize;
 
-use super::asked::{Cuts, Options};
-use super::caught::caught;
-use super::check::{Checker, Live};
-use super::found::Covered;
-use super::history::{History, HistoryError, SetUp};
-use super::nested;
-use super::platform::Survivors;
-use super::report::{OneRun, Run, Told};
-use super::rests::exercised;
-use super::violation::{Kind, Tally};
-use super::whole::whole_run;
+use crate::options::{Cuts, Options};
+use crate::panics::caught;
+use crate::check::{Checker, Live};
+use crate::verdict::findings::Covered;
+use crate::history::{History, HistoryError, SetUp};
+use crate::check::later_lives;
+use crate::platform::Survivors;
+use crate::verdict::report::{OneRun, Run, Told};
+use crate::verdict::coverage::exercised;
+use crate::verdict::violation::{Kind, Tally};
+use crate::check::whole_run::whole_run;
 use sardonyx::controller::layers::Guarantee;
 use sardonyx::machine::RunError;
 use sardonyx::mechanisms::Exercised;
@@ -259,7 +259,7 @@ impl Exhaustive {
         while let Some(chosen) = walk.next() {
             later.borrow_mut().orders += 1;
             let lived = || -> Result<_, RunError> {
-                let life = nested::next(history, survivors, workloads, |_| 1);
+                let life = later_lives::next(history, survivors, workloads, |_| 1);
                 let life = life.map(|life| history.next_life_chosen(life, chosen.clone()));
                 life.transpose()
             };
@@ -267,16 +267,16 @@ impl Exhaustive {
                 Ok(Ok(Some(lived))) => lived,
                 Ok(Ok(None)) => return covered,
                 Ok(Err(why)) => {
-                    nested::ended(tally, position, &why);
+                    later_lives::ended(tally, position, &why);
                     return covered;
                 }
                 Err(why) => {
-                    nested::broken(tally, position, &why);
+                    later_lives::broken(tally, position, &why);
                     return covered;
                 }
             };
             let new = walk.follow(&chosen, &made, life.positions());
-            covered.add(nested::look(&life, position, &options, tally, |checker| {
+            covered.add(later_lives::look(&life, position, &options, tally, |checker| {
                 look_at(checker, new);
             }));
         }

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::asked::{Cuts, Options};
-use super::check::Checker;
-use super::found::Explored;
-use super::history::History;
-use super::nested;
-use super::whole::whole_run;
+use crate::options::{Cuts, Options};
+use crate::check::Checker;
+use crate::verdict::findings::Explored;
+use crate::history::History;
+use crate::check::later_lives;
+use crate::check::whole_run::whole_run;
 
 /// Positions of a piece.
 const PIECE: u64 = 4096;
@@ -39,7 +39,7 @@ pub fn explore(
     let cancelled = AtomicBool::new(false);
     let found: Mutex<BTreeMap<u64, Explored>> = Mutex::default();
     let work = || {
-        let mut checker = Checker::new(history, options, &nested::live);
+        let mut checker = Checker::new(history, options, &later_lives::live);
         loop {
             let piece = next.fetch_add(1, Ordering::Relaxed);
             if piece >= pieces || cancelled.load(Ordering::Relaxed) {

@@ -4,11 +4,11 @@
 //!
 //! A copy is usable at a cut if a recovery that is told to take it, by the header of its log, leaves every line as it
 //! was before the transaction or, in place, after it. Left out: cuts within recovery, secrecy and the structure's own
-//! invariants, which [`super::explore`] checks.
+//! invariants, which [`crate::explore`] checks.
 
-use super::golden::{Expected, Window};
-use super::history::History;
-use super::platform::{Platform, Survivors};
+use crate::history::golden::{Expected, Window};
+use crate::history::History;
+use crate::platform::{Platform, Survivors};
 use sardonyx::machine::UntimedMemory;
 use sardonyx::plan::journal::{Event, Mark};
 use sardonyx::workload::{Bytes, Header, Workload};

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::seen::{Groups, Knowledge, Now, Seen};
-use crate::attacked::Attack;
+use crate::attacker::knowledge::{Groups, Knowledge, Now, Seen};
+use crate::attacker::report::Attack;
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use sardonyx::medium::image::Content;
 

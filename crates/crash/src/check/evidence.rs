@@ -1,11 +1,11 @@
 //! What a cut has left, in words: which bytes of which lines are wrong, whose content they are, and what the undo log
 //! held. Looked up for the first violation of each kind.
 
-use super::Checker;
-use crate::golden::Expected;
+use crate::check::Checker;
+use crate::history::golden::Expected;
 use crate::history::History;
 use crate::platform::drain_over;
-use crate::violation::{Kind, Violation};
+use crate::verdict::violation::{Kind, Violation};
 use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::machine::{UntimedMemory, noise, read_untimed};
 use sardonyx::workload::{DurabilityKind, Logged};
@@ -17,7 +17,7 @@ const MOST_WORDS: usize = 3;
 
 impl Checker<'_> {
     /// What there is to see of `violation` at the present position.
-    pub(super) fn evidence(&mut self, violation: &Violation) -> Vec<String> {
+    pub(crate) fn evidence(&mut self, violation: &Violation) -> Vec<String> {
         if violation.kind.is_secrecy() || violation.kind == Kind::RunEnded {
             return Vec::new();
         }

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::Checker;
-use crate::caught::caught;
-use crate::golden::Window;
+use crate::check::Checker;
+use crate::panics::caught;
+use crate::history::golden::Window;
 use crate::secrecy::{self, Encrypted};
-use crate::violation::{Kind, Violation};
+use crate::verdict::violation::{Kind, Violation};
 use sardonyx::line::Place;
 
 impl Checker<'_> {
     /// What draining and recovery have written must not be covered by a pad that covers something else.
-    pub(super) fn secrets(&mut self, full: bool) {
+    pub(crate) fn secrets(&mut self, full: bool) {
         self.secrets.clear();
         if !self.history.is_encrypted() {
             return;
@@ -52,7 +52,7 @@ impl Checker<'_> {
     }
 
     /// Counts what is wrong at this cut; what is the first of its kind is told with the evidence.
-    pub(super) fn judge(&mut self) {
+    pub(crate) fn judge(&mut self) {
         self.explored.covered.cuts += 1;
         for mut violation in self.wrong() {
             if !self.explored.tally.kinds.contains_key(&violation.kind) {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::Checker;
+use crate::check::Checker;
 use sardonyx::controller::Controller;
 use sardonyx::line::Line;
 use sardonyx::machine::read_untimed;
 
 impl Checker<'_> {
     /// Each of `lines` must read as the newest accepted write of it, or a later one.
-    pub(super) fn every_line(&mut self, controller: &mut Controller, lines: &BTreeSet<u64>) {
+    pub(crate) fn every_line(&mut self, controller: &mut Controller, lines: &BTreeSet<u64>) {
         for line in lines.iter().chain(&self.lost.clone()) {
             // What a processor's cache drained need not be a write request's, nor a torn line anybody's.
             let drained = self.survivors.is_cached(*line) || self.survivors.is_torn(*line);
@@ -48,7 +48,7 @@ impl Checker<'_> {
     }
 
     /// Lines that lie where a recovery has written: a place that it took for free, and is not.
-    pub(super) fn overwritten(&mut self, from: u64, controller: &mut Controller) {
+    pub(crate) fn overwritten(&mut self, from: u64, controller: &mut Controller) {
         let Some(mapped) = &self.mapped else { return };
         let untimed = &mut self.survivors.untimed;
         let writes = untimed.writes(from);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::chance::{Chance, PIECE_BYTES};
-use super::{Encrypted, Held, WORDS};
-use crate::violation::{Kind, Violation};
+use crate::secrecy::chance::{Chance, PIECE_BYTES};
+use crate::secrecy::{Encrypted, Held, WORDS};
+use crate::verdict::violation::{Kind, Violation};
 use sardonyx::line::LINE_BYTES;
 use sardonyx::plan::journal::Journal;
 
@@ -133,7 +133,7 @@ impl Pads {
     }
 
     /// Uses in no order of time, all of which have reached the array.
-    pub(super) fn of(uses: Vec<Encrypted>) -> Pads {
+    pub(crate) fn of(uses: Vec<Encrypted>) -> Pads {
         let mut pads = Pads::default();
         for what in uses {
             pads.add(what, 0);
@@ -142,7 +142,7 @@ impl Pads {
     }
 
     #[cfg(test)]
-    pub(super) fn uses_mut(&mut self) -> impl Iterator<Item = &mut Encrypted> {
+    pub(crate) fn uses_mut(&mut self) -> impl Iterator<Item = &mut Encrypted> {
         self.uses.iter_mut().map(|each| &mut each.what)
     }
 
@@ -213,7 +213,7 @@ impl Pads {
 
     /// Takes what is seen of pieces that `new`, written after a cut at `position` as number `index`, shares with
     /// what its place held by then into `pieces`.
-    pub(super) fn pieces(
+    pub(crate) fn pieces(
         &self,
         (index, new): (usize, &Encrypted),
         position: u64,
@@ -241,7 +241,7 @@ impl Pads {
     }
 
     /// What the run gives away by itself, and beside what came before it.
-    pub(super) fn within(&self) -> Vec<Violation> {
+    pub(crate) fn within(&self) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut bits = Bits::default();
         let (mut clear, mut alike) = (Chance::of_pieces(), Chance::of_pieces());

@@ -1,0 +1,278 @@
+//! An attacker who reads and writes the medium. He changes what a cut left before the recovery, or while the recovery
+//! runs; or he changes the medium between two requests of a controller that has recovered, with its caches warm. What
+//! programs then read is compared with what they would have read without him. Left out: what is in flight, because
+//! nothing here takes time.
+//!
+//! He does not reach what is on chip: caches, registers, and the lines to which reserve power dumps them. An attack
+//! ends as soon as anything is refused: it has then been noticed.
+
+pub(crate) mod changes;
+pub(crate) mod knowledge;
+pub(crate) mod recovery;
+pub(crate) mod report;
+pub(crate) mod run;
+
+use std::rc::Rc;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use sardonyx_base::random::mix;
+
+use self::changes::Change;
+use self::recovery::Strike;
+use self::knowledge::{Knowledge, Now, Seen};
+use crate::options::Options;
+use crate::attacker::report::{Attack, Attacked, Attacks, First, OneAttack, When};
+use crate::history::History;
+use crate::platform::Survivors;
+use sardonyx::line::Line;
+use sardonyx::plan::untimed::Untimed;
+use sardonyx::plan::{At, Queue, Step};
+use sardonyx::workload::Workload;
+
+/// What programs read after an attack, and which lines; the text says why one reads nothing.
+#[derive(Default, PartialEq)]
+struct Used {
+    refused: bool,
+    read: Vec<(u64, Result<Line, String>)>,
+}
+
+/// Makes the attacks `asked` on `history`, at cuts that are made as `options` say.
+pub fn attack(history: &History, options: &Options, asked: Attacks) -> Attacked {
+    let mut attacker = Attacker::new(history, options, asked);
+    let (mut found, last) = (Attacked::default(), history.positions() - 1);
+    for look in 1..=asked.looks {
+        while attacker.survivors.position() < last * look / asked.looks {
+            attacker.survivors.advance(&mut Vec::new());
+        }
+        attacker.look(look, &mut found);
+    }
+    found
+}
+
+struct Attacker<'h> {
+    history: &'h History,
+    survivors: Survivors<'h>,
+    knowledge: Knowledge<'h>,
+    workloads: Vec<Workload>,
+    asked: Attacks,
+}
+
+impl<'h> Attacker<'h> {
+    fn new(history: &'h History, options: &Options, asked: Attacks) -> Attacker<'h> {
+        let image = history.image.copy();
+        let survivors = Survivors::new(&history.journal, image, options.platform, history.seed);
+        let mut survivors = survivors
+            .levelled(history.levelling())
+            .guarded(history.power_fail())
+            .tearing(options.tear);
+        let image = survivors.untimed.into_image();
+        survivors.untimed = Untimed::tried_out(image);
+        let programs = history.programs.iter();
+        let programs = programs.map(|p| p.spec.build().expect("it has been run"));
+        Attacker {
+            history,
+            knowledge: Knowledge::new(history, survivors.untimed.image()),
+            workloads: programs.collect(),
+            asked,
+            survivors,
+        }
+    }
+
+    /// What chance draws one attack from: the same however many others there are.
+    fn dice(&self, one: OneAttack) -> ChaCha8Rng {
+        let kind = (one.when as u64) << 8 | one.kind as u64;
+        let own = mix(one.number) ^ mix(kind << 32 | one.look << 40);
+        ChaCha8Rng::seed_from_u64(mix(self.history.seed) ^ own)
+    }
+
+    /// What the medium holds, but for what is written over it.
+    fn see(&self) -> Rc<Seen> {
+        let position = self.survivors.position();
+        Rc::new(self.knowledge.see(position, self.survivors.untimed.image()))
+    }
+
+    /// All attacks at the present position.
+    fn look(&mut self, look: u64, found: &mut Attacked) {
+        self.knowledge.looks_on();
+        if self.asked.one.is_none_or(|one| one.look == look) {
+            let torn = self.survivors.tear();
+            found.cuts += 1;
+            let seen = self.see();
+            let mut strike = Strike::nobody(&seen);
+            let honest = self.use_it(&mut strike, 0);
+            if honest.refused {
+                found.honest_refused += 1;
+            } else {
+                self.with_power_off(look, &seen, &honest, found);
+                self.recovering((look, strike.accesses), &seen, &honest, found);
+                self.running(look, &seen, found);
+            }
+            self.survivors.mend(torn);
+        }
+        let now = self.see();
+        self.knowledge.before.push(now);
+    }
+
+    /// The attacks of this look at that time.
+    fn at(&self, look: u64, when: When) -> impl Iterator<Item = OneAttack> + use<> {
+        let (each, wanted) = (self.asked.each, self.asked.one);
+        let kinds = Attack::ALL.into_iter();
+        let all = kinds.flat_map(move |kind| (0..each).map(move |number| (kind, number)));
+        let all = all.map(move |(kind, number)| OneAttack {
+            look,
+            when,
+            kind,
+            number,
+        });
+        all.filter(move |one| wanted.is_none_or(|wanted| wanted == *one))
+    }
+
+    fn with_power_off(&mut self, look: u64, seen: &Rc<Seen>, honest: &Used, found: &mut Attacked) {
+        for one in self.at(look, When::Off) {
+            let now = Now::at_rest(seen);
+            let mut dice = self.dice(one);
+            let Some(change) = self.knowledge.draw(one.kind, &now, &mut dice) else {
+                continue;
+            };
+            let image = self.survivors.untimed.image_mut();
+            for (place, content) in &change.lines {
+                image.put(*place, content.as_ref());
+            }
+            let first = self.first_read(&change, &mut dice);
+            let used = self.use_it(&mut Strike::nobody(seen), first);
+            let image = self.survivors.untimed.image_mut();
+            for (place, _) in &change.lines {
+                image.put(*place, now.get(*place));
+            }
+            self.count(one, &change, "", &used, honest, found);
+        }
+    }
+
+    /// The line that is read first afterwards: one time in two that which the attack begins with, before anything else
+    /// has warmed the caches.
+    fn first_read(&self, change: &Change, dice: &mut ChaCha8Rng) -> u64 {
+        match dice.next_u64() & 1 {
+            0 => change.lines.first().map_or(0, |(place, _)| place.0),
+            _ => 0,
+        }
+    }
+
+    /// What came of an attack: how it was noticed, or what it has changed of what is read.
+    fn count(
+        &self,
+        one: OneAttack,
+        change: &Change,
+        before: &str,
+        used: &Used,
+        honest: &Used,
+        found: &mut Attacked,
+    ) {
+        let came = &mut found.came[one.when as usize][one.kind as usize];
+        came.tried += 1;
+        *came.regions.entry(change.region).or_default() += 1;
+        if used.refused {
+            came.refused += 1;
+        } else if used.read == honest.read {
+            came.harmless += 1;
+        } else {
+            came.undetected += 1;
+            if came.first.is_none() {
+                came.first = Some(self.first(one, change, before, (used, honest)));
+            }
+        }
+    }
+
+    fn first(
+        &self,
+        one: OneAttack,
+        change: &Change,
+        before: &str,
+        (used, honest): (&Used, &Used),
+    ) -> First {
+        let position = self.survivors.position();
+        let history = self.history;
+        let when = match one.when {
+            When::Off => "after the cut",
+            When::Recovering => "in the recovery after the cut",
+            When::Running => "in the run after the cut",
+        };
+        let head = format!(
+            "undetected-attack: {} {when} at position {position} of a run on {}: {}",
+            one.kind.name(),
+            history.design,
+            change.what
+        );
+        let mut story = vec![
+            head,
+            format!(
+                "  the attacker looked {} times before, the first time before the run",
+                self.knowledge.before.len()
+            ),
+        ];
+        story.extend((!before.is_empty()).then(|| before.to_owned()));
+        story.push(format!("  he changes: {}", change.what));
+        story.push("  no recovery and no read refuses anything".to_owned());
+        let pairs = used.read.iter().zip(&honest.read);
+        let differ = pairs.filter(|(one, other)| one != other);
+        story.push(match differ.clone().next() {
+            None => "  fewer lines are read: the run ended".to_owned(),
+            Some(((line, got), (_, right))) => format!(
+                "  line {line} reads as {}, and would have read as {}; so of {} lines",
+                said(got),
+                said(right),
+                differ.count()
+            ),
+        });
+        First {
+            asked: self.asked,
+            one,
+            position,
+            story,
+            run: None,
+        }
+    }
+
+    /// Recovers, has the programs recover, and gives what their lines read as, from line `first` on and round again.
+    fn use_it(&mut self, strike: &mut Strike, first: u64) -> Used {
+        let mut used = Used::default();
+        if let Some(mut controller) = self.begin(&mut used, strike) {
+            self.read_all(&mut controller, &mut used, first);
+        }
+        self.end(used)
+    }
+
+    fn is_refused(&self) -> bool {
+        !self.survivors.untimed.refused().is_empty()
+    }
+
+    /// Says whether anything was refused, and forgets all that came after the cut.
+    fn end(&mut self, mut used: Used) -> Used {
+        used.refused = self.is_refused();
+        self.survivors.untimed.forget();
+        used
+    }
+}
+
+/// Writes what an attack changes past all guards, over what a controller at work has written.
+fn write_past(untimed: &mut Untimed, change: &Change) {
+    untimed.plan(|plan| {
+        for (place, content) in &change.lines {
+            if let Some((line, beside)) = content {
+                let line = At::past(line);
+                plan.write_words(*place, line, 0xff, *beside, Step::PAST, Queue::Data);
+            }
+        }
+    });
+}
+
+/// What was read, in a few bytes.
+fn said(read: &Result<Line, String>) -> String {
+    match read {
+        Err(what) => format!("nothing ({what})"),
+        Ok(line) => {
+            let bytes: Vec<String> = line[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{}..", bytes.join(" "))
+        }
+    }
+}

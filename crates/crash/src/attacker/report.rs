@@ -1,0 +1,315 @@
+//! What an attacker is asked to do, and the outcome: counts by kind, compared with what the integrity of the stack
+//! promises, and the first undetected attack of each kind. The names of the fields are those of `sardonyx crash
+//! --json`. Left out: the attacker himself ([`crate::attacker`]).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::verdict::report::{Run, Told};
+use crate::verdict::violation::Kind;
+use sardonyx::controller::designs::Stack;
+use sardonyx::controller::layers::Refuses;
+
+sardonyx::names::named! {
+    /// What the attacker does.
+    Attack {
+        /// He inverts one bit of a line or of what lies beside it, or the same bit of two words.
+        Tamper = "tamper",
+        /// He lets two lines change places, each with its MAC.
+        Splice = "splice",
+        /// He puts back what a line was at an earlier look, with its MAC, its counter's line and that one's MAC, and all nodes.
+        Replay = "replay",
+        /// He puts back what all lines of a region were, with their MACs, and all nodes.
+        Region = "region",
+        /// He puts back all that the medium held at an earlier look.
+        Rollback = "rollback",
+    }
+}
+
+sardonyx::names::named! {
+    /// When he does it.
+    When {
+        /// After a power cut, before the recovery.
+        Off = "off",
+        /// While the recovery goes on that follows.
+        Recovering = "recovering",
+        /// Between two requests of a controller that has recovered.
+        Running = "running",
+    }
+}
+
+impl Attack {
+    /// Whether `promises` say that it is noticed.
+    pub fn is_refused_by(self, promises: Refuses) -> bool {
+        match self {
+            Attack::Tamper => promises.tamper,
+            Attack::Splice => promises.splice,
+            Attack::Replay | Attack::Region => promises.replay,
+            Attack::Rollback => promises.rollback,
+        }
+    }
+}
+
+/// How many attacks a run gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attacks {
+    /// Cuts at which the attacker looks, spread evenly over the run.
+    pub looks: u64,
+    /// Attacks of each kind at each of these cuts, and as many in the run that follows.
+    pub each: u64,
+    /// This one attack alone.
+    pub one: Option<OneAttack>,
+}
+
+/// One attack, by the numbers that draw it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneAttack {
+    /// At which look, from 1 on.
+    pub look: u64,
+    /// The time of the attack.
+    pub when: When,
+    /// The kind of the attack.
+    pub kind: Attack,
+    /// Its number among the attacks of that kind at that look, from 0 on.
+    pub number: u64,
+}
+
+impl Attacks {
+    /// The attacks that every run of a plan gets.
+    pub const USUAL: Attacks = Attacks {
+        looks: 10,
+        each: 8,
+        one: None,
+    };
+
+    /// The attacks of a plan over `stack` if the user names none: those of [`USUAL`](Self::USUAL) if it has integrity.
+    pub fn unless_said(stack: &Stack) -> Option<Attacks> {
+        (stack.integrity.power_fail.is_some()).then_some(Attacks::USUAL)
+    }
+}
+
+/// The outcome of attacks of one kind at one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Came {
+    /// Attacks that changed the medium.
+    pub tried: u64,
+    /// Attacks that a recovery or a read refused.
+    pub refused: u64,
+    /// Attacks after which programs read what they would have read anyway.
+    pub harmless: u64,
+    /// Attacks after which programs read something else, and nothing was refused.
+    pub undetected: u64,
+    /// Attacks by the region whose line was changed.
+    pub regions: BTreeMap<&'static str, u64>,
+    /// The first undetected attack.
+    pub first: Option<First>,
+}
+
+/// An attack that nobody noticed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct First {
+    /// The attacks among which it was.
+    pub asked: Attacks,
+    /// Which of them it is.
+    pub one: OneAttack,
+    /// The position of the cut.
+    pub position: u64,
+    /// What was done and what followed, a line of text each.
+    pub story: Vec<String>,
+    /// The run, and the number of its pass in a plan.
+    pub run: Option<(Run, usize)>,
+}
+
+/// The outcome of all attacks on a history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attacked {
+    /// Cuts at which there were attacks.
+    pub cuts: u64,
+    /// Cuts whose honest recovery was refused, or after which an honest run was refused; such cuts are not attacked.
+    pub honest_refused: u64,
+    /// The outcome of each kind, in the order of [`When::ALL`] and [`Attack::ALL`].
+    pub came: [[Came; Attack::ALL.len()]; When::ALL.len()],
+}
+
+impl Attacked {
+    /// The outcome of `attack` at the time `when`.
+    pub fn of(&self, when: When, attack: Attack) -> &Came {
+        &self.came[when as usize][attack as usize]
+    }
+
+    /// All kinds.
+    fn each(&self) -> impl Iterator<Item = (When, Attack, &Came)> {
+        let pairs = When::ALL
+            .into_iter()
+            .flat_map(|when| Attack::ALL.map(|kind| (when, kind)));
+        pairs.map(|(when, kind)| (when, kind, self.of(when, kind)))
+    }
+
+    /// The least number of attacks that any kind had at any time.
+    pub fn fewest(&self) -> u64 {
+        let tried = self.each().map(|(_, _, came)| came.tried);
+        tried.min().unwrap_or(0)
+    }
+
+    /// Undetected attacks that `promises` says are noticed.
+    pub fn unkept(&self, promises: Refuses) -> u64 {
+        let promised = self
+            .each()
+            .filter(|(_, kind, _)| kind.is_refused_by(promises));
+        promised.map(|(_, _, came)| came.undetected).sum()
+    }
+
+    /// Undetected attacks.
+    pub fn undetected(&self) -> u64 {
+        self.each().map(|(_, _, came)| came.undetected).sum()
+    }
+
+    /// Adds the outcome of the attacks on another history, later in the plan.
+    pub fn append(&mut self, other: &Attacked) {
+        self.cuts += other.cuts;
+        self.honest_refused += other.honest_refused;
+        let all = self.came.iter_mut().flatten();
+        for (came, more) in all.zip(other.came.iter().flatten()) {
+            came.tried += more.tried;
+            came.refused += more.refused;
+            came.harmless += more.harmless;
+            came.undetected += more.undetected;
+            for (region, count) in &more.regions {
+                *came.regions.entry(region).or_default() += count;
+            }
+            if came.first.is_none() {
+                came.first = more.first.clone();
+            }
+        }
+    }
+
+    /// Notes in each first attack its run and the number of its pass.
+    pub fn was_in(&mut self, run: &Run, pass: usize) {
+        for came in self.came.iter_mut().flatten() {
+            if let Some(first) = &mut came.first {
+                first.run = Some((run.clone(), pass));
+            }
+        }
+    }
+
+    /// The outcome as `sardonyx crash --json` has it, over a stack that promises `promises`.
+    pub fn report(&self, promises: Refuses) -> AttackReport {
+        let rows = self.each().map(|(when, kind, came)| AttackRow {
+            when: when.name(),
+            kind: kind.name(),
+            promised: kind.is_refused_by(promises),
+            tried: came.tried,
+            refused: came.refused,
+            harmless: came.harmless,
+            undetected: came.undetected,
+            regions: came.regions.clone(),
+            first: came.first.as_ref().map(|first| first.told(came.undetected)),
+        });
+        AttackReport {
+            cuts: self.cuts,
+            honest_refused: self.honest_refused,
+            unkept: self.unkept(promises),
+            rows: rows.collect(),
+        }
+    }
+
+    /// The first undetected attacks that `promises` says are noticed, as violations.
+    pub fn violations(&self, promises: Refuses) -> impl Iterator<Item = Told> {
+        let promised = self
+            .each()
+            .filter(move |(_, kind, _)| kind.is_refused_by(promises));
+        promised.filter_map(|(_, _, came)| Some(came.first.as_ref()?.told(came.undetected)))
+    }
+}
+
+impl First {
+    fn told(&self, count: u64) -> Told {
+        let (run, pass) = self.run.clone().unzip();
+        let Attacks { looks, each, .. } = self.asked;
+        let OneAttack {
+            look,
+            when,
+            kind,
+            number,
+        } = self.one;
+        Told {
+            kind: Kind::Undetected.name(),
+            about: Kind::Undetected.about(),
+            count,
+            seed: run.as_ref().map_or(0, |run| run.seed),
+            cut: Some(self.position),
+            recovery_cut: None,
+            core: None,
+            line: None,
+            place: None,
+            what: self.story[0].clone(),
+            history: self.story.clone(),
+            run,
+            pass,
+            attack: Some(Again {
+                looks,
+                each,
+                look,
+                when: when.name(),
+                kind: kind.name(),
+                number,
+            }),
+            script: None,
+            shortened: None,
+        }
+    }
+}
+
+/// The outcome of attacks, as reports have it.
+#[derive(Clone, Debug, Serialize)]
+pub struct AttackReport {
+    /// Cuts at which there were attacks.
+    pub cuts: u64,
+    /// Cuts whose honest recovery was refused, or after which an honest run was refused.
+    pub honest_refused: u64,
+    /// Undetected attacks that the integrity promises to notice.
+    pub unkept: u64,
+    /// The outcome of each kind at each time.
+    pub rows: Vec<AttackRow>,
+}
+
+/// The outcome of attacks of one kind at one time.
+#[derive(Clone, Debug, Serialize)]
+pub struct AttackRow {
+    /// The time: with the power off, while recovering, or in a run.
+    pub when: &'static str,
+    /// The kind of attack.
+    pub kind: &'static str,
+    /// Whether the integrity promises to notice it.
+    pub promised: bool,
+    /// Attacks that changed the medium.
+    pub tried: u64,
+    /// Attacks that a recovery or a read refused.
+    pub refused: u64,
+    /// Attacks after which programs read what they would have read anyway.
+    pub harmless: u64,
+    /// Attacks after which programs read something else, and nothing was refused.
+    pub undetected: u64,
+    /// Attacks by the region whose line was changed.
+    pub regions: BTreeMap<&'static str, u64>,
+    /// The first undetected attack.
+    pub first: Option<Told>,
+}
+
+/// The numbers that make an attack again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Again {
+    /// Cuts at which the attacker looked.
+    pub looks: u64,
+    /// Attacks of each kind at each look.
+    pub each: u64,
+    /// The number of the look.
+    pub look: u64,
+    /// The time of the attack.
+    pub when: &'static str,
+    /// The kind of the attack.
+    pub kind: &'static str,
+    /// Its number among the attacks of that kind at that look.
+    pub number: u64,
+}

@@ -1,0 +1,121 @@
+//! What the journal shows without any recovery: no half of a counter-atomic pair persists without the other, and no
+//! counter before its line; and under `adr` an array write changes nothing that a cut would leave.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::history::History;
+use crate::platform::Platform;
+use crate::verdict::violation::{Kind, Violation};
+use sardonyx::line::{Line, Place, ZERO_LINE};
+use sardonyx::plan::journal::{Event, MediumWrite};
+use sardonyx::plan::merged;
+
+/// Positions at which half of a pair, or a counter without its line, would be left: the first position of each, in the
+/// order of the journal. Where reserve power drains the processor's caches a counter may precede its line: until the
+/// line is accepted it is drained and written again.
+pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
+    let journal = &history.journal;
+    let ready = journal.accepted().map(|(at, write)| (write.order, at));
+    let ready: FxHashMap<u64, u64> = ready.collect();
+    let mut found = Vec::new();
+    let mut report = |at, place, what| {
+        found.push(Violation {
+            place: Some(place),
+            ..Violation::new(Kind::HalfAPair, at, what)
+        });
+    };
+    let mut lines: FxHashMap<(Place, u64), u64> = FxHashMap::default();
+    for sealed in &journal.sealed {
+        lines.insert((sealed.place, sealed.counter), sealed.order);
+        let Some(paired) = sealed.paired_with else {
+            continue;
+        };
+        let (line, counter) = (ready.get(&sealed.order), ready.get(&paired));
+        if line != counter {
+            let at = *line.into_iter().chain(counter).min().expect("one of them");
+            let what = format!("counter {} and its line are not one event", sealed.counter);
+            report(at, sealed.place, what);
+        }
+    }
+    if !platform.drains_caches() {
+        for (at, write) in journal.accepted() {
+            for place in history.covered(write.place, write.words) {
+                let counter = history.counter_in(&write.line, place);
+                let line = lines.get(&(place, counter));
+                if line.is_some_and(|line| ready.get(line).is_none_or(|line| *line > at)) {
+                    let what = format!("counter {counter} persists before its line");
+                    report(at, place, what);
+                }
+            }
+        }
+    }
+    found.sort_by_key(|violation| violation.position);
+    found
+}
+
+/// A line, and the eight bytes beside it.
+type Bytes = (Line, Option<[u8; 8]>);
+
+/// What a line would be after a cut, kept in two ways.
+struct Twice {
+    array: Bytes,
+    drained: Bytes,
+    queued: VecDeque<MediumWrite>,
+}
+
+fn apply(to: &mut Bytes, write: &MediumWrite) {
+    to.0 = merged(to.0, &write.line, write.words);
+    to.1 = write.sideband.or(to.1);
+}
+
+/// Array writes after which a cut would leave other bytes than before, and array writes of lines that were never
+/// accepted.
+pub fn array_writes(history: &History) -> Vec<Violation> {
+    let mut lines: FxHashMap<u64, Twice> = FxHashMap::default();
+    let journal = &history.journal;
+    let mut found = Vec::new();
+    for ((_, event), at) in journal.events.iter().zip(1..) {
+        for write in journal.accepted_by(*event) {
+            let line = lines.entry(write.at.0).or_insert_with(|| {
+                let now = history.image.read(write.at).unwrap_or(ZERO_LINE);
+                let now = (now, history.image.sideband(write.at));
+                Twice {
+                    array: now,
+                    drained: now,
+                    queued: VecDeque::new(),
+                }
+            });
+            apply(&mut line.drained, write);
+            line.queued.push_back(write.clone());
+        }
+        let Event::Done(index) = event else { continue };
+        let write = &journal.array[*index as usize];
+        let mut report = |what: &str| {
+            let place = Some(write.place);
+            let what = format!("the array write of place {} {what}", write.place.0);
+            found.push(Violation {
+                place,
+                ..Violation::new(Kind::ArrayWrite, at, what)
+            });
+        };
+        let Some(line) = lines.get_mut(&write.at.0) else {
+            report("is of a write that was never accepted");
+            continue;
+        };
+        apply(&mut line.array, write);
+        while line.queued.front().is_some_and(|w| w.order <= write.order) {
+            line.queued.pop_front();
+        }
+        let mut drained = line.array;
+        for write in &line.queued {
+            apply(&mut drained, write);
+        }
+        if drained != line.drained {
+            report("changes what a cut leaves");
+            line.drained = drained;
+        }
+    }
+    found
+}

@@ -1,0 +1,211 @@
+//! Later lives: over what a cut has left each core recovers once more, timed, and goes on with some transactions of its
+//! own. That is a history like the first, and is cut at every position too.
+
+use sardonyx_base::random::mix;
+
+use crate::options::{Cuts, Options};
+use crate::panics::caught;
+use crate::check::Checker;
+use crate::verdict::explanation::explain;
+use crate::verdict::findings::{Covered, Explored};
+use crate::history::golden::Golden;
+use crate::history::{History, Life};
+use crate::platform::{Survivors, drain_over};
+use crate::secrecy::{self, Encrypted};
+use crate::verdict::violation::{Kind, Tally, Violation};
+use crate::check::whole_run::whole_run;
+use sardonyx::controller::layers::Guarantee;
+use sardonyx::machine::{RunError, UntimedMemory, read_untimed};
+use sardonyx::medium::image::Image;
+use sardonyx::plan::script::Scripting;
+use sardonyx::plan::untimed::Untimed;
+use sardonyx::workload::{Fault, Recovered, Workload};
+
+/// Transactions of a core in a life after the first, at most.
+const MOST_TRANSACTIONS: u64 = 3;
+/// Lives that a run may have.
+const MOST_LIVES: u32 = 3;
+/// Cuts of a later life are followed by another so many times more rarely than cuts of the first.
+const RARER: u64 = 16;
+
+/// What recovery begins with after a cut: reserve power has written the processors' caches to it,
+/// if it drains them, through the controller; and what was encrypted to that end.
+fn drained(history: &History, survivors: &Survivors) -> (Image, Vec<Encrypted>) {
+    let (image, lines) = (survivors.untimed.image().copy(), survivors.drained());
+    if lines.is_empty() {
+        return (image, Vec::new());
+    }
+    let mut untimed = Untimed::new(image);
+    let mut controller = drain_over(history, &mut untimed, &lines);
+    untimed.plan(|plan| controller.flush(plan));
+    let encrypted = secrecy::written(&untimed, 0, history.held());
+    untimed.settle();
+    (untimed.into_image(), encrypted)
+}
+
+/// What the life after the cut at which `survivors` stand begins with, in which each core makes as many further
+/// transactions as `transactions` draws from a number; nothing if a program does not recover from it, which is
+/// for others to say.
+pub(crate) fn next(
+    history: &History,
+    survivors: &Survivors,
+    workloads: &[&Workload],
+    transactions: impl Fn(u64) -> u64,
+) -> Option<Life> {
+    let position = survivors.position();
+    let seed = mix(history.seed ^ mix(position));
+    let (image, encrypted) = drained(history, survivors);
+    let mut untimed = Untimed::new(image);
+    let mut controller = history.recover(&mut untimed);
+    untimed.plan(|plan| controller.undo(plan));
+    let mut found = Vec::new();
+    if history.guarantee == Guarantee::EveryLine {
+        let joint = history.joint.is_some();
+        let count = if joint { 1 } else { history.programs.len() };
+        for program in &history.programs[..count] {
+            let lines = program.region.iter();
+            let lines = lines.map(|line| read_untimed(&mut controller, &mut untimed, line));
+            found.push(lines.collect());
+        }
+    }
+    let mut programs = Vec::new();
+    if let Some(joint) = &history.joint {
+        let mut view =
+            UntimedMemory::new(&mut untimed, &mut controller, &joint.region, &joint.logs);
+        view.record();
+        let recovered = workloads.iter().map(|one| one.recover(&mut view));
+        let recovered: Result<Vec<Recovered>, Fault> = recovered.collect();
+        let visible: Vec<u64> = recovered.ok()?.iter().map(|one| one.visible).collect();
+        let recovery = view.take_record().expect("it is recorded");
+        let more = (0..visible.len()).map(|core| transactions(mix(seed ^ core as u64)));
+        let more: Vec<u64> = more.collect();
+        let before = &history.programs;
+        programs = Golden::together_again(before, joint, &visible, recovery, &more, seed)?;
+    }
+    let own = if history.joint.is_some() {
+        0
+    } else {
+        history.programs.len()
+    };
+    for (core, program) in history.programs[..own].iter().enumerate() {
+        let (region, log) = (&program.region, &program.log);
+        let mut view = UntimedMemory::new(&mut untimed, &mut controller, region, log);
+        view.record();
+        let Ok(recovered) = workloads[core].recover(&mut view) else {
+            return None;
+        };
+        let recovery = view.take_record().expect("it is recorded");
+        let transactions = transactions(mix(seed ^ core as u64));
+        let program = Golden::again(program, recovered.visible, recovery, transactions, seed);
+        programs.push(program?);
+    }
+    untimed.forget();
+    Some(Life {
+        image: untimed.into_image(),
+        encrypted,
+        found,
+        programs,
+        seed,
+        before: Some((history.pads.clone(), position)),
+        scripting: Scripting::default(),
+    })
+}
+
+/// The life after the cut at `position` cannot go on.
+pub(crate) fn ended(tally: &mut Tally, position: u64, why: &RunError) {
+    let kind = match why {
+        RunError::NotAuthentic { .. } => Kind::NotAuthentic,
+        _ => Kind::RunEnded,
+    };
+    early(tally, kind, position, &why.to_string());
+}
+
+/// An assertion fails in the life after the cut at `position`.
+pub(crate) fn broken(tally: &mut Tally, position: u64, why: &str) {
+    early(tally, Kind::RunEnded, position, why);
+}
+
+fn early(tally: &mut Tally, kind: Kind, position: u64, why: &str) {
+    let what = format!("the life after this cut ends early: {why}");
+    tally.add(Violation::new(kind, position, what));
+}
+
+/// Lives the life after the cut at which `survivors` stand and cuts it at every position. Returns how many cuts of
+/// later lives that were.
+pub fn live(
+    history: &History,
+    survivors: &Survivors,
+    workloads: &[&Workload],
+    options: &Options,
+    tally: &mut Tally,
+) -> Covered {
+    let position = survivors.position();
+    let drawn = |number| 1 + number % MOST_TRANSACTIONS;
+    let lived = || {
+        let life = next(history, survivors, workloads, drawn);
+        life.map(|life| history.next_life(life)).transpose()
+    };
+    let life = match caught(lived) {
+        Ok(Ok(Some(life))) => life,
+        Ok(Ok(None)) => return Covered::default(),
+        Ok(Err(why)) => {
+            ended(tally, position, &why);
+            return Covered::default();
+        }
+        Err(why) => {
+            broken(tally, position, &why);
+            return Covered::default();
+        }
+    };
+    let options = Options {
+        cuts: Cuts::All,
+        recovery_cuts: match life.life {
+            MOST_LIVES.. => 0,
+            _ => options.recovery_cuts.saturating_mul(RARER),
+        },
+        ..*options
+    };
+    look(&life, position, &options, tally, |checker| checker.live())
+}
+
+/// Looks at the cuts of `life`, which begins with the cut at `position`, as `at` has the checker do it; how
+/// many that were, and those of lives after it.
+pub(crate) fn look(
+    life: &History,
+    position: u64,
+    options: &Options,
+    tally: &mut Tally,
+    at: impl FnOnce(&mut Checker),
+) -> Covered {
+    let mut checker = Checker::new(life, options, &live);
+    at(&mut checker);
+    let mut explored = std::mem::take(&mut checker.explored);
+    whole_run(life, options, &mut explored);
+    let Explored {
+        covered,
+        tally: found,
+    } = explored;
+    tally.lost.count += found.lost.count;
+    tally.secret.count += found.secret.count;
+    for (count, violation) in found.kinds.into_values() {
+        let mut later_cuts = vec![violation.position];
+        later_cuts.extend(&violation.later_cuts);
+        let story = match tally.kinds.contains_key(&violation.kind) {
+            true => Vec::new(),
+            false => explain(life, &violation),
+        };
+        let violation = Violation {
+            position,
+            later_cuts,
+            evidence: Vec::new(),
+            story,
+            ..violation
+        };
+        tally.add_times(count, violation);
+    }
+    Covered {
+        recovery_cuts: covered.cuts + covered.recovery_cuts,
+        later_lives: 1 + covered.later_lives,
+        ..Covered::default()
+    }
+}

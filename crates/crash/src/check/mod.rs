@@ -1,0 +1,453 @@
+//! Checks one cut after the other: a fresh controller recovers over what survived, then the program, and then the lines
+//! that the cut can have changed are compared. The others were compared at an earlier cut.
+//!
+//! By induction every line is as it should be at every cut: a line's content after recovery can differ from the last
+//! cut's only if its bytes or its counter changed, if recovery put it back then or now, or if another transaction is
+//! the last visible one. Those lines are compared. Only a sample of cuts is checked in full, by reading all lines and
+//! checking the structure.
+
+pub(crate) mod evidence;
+pub mod journal;
+pub(crate) mod judge;
+pub(crate) mod later_lives;
+pub(crate) mod lines;
+pub(crate) mod shared;
+pub(crate) mod whole_run;
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+use sardonyx_base::random::mix;
+
+use crate::options::Options;
+use crate::panics::caught;
+use crate::verdict::findings::{Covered, Explored};
+use crate::history::golden::{Expected, Window};
+use crate::history::History;
+use crate::platform::places::Mapped;
+use crate::platform::{Changed, Survivors, Tear, Whole};
+use crate::verdict::violation::{Kind, Tally, Violation};
+use sardonyx::controller::Controller;
+use sardonyx::controller::layers::Guarantee;
+use sardonyx::line::Place;
+use sardonyx::machine::UntimedMemory;
+use sardonyx::plan::journal::{Event, Mark};
+use sardonyx::workload::{Fault, Workload};
+
+/// Lines written of late that are compared where it is not known which lines a place is about.
+const LATE: usize = 48;
+
+/// One core's program, and what the last state has shown of it.
+struct Core {
+    workload: Workload,
+    window: Window,
+    /// The last transaction visible.
+    visible: u64,
+    /// Lines that recovery put back.
+    restored: Vec<u64>,
+    /// Lines that were wrong.
+    wrong: BTreeSet<u64>,
+    /// Lines that may have changed while recovery gave up, and so were not compared.
+    not_compared: BTreeSet<u64>,
+    /// What recovery or the structure's check said.
+    fault: Option<(Kind, Fault)>,
+}
+
+/// Lives the life after the cut at which the survivors stand, and cuts it: its findings go into the tally. Returns how
+/// many lives and cuts these were.
+pub type Live<'l> = &'l dyn Fn(&History, &Survivors, &[&Workload], &Options, &mut Tally) -> Covered;
+
+/// Goes through the cuts of a history in order.
+pub struct Checker<'h> {
+    history: &'h History,
+    options: Options,
+    live: Live<'h>,
+    /// Later lives take no more cuts than the first.
+    paced: bool,
+    survivors: Survivors<'h>,
+    cores: Vec<Core>,
+    /// The newest accepted write request of a line, and the request that it was last seen to be of.
+    accepted: FxHashMap<u64, u32>,
+    seen: FxHashMap<u64, Option<u32>>,
+    /// Lines that read as no accepted write of them.
+    lost: BTreeSet<u64>,
+    /// Secrets given away by recovery at the last state.
+    secrets: Vec<Violation>,
+    /// Places that recovery or a reader after it could not believe at the last state.
+    refused: Vec<Place>,
+    /// Write requests that the controller may have begun to carry out, and those of them that are
+    /// not accepted.
+    handled: usize,
+    pending: BTreeSet<u32>,
+    /// The mapping table as the image has it, if it can be read; not where lines are torn.
+    mapped: Option<Mapped>,
+    /// The lines that the last event may have changed, by the table.
+    about: Vec<u64>,
+    changed: Vec<Changed>,
+    /// What the lines that are torn at this cut are without that.
+    torn: Vec<Whole>,
+    /// Why the last state could not be looked at.
+    ended: Option<String>,
+    /// The last state's recovery found no place for a line that it puts back: what programs read then is not looked at.
+    no_room: bool,
+    /// Lines that the controller put back at the last state.
+    put_back: Vec<u64>,
+    /// `eadr`: lines stored to since the last state.
+    stored: Vec<u64>,
+    /// What has been checked, and what was wrong.
+    pub explored: Explored,
+}
+
+impl<'h> Checker<'h> {
+    /// A checker before the first event.
+    pub fn new(history: &'h History, options: &Options, live: Live<'h>) -> Checker<'h> {
+        let platform = options.platform;
+        let core = |(number, program): (usize, &Expected)| Core {
+            workload: history.workload(number).expect("it has been run"),
+            window: Window {
+                required: program.first,
+                allowed: program.first,
+            },
+            visible: program.first,
+            restored: Vec::new(),
+            wrong: BTreeSet::new(),
+            not_compared: BTreeSet::new(),
+            fault: None,
+        };
+        let image = history.image.copy();
+        let is_torn = platform.tears() || options.tear == Tear::Words;
+        let levelling = history.levelling();
+        let is_moved = levelling.is_some();
+        let mapped = (!is_torn && !is_moved)
+            .then(|| Mapped::new(history, &image))
+            .flatten();
+        Checker {
+            history,
+            options: *options,
+            survivors: Survivors::new(&history.journal, image, platform, history.seed)
+                .levelled(levelling)
+                .guarded(history.power_fail())
+                .tearing(options.tear),
+            cores: history.programs.iter().enumerate().map(core).collect(),
+            accepted: FxHashMap::default(),
+            seen: FxHashMap::default(),
+            lost: BTreeSet::new(),
+            secrets: Vec::new(),
+            refused: Vec::new(),
+            handled: 0,
+            pending: BTreeSet::new(),
+            mapped,
+            about: Vec::new(),
+            changed: Vec::new(),
+            torn: Vec::new(),
+            ended: None,
+            no_room: false,
+            put_back: Vec::new(),
+            stored: Vec::new(),
+            live,
+            paced: true,
+            explored: Explored::default(),
+        }
+    }
+
+    /// Makes a later life follow each state that asks for one, whatever that costs.
+    pub fn unpaced(&mut self) {
+        self.paced = false;
+    }
+
+    /// Checks every cut of a later life: at first what recovery puts back, and at the last cut everything.
+    pub fn live(&mut self) {
+        self.verify(false);
+        self.judge();
+        let last = self.history.positions() - 1;
+        for _ in 1..last {
+            self.step();
+        }
+        self.skip_to(last);
+        self.look();
+    }
+
+    /// Applies the events up to `position` without checking.
+    pub fn skip_to(&mut self, position: u64) {
+        self.seen.clear();
+        while self.survivors.position() < position {
+            self.happen();
+        }
+    }
+
+    /// Checks the present cut in full, whatever was checked before.
+    pub fn look(&mut self) {
+        self.lost.clear();
+        self.verify(true);
+        self.judge();
+    }
+
+    /// Applies one event and checks the cut after it.
+    pub fn step(&mut self) {
+        self.happen();
+        if !self.changed.is_empty() {
+            let full = self
+                .survivors
+                .position()
+                .is_multiple_of(self.options.full_one_in.max(1));
+            self.verify(full);
+        }
+        self.judge();
+    }
+
+    fn happen(&mut self) {
+        self.changed.clear();
+        let event = self.survivors.advance(&mut self.changed);
+        self.about.clear();
+        if let Some(mapped) = &mut self.mapped {
+            let image = self.survivors.untimed.image();
+            mapped.follow(self.history, image, &self.changed, &mut self.about);
+        }
+        let journal = &self.history.journal;
+        match event {
+            Event::Accepted(index) => {
+                self.pending.extend(self.handled as u32..=index);
+                self.handled = self.handled.max(index as usize + 1);
+                self.pending.remove(&index);
+                let line = journal.handled[index as usize].line.0;
+                let newest = self.accepted.entry(line).or_insert(index);
+                *newest = index.max(*newest);
+                let older = |seen: &Option<u32>| seen.is_none_or(|seen| seen < index);
+                if self.history.guarantee == Guarantee::EveryLine
+                    && !self.options.platform.drains_nothing()
+                    && self.seen.get(&line).is_some_and(older)
+                {
+                    self.lost.insert(line);
+                }
+            }
+            Event::Ready { .. } => {
+                let newest = journal.accepted_by(event).last();
+                let until = newest.map_or(0, |newest| newest.order);
+                while (journal.handled.get(self.handled)).is_some_and(|h| h.order <= until) {
+                    self.pending.insert(self.handled as u32);
+                    self.handled += 1;
+                }
+            }
+            Event::Store(index) if self.options.platform.drains_caches() => {
+                let line = journal.stores[index as usize].line.0;
+                self.seen.remove(&line);
+                self.lost.remove(&line);
+                self.stored.push(line);
+            }
+            Event::Mark { core, mark } => {
+                self.cores[core as usize].window.follow(mark);
+            }
+            _ => {}
+        }
+        if self.options.platform.drains_caches() {
+            self.allow_instant();
+        }
+    }
+
+    /// What happens on chip at one instant is drained as one, and a log that is truncated at this one commits a
+    /// transaction whose mark comes with it.
+    fn allow_instant(&mut self) {
+        let events = &self.history.journal.events[self.survivors.position() as usize - 1..];
+        let now = events[0].0;
+        for (_, event) in events.iter().take_while(|(at, _)| *at == now) {
+            if let Event::Mark {
+                core,
+                mark: mark @ Mark::Committing(_),
+            } = event
+            {
+                self.cores[*core as usize].window.follow(*mark);
+            }
+        }
+    }
+
+    /// The lines that may differ from the last state's.
+    fn affected(&self) -> BTreeSet<u64> {
+        let mut lines: BTreeSet<u64> = self.stored.iter().copied().collect();
+        if self.mapped.is_some() {
+            lines.extend(&self.about);
+            return lines;
+        }
+        for (place, words) in &self.changed {
+            let Some(about) = self.history.lines_of(*place, *words) else {
+                let from = self.handled.saturating_sub(LATE);
+                let late = &self.history.journal.handled[from..self.handled];
+                lines.extend(late.iter().map(|handled| handled.line.0));
+                let pending = self.pending.iter().map(|index| *index as usize);
+                lines.extend(pending.map(|index| self.history.journal.handled[index].line.0));
+                lines.extend(self.cores.iter().flat_map(|core| &core.restored).copied());
+                continue;
+            };
+            lines.extend(about);
+        }
+        lines
+    }
+
+    /// Looks at the present state. After one that could not be looked at, all is looked at.
+    fn verify(&mut self, full: bool) {
+        let full = full || self.ended.take().is_some() || std::mem::take(&mut self.no_room);
+        self.torn = self.survivors.tear();
+        if let Err(what) = caught(|| self.recover_and_compare(full)) {
+            self.ended = Some(what);
+            self.lost.clear();
+            self.secrets.clear();
+            self.refused.clear();
+            for core in &mut self.cores {
+                core.fault = None;
+                core.wrong.clear();
+            }
+        }
+        self.survivors.untimed.forget();
+        if self.ended.is_none() {
+            self.live_on();
+        }
+        self.settle();
+    }
+
+    /// Forgets what a recovery has done, and makes torn lines whole.
+    fn settle(&mut self) {
+        self.survivors.untimed.forget();
+        self.survivors.mend(std::mem::take(&mut self.torn));
+    }
+
+    fn recover_and_compare(&mut self, full: bool) {
+        self.explored.covered.states += 1;
+        self.explored.covered.full += u64::from(full);
+        let mut lines = self.affected();
+        self.stored.clear();
+        if full {
+            let regions = self.history.programs.iter().map(|p| p.region.iter());
+            lines.extend(regions.flatten());
+        }
+        // A mapping's change may be about anybody's line.
+        let anybody = full
+            || self.survivors.position() == 0
+            || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
+        let (mut controller, restored) = self.survivors.recover_and_tell(self.history);
+        if self.history.may_fill() && self.survivors.untimed.failure().is_some() {
+            // Reserve power, or the controller's own recovery, has found no place for a line.
+            self.no_room();
+            return;
+        }
+        lines.extend(self.put_back.drain(..));
+        self.put_back.extend(restored.iter().map(|line| line.0));
+        lines.extend(&self.put_back);
+        self.explored.covered.undone += u64::from(!restored.is_empty());
+        let drained = self.survivors.untimed.next_order();
+        if self.history.guarantee == Guarantee::EveryLine {
+            self.every_line(&mut controller, &lines);
+        }
+        let shared = self.history.joint.is_some();
+        for core in 0..if shared { 0 } else { self.cores.len() } {
+            let region = &self.history.programs[core].region;
+            if anybody || lines.iter().any(|line| region.contains(*line)) {
+                self.program(core, &mut controller, &lines, full);
+            }
+        }
+        if let Some(joint) = &self.history.joint
+            && (anybody || lines.iter().any(|line| joint.region.contains(*line)))
+        {
+            self.together(joint, &mut controller, &lines, full);
+        }
+        self.overwritten(drained, &mut controller);
+        self.secrets(full);
+        let failure = self.survivors.untimed.failure();
+        self.no_room = failure.is_some() && self.history.may_fill();
+        self.explored.covered.no_room += u64::from(self.no_room);
+        self.ended = failure.filter(|_| !self.no_room).map(|why| why.to_string());
+        self.refused = self.survivors.untimed.refused().to_vec();
+    }
+
+    /// The state is one from which there is no way on without more room: nothing of it can be compared.
+    fn no_room(&mut self) {
+        self.no_room = true;
+        self.explored.covered.no_room += 1;
+        self.lost.clear();
+        self.secrets.clear();
+        self.put_back.clear();
+    }
+
+    /// Runs the recovery of one core's program and compares its lines.
+    fn program(
+        &mut self,
+        index: usize,
+        controller: &mut Controller,
+        affected: &BTreeSet<u64>,
+        full: bool,
+    ) {
+        let golden = &self.history.programs[index];
+        let (region, log) = (&golden.region, &golden.log);
+        let own = || {
+            affected
+                .iter()
+                .copied()
+                .filter(|line| region.contains(*line))
+        };
+        let core = &mut self.cores[index];
+        let untimed = &mut self.survivors.untimed;
+        let mut view = UntimedMemory::new(untimed, controller, region, log);
+        core.fault = None;
+        let recovered = match core.workload.recover(&mut view) {
+            Ok(recovered) => recovered,
+            Err(fault) => {
+                core.fault = Some((Kind::Unrecoverable, fault));
+                core.not_compared
+                    .append(&mut core.restored.drain(..).collect());
+                core.not_compared.extend(own());
+                return;
+            }
+        };
+        let visible = recovered.visible;
+        let stored = view.stored();
+        let mut compared: BTreeSet<u64> = own().collect();
+        compared.extend(&core.restored);
+        compared.extend(&stored);
+        compared.extend(&core.wrong);
+        compared.append(&mut core.not_compared);
+        compared.extend(golden.between(core.visible, visible));
+        core.wrong.clear();
+        for line in compared.into_iter().filter(|line| !log.contains(*line)) {
+            if view.line(line) != *golden.content(line, visible) {
+                core.wrong.insert(line);
+            }
+        }
+        (core.visible, core.restored) = (visible, stored);
+        if full && core.wrong.is_empty() {
+            let broken = core.workload.check(&mut view).err();
+            core.fault = broken.map(|fault| (Kind::Broken, fault));
+        }
+    }
+
+    /// From one state in so many, if nothing is wrong there, life goes on, and is cut itself.
+    fn live_on(&mut self) {
+        let dice = mix(self.survivors.position() ^ mix(self.history.seed));
+        let is_sound = |core: &Core| {
+            let visible = core.window.broken_by(core.visible).is_none();
+            visible && core.fault.is_none() && core.wrong.is_empty()
+        };
+        let in_order = self.out_of_order().is_none();
+        let drawn = dice.checked_rem(self.options.recovery_cuts) == Some(0);
+        let covered = &self.explored.covered;
+        // Later lives take no more cuts than the first. What follows a second life is rare anyway, and
+        // must be there when a cut of the first is made again alone.
+        let free = !self.paced || self.history.life > 1;
+        let drawn = drawn && (free || covered.recovery_cuts <= covered.cuts);
+        if !drawn
+            || self.no_room
+            || !in_order
+            || !self.lost.is_empty()
+            || !self.cores.iter().all(is_sound)
+        {
+            return;
+        }
+        let workloads: Vec<&Workload> = self.cores.iter().map(|core| &core.workload).collect();
+        let tally = &mut self.explored.tally;
+        let later = (self.live)(
+            self.history,
+            &self.survivors,
+            &workloads,
+            &self.options,
+            tally,
+        );
+        self.explored.covered.add(later);
+    }
+}

@@ -1,0 +1,684 @@
+//! One timed run of programs on a design, with everything that a power cut could leave of it: the medium as setup left
+//! it, the journal, and what every line should hold.
+
+pub(crate) mod capacity;
+pub(crate) mod golden;
+pub(crate) mod recording;
+pub(crate) mod repeat;
+pub(crate) mod shared;
+
+use std::sync::Arc;
+
+pub use repeat::{Again, Crowded, Handling};
+
+use crate::panics::caught;
+use crate::history::golden::{Expected, Golden};
+use crate::history::shared::Joint;
+use crate::history::capacity::{may_fill, narrow};
+use crate::secrecy::{self, Before, Encrypted, Held, Pads};
+use rustc_hash::FxHashMap;
+
+use sardonyx::config::{ConfigError, Machine};
+use sardonyx::controller::designs::{self, Stack, UnknownDesign};
+use sardonyx::controller::layers::{CounterLines, Counters, Guarantee, Placement, PowerFail};
+use sardonyx::controller::{Class, Controller, Write};
+use sardonyx::exhausted::Exhausted;
+use sardonyx::line::{LINE_BYTES, Line, Logical, Persist, Place};
+use sardonyx::machine::{Adversity, OpSource, RunError, System, Warmup, write_untimed};
+use sardonyx::mechanisms::{Exercised, Mechanism};
+use sardonyx::medium::image::Image;
+use sardonyx::medium::layout::Layout;
+use sardonyx::medium::params::{CRASH_CACHED, CRASH_FIRST, CRASH_SPARE, CacheLevel};
+use sardonyx::memory::Memory;
+use sardonyx::plan::journal::{Event, Journal, Mark};
+use sardonyx::plan::orders::Choice;
+use sardonyx::plan::script::Scripting;
+use sardonyx::plan::start_gap::StartGap;
+use sardonyx::plan::untimed::Untimed;
+use sardonyx::plan::{At, Holding};
+use sardonyx::settings::Settings;
+use sardonyx::workload::{ProgramSpec, SpecError, Workload};
+
+/// Lines of a page.
+const PAGE_LINES: u64 = 64;
+
+/// Why there is no run that can be cut.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// No such design.
+    #[error(transparent)]
+    Design(#[from] UnknownDesign),
+    /// The program cannot be made.
+    #[error(transparent)]
+    Program(#[from] SpecError),
+    /// The run cannot go on.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The programs do not fit.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
+    /// The machine, or a setting of a pass, is wrong.
+    #[error(transparent)]
+    Machine(#[from] ConfigError),
+    /// The run does not fit in the host's memory.
+    #[error(
+        "the run needs about {:.1} GiB of memory, and {:.1} GiB are free; give a smaller footprint, or \
+         fewer transactions or cores",
+        *needed as f64 / (1u64 << 30) as f64, *free as f64 / (1u64 << 30) as f64
+    )]
+    Memory {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes free.
+        free: u64,
+    },
+    /// An assertion failed in the run itself.
+    #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
+    Broken(String),
+    /// The run does not have the cuts that were asked for.
+    #[error("{0}")]
+    Cuts(String),
+}
+
+/// One timed run of programs on a design, and what a power cut could leave of it.
+pub struct History {
+    /// The design's name.
+    pub design: String,
+    /// What the design promises of the lines that a cut leaves.
+    pub guarantee: Guarantee,
+    /// The machine, its medium reduced to what the programs need.
+    pub machine: Arc<Machine>,
+    /// The number of the programs' life: 1, and one more after each cut.
+    pub life: u32,
+    /// The seed of evictions and delays.
+    pub seed: u64,
+    /// The medium as setup, or the cut before, left it.
+    pub image: Image,
+    /// Every write, acceptance, change on chip and mark of the run, in order.
+    pub journal: Box<Journal>,
+    /// What each core's lines should hold.
+    pub programs: Vec<Expected>,
+    /// What the lines of a program that all cores share should hold; `None` if there is none.
+    pub joint: Option<Joint>,
+    /// The pads that were used, and when.
+    pub pads: Arc<Pads>,
+    /// The write requests of each line, in the order of handling.
+    pub requests: FxHashMap<u64, Vec<u32>>,
+    /// How to tell from the medium's bytes where the programs' lines lie.
+    pub placement: Placement,
+    /// What the lines of each core read as at first, if that is not what setup wrote.
+    found: Vec<Vec<Line>>,
+    stack: Stack,
+    /// The machine's settings, with small caches on chip.
+    small: Arc<Settings>,
+    counters: Option<CounterLines>,
+    layout: Arc<Layout>,
+    held: Held,
+}
+
+/// What a life of the programs begins with.
+pub struct Life {
+    /// The medium.
+    pub image: Image,
+    /// The lines that were encrypted before it began, as last encrypted.
+    pub encrypted: Vec<Encrypted>,
+    /// What the lines of each core read as, if that will be asked.
+    pub found: Vec<Vec<Line>>,
+    /// The programs of the cores.
+    pub programs: Vec<Golden>,
+    /// The seed of evictions and delays.
+    pub seed: u64,
+    /// The pads of the life before.
+    pub before: Option<Before>,
+    /// Where evictions, delays and pauses come from if not from the seed, and whether they are recorded.
+    pub scripting: Scripting,
+}
+
+impl Life {
+    /// The first.
+    fn first(image: Image, encrypted: Vec<Encrypted>, programs: Vec<Golden>, seed: u64) -> Life {
+        Life {
+            image,
+            encrypted,
+            found: Vec::new(),
+            programs,
+            seed,
+            before: None,
+            scripting: Scripting::default(),
+        }
+    }
+}
+
+/// Programs that have been set up and have not run.
+pub struct SetUp {
+    /// Before the first life.
+    nothing: History,
+    /// The medium.
+    image: Image,
+    encrypted: Vec<Encrypted>,
+    programs: Vec<Golden>,
+    /// The line behind which the first of them lies.
+    first: u64,
+}
+
+impl SetUp {
+    /// Sets up `specs`, one for each core, on `design`.
+    ///
+    /// # Errors
+    /// The design or a program does not exist.
+    pub fn new(
+        machine: &Machine,
+        design: &str,
+        specs: &[ProgramSpec],
+        seed: u64,
+    ) -> Result<SetUp, HistoryError> {
+        let stack = Stack::named(design)?;
+        let first = machine.settings.get(&CRASH_FIRST) * PAGE_LINES;
+        let (programs, end) = Golden::all(specs, first)?;
+        let mut machine = machine.with_cores(specs.len());
+        let spare = (end - first) * machine.settings.get(&CRASH_SPARE) / 100;
+        if first > 0 {
+            machine.engine.medium.geometry.rows = u64::MAX;
+        }
+        shrink(&mut machine, end + spare, u64::from(spare > 0));
+        if may_fill(&machine.settings) {
+            narrow(&mut machine, design, (specs, first), seed)?;
+        }
+        let (image, encrypted) = set_up(&machine, &stack, &programs)?;
+        let mut layout = Layout::new(machine.engine.medium.geometry.lines());
+        stack.build(&machine.settings, &mut layout);
+        let placement = (stack.mapping.placement)(&machine.settings, &layout);
+        let nothing = History {
+            design: design.to_owned(),
+            guarantee: stack.guarantee(),
+            life: 0,
+            seed,
+            image: Image::new(),
+            journal: Box::default(),
+            programs: Vec::new(),
+            joint: None,
+            pads: Arc::default(),
+            requests: FxHashMap::default(),
+            placement,
+            found: Vec::new(),
+            stack,
+            small: Arc::new(fresh(&machine.settings)),
+            counters: (stack.policy.counter_lines)(&layout),
+            held: Held::of(&layout, &stack, &machine.settings),
+            layout: Arc::new(layout),
+            machine: Arc::new(machine),
+        };
+        Ok(SetUp {
+            nothing,
+            image,
+            encrypted,
+            programs,
+            first,
+        })
+    }
+
+    /// What the design promises.
+    pub fn guarantee(&self) -> Guarantee {
+        self.nothing.guarantee
+    }
+
+    /// Runs the programs on a machine without adversity, but with the writes that `held` names held back. Returns the
+    /// run and the choices made.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub fn run(&self, held: Holding) -> Result<(History, Vec<Choice>), HistoryError> {
+        let specs = self.programs.iter().map(|p| p.expected.spec.clone());
+        let specs: Vec<ProgramSpec> = specs.collect();
+        let (programs, _) = Golden::all(&specs, self.first)?;
+        let (image, encrypted) = (self.image.copy(), self.encrypted.clone());
+        let life = Life::first(image, encrypted, programs, self.nothing.seed);
+        let controller = self.nothing.first_controller();
+        let life = caught(|| self.nothing.live(life, controller, Some(held)));
+        Ok(life.map_err(HistoryError::Broken)??)
+    }
+}
+
+impl History {
+    /// Runs `specs`, one for each core, on `design`.
+    ///
+    /// # Errors
+    /// The design or a program does not exist.
+    pub fn record(
+        machine: &Machine,
+        design: &str,
+        specs: &[ProgramSpec],
+        seed: u64,
+    ) -> Result<History, HistoryError> {
+        History::scripted(machine, design, specs, seed, Scripting::default())
+    }
+
+    /// The same, with the evictions, delays and pauses of `scripting`.
+    ///
+    /// # Errors
+    /// As [`History::record`].
+    pub fn scripted(
+        machine: &Machine,
+        design: &str,
+        specs: &[ProgramSpec],
+        seed: u64,
+        scripting: Scripting,
+    ) -> Result<History, HistoryError> {
+        let SetUp {
+            nothing,
+            image,
+            encrypted,
+            programs,
+            ..
+        } = SetUp::new(machine, design, specs, seed)?;
+        let life = Life {
+            scripting,
+            ..Life::first(image, encrypted, programs, seed)
+        };
+        let life = caught(|| nothing.live(life, nothing.first_controller(), None));
+        Ok(life.map_err(HistoryError::Broken)??.0)
+    }
+
+    /// The life after a cut of this one, with small caches on chip.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub fn next_life(&self, life: Life) -> Result<History, RunError> {
+        Ok(self.live(life, self.controller(), None)?.0)
+    }
+
+    /// The life after a cut of this one, on a machine without adversity, with writes accepted in the order `chosen`.
+    /// Returns it and the choices made.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub fn next_life_chosen(
+        &self,
+        life: Life,
+        chosen: Vec<u16>,
+    ) -> Result<(History, Vec<Choice>), RunError> {
+        self.live(life, self.controller(), Some(Holding::Chosen(chosen)))
+    }
+
+    /// A controller with the machine's caches.
+    fn first_controller(&self) -> Controller {
+        let mut layout = Layout::new(self.data_lines());
+        self.stack.build(&self.machine.settings, &mut layout)
+    }
+
+    fn live(
+        &self,
+        mut life: Life,
+        controller: Controller,
+        held: Option<Holding>,
+    ) -> Result<(History, Vec<Choice>), RunError> {
+        let sources = life.programs.iter_mut();
+        let sources = sources.map(|program| Box::new(program) as Box<dyn OpSource>);
+        let (copy, sources) = (life.image.copy(), sources.collect());
+        let named = (&*self.design, controller, Layout::clone(&self.layout));
+        let (journal, choices) = match held {
+            None => {
+                let drawn = (life.seed, &life.scripting);
+                adverse(&self.machine, named, copy, sources, drawn)?
+            }
+            Some(held) => obliging(&self.machine, named, copy, sources, held)?,
+        };
+        let mut requests: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
+        for (index, handled) in journal.handled.iter().enumerate() {
+            requests
+                .entry(handled.line.0)
+                .or_default()
+                .push(index as u32);
+        }
+        let pads = match self.is_encrypted() {
+            true => Pads::new(life.encrypted, &journal, &self.held, life.before),
+            false => Pads::default(),
+        };
+        let joint = life.programs[0].joint();
+        let programs = life.programs.into_iter().map(|p| p.expected).collect();
+        let joint = joint.map(|joint| {
+            let joint = Arc::into_inner(joint).expect("the programs are over");
+            joint.into_inner().expect("no thread panics")
+        });
+        let lived = History {
+            design: self.design.clone(),
+            guarantee: self.guarantee,
+            machine: self.machine.clone(),
+            life: self.life + 1,
+            seed: life.seed,
+            image: life.image,
+            journal,
+            programs,
+            joint,
+            pads: Arc::new(pads),
+            requests,
+            placement: self.placement.clone(),
+            found: life.found,
+            stack: self.stack,
+            small: self.small.clone(),
+            counters: self.counters.clone(),
+            layout: self.layout.clone(),
+            held: self.held.clone(),
+        };
+        Ok((lived, choices))
+    }
+
+    /// The number of positions at which the power can be cut: before the first event, and after each.
+    pub fn positions(&self) -> u64 {
+        self.journal.events.len() as u64 + 1
+    }
+
+    /// What the line held at first; `None` if it is in no program's region.
+    pub fn initial(&self, line: u64) -> Option<&Line> {
+        let core = self.core_of(line)?;
+        let program = &self.programs[core];
+        let lines = self.found.get(core).unwrap_or(&program.initial);
+        lines.get(program.region.index_of(line)? as usize)
+    }
+
+    /// A controller that knows nothing yet, with small caches: one is built for every cut, and the size of its caches
+    /// does not change what is read.
+    pub fn controller(&self) -> Controller {
+        let mut layout = Layout::new(self.data_lines());
+        self.stack.build(&self.small, &mut layout)
+    }
+
+    /// A fresh controller that has recovered over what `untimed` holds and knows nothing else. What a cut has left half
+    /// done is not put back yet ([`Controller::undo`]).
+    pub fn recover(&self, untimed: &mut Untimed) -> Controller {
+        let mut controller = self.controller();
+        untimed.plan(|plan| controller.recover(plan));
+        controller
+    }
+
+    /// The lines whose content can depend on the words `words` of the line at `place`; `None` if any line's can.
+    pub fn lines_of(&self, place: Place, words: u8) -> Option<Vec<u64>> {
+        if !matches!(self.placement, Placement::Home) {
+            return None;
+        }
+        if place.0 < self.data_lines() {
+            return Some(vec![place.0]);
+        }
+        let covered = self.covered(place, words);
+        Some(covered.into_iter().map(|place| place.0).collect())
+    }
+
+    /// The places whose counters lie in the words `words` of the line at `place`; none if that is not a line of
+    /// counters.
+    pub fn covered(&self, place: Place, words: u8) -> Vec<Place> {
+        let counters = self.counters.as_ref();
+        counters.map_or(Vec::new(), |counters| counters.covered(place, words))
+    }
+
+    /// The counter of the line at `place`, read from `line`, which is its line of counters; `None` if it has none.
+    pub fn counter_in(&self, line: &Line, place: Place) -> u64 {
+        let counters = self.counters.as_ref();
+        counters.map_or(0, |counters| counters.counter_in(line, place))
+    }
+
+    /// What the registers and the reserve power of the integrity do; `None` without integrity.
+    pub fn power_fail(&self) -> Option<Box<dyn PowerFail>> {
+        Some(self.stack.integrity.power_fail?(&self.layout))
+    }
+
+    /// Wear levelling before any line has moved; `None` without wear levelling.
+    pub fn levelling(&self) -> Option<StartGap> {
+        self.controller().levelling().cloned()
+    }
+
+    /// Where everything lies in the medium.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Where the counter of the line at `place` lies, if it has a line of its own. Lines of a hardware log's own
+    /// chains, and all that lies beside the data, have none.
+    pub fn counter_place(&self, place: Place) -> Option<Place> {
+        let is_data = place.0 < self.layout.data_lines();
+        self.counters.as_ref().filter(|_| is_data)?.line_of(place)
+    }
+
+    /// How often the run has used each mechanism, without those that come after a cut.
+    pub fn exercised(&self) -> Exercised {
+        let journal = &self.journal;
+        let mut exercised = journal.exercised;
+        let merged = journal.writes.iter().filter(|w| w.merged_into.is_some());
+        exercised.add(Mechanism::Merge, merged.count() as u64);
+        if let Some(joint) = &self.joint {
+            exercised.add(Mechanism::HandedLine, joint.handed_over());
+        }
+        exercised.add(Mechanism::Beside, self.beside());
+        let Some(counters) = &self.counters else {
+            return exercised;
+        };
+        // Of each line of counters: whether the last write that it served was marked, and its core.
+        let mut users: FxHashMap<Option<Place>, (bool, Option<usize>)> = FxHashMap::default();
+        for sealed in &journal.sealed {
+            let next = journal.handled.partition_point(|h| h.order <= sealed.order);
+            let Some(request) = next.checked_sub(1).map(|index| &journal.handled[index]) else {
+                continue;
+            };
+            let marked = request.persist == Persist::CounterAtomic;
+            let core = self.core_of(request.line.0);
+            let (before, last) = users
+                .insert(counters.line_of(sealed.place), (marked, core))
+                .unwrap_or((marked, core));
+            exercised.add(Mechanism::MixedCounterLine, u64::from(before != marked));
+            exercised.add(Mechanism::SharedCounterLine, u64::from(last != core));
+        }
+        exercised
+    }
+
+    /// Transactions that a core has begun while another was in one, on lines that cores share.
+    fn beside(&self) -> u64 {
+        let (mut under_way, mut beside) = (0u64, 0);
+        for (_, event) in self.journal.events.iter().filter(|_| self.joint.is_some()) {
+            let Event::Mark { core, mark } = event else {
+                continue;
+            };
+            match mark {
+                Mark::Begin(_) => {
+                    beside += u64::from(under_way & !(1 << core) != 0);
+                    under_way |= 1 << core;
+                }
+                Mark::Committed(_) => under_way &= !(1 << core),
+                Mark::Committing(_) | Mark::Fence => {}
+            }
+        }
+        beside
+    }
+
+    /// What `line` should hold if `visible` has each core's last visible transaction; `None` if it is not a program's
+    /// line.
+    pub fn content(&self, line: u64, visible: &[u64]) -> Option<&Line> {
+        let core = self.core_of(line)?;
+        Some(match &self.joint {
+            Some(joint) => joint.content(line, visible),
+            None => self.programs[core].content(line, visible[core]),
+        })
+    }
+
+    /// The transaction that has left `line` as `content`, in words; `None` if none has, or if it is not a program's line.
+    pub fn left_by(&self, line: u64, content: &Line) -> Option<String> {
+        let setup = || "what setup left".to_owned();
+        match &self.joint {
+            Some(joint) => Some(match joint.left_by(line, content)? {
+                Some((core, number)) => format!("what transaction {number} of core {core} left"),
+                None => setup(),
+            }),
+            None => Some(
+                match self.programs[self.core_of(line)?].left_by(line, content)? {
+                    0 => setup(),
+                    number => format!("what transaction {number} left"),
+                },
+            ),
+        }
+    }
+
+    /// The program of `core` with its durability.
+    ///
+    /// # Errors
+    /// None, if it has been run.
+    pub fn workload(&self, core: usize) -> Result<Workload, SpecError> {
+        let spec = &self.programs[core].spec;
+        match self.joint {
+            Some(_) => spec.build_for(core as u64, self.programs.len() as u64),
+            None => spec.build(),
+        }
+    }
+
+    /// Whether lines are encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.stack.encrypts(&self.machine.settings)
+    }
+
+    /// Whether all lines draw from one encryption counter.
+    pub fn has_global_counter(&self) -> bool {
+        self.stack.policy.counters == Counters::Global
+    }
+
+    /// Where the medium holds encrypted lines.
+    pub fn held(&self) -> &Held {
+        &self.held
+    }
+
+    /// The layers.
+    pub fn stack(&self) -> &Stack {
+        &self.stack
+    }
+
+    /// The number of lines of the data region, which begins the medium.
+    pub fn data_lines(&self) -> u64 {
+        self.machine.engine.medium.geometry.lines()
+    }
+
+    /// Whether a run or a recovery may end because the medium or a log is full.
+    pub fn may_fill(&self) -> bool {
+        may_fill(&self.machine.settings)
+    }
+
+    /// Whether `line` is log or data.
+    pub fn class_of(&self, line: u64) -> Class {
+        let core = self.core_of(line);
+        core.map_or(Class::Data, |core| self.programs[core].class_of(line))
+    }
+
+    /// The core whose region `line` is in.
+    pub fn core_of(&self, line: u64) -> Option<usize> {
+        self.programs.iter().position(|p| p.region.contains(line))
+    }
+}
+
+/// The journal of a run of `sources`, one a core, on a machine that is as adversarial as its instructions
+/// allow: over `image`, under the fresh `controller`.
+pub(crate) fn adverse<'s>(
+    machine: &Machine,
+    (design, controller, layout): (&str, Controller, Layout),
+    image: Image,
+    sources: Vec<Box<dyn OpSource + 's>>,
+    (seed, scripting): (u64, &Scripting),
+) -> Result<(Box<Journal>, Vec<Choice>), RunError> {
+    let mut adversity = Adversity::new(seed, scripting);
+    let delays = adversity.seed();
+    let mut machine = machine.clone();
+    let level = |lines: usize, ways: usize| CacheLevel {
+        bytes: (lines * LINE_BYTES) as u64,
+        ways,
+        ..CacheLevel::default()
+    };
+    let (lines, own, ways) = match machine.settings.get(&CRASH_CACHED) as usize {
+        0 => (adversity.cached_lines, adversity.cached_lines / 4, [4, 8]),
+        // One way: a line also goes when another core wants its set between a store and its write-back.
+        few @ 1..8 => (few.next_power_of_two(), 1, [1, 1]),
+        // Fewer ways than L1: what the last level gives up is often in use there.
+        few => (few.next_power_of_two(), few.next_power_of_two() / 2, [8, 2]),
+    };
+    machine.caches.l1 = level(own, ways[0]);
+    machine.caches.l2 = CacheLevel::default();
+    machine.caches.llc = level((lines * sources.len()).next_power_of_two(), ways[1]);
+    let holding = Holding::Drawn(delays, scripting.clone());
+    let memory = Memory::recovering(&machine, design, controller, layout, image, holding);
+    let sources = sources.into_iter();
+    let sources = sources.map(|source| adversity.pausing(source)).collect();
+    let system = System::of_programs(&machine, memory, sources, Warmup::Requests(0))?;
+    let system = system.under(adversity);
+    match may_fill(&machine.settings) {
+        true => system.record_until_full(),
+        false => system.record(),
+    }
+}
+
+/// The journal of the same run on a machine that obliges: nothing leaves the caches by itself, no operation
+/// waits without a reason, and writes are `held`; with the choices made.
+fn obliging<'s>(
+    machine: &Machine,
+    (design, controller, layout): (&str, Controller, Layout),
+    image: Image,
+    sources: Vec<Box<dyn OpSource + 's>>,
+    held: Holding,
+) -> Result<(Box<Journal>, Vec<Choice>), RunError> {
+    let memory = Memory::recovering(machine, design, controller, layout, image, held);
+    System::of_programs(machine, memory, sources, Warmup::Requests(0))?.record()
+}
+
+/// A medium that holds `lines` lines and no more than is needed: what is not touched tells nothing,
+/// and a recovery that scans its tables should scan what there is; with so many rows to spare.
+pub(crate) fn shrink(machine: &mut Machine, lines: u64, spare: u64) {
+    let geometry = &mut machine.engine.medium.geometry;
+    let row = geometry.channels * geometry.ranks * geometry.banks * geometry.columns;
+    geometry.rows = geometry.rows.min(lines.div_ceil(row) + spare);
+}
+
+/// The same settings with small caches.
+pub(crate) fn fresh(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    for key in designs::caches() {
+        let mut cache = settings.cache(key);
+        if key.is_of_lines() {
+            (cache.bytes, cache.ways) = (4096, 4);
+        } else {
+            cache.bytes = cache.bytes.min(1024);
+        }
+        settings.set_cache(key, cache);
+    }
+    settings
+}
+
+/// The medium after all programs' setup and an orderly shutdown, and what was encrypted.
+pub(crate) fn set_up(
+    machine: &Machine,
+    stack: &Stack,
+    programs: &[Golden],
+) -> Result<(Image, Vec<Encrypted>), HistoryError> {
+    let data_lines = machine.engine.medium.geometry.lines();
+    let mut layout = Layout::new(data_lines);
+    // What begins elsewhere does so in the run: a number has been small before it is great.
+    let mut settings = machine.settings.clone();
+    let layers = stack.layers().into_iter();
+    let limits = layers.flat_map(|layer| layer.about().limits);
+    for key in limits.filter_map(|limit| limit.begins) {
+        settings.remove(key.name());
+    }
+    let mut controller = stack.build(&settings, &mut layout);
+    let mut untimed = Untimed::new(match machine.settings.get(&CRASH_FIRST) {
+        0 => Image::new(),
+        _ => Image::sparse(),
+    });
+    // What all cores have together is the first's.
+    let first_only = programs.first().is_some_and(|p| p.joint().is_some());
+    let count = if first_only { 1 } else { programs.len() };
+    for program in programs[..count].iter().map(|program| &program.expected) {
+        for (line, data) in program.region.iter().zip(&program.initial) {
+            let class = program.class_of(line);
+            let write = Write::new(Logical(line), At::past(data));
+            write_untimed(&mut controller, &mut untimed, Write { class, ..write });
+        }
+    }
+    untimed.plan(|plan| controller.flush(plan));
+    if let Some(why) = untimed.failure() {
+        return Err(why.into());
+    }
+    let encrypted = secrecy::written(&untimed, 0, &Held::of(&layout, stack, &settings));
+    untimed.settle();
+    Ok((untimed.into_image(), encrypted))
+}

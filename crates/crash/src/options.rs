@@ -1,0 +1,87 @@
+//! What an exploration is asked to do: where the power is cut, what survives a cut, and how thoroughly each cut is
+//! checked.
+
+use crate::attacker::report::Attacks;
+use crate::history::{History, HistoryError};
+use crate::platform::{Platform, Tear};
+
+/// At which positions of a history the power is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cuts {
+    /// At every position.
+    All,
+    /// At this many positions, drawn from the seed.
+    Sample(u64),
+    /// At this position alone.
+    One(u64),
+}
+
+impl Cuts {
+    /// Checks that `history` has these cuts.
+    ///
+    /// # Errors
+    /// A position beyond its last, or more cuts to draw than it has positions.
+    pub fn check(self, history: &History) -> Result<(), HistoryError> {
+        let there = history.positions();
+        let last = there - 1;
+        match self {
+            Cuts::One(position) if position > last => Err(HistoryError::Cuts(format!(
+                "cut {position}: the run has positions 0 to {last}; give one of them"
+            ))),
+            Cuts::Sample(count) if count > there => Err(HistoryError::Cuts(format!(
+                "{count} cuts: the run has {there} positions; ask for fewer, or for all"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same, of those that are drawn at most so many.
+    pub(crate) fn at_most(self, positions: u64) -> Cuts {
+        match self {
+            Cuts::Sample(count) => Cuts::Sample(count.min(positions)),
+            Cuts::All | Cuts::One(_) => self,
+        }
+    }
+
+    /// How many positions of `history` are cut.
+    pub fn count(self, history: &History) -> u64 {
+        match self {
+            Cuts::All => history.positions(),
+            Cuts::Sample(count) => count,
+            Cuts::One(_) => 1,
+        }
+    }
+}
+
+/// How to explore.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What reserve power drains.
+    pub platform: Platform,
+    /// Which cuts.
+    pub cuts: Cuts,
+    /// One state in this many is followed by a later life, which is cut at every position; 0: none.
+    pub recovery_cuts: u64,
+    /// One position in this many is checked in full, and the others by what the cut has changed; 1: every position.
+    pub full_one_in: u64,
+    /// The part of a line that a cut leaves whole while the line is being accepted.
+    pub tear: Tear,
+    /// The attacks on each run, if it is attacked.
+    pub attacks: Option<Attacks>,
+    /// Number of threads; 0: one for each processor.
+    pub threads: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            platform: Platform::Adr,
+            cuts: Cuts::All,
+            recovery_cuts: 256,
+            full_one_in: 509,
+            tear: Tear::Lines,
+            attacks: None,
+            threads: 0,
+        }
+    }
+}

@@ -1,0 +1,635 @@
+//! What a power cut leaves at each position: the array, and what the platform's reserve power drains into it. The image
+//! only moves forward, one event at a time.
+
+pub(crate) mod cut;
+pub(crate) mod places;
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx_base::random::mix;
+
+use crate::history::History;
+use sardonyx::controller::layers::PowerFail;
+use sardonyx::controller::{Controller, Persist, Write};
+use sardonyx::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
+use sardonyx::machine::write_untimed;
+use sardonyx::medium::image::Image;
+use sardonyx::plan::At;
+use sardonyx::plan::journal::{self, Domain, Event, Journal};
+use sardonyx::plan::start_gap::{Places, StartGap};
+use sardonyx::plan::untimed::Untimed;
+use sardonyx::units::Time;
+
+sardonyx::names::named! {
+    /// What reserve power drains.
+    #[derive(Default)]
+    Platform {
+        /// The write queues' ready entries, and the controller's registers that have reserve power.
+        #[default]
+        Adr = "adr",
+        /// Those, the processors' caches and the controller's metadata caches.
+        Eadr = "eadr",
+        /// Nothing; a line that is being programmed is torn at 8-byte granularity.
+        None = "none",
+        /// A CXL global persistent flush that succeeds: processors' caches, then the devices' queues, caches and registers.
+        Gpf = "gpf",
+        /// The flush fails as a whole: nothing is drained.
+        GpfFailed = "gpf-failed",
+        /// It fails on the first of two devices, over which pages of 4 KB alternate, and no cache is flushed.
+        GpfDevice = "gpf-device",
+        /// It ends part way: registers, and all queued writes but the newest, one to eight by the seed; no cache.
+        GpfPart = "gpf-part",
+    }
+}
+
+sardonyx::names::named! {
+    /// What of a line survives whole if the power goes while it is being accepted.
+    #[derive(Default)]
+    Tear {
+        /// All of it: a line is accepted or not.
+        #[default]
+        Lines = "lines",
+        /// Each of its 8-byte words, and what lies beside it, by itself.
+        Words = "words",
+    }
+}
+
+impl Platform {
+    /// Whether the processor's caches are drained.
+    pub fn drains_caches(self) -> bool {
+        matches!(self, Platform::Eadr | Platform::Gpf)
+    }
+
+    /// Whether nothing is drained.
+    pub fn drains_nothing(self) -> bool {
+        matches!(self, Platform::None | Platform::GpfFailed)
+    }
+
+    /// Whether a line that is being programmed may be torn.
+    pub fn tears(self) -> bool {
+        self.drains_nothing() || self == Platform::GpfDevice
+    }
+
+    /// Whether the device that holds `place` drains nothing.
+    fn loses(self, place: Place) -> bool {
+        self.drains_nothing()
+            || self == Platform::GpfDevice && (place.0 / PAGE_LINES).is_multiple_of(2)
+    }
+}
+
+/// Lines of a page, which lies in one device.
+const PAGE_LINES: u64 = 64;
+
+/// A torn line as it is whole, and what lies beside it.
+pub type Whole = (Place, Line, Option<[u8; 8]>);
+
+/// A place whose bytes have changed since the last position, and which of its words.
+pub type Changed = (Place, u8);
+
+/// The image that a cut at the present position would leave.
+pub struct Survivors<'h> {
+    journal: &'h Journal,
+    seed: u64,
+    platform: Platform,
+    position: u64,
+    /// The image, and the means to recover over it.
+    pub untimed: Untimed,
+    /// `eadr`: events whose effect on the image is in it already.
+    drained_until: usize,
+    /// What is on chip is drained: its bytes may be newer than those of a write that comes later.
+    drains_chip: bool,
+    /// How new the bytes of lines are, where it is.
+    versions: FxHashMap<u64, Box<[u64; LINE_BYTES]>>,
+    /// `eadr`: dirty lines of the processors' caches.
+    cached: BTreeMap<Logical, (Line, Persist)>,
+    /// `eadr`: lines that are not drained: a hardware log holds them back.
+    locked: FxHashSet<Logical>,
+    /// `gpf-part`: so many of the newest accepted writes are not drained.
+    unflushed: usize,
+    /// Array writes that have begun, where they may be torn.
+    programming: Vec<u32>,
+    tear: Tear,
+    /// Where words are torn: what the last event accepts, and what was there before.
+    accepting: Vec<(u32, Whole)>,
+    /// What the integrity's registers and reserve power do, if there is any.
+    power_fail: Option<Box<dyn PowerFail>>,
+    /// Where lines lie, if they move.
+    levelling: Option<StartGap>,
+    /// Of places of the array, the bytes that were drained from the chip since they were written.
+    drained_bytes: FxHashMap<u64, u64>,
+}
+
+impl<'h> Survivors<'h> {
+    /// The survivors of a cut before the first event of `journal`, which began with `image`; `seed` decides how lines
+    /// tear.
+    pub fn new(journal: &'h Journal, image: Image, platform: Platform, seed: u64) -> Survivors<'h> {
+        Survivors {
+            journal,
+            seed,
+            platform,
+            position: 0,
+            untimed: Untimed::new(image),
+            drained_until: 0,
+            drains_chip: match platform {
+                Platform::Adr | Platform::GpfDevice => journal.on_chip.iter().any(is_register),
+                // A write that is done may be newer than those that a flush has got to.
+                Platform::Eadr | Platform::Gpf | Platform::GpfPart => true,
+                Platform::None | Platform::GpfFailed => false,
+            },
+            unflushed: match platform {
+                Platform::GpfPart => 1 + (mix(seed) % 8) as usize,
+                _ => 0,
+            },
+            versions: FxHashMap::default(),
+            cached: BTreeMap::new(),
+            locked: FxHashSet::default(),
+            programming: Vec::new(),
+            tear: Tear::Lines,
+            accepting: Vec::new(),
+            power_fail: None,
+            levelling: None,
+            drained_bytes: FxHashMap::default(),
+        }
+    }
+
+    /// The same with wear levelling, as `levelling` has it of a medium in which no line has moved.
+    #[must_use]
+    pub fn levelled(mut self, levelling: Option<StartGap>) -> Survivors<'h> {
+        self.levelling = levelling;
+        if let Some(levelling) = &mut self.levelling {
+            let image = self.untimed.image();
+            let registers = image.written_in(levelling.registers()).into_iter();
+            let registers = registers.filter_map(|place| Some((place, image.read(place)?)));
+            let registers: Vec<_> = registers.collect();
+            levelling.recover(registers);
+            // Registers that say how lines lie hold no line of anybody's.
+            let own = levelling.registers();
+            let mut dumped = self
+                .journal
+                .on_chip
+                .iter()
+                .filter(|change| is_register(change));
+            if matches!(self.platform, Platform::Adr | Platform::GpfDevice) {
+                self.drains_chip = dumped.any(|change| !own.contains(change.write.place));
+            }
+        }
+        self
+    }
+
+    /// Where the line that the layers know as `place` lies now.
+    fn at(&self, place: Place) -> Place {
+        let levelling = self.levelling.as_ref();
+        levelling.map_or(place, |levelling| levelling.at(place))
+    }
+
+    /// The same with what the registers and the reserve power of an integrity do.
+    #[must_use]
+    pub fn guarded(mut self, power_fail: Option<Box<dyn PowerFail>>) -> Survivors<'h> {
+        self.power_fail = power_fail;
+        if let Some(integrity) = &mut self.power_fail {
+            let image = self.untimed.image_mut();
+            integrity.begin(&mut Places::new(image, self.levelling.as_ref()));
+        }
+        self
+    }
+
+    /// The same on a medium that tears lines as `tear` says, where queues are drained and caches are not.
+    #[must_use]
+    pub fn tearing(mut self, tear: Tear) -> Survivors<'h> {
+        if self.platform == Platform::Adr {
+            self.tear = tear;
+        }
+        self
+    }
+
+    /// The number of events that have happened.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Applies the next event, and appends what it changed of what a cut would leave.
+    pub fn advance(&mut self, changed: &mut Vec<Changed>) -> Event {
+        let first = changed.len();
+        let event = self.happen(changed);
+        if let Some(integrity) = &mut self.power_fail {
+            let image = self.untimed.image_mut();
+            let places = &mut Places::new(image, self.levelling.as_ref());
+            for (place, _) in &changed[first..] {
+                if self.drains_chip {
+                    integrity.dumped(*place, places);
+                }
+                integrity.accepted(*place, places);
+            }
+        }
+        event
+    }
+
+    fn happen(&mut self, changed: &mut Vec<Changed>) -> Event {
+        let journal = self.journal;
+        let (now, event) = journal.events[self.position as usize];
+        self.position += 1;
+        for (index, (place, ..)) in self.accepting.drain(..) {
+            changed.push((place, journal.writes[index as usize].words));
+        }
+        if let (Event::Ready { from, count }, Tear::Words) = (event, self.tear) {
+            let image = self.untimed.image();
+            let old = |index: u32| {
+                let place = journal.writes[index as usize].at;
+                let line = image.read(place).unwrap_or(ZERO_LINE);
+                (index, (place, line, image.sideband(place)))
+            };
+            self.accepting.extend((from..from + count).map(old));
+        }
+        if self.platform.drains_caches() {
+            self.drain_instant(now, changed);
+        }
+        match (event, self.platform) {
+            (Event::Ready { .. }, Platform::Adr | Platform::GpfDevice) => {
+                let drained = |write: &&journal::MediumWrite| !self.platform.loses(write.at);
+                let writes: Vec<_> = journal.accepted_by(event).iter().filter(drained).collect();
+                for write in writes {
+                    self.apply(write, changed);
+                }
+            }
+            (Event::Ready { from, count }, Platform::GpfPart) => {
+                let flushed = |end: u32| (end as usize).saturating_sub(self.unflushed);
+                for write in &journal.writes[flushed(from)..flushed(from + count)] {
+                    self.apply(write, changed);
+                }
+            }
+            (Event::Done(index), Platform::GpfPart) => {
+                self.apply(&journal.array[index as usize], changed);
+            }
+            (Event::Store(index), Platform::Eadr | Platform::Gpf) => {
+                let stored = &journal.stores[index as usize];
+                let kept = (stored.data, stored.persist);
+                self.cached.insert(stored.line, kept);
+                changed.push((Place(stored.line.0), 0xff));
+            }
+            (Event::Accepted(index), Platform::Eadr | Platform::Gpf) => {
+                let handled = &journal.handled[index as usize];
+                let same = |(line, _): &(Line, Persist)| *line == handled.data;
+                if self.cached.get(&handled.line).is_some_and(same) {
+                    self.cached.remove(&handled.line);
+                }
+            }
+            (Event::OnChip(index), Platform::Adr | Platform::GpfDevice | Platform::GpfPart) => {
+                let change = &journal.on_chip[index as usize];
+                if is_register(change) {
+                    self.drain(&change.write, change.bytes, changed);
+                }
+            }
+            (Event::Begun(index), _) if self.loses(index) => {
+                self.programming.push(index);
+                let write = &journal.array[index as usize];
+                changed.push((write.place, write.words));
+            }
+            (Event::Done(index), _) if self.loses(index) => {
+                self.programming.retain(|other| *other != index);
+                self.apply(&journal.array[index as usize], changed);
+            }
+            _ => {}
+        }
+        event
+    }
+
+    /// Whether what array write `index` is of is drained by nobody.
+    fn loses(&self, index: u32) -> bool {
+        self.platform.loses(self.journal.array[index as usize].at)
+    }
+
+    /// What is accepted and what changes on chip at one instant is drained as one: that the line is
+    /// accepted is what lets its counter and its mapping go.
+    fn drain_instant(&mut self, now: Time, changed: &mut Vec<Changed>) {
+        let journal = self.journal;
+        while let Some((at, event)) = journal.events.get(self.drained_until)
+            && *at <= now
+        {
+            self.drained_until += 1;
+            for write in journal.accepted_by(*event) {
+                self.apply(write, changed);
+            }
+            match event {
+                Event::OnChip(index) => {
+                    let change = &journal.on_chip[*index as usize];
+                    self.drain(&change.write, change.bytes, changed);
+                    for line in &change.unlocked {
+                        self.locked.remove(line);
+                        changed.push((Place(line.0), 0xff));
+                    }
+                }
+                Event::Locked(line) => {
+                    self.locked.insert(*line);
+                    changed.push((Place(line.0), 0xff));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Makes the write's words the image's.
+    fn apply(&mut self, write: &journal::MediumWrite, changed: &mut Vec<Changed>) {
+        let bytes = (0..8).filter(|word| write.words >> word & 1 == 1);
+        let bytes = bytes.fold(0, |all, word| all | 0xff << (word * 8));
+        if self.levelling.is_some() && write.moved.whole && write.is_move() {
+            self.move_line(write);
+            changed.push((write.place, write.words));
+        } else if self.drains_chip {
+            if let Some(drained) = self.drained_bytes.get_mut(&write.at.0) {
+                *drained &= !bytes;
+            }
+            self.apply_newest(write.at, write, bytes, changed);
+        } else {
+            let image = self.untimed.image_mut();
+            image.write(write.at, &write.line, write.words, write.sideband);
+            write.moved.settle(write.at, write.sideband, image);
+            changed.push((write.place, write.words));
+        }
+        self.learn(write, changed);
+    }
+
+    /// Makes those bytes of a line on chip the image's, wherever the line lies now.
+    fn drain(&mut self, write: &journal::MediumWrite, bytes: u64, changed: &mut Vec<Changed>) {
+        let at = self.at(write.place);
+        if self.levelling.is_some() {
+            *self.drained_bytes.entry(at.0).or_default() |= bytes;
+        }
+        self.apply_newest(at, write, bytes, changed);
+        self.learn(write, changed);
+    }
+
+    /// If `write` is of a register that says how lines lie, that is how they lie from now on; and the line that has
+    /// moved reads otherwise.
+    fn learn(&mut self, write: &journal::MediumWrite, changed: &mut Vec<Changed>) {
+        if let Some(levelling) = &mut self.levelling
+            && let Some(moved) = levelling.learn(write.place, &write.line)
+        {
+            changed.push((moved, 0xff));
+        }
+    }
+
+    /// A line moves to where `write` puts it; what was drained into its old place goes along, as reserve power would
+    /// dump it where the line lies then.
+    fn move_line(&mut self, write: &journal::MediumWrite) {
+        let (from, to) = (self.at(write.place), write.at);
+        let drained = self.drained_bytes.get(&from.0).copied().unwrap_or(0);
+        let image = self.untimed.image_mut();
+        let (mut line, newer) = (write.line, image.read(from).unwrap_or(ZERO_LINE));
+        for byte in (0..LINE_BYTES).filter(|byte| drained >> byte & 1 == 1) {
+            line[byte] = newer[byte];
+        }
+        image.write(to, &line, 0xff, write.sideband);
+        let unknown = write.moved.unknown && drained == 0;
+        let moved = journal::Moved {
+            unknown,
+            ..write.moved
+        };
+        moved.settle(to, write.sideband, image);
+        if let Some(versions) = self.versions.get(&from.0).cloned() {
+            self.versions.insert(to.0, versions);
+        } else {
+            self.versions.remove(&to.0);
+        }
+        self.drained_bytes.insert(to.0, drained);
+    }
+
+    /// Makes those of the write's `bytes` the image's, at `at`, that are newer.
+    fn apply_newest(
+        &mut self,
+        at: Place,
+        write: &journal::MediumWrite,
+        bytes: u64,
+        changed: &mut Vec<Changed>,
+    ) {
+        let versions = self.versions.entry(at.0);
+        let versions = versions.or_insert_with(|| Box::new([0; LINE_BYTES]));
+        let image = self.untimed.image_mut();
+        let mut line = image.read(at).unwrap_or(ZERO_LINE);
+        let mut words = 0;
+        for (byte, version) in versions.iter_mut().enumerate() {
+            if bytes >> byte & 1 == 1 && write.order >= *version {
+                *version = write.order;
+                line[byte] = write.line[byte];
+                words |= 1 << (byte / 8);
+            }
+        }
+        image.write(at, &line, words, write.sideband);
+        changed.push((write.place, words));
+    }
+
+    /// Whether `line` is drained from a processor's cache.
+    pub fn is_cached(&self, line: u64) -> bool {
+        let line = Logical(line);
+        self.cached.contains_key(&line) && !self.locked.contains(&line)
+    }
+
+    /// Lines of the processors' caches that are drained, in order.
+    pub fn drained(&self) -> Vec<(Logical, Line, Persist)> {
+        let lines = self.cached.iter();
+        let free = lines.filter(|(line, _)| !self.locked.contains(line));
+        free.map(|(line, (data, persist))| (*line, *data, *persist))
+            .collect()
+    }
+
+    /// Recovers a fresh controller over the image, to which the drained lines have been written; then what was half
+    /// done is put back.
+    pub fn recover(&mut self, history: &History) -> Controller {
+        self.recover_and_tell(history).0
+    }
+
+    /// The same, and returns the lines that the controller has put back.
+    pub fn recover_and_tell(&mut self, history: &History) -> (Controller, Vec<Logical>) {
+        let drained = self.drained();
+        let mut controller = drain_over(history, &mut self.untimed, &drained);
+        let restored = self.untimed.plan(|plan| controller.undo(plan));
+        (controller, restored)
+    }
+
+    /// Whether the last event accepts a write of `line` that is torn.
+    pub fn is_torn(&self, line: u64) -> bool {
+        self.accepting.iter().any(|(index, _)| {
+            let order = self.journal.writes[*index as usize].order;
+            let request = self.journal.request_of(order);
+            request.is_some_and(|request| self.journal.handled[request].line.0 == line)
+        })
+    }
+
+    /// Tears the lines that are being programmed or accepted. Returns what [`Survivors::mend`] needs.
+    pub fn tear(&mut self) -> Vec<Whole> {
+        let mut whole = Vec::new();
+        for (index, (place, old, beside)) in &self.accepting {
+            let write = &self.journal.writes[*index as usize];
+            let image = self.untimed.image_mut();
+            let new = image.read(*place).unwrap_or(ZERO_LINE);
+            whole.push((*place, new, image.sideband(*place)));
+            let dice = mix(self.seed ^ mix(self.position) ^ u64::from(*index) << 40);
+            let lost = write.words & dice as u8;
+            // Beside a line that had nothing there a lost counter leaves zeros.
+            let lost_beside = write.sideband.filter(|_| dice >> 8 & 1 == 1);
+            let beside = lost_beside.map(|_| beside.unwrap_or_default());
+            image.write(*place, old, lost, beside);
+        }
+        for index in &self.programming {
+            let write = &self.journal.array[*index as usize];
+            let image = self.untimed.image_mut();
+            let old = image.read(write.at).unwrap_or([0; 64]);
+            whole.push((write.at, old, image.sideband(write.at)));
+            let dice = mix(self.seed ^ mix(self.position) ^ u64::from(*index) << 40);
+            let beside = write.sideband.filter(|_| dice >> 8 & 1 == 1);
+            image.write(write.at, &write.line, write.words & dice as u8, beside);
+        }
+        whole
+    }
+
+    /// Makes torn lines whole again.
+    pub fn mend(&mut self, whole: Vec<Whole>) {
+        for (place, line, beside) in whole.into_iter().rev() {
+            self.untimed.image_mut().write(place, &line, 0xff, beside);
+        }
+    }
+}
+
+fn is_register(change: &journal::OnChip) -> bool {
+    change.domain == Domain::Registers
+}
+
+/// A fresh controller over `untimed`, to which the lines `drained` have been written.
+pub fn drain_over(
+    history: &History,
+    untimed: &mut Untimed,
+    drained: &[(Logical, Line, Persist)],
+) -> Controller {
+    let mut controller = history.recover(untimed);
+    write_drained(history, &mut controller, untimed, drained);
+    controller
+}
+
+/// Writes the lines `drained` from the processors' caches.
+pub fn write_drained(
+    history: &History,
+    controller: &mut Controller,
+    untimed: &mut Untimed,
+    drained: &[(Logical, Line, Persist)],
+) {
+    for (line, data, order) in drained {
+        let (data, class) = (At::past(data), history.class_of(line.0));
+        let write = Write {
+            class,
+            order: *order,
+            ..Write::new(*line, data)
+        };
+        write_untimed(controller, untimed, write);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A counter in a cache and a log entry in a register change; then the register's line is written.
+    #[test]
+    fn registers_are_dumped_under_adr_and_caches_are_drained_under_eadr_only() {
+        let mut journal = Journal::default();
+        let (cache, register) = (Place(1), Place(2));
+        let write = |order, place, byte| journal::MediumWrite {
+            order,
+            place,
+            at: place,
+            moved: journal::Moved::default(),
+            line: [byte; 64],
+            words: 0xff,
+            sideband: None,
+            merged_into: None,
+        };
+        for (domain, place) in [(Domain::Cache, cache), (Domain::Registers, register)] {
+            let event = Event::OnChip(journal.on_chip.len() as u32);
+            journal.events.push((Time::from_ps(1), event));
+            let write = write(10, place, 7);
+            let bytes = u64::MAX;
+            journal.on_chip.push(journal::OnChip {
+                domain,
+                write,
+                bytes,
+                unlocked: Vec::new(),
+            });
+        }
+        journal.writes.push(write(9, register, 6)); // older, and accepted later
+        let ready = Event::Ready { from: 0, count: 1 };
+        journal.events.push((Time::from_ps(2), ready));
+        for (platform, drained) in [
+            (Platform::Adr, [false, true]),
+            (Platform::Eadr, [true, true]),
+            (Platform::None, [false, false]),
+            (Platform::Gpf, [true, true]),
+            (Platform::GpfFailed, [false, false]),
+            (Platform::GpfDevice, [false, true]),
+            (Platform::GpfPart, [false, true]),
+        ] {
+            let mut survivors = Survivors::new(&journal, Image::new(), platform, 0);
+            for _ in &journal.events {
+                survivors.advance(&mut Vec::new());
+            }
+            let image = survivors.untimed.image();
+            let kept = [cache, register].map(|place| image.read(place) == Some([7; 64]));
+            assert_eq!(kept, drained, "{platform:?}");
+        }
+    }
+
+    /// Twenty lines are accepted, of pages of both devices; the array gets to the first five.
+    #[test]
+    fn a_flush_that_fails_leaves_what_its_failure_says() {
+        let mut journal = Journal::default();
+        let place = |line: u32| Place(u64::from(line) * 40);
+        for line in 0..20 {
+            let write = journal::MediumWrite {
+                order: u64::from(line) + 1,
+                place: place(line),
+                at: place(line),
+                moved: journal::Moved::default(),
+                line: [line as u8 + 1; 64],
+                words: 0xff,
+                sideband: None,
+                merged_into: None,
+            };
+            journal.writes.push(write);
+            let ready = Event::Ready {
+                from: line,
+                count: 1,
+            };
+            journal.events.push((Time::from_ps(u64::from(line)), ready));
+            if line >= 15 {
+                journal
+                    .array
+                    .push(journal.writes[line as usize - 15].clone());
+                journal
+                    .events
+                    .push((Time::from_ps(u64::from(line)), Event::Begun(line - 15)));
+                journal
+                    .events
+                    .push((Time::from_ps(u64::from(line)), Event::Done(line - 15)));
+            }
+        }
+        for seed in 0..16 {
+            let kept = |platform| {
+                let mut survivors = Survivors::new(&journal, Image::new(), platform, seed);
+                for _ in &journal.events {
+                    survivors.advance(&mut Vec::new());
+                }
+                let image = survivors.untimed.image();
+                let kept = |line: &u32| image.read(place(*line)) == Some([*line as u8 + 1; 64]);
+                (0..20).filter(kept).collect::<Vec<u32>>()
+            };
+            let all: Vec<u32> = (0..20).collect();
+            assert_eq!(kept(Platform::Gpf), all);
+            assert_eq!(kept(Platform::GpfFailed), all[..5]);
+            let second = |line: &u32| *line < 5 || place(*line).0 / 64 % 2 == 1;
+            assert_eq!(
+                kept(Platform::GpfDevice),
+                all.iter().copied().filter(second).collect::<Vec<_>>()
+            );
+            let unflushed = 1 + (mix(seed) % 8) as usize;
+            assert_eq!(kept(Platform::GpfPart), all[..20 - unflushed]);
+        }
+    }
+}

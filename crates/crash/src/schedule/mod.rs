@@ -1,0 +1,625 @@
+//! What `sardonyx crash` does unless it is told to make one run: a plan of passes over one design and one
+//! program. A pass is a run of its own and all its cuts. The passes differ in what makes a power cut
+//! dangerous: seeds, sizes of caches and queues, distances between counter marks, and who shares lines of
+//! counters. A verdict says which mechanisms of the design the plan has used; it holds for no others.
+
+pub(crate) mod cost;
+pub(crate) mod pass;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::options::Options;
+use crate::attacker::report::Attacked;
+use crate::attacker::attack;
+use crate::panics::caught;
+use crate::verdict::findings::{Covered, Explored};
+use crate::history::{History, HistoryError};
+use crate::schedule::pass::{LONG_ITEM, MEETING, Pass, limits_of, most_limits, passes};
+use crate::verdict::shrink::{Reduced, reduce};
+use crate::verdict::report::{OneRun, Run, Told, Verdict};
+use crate::verdict::coverage::{Bounds, CacheSizes, Need, exercised, reached};
+use crate::verdict::passes::{Row, Tried};
+use crate::verdict::violation::Kind;
+use sardonyx::config::Machine;
+use sardonyx::controller::designs::Stack;
+use sardonyx::controller::layers::{Guarantee, Limit, Placement};
+use sardonyx::machine::RunError;
+use sardonyx::mechanisms::{Exercised, Mechanism, Reached, Value};
+use sardonyx::medium::layout::Layout;
+use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+
+/// Rounds of passes that a plan goes on for, the first included, until nothing lacks that a verdict rests on.
+const MOST_ROUNDS: usize = 4;
+/// Rounds after which what has not come once is not waited for: further ones, which are longer, are the same passes.
+const ROUNDS_FOR_NOTHING: usize = 2;
+/// A design and a program, to be tried by a plan of passes.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The machine's name or file.
+    pub machine: String,
+    /// Keys and values over the machine's, and over those that a pass sets.
+    pub overrides: Vec<(String, String)>,
+    /// The design's name.
+    pub design: String,
+    /// The program's name.
+    pub program: String,
+    /// What makes the program's transactions durable.
+    pub durability: DurabilityKind,
+    /// The first seed of the plan.
+    pub seed: u64,
+    /// Cores of the passes with several cores: 2 by default; 1: no such passes.
+    pub cores: Option<usize>,
+    /// Transactions of each core, for all passes.
+    pub transactions: Option<u64>,
+    /// Bytes of a transaction's item, for all passes.
+    pub item_bytes: Option<u64>,
+    /// Bytes of each structure, for all passes.
+    pub footprint: Option<u64>,
+    /// How to explore; the passes run on this number of threads, each pass on one.
+    pub options: Options,
+    /// How long the trial goes on with further seeds after the plan.
+    pub thorough: Option<Duration>,
+    /// Whether the first history of each kind of violation is shortened.
+    pub shorten: bool,
+}
+
+/// What the runs of one pass have shown, whatever their seeds.
+#[derive(Clone, Default)]
+struct Shown {
+    runs: u64,
+    positions: u64,
+    covered: Covered,
+    exercised: Exercised,
+    reached: Reached,
+    sizes: CacheSizes,
+    lost_cuts: u64,
+    secret_cuts: u64,
+}
+
+/// What the plan has shown until now: each pass, and of each kind of violation how many, and the first.
+#[derive(Default)]
+struct Found {
+    passes: Vec<Shown>,
+    kinds: BTreeMap<Kind, (u64, usize, Told)>,
+    error: Option<(usize, HistoryError)>,
+    /// What came of attacks, by the run's number.
+    attacked: BTreeMap<usize, Attacked>,
+    /// Of each kind the run of the first.
+    runs: BTreeMap<Kind, OneRun>,
+}
+
+impl Trial {
+    fn passes(&self, shares_places: bool, limits: usize) -> Vec<Pass> {
+        let logged = self.durability == DurabilityKind::Hardware;
+        passes(&self.program, logged, self.cores, shares_places, limits)
+    }
+
+    /// Bytes of an item of `pass`.
+    fn item_bytes(&self, pass: &Pass) -> u64 {
+        self.item_bytes.unwrap_or(match self.durability {
+            DurabilityKind::Hardware if pass.item_bytes == LONG_ITEM => LONG_ITEM,
+            DurabilityKind::Hardware => 2 * pass.item_bytes, // more lines than a record has room for
+            DurabilityKind::SoftwareUndo { .. } => pass.item_bytes,
+        })
+    }
+
+    /// Bytes of each structure of `pass`.
+    fn footprint(&self, pass: &Pass) -> u64 {
+        match pass.meeting {
+            true => MEETING * self.item_bytes(pass),
+            false => self.footprint.unwrap_or(pass.footprint),
+        }
+    }
+
+    /// The run of `pass` in the plan's round number `round`, whose number is `index`.
+    fn question(&self, pass: &Pass, index: usize, round: u64) -> Result<OneRun, HistoryError> {
+        let seed = (self.seed.wrapping_add(round)) * 100 + index as u64;
+        let several = match (round, self.cores) {
+            (_, Some(cores)) => cores,
+            (0, None) => pass.cores,
+            (_, None) => [2, 4, 3][(round % 3) as usize],
+        };
+        let cores = if pass.several_cores { several } else { 1 };
+        let longer = if round == 0 { 1 } else { 1 + round % 4 };
+        let spec = |core: usize| ProgramSpec {
+            name: pass.program.clone(),
+            item_bytes: self.item_bytes(pass),
+            footprint: self.footprint(pass),
+            transactions: self.transactions.unwrap_or(pass.transactions * longer),
+            seed: seed.wrapping_mul(1024).wrapping_add(core as u64),
+            durability: self.durability,
+            sharing: match (pass.packed, cores) {
+                (false, _) => Sharing::Apart,
+                (true, 1) => Sharing::Packed,
+                (true, _) => Sharing::Interleaved {
+                    cores: cores.next_power_of_two() as u64,
+                },
+            },
+        };
+        let planned = pass.settings(&Stack::named(&self.design)?);
+        Ok(OneRun {
+            machine: Machine::load_planned(&self.machine, &planned, &self.overrides)?,
+            design: self.design.clone(),
+            specs: (0..cores).map(spec).collect(),
+            seed,
+            options: Options {
+                threads: 1,
+                ..self.options
+            },
+            script: None,
+        })
+    }
+
+    /// The bytes of host memory that the largest run needs, roughly and from above.
+    ///
+    /// # Errors
+    /// It does not fit; and as [`Trial::answer`].
+    pub fn memory(&self) -> Result<u64, HistoryError> {
+        let limits = most_limits(&Stack::named(&self.design)?);
+        let passes = self.passes(true, limits).into_iter().enumerate();
+        let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
+        let most = each.collect::<Result<Vec<u64>, HistoryError>>()?;
+        Ok(most.into_iter().max().unwrap_or(0))
+    }
+
+    /// Makes the runs of the plan, cuts the power in them, and returns what was found. `progress` is told the passes
+    /// done and in all, or for a thorough trial the seconds; if it answers false this returns `None`.
+    ///
+    /// # Errors
+    /// The design, the program or a setting does not exist; the first pass that says so.
+    pub fn answer(
+        &self,
+        progress: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<Option<Tried>, HistoryError> {
+        let stack = Stack::named(&self.design)?;
+        let machine = Machine::load(&self.machine, &self.overrides)?;
+        let mut layout = Layout::new(machine.engine.medium.geometry.lines());
+        stack.build(&machine.settings, &mut layout);
+        let placement = (stack.mapping.placement)(&machine.settings, &layout);
+        let shares_places = matches!(placement, Placement::Table(_));
+        let shares_places = shares_places || stack.tries().any(|m| m == Mechanism::Duplicate);
+        let passes = self.passes(shares_places, most_limits(&stack));
+        let started = Instant::now();
+        let bounds = self.bounds(&stack, &machine);
+        let needs = bounds.needs();
+        let mut found = Found {
+            passes: vec![Shown::default(); passes.len()],
+            ..Found::default()
+        };
+        let mut rounds = 0;
+        // A round is whole before anybody looks what lacks: so it is the same for any number of threads.
+        while rounds == 0 || rounds < MOST_ROUNDS && found.goes_on(&bounds, &needs, rounds) {
+            let first = rounds * passes.len();
+            let numbers = match self.thorough {
+                Some(_) => first..usize::MAX,
+                None => first..first + passes.len(),
+            };
+            found = match self.make(&stack, &passes, numbers, found, (started, progress))? {
+                Some(found) => found,
+                None => return Ok(None),
+            };
+            rounds = match self.thorough {
+                Some(_) => MOST_ROUNDS,
+                None => rounds + 1,
+            };
+        }
+        if self.shorten && found.all().is_broken() && stack.guarantee() != Guarantee::Nothing {
+            found.shorten(self.threads());
+        }
+        let mut tried = self.describe(&stack, &passes, &found, started);
+        let all = found.all();
+        let lacks = bounds.lacks(&needs, &all.exercised, &found.reached(&all));
+        tried.verdict = Verdict::of(all.is_broken(), stack.guarantee(), lacks.is_empty());
+        if let Some(attacks) = self.options.attacks {
+            let (attacked, promises) = (found.all_attacked(), stack.integrity.promises);
+            let verdict = tried.verdict;
+            tried.verdict = verdict.under_attack(&attacked, promises, Some(attacks));
+            tried.violations.extend(attacked.violations(promises));
+            tried.attacks = Some(attacked.report(promises));
+        }
+        tried.fails = tried.verdict.fails();
+        tried.narrowed = bounds.narrowed();
+        tried.required = needs.into_iter().map(Need::name).collect();
+        tried.not_exercised = lacks.iter().map(|lack| lack.what).collect();
+        tried.lacks = lacks;
+        Ok(Some(tried))
+    }
+
+    /// Makes the runs with these `numbers`, all of them or until the time is over, and takes in what they show;
+    /// `None` if somebody has ended it.
+    fn make(
+        &self,
+        stack: &Stack,
+        passes: &[Pass],
+        numbers: Range<usize>,
+        found: Found,
+        (started, progress): (Instant, &(dyn Fn(u64, u64) -> bool + Sync)),
+    ) -> Result<Option<Found>, HistoryError> {
+        let (next, done) = (
+            AtomicUsize::new(numbers.start),
+            AtomicUsize::new(numbers.start),
+        );
+        let cancelled = AtomicBool::new(false);
+        let found = Mutex::new(found);
+        let told = || match self.thorough {
+            Some(time) => progress(
+                started.elapsed().as_secs().min(time.as_secs()),
+                time.as_secs(),
+            ),
+            None => progress(done.load(Ordering::Relaxed) as u64, numbers.end as u64),
+        };
+        let over = |number: usize| match self.thorough {
+            Some(time) => started.elapsed() >= time && number >= passes.len(),
+            None => number >= numbers.end,
+        };
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if cancelled.load(Ordering::Relaxed) || over(number) {
+                    return;
+                }
+                let (round, index) = (number / passes.len(), number % passes.len());
+                let question = self.question(&passes[index], index, round as u64);
+                let going = |_, _| told();
+                let asked = question.as_ref().ok().cloned();
+                let run = question.as_ref().map(OneRun::run).unwrap_or_default();
+                let sizes = question
+                    .as_ref()
+                    .map(|question| CacheSizes::of(stack, &question.machine));
+                let sizes = sizes.unwrap_or_default();
+                let answer = question.and_then(|question| {
+                    let looked = caught(|| question.look(&going));
+                    looked.map_err(HistoryError::Broken)?
+                });
+                let attacked = self.attacked(answer.as_ref(), index);
+                let mut found = found.lock().expect("no thread panics");
+                match answer {
+                    Err(HistoryError::Broken(what)) => found.ended(number, index, run, &what),
+                    // What has room in the first pass needs no more in the others.
+                    Err(HistoryError::Run(why @ RunError::Exhausted { .. })) if index > 0 => {
+                        found.ended(number, index, run, &why.to_string());
+                    }
+                    // So it is with what is set up before the run.
+                    Err(HistoryError::Exhausted(why)) if index > 0 => {
+                        found.ended(number, index, run, &why.to_string());
+                    }
+                    Ok(Some((history, explored))) => {
+                        let asked = asked.expect("it was asked");
+                        found.add(index, &history, &explored, sizes);
+                        found.tell((number, index), &history, &explored, &asked);
+                        found.attacked.extend(attacked.map(|came| (number, came)));
+                    }
+                    Ok(None) => cancelled.store(true, Ordering::Relaxed),
+                    Err(error) => {
+                        if found
+                            .error
+                            .as_ref()
+                            .is_none_or(|(first, _)| *first > number)
+                        {
+                            found.error = Some((number, error));
+                        }
+                    }
+                }
+                drop(found);
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let threads = self.threads();
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let found = found.into_inner().expect("no thread panics");
+        if let Some((_, error)) = found.error {
+            return Err(error);
+        }
+        if cancelled.into_inner() {
+            return Ok(None);
+        }
+        Ok(Some(found))
+    }
+
+    /// What came of attacks on a run of pass `index`, if it is attacked and has been run.
+    fn attacked(
+        &self,
+        answer: Result<&Option<(History, Explored)>, &HistoryError>,
+        index: usize,
+    ) -> Option<Attacked> {
+        let (history, _) = answer.ok()?.as_ref()?;
+        let mut attacked = attack(history, &self.options, self.options.attacks?);
+        attacked.was_in(&Run::recorded(history), index);
+        Some(attacked)
+    }
+
+    fn threads(&self) -> usize {
+        match self.options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        }
+    }
+
+    /// What bounds its runs.
+    fn bounds<'a>(&'a self, stack: &'a Stack, machine: &'a Machine) -> Bounds<'a> {
+        Bounds {
+            stack,
+            machine,
+            durability: self.durability,
+            options: self.options,
+            cores: self.cores,
+            transactions: self.transactions,
+            overrides: &self.overrides,
+            once: false,
+        }
+    }
+
+    fn describe(&self, stack: &Stack, passes: &[Pass], found: &Found, started: Instant) -> Tried {
+        let all = found.all();
+        let rows = passes.iter().zip(&found.passes).enumerate();
+        let rows = rows.map(|(index, (pass, shown))| self.row(stack, index, pass, shown));
+        let kinds = found.kinds.values();
+        let violations = kinds.map(|(count, _, first)| Told {
+            count: *count,
+            ..first.clone()
+        });
+        Tried {
+            design: self.design.clone(),
+            program: self.program.clone(),
+            mutant: self.durability.mutant().map(|mutant| mutant.name()),
+            seed: self.seed,
+            platform: self.options.platform.name(),
+            tear: self.options.tear.name(),
+            guarantee: stack.guarantee().name(),
+            runs: all.runs,
+            positions: all.positions,
+            cuts: all.covered.cuts,
+            distinct_states: all.covered.states,
+            checked_in_full: all.covered.full,
+            recovery_cuts: all.covered.recovery_cuts,
+            lost_cuts: all.lost_cuts,
+            secret_cuts: all.secret_cuts,
+            exercised: all.exercised,
+            reached: found.reached(&all),
+            required: Vec::new(),
+            not_exercised: Vec::new(),
+            lacks: Vec::new(),
+            verdict: Verdict::NotExercised,
+            narrowed: Vec::new(),
+            fails: true,
+            not_reached: limits_of(stack).filter_map(Limit::never).collect(),
+            shows: stack.mapping.shows,
+            attacks: None,
+            violations: violations.collect(),
+            passes: rows.collect(),
+            seconds: started.elapsed().as_secs_f64(),
+        }
+    }
+
+    fn row(&self, stack: &Stack, index: usize, pass: &Pass, shown: &Shown) -> Row {
+        let several = pass.several_cores && self.cores != Some(1);
+        let mut settings = pass.settings(stack);
+        if let Ok(machine) = Machine::load_planned(&self.machine, &settings, &self.overrides) {
+            settings.retain(|(key, _)| machine.acts(key));
+        }
+        Row {
+            program: pass.program.clone(),
+            cores: match pass.several_cores {
+                true => self.cores.unwrap_or(pass.cores),
+                false => 1,
+            },
+            sharing: match (pass.packed, several) {
+                (false, _) => "apart",
+                (true, false) => "packed",
+                (true, true) => "interleaved",
+            },
+            transaction_bytes: self.item_bytes(pass),
+            footprint_bytes: self.footprint(pass),
+            transactions: self.transactions.unwrap_or(pass.transactions),
+            settings,
+            seed: self.seed * 100 + index as u64,
+            runs: shown.runs,
+            positions: shown.positions,
+            cuts: shown.covered.cuts,
+            distinct_states: shown.covered.states,
+            recovery_cuts: shown.covered.recovery_cuts,
+            lost_cuts: shown.lost_cuts,
+            secret_cuts: shown.secret_cuts,
+            exercised: shown.exercised,
+            reached: shown.reached(),
+        }
+    }
+}
+
+impl Shown {
+    fn append(&mut self, other: &Shown) {
+        self.runs += other.runs;
+        self.positions += other.positions;
+        self.covered.add(other.covered);
+        self.exercised.append(&other.exercised);
+        self.reached.append(&other.reached);
+        self.sizes.append(&other.sizes);
+        self.lost_cuts += other.lost_cuts;
+        self.secret_cuts += other.secret_cuts;
+    }
+
+    fn is_broken(&self) -> bool {
+        self.lost_cuts + self.secret_cuts > 0
+    }
+
+    fn reached(&self) -> Reached {
+        let mut reached = self.reached;
+        reached.reach(Value::CacheSizes, self.sizes.count());
+        reached
+    }
+}
+
+impl Found {
+    /// All passes together.
+    fn all(&self) -> Shown {
+        let mut all = Shown::default();
+        for shown in &self.passes {
+            all.append(shown);
+        }
+        all
+    }
+
+    /// What came of all attacks, those of the earliest runs first.
+    fn all_attacked(&self) -> Attacked {
+        let mut all = Attacked::default();
+        self.attacked.values().for_each(|came| all.append(came));
+        all
+    }
+
+    /// How far all passes have come.
+    fn reached(&self, all: &Shown) -> Reached {
+        let mut reached = all.reached();
+        reached.reach(Value::Attacks, self.all_attacked().fewest());
+        reached
+    }
+
+    /// Whether after so many rounds a further one may bring something that lacks: nothing is broken, no option keeps the
+    /// runs from it, and it has come before.
+    fn goes_on(&self, bounds: &Bounds, needs: &[Need], rounds: usize) -> bool {
+        let all = self.all();
+        let lacks = bounds.lacks(needs, &all.exercised, &self.reached(&all));
+        let comes = |had: u64| had > 0 || rounds < ROUNDS_FOR_NOTHING;
+        let mut lacks = lacks.iter();
+        !all.is_broken() && lacks.any(|lack| lack.kept_by.is_empty() && comes(lack.had))
+    }
+
+    /// Run `number`, of pass `index`, has ended early.
+    fn ended(&mut self, number: usize, index: usize, run: Run, what: &str) {
+        self.passes[index].lost_cuts += 1;
+        let told = Told {
+            pass: Some(index),
+            ..Told::ended(run, what)
+        };
+        self.count(Kind::RunEnded, 1, number, || told);
+    }
+
+    /// Run `number` has shown a violation of `kind`, `count` times; the earliest run's is told.
+    fn count(&mut self, kind: Kind, count: u64, number: usize, told: impl FnOnce() -> Told) {
+        match self.kinds.get_mut(&kind) {
+            None => {
+                self.kinds.insert(kind, (count, number, told()));
+            }
+            Some((all, earliest, story)) => {
+                *all += count;
+                if number < *earliest {
+                    (*earliest, *story) = (number, told());
+                }
+            }
+        }
+    }
+
+    /// Takes in how far a run of pass `index` has come.
+    fn add(&mut self, index: usize, history: &History, explored: &Explored, sizes: CacheSizes) {
+        let shown = Shown {
+            runs: 1,
+            positions: history.positions(),
+            covered: explored.covered,
+            exercised: exercised(history, explored),
+            reached: reached(history, explored),
+            sizes,
+            lost_cuts: explored.tally.lost.count,
+            secret_cuts: explored.tally.secret.count,
+        };
+        self.passes[index].append(&shown);
+    }
+
+    /// Takes in what was found in run `number`, of pass `index`, which is that of `question`.
+    fn tell(
+        &mut self,
+        (number, index): (usize, usize),
+        history: &History,
+        explored: &Explored,
+        question: &OneRun,
+    ) {
+        for (kind, (count, first)) in &explored.tally.kinds {
+            let told = || Told {
+                run: Some(Run::recorded(history)),
+                pass: Some(index),
+                script: question.script.clone(),
+                ..Told::of(history, *count, first)
+            };
+            if self.kinds.get(kind).is_none_or(|known| number < known.1) {
+                self.runs.insert(*kind, question.clone());
+            }
+            self.count(*kind, *count, number, told);
+        }
+    }
+
+    /// Makes the first history of each kind as short as it gets, on so many `threads`.
+    fn shorten(&mut self, threads: usize) {
+        let found: Vec<(Kind, &OneRun)> =
+            self.runs.iter().map(|(kind, run)| (*kind, run)).collect();
+        let next = AtomicUsize::new(0);
+        let shorter: Mutex<Vec<(Kind, Reduced)>> = Mutex::default();
+        let work = || {
+            while let Some((kind, run)) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Some(reduced) = reduce(run, *kind) {
+                    shorter
+                        .lock()
+                        .expect("no thread panics")
+                        .push((*kind, reduced));
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        for (kind, reduced) in shorter.into_inner().expect("no thread panics") {
+            if let Some((_, _, told)) = self.kinds.get_mut(&kind) {
+                *told = told.clone().shortened(&reduced);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_came_is_not_waited_for_longer_than_a_second_round() {
+        let trial = Trial {
+            machine: "sca".into(),
+            overrides: Vec::new(),
+            design: "esd-sound".into(),
+            program: "queue".into(),
+            durability: DurabilityKind::default(),
+            seed: 1,
+            cores: None,
+            transactions: None,
+            item_bytes: None,
+            footprint: None,
+            options: Options::default(),
+            thorough: None,
+            shorten: false,
+        };
+        let stack = Stack::named("esd-sound").expect("a design");
+        let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
+        let bounds = trial.bounds(&stack, &machine);
+        let needs = [Need::Used(Mechanism::FullMedium)];
+        let goes_on = |times, rounds| {
+            let mut found = Found {
+                passes: vec![Shown::default()],
+                ..Found::default()
+            };
+            found.passes[0].exercised.add(Mechanism::FullMedium, times);
+            found.goes_on(&bounds, &needs, rounds)
+        };
+        let least = Mechanism::FullMedium.least();
+        assert!(goes_on(0, 1) && !goes_on(0, 2));
+        assert!(goes_on(1, 2) && goes_on(least - 1, 3));
+        assert!(!goes_on(least, 1));
+    }
+}

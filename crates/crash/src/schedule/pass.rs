@@ -1,0 +1,295 @@
+//! The passes of a plan: the settings of each, which bring its run to what a power cut could find a fault in.
+
+use std::collections::BTreeMap;
+
+use sardonyx::controller::designs::Stack;
+use sardonyx::controller::layers::Limit;
+use sardonyx::medium::params::{CRASH_CACHED, CRASH_SHORT, Geometry, Queues};
+use sardonyx::settings::Pressure;
+
+/// The workload of duplicates and collisions, which the plan of every mapping includes.
+const DUPLICATES: &str = "duplicates";
+/// Those whose lines all cores have together, which every plan of several cores includes.
+const ACCOUNTS: &str = "shared-accounts";
+const QUEUE: &str = "shared-queue";
+/// The one that takes no place after its first transactions, which the plan of every mapping includes.
+const SWAPS: &str = "array-swap";
+/// Items of those of all cores: so few that cores meet.
+pub(crate) const MEETING: u64 = 6;
+
+/// Bytes of an item of a pass with long transactions.
+pub(crate) const LONG_ITEM: u64 = 4096;
+
+/// Writes between two counter marks where they are not as near as can be: an odd number, half of which is rounded.
+const ODD: u64 = 7;
+
+/// One pass: what it sets, and no more.
+pub(crate) struct Pass {
+    pub program: String,
+    pub several_cores: bool,
+    pub packed: bool,
+    pub pressure: Pressure,
+    pub item_bytes: u64,
+    pub footprint: u64,
+    pub transactions: u64,
+    /// Comes to the layers' limits: to that of each one's list.
+    pub limits: Option<usize>,
+    /// The medium has no spare lines.
+    pub full: bool,
+    /// It has so many places fewer than the programs take; the run may end because something is full.
+    pub short: Option<u64>,
+    /// The processor's caches hold so many lines for each core.
+    pub cached: Option<u64>,
+    /// The structure has a few items, of which each core takes any.
+    pub meeting: bool,
+    /// It has so many cores where several are not said how many.
+    pub cores: usize,
+}
+
+impl Pass {
+    /// One in which everything is small.
+    fn of(program: &str) -> Pass {
+        Pass {
+            program: program.to_owned(),
+            several_cores: false,
+            packed: true,
+            pressure: Pressure {
+                cache_lines: Some(2),
+                short: true,
+                stride: Some(2),
+                collisions: program == DUPLICATES,
+                long_transactions: program == DUPLICATES,
+                limits: false,
+            },
+            item_bytes: 64,
+            footprint: 4096,
+            transactions: 40,
+            limits: None,
+            full: false,
+            short: None,
+            cached: None,
+            meeting: false,
+            cores: 2,
+        }
+    }
+
+    /// As the machine says but for what the program itself asks for.
+    fn relaxed(program: &str) -> Pass {
+        let mut pass = Pass::of(program);
+        pass.pressure.cache_lines = None;
+        pass.pressure.short = false;
+        pass.pressure.stride = None;
+        pass
+    }
+
+    fn cache_lines(mut self, lines: u64) -> Pass {
+        self.pressure.cache_lines = Some(lines);
+        self
+    }
+
+    fn stride(mut self, writes: u64) -> Pass {
+        self.pressure.stride = Some(writes);
+        self
+    }
+
+    /// With tables and counts as small as they can be.
+    fn limited(mut self) -> Pass {
+        self.pressure.limits = true;
+        self
+    }
+
+    /// At the limits numbered `number` of the layers' lists.
+    fn at_limits(mut self, number: usize) -> Pass {
+        self.limits = Some(number);
+        self.limited()
+    }
+
+    /// Items of so many lines that more writes are outstanding than queues have entries, and transactions of
+    /// so many that a hardware log takes most of the buckets that it can name.
+    fn long(self) -> Pass {
+        Pass {
+            item_bytes: LONG_ITEM,
+            footprint: 4 * LONG_ITEM,
+            transactions: 6,
+            ..self
+        }
+    }
+
+    /// In a medium that has a place for each line of the programs, and no more.
+    fn full(mut self) -> Pass {
+        self.full = true;
+        self
+    }
+
+    /// With caches so small that lines leave them for want of room.
+    fn cached(mut self, lines: u64) -> Pass {
+        self.cached = Some(lines);
+        self
+    }
+
+    /// Something gets full: a medium that has so many places fewer than the programs take, or a log.
+    fn short_of(mut self, places: u64) -> Pass {
+        self.short = Some(places);
+        self.full()
+    }
+
+    /// The settings that make the pass over `stack`, as `--set` takes them: each layer's keys say what they become.
+    pub fn settings(&self, stack: &Stack) -> Vec<(String, String)> {
+        let keys = stack
+            .layers()
+            .into_iter()
+            .flat_map(|layer| layer.about().keys);
+        let queues = Queues::SHORT.into_iter().filter(|_| self.pressure.short);
+        let pressed = keys.flat_map(|key| key.pressed(&self.pressure));
+        let limits = self.limits.into_iter();
+        let limits = limits.flat_map(|number| limits_of(stack).flat_map(move |l| l.at(number)));
+        let full = Geometry::FULL.into_iter().filter(|_| self.full);
+        let short = self.short.map(|places| (CRASH_SHORT.name(), places));
+        let cached = self.cached.map(|lines| (CRASH_CACHED.name(), lines));
+        let settings = pressed
+            .chain(queues)
+            .chain(limits)
+            .chain(full)
+            .chain(short)
+            .chain(cached);
+        let settings: BTreeMap<&str, u64> = settings.collect();
+        let settings = settings.into_iter();
+        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_string()));
+        settings.collect()
+    }
+}
+
+/// The limits of the layers of `stack`.
+pub(crate) fn limits_of(stack: &Stack) -> impl Iterator<Item = &'static Limit> {
+    let layers = stack.layers().into_iter();
+    layers.flat_map(|layer| layer.about().limits)
+}
+
+/// How many passes it takes to come to them all.
+pub(crate) fn most_limits(stack: &Stack) -> usize {
+    let passes = limits_of(stack).map(|limit| limit.passes());
+    passes.max().unwrap_or(0)
+}
+
+/// The passes of a plan for `program`: a mapping's that shares places has the workload of duplicates as well, one
+/// that is `logged` by hardware fills the log, and `limits` of them come to the layers' limits.
+pub(crate) fn passes(
+    program: &str,
+    logged: bool,
+    cores: Option<usize>,
+    shares_places: bool,
+    limits: usize,
+) -> Vec<Pass> {
+    // Items of more lines of counters than the cache has room for.
+    let large = |pass: Pass| Pass {
+        item_bytes: 256,
+        footprint: 8192,
+        ..pass
+    };
+    let mut passes = vec![
+        Pass {
+            packed: false,
+            footprint: 16_384,
+            transactions: 120,
+            ..Pass::relaxed(program)
+        },
+        large(Pass::of(program).stride(ODD)),
+        several(Pass::of(program)),
+        Pass {
+            transactions: 24,
+            ..several(large(Pass::relaxed(program).cache_lines(8).stride(ODD)))
+        },
+        Pass {
+            packed: false,
+            ..several(Pass::of(program).cache_lines(8))
+        },
+    ];
+    if shares_places {
+        passes.extend([
+            Pass {
+                footprint: 32_768, // so that counts of eight bits saturate
+                transactions: 60,
+                ..Pass::relaxed(DUPLICATES).stride(ODD)
+            },
+            Pass {
+                transactions: 60,
+                ..Pass::of(DUPLICATES).cache_lines(8).limited()
+            },
+            several(Pass::of(DUPLICATES)),
+        ]);
+    }
+    // The tightest once more: some faults show in them alone.
+    passes.extend([
+        Pass::of(program).stride(ODD).cached(16),
+        several(Pass::of(program).stride(ODD)),
+    ]);
+    let at_limits = |number| match number {
+        0 => Pass::of(program).long(),
+        1 => several(Pass {
+            transactions: 24,
+            ..Pass::of(program)
+        }),
+        _ => Pass::relaxed(program).long(),
+    };
+    passes.extend((0..limits).map(|number| at_limits(number).at_limits(number)));
+    if shares_places {
+        passes.push(Pass::of(program).stride(ODD).full());
+    }
+    if cores != Some(1) {
+        let together = |pass: Pass| Pass {
+            meeting: true,
+            ..several(pass)
+        };
+        passes.extend([
+            together(Pass {
+                transactions: 80,
+                ..Pass::of(ACCOUNTS)
+            }),
+            together(Pass {
+                transactions: 24,
+                cores: 4,
+                ..Pass::relaxed(QUEUE).cache_lines(8).stride(ODD)
+            }),
+        ]);
+    }
+    passes.extend(used_up(program, shares_places, logged, cores == Some(1)));
+    passes
+}
+
+/// Passes in which there is too little of something: of places, of buckets of a log, of the processor's caches.
+fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec<Pass> {
+    let mut passes = Vec::new();
+    if shares_places {
+        // Caches of a line: whatever is looked up, what was before is gone.
+        passes.push(Pass::of(SWAPS).cache_lines(1).short_of(1));
+        passes.push(several(Pass::of(DUPLICATES).cache_lines(1).short_of(4)));
+    }
+    if logged {
+        let short = |buckets| {
+            let mut short = several(Pass::of(program).short_of(buckets));
+            short.transactions = 24;
+            // A single core fills a log only where a transaction takes several buckets.
+            short.pressure.long_transactions = false;
+            short
+        };
+        // Buckets of a record, and of two, which a core alone does not fill.
+        let last = if alone { short(3) } else { short(3).limited() };
+        passes.extend([short(1), last]);
+    }
+    let mut cached = Pass {
+        packed: false, // so that lines of several cores want one set
+        transactions: 120,
+        ..several(Pass::of(program).cached(2))
+    };
+    // A line that has left the caches is logged again: more entries than buckets of one record have room for.
+    cached.pressure.long_transactions = true;
+    passes.push(cached);
+    passes
+}
+
+fn several(pass: Pass) -> Pass {
+    Pass {
+        several_cores: true,
+        ..pass
+    }
+}

@@ -1,0 +1,82 @@
+//! What lies in clear where no pad covers it: contents, their check bits, and pads, in tables, in a log's own lines,
+//! beside lines and in registers that are dumped. Only words of eight bytes are compared; smaller pieces, and what is
+//! computed from a content in another way, are found by `again` with other contents.
+
+use rustc_hash::FxHashSet;
+
+use crate::secrecy::{Encrypted, number, numbers};
+use crate::history::History;
+use crate::verdict::violation::{Kind, Violation};
+use sardonyx::ecc::{self, Matrix};
+use sardonyx::line::Line;
+use sardonyx::plan::journal::{Domain, Event, Journal, MediumWrite};
+
+/// The words that must not lie in clear.
+pub struct Contents {
+    lines: FxHashSet<Line>,
+    words: FxHashSet<u64>,
+}
+
+impl Contents {
+    /// The contents that `journal` was asked to write, or wrote to a log.
+    pub fn of(journal: &Journal) -> Contents {
+        // Lines with little in them look like tables that have just been made.
+        let telling = |line: &&Line| line.iter().collect::<FxHashSet<_>>().len() >= 8;
+        let lines = journal.handled.iter().map(|handled| &handled.data);
+        let lines = lines.chain(journal.logged.iter().map(|logged| &logged.data));
+        let lines: FxHashSet<Line> = lines.filter(telling).copied().collect();
+        let telling = |word: &u64| word.to_le_bytes().iter().collect::<FxHashSet<_>>().len() >= 6;
+        let check = |line: &Line| ecc::check_word(Matrix::TruncatedHamming, line);
+        let words = lines.iter().map(check);
+        let words = words.chain(lines.iter().flat_map(numbers));
+        let words = words.filter(telling).collect();
+        Contents { lines, words }
+    }
+
+    /// Whether any eight bytes of `line` are one of these words.
+    pub fn show_in(&self, line: &Line) -> bool {
+        line.windows(8).any(|w| self.words.contains(&number(w)))
+    }
+}
+
+/// Writes of the medium that show a content, the check bits of one or a pad as they are; and registers that
+/// reserve power would dump with a word of one.
+pub(crate) fn in_clear(history: &History) -> Vec<Violation> {
+    let (journal, held) = (&history.journal, history.held());
+    let contents = Contents::of(journal);
+    let shows = |write: &MediumWrite| {
+        let beside = write.sideband.map(u64::from_le_bytes);
+        if beside.is_some_and(|word| contents.words.contains(&word) || history.pads.has_word(word))
+        {
+            return Some("a content, its check bits or a pad, beside a line");
+        }
+        // Ciphertext is noise, in which a word may turn up by chance once in 2^58 places; it stays that where its line moves.
+        let moves = write.is_move() && held.covers(write.place);
+        let covered = moves || Encrypted::of(write, journal, held).is_some();
+        let shown =
+            contents.lines.contains(&write.line) || !covered && contents.show_in(&write.line);
+        let words = numbers(&write.line).into_iter().enumerate();
+        let mut carried = words.filter(|(word, _)| write.words >> word & 1 == 1);
+        if !covered && carried.any(|(_, word)| history.pads.has_word(word)) {
+            return Some("a pad, as it is");
+        }
+        shown.then_some("a content, or its check bits, as they are")
+    };
+    let on_chip = (journal.events.iter().zip(1..)).filter_map(|((_, event), at)| match event {
+        Event::OnChip(index) => Some((at, &journal.on_chip[*index as usize])),
+        _ => None,
+    });
+    let dumped = on_chip.filter(|(_, change)| change.domain == Domain::Registers);
+    let dumped = dumped.filter(|(_, change)| contents.show_in(&change.write.line));
+    let dumped = dumped.map(|(at, change)| {
+        let what = "a content, or its check bits, in registers that are dumped";
+        (at, &change.write, what)
+    });
+    let shown = journal.accepted();
+    let shown = shown.filter_map(|(at, write)| Some((at, write, shows(write)?)));
+    let violation = |(at, write, what): (u64, &MediumWrite, &str)| Violation {
+        place: Some(write.place),
+        ..Violation::new(Kind::Plaintext, at, what.to_owned())
+    };
+    shown.chain(dumped).map(violation).collect()
+}

@@ -1,0 +1,532 @@
+//! Handles a run's first requests again with fresh controllers: under another key, at other places, with counters that
+//! begin elsewhere, all at one place, or with other contents. What does not change with a key or place that it must
+//! depend on, or does change with a content that it must not show, gives something away.
+//!
+//! Other contents are the same but for one mask over all lines: equal lines stay equal, and lines with equal check bits
+//! or CRC-32 keep them equal, as both are sums. So a mapping decides as before, and only what is computed from contents
+//! changes. Where a mapping treats zeros apart, zeros stay zeros. Left out: cuts.
+
+use std::cell::{Cell, OnceCell};
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx_base::random::mix;
+
+use crate::secrecy::chance::Chance;
+use crate::secrecy::{Encrypted, Pads, bytes_of, is_kept, numbers};
+use crate::history::{Again, Crowded, Handling, History};
+use crate::verdict::violation::{Kind, Violation};
+use sardonyx::controller::designs::AnyLayer;
+use sardonyx::controller::encryption::pad::KEY;
+use sardonyx::controller::integrity::{FIRST_VERSION, MACS};
+use sardonyx::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
+use sardonyx::plan::journal::MediumWrite;
+
+/// Requests that are handled again: more than a byte counts.
+const AGAIN: usize = 300;
+/// The same where one place, or one beginning of a counter, is compared.
+const FEW: usize = 64;
+/// The same where one byte of the key is: a line has more pieces than could be alike by chance.
+const FEWEST: usize = 4;
+/// Bits of a place that are tried beyond those of the run's own medium.
+const HIGH_BITS: [u32; 8] = [16, 24, 28, 31, 32, 34, 36, 37];
+/// The same where two lines are compared: lines of counters, eight of them in one, are that far apart as well.
+const TWIN_BITS: [u32; 6] = [16, 19, 24, 32, 35, 37];
+/// Numbers of transactions that a hardware log undoes, the first one that is long.
+const NUMBERS: [u64; 7] = [
+    1 << 32 | 1,
+    1 << 8,
+    1 << 16,
+    1 << 24,
+    1 << 40,
+    1 << 48,
+    1 << 56,
+];
+/// The same where each is handled twice.
+const TWINS: usize = 24;
+/// Masks of contents that are tried, each with its complement.
+const MASKS: u64 = 4;
+/// Keys beyond the other one under which a digest is to be the same: a few digests are as sure as many under one.
+const FURTHER_KEYS: u64 = 2;
+/// Structures that hang on the key may have the same bytes under another key, though not so often as this.
+const STRUCTURE: f64 = 1.0 / 16.0;
+
+/// What handling requests again shows.
+pub(crate) fn with_less(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
+    let again = |how: Handling, count| history.again(&how, count);
+    let Some(this) = again(Handling::default(), AGAIN) else {
+        return Vec::new();
+    };
+    let other_key = again(
+        Handling {
+            other_key: 1,
+            ..Handling::default()
+        },
+        AGAIN,
+    );
+    let other_key = other_key.expect("the same lines");
+    let here = |this: &Encrypted, other: &Encrypted| {
+        this.place == other.place && this.counter == other.counter
+    };
+    let key = alike(&this, &other_key, &here, "under another key");
+    let key = key.map(|(first, what)| first.violation(Kind::KeyIgnored, 0, what));
+    let key = key.or_else(|| part_of_the_key(history, &this, &here));
+    let mut found: Vec<Violation> = key.into_iter().collect();
+    found.extend(elsewhere(history, &this));
+    found.extend(begun_elsewhere(history, &this));
+    let first = history.journal.handled.first();
+    let one_line = first.and_then(|first| {
+        let line = first.line.0;
+        let how = Handling {
+            moved: &|_| line,
+            ..Handling::default()
+        };
+        again(how, AGAIN)
+    });
+    let one_line = one_line.map_or(Vec::new(), |again| again.covered);
+    found.extend(Pads::of(one_line).within().into_iter().next());
+    found.extend(vectors(history, &this, &other_key));
+    found.extend(digests(history, &this, &other_key, masked));
+    found
+}
+
+/// The first piece of a pad that is the same in `this` and the `other` handling of the same content, of those
+/// of which `counts` says that it must not be; if that is no accident.
+fn alike<'a>(
+    this: &'a Again,
+    other: &Again,
+    counts: &dyn Fn(&Encrypted, &Encrypted) -> bool,
+    where_else: &str,
+) -> Option<(&'a Encrypted, String)> {
+    let mut pieces = Chance::of_pieces();
+    let mut newest: FxHashMap<Place, &Encrypted> = FxHashMap::default();
+    for (index, (this, other)) in this.covered.iter().zip(&other.covered).enumerate() {
+        let older = newest.insert(this.place, this);
+        let kept = older.map_or(0, |old| this.kept(old));
+        if this.plain != other.plain || !counts(this, other) {
+            continue;
+        }
+        let both = this.pieces().zip(other.pieces());
+        for ((number, piece), (_, other)) in both.filter(|((number, _), _)| !is_kept(kept, *number))
+        {
+            pieces.tried(1);
+            if piece == other {
+                pieces.saw(index, || {
+                    let (place, bytes) = (this.place.0, bytes_of(number));
+                    format!("place {place}, {bytes}: the same pad {where_else}")
+                });
+            }
+        }
+    }
+    let (index, what) = pieces.told()?;
+    Some((&this.covered[index], what))
+}
+
+/// The same under keys of which one byte each differs.
+fn part_of_the_key(
+    history: &History,
+    this: &Again,
+    counts: &dyn Fn(&Encrypted, &Encrypted) -> bool,
+) -> Option<Violation> {
+    (2..=KEY.len() as u64).find_map(|byte| {
+        let how = Handling {
+            other_key: byte,
+            ..Handling::default()
+        };
+        let other = history.again(&how, FEWEST)?;
+        let what = format!("under a key of which byte {byte} differs");
+        let (first, what) = alike(this, &other, counts, &what)?;
+        Some(first.violation(Kind::KeyIgnored, 0, what))
+    })
+}
+
+/// The same requests at other places, one bit of which differs.
+fn elsewhere(history: &History, this: &Again) -> Option<Violation> {
+    let own = (0..u64::BITS).take_while(|bit| 1 << bit < history.data_lines());
+    let high = HIGH_BITS.into_iter();
+    let beyond = high.filter(|bit| 1 << bit >= history.data_lines());
+    own.chain(beyond).find_map(|bit| {
+        let how = Handling {
+            moved: &|line| line ^ 1 << bit,
+            high: bit,
+            ..Handling::default()
+        };
+        let other = history.again(&how, FEW)?;
+        let differ = |this: &Encrypted, other: &Encrypted| {
+            this.place != other.place && this.counter == other.counter && this.counter.is_some()
+        };
+        let (first, what) = alike(this, &other, &differ, &format!("2^{bit} places away"))?;
+        Some(first.violation(Kind::PadReused, 0, what))
+    })
+}
+
+/// The same requests with numbers that begin elsewhere, as the layers' limits say where.
+fn begun_elsewhere(history: &History, this: &Again) -> Option<Violation> {
+    let layers = history.stack().layers().into_iter();
+    let begins = layers.flat_map(|layer| {
+        let of_log = matches!(layer, AnyLayer::Logging(_));
+        let limits = layer.about().limits.iter().filter(|limit| limit.pads);
+        let keys = limits.filter_map(|limit| Some((limit.name, limit.begins?, limit.bits)));
+        keys.map(move |(name, key, bits)| (of_log, name, key, bits))
+    });
+    begins.into_iter().find_map(|(of_log, name, key, bits)| {
+        let mut widths = (8..bits).step_by(8);
+        widths.find_map(|width| {
+            let own = history.machine.settings.get(key);
+            let begin = (key.name(), own + (1 << width));
+            let how = Handling {
+                begin: Some(begin),
+                ..Handling::default()
+            };
+            let other = history.again(&how, FEW)?;
+            let differ = |this: &Encrypted, other: &Encrypted| {
+                let is_logs = this.counter.is_none() && other.counter.is_none();
+                let begun = if of_log {
+                    is_logs
+                } else {
+                    this.counter != other.counter
+                };
+                this.place == other.place && begun
+            };
+            let what = format!("2^{width} further on ({name})");
+            if let Some(line) = other.misread {
+                return Some(misread(line, &format!("with counters that begin {what}")));
+            }
+            let (first, what) = alike(this, &other, &differ, &what)?;
+            Some(first.violation(Kind::PadReused, 0, what))
+        })
+    })
+}
+
+/// A line that does not read as it was written last, `because` of what was done otherwise.
+fn misread(line: Logical, because: &str) -> Violation {
+    let what = format!(
+        "line {}, read after a recovery {because}: not as it was written last",
+        line.0
+    );
+    Violation {
+        line: Some(line.0),
+        ..Violation::new(Kind::WrongLine, 0, what)
+    }
+}
+
+/// The same requests, each for a second line as well, of whose number one bit differs: neither may have what is the
+/// other's.
+pub(crate) fn twins(history: &History) -> Option<Violation> {
+    let high = TWIN_BITS.into_iter();
+    let mut beyond = high.filter(|bit| 1 << bit >= history.data_lines());
+    beyond.find_map(|bit| {
+        let how = Handling {
+            twin: Some((bit, mask(0))),
+            ..Handling::default()
+        };
+        let line = history.again(&how, TWINS)?.misread?;
+        Some(misread(line, &format!("beside lines 2^{bit} away")))
+    })
+}
+
+/// More lines of one content than counts have room for.
+pub(crate) fn shared(history: &History) -> Option<Violation> {
+    let line = history.shared()?;
+    Some(misread(line, "and many that share one content"))
+}
+
+/// MACs that are the same under a version that is much greater: whoever has an old line waits for it.
+pub(crate) fn versions(history: &History) -> Option<Violation> {
+    history.power_fail()?.version_of(Place(0))?;
+    let of = |again: &Again| -> Vec<(Place, usize, u64)> {
+        let macs = again.layout.region(MACS);
+        let writes = again.beside.iter();
+        let writes = writes.filter(|write| macs.is_some_and(|macs| macs.contains(write.place)));
+        let words = writes.flat_map(|write| {
+            let carried = (0..LINE_BYTES / 8).filter(|word| write.words >> word & 1 == 1);
+            carried.map(|word| (write.place, word, numbers(&write.line)[word]))
+        });
+        words.filter(|(.., mac)| *mac != 0).collect()
+    };
+    let own = history.again(&Handling::default(), FEW)?;
+    let these: FxHashSet<_> = of(&own).into_iter().collect();
+    let limits = history.stack().integrity.about.limits.iter();
+    let most = limits.map(|limit| limit.bits).min().unwrap_or(u64::BITS);
+    (8..most.min(u64::BITS - 8)).step_by(8).find_map(|width| {
+        let how = Handling {
+            begin: Some((FIRST_VERSION.name(), 1 << width)),
+            ..Handling::default()
+        };
+        let other = history.again(&how, FEW)?;
+        let begun = format!("with versions that begin at 2^{width}");
+        let found = |kind, place, what| Violation {
+            place: Some(place),
+            ..Violation::new(kind, 0, what)
+        };
+        if let Some(place) = other.refused.filter(|_| own.refused.is_none()) {
+            let what = format!("place {}: refused after a recovery {begun}", place.0);
+            return Some(found(Kind::NotAuthentic, place, what));
+        }
+        let same = of(&other).into_iter().find(|mac| these.contains(mac));
+        same.map(|(place, word, _)| {
+            let what = format!("word {word} of MACs: the same {begun}");
+            found(Kind::Undetected, place, what)
+        })
+    })
+}
+
+/// Lines that change again and again in a medium with a place for each and no more.
+pub(crate) fn churned(history: &History) -> Option<Violation> {
+    let room = "for as many lines as the medium has places";
+    Some(crowded(
+        history.churned()?,
+        "in a medium that is full",
+        room,
+    ))
+}
+
+/// What is wrong under `because`, where there must be room.
+fn crowded(wrong: Crowded, because: &str, room: &str) -> Violation {
+    match wrong {
+        Crowded::Misread(line) => misread(line, because),
+        Crowded::Full(why) => Violation::new(Kind::RunEnded, 0, format!("no room {room}: {why}")),
+    }
+}
+
+/// A hardware log, asked to undo transactions that are as long as it has room for, or whose numbers are great.
+pub(crate) fn undone(history: &History) -> Option<Violation> {
+    if let Some((line, number, changed)) = history.undone(&NUMBERS) {
+        let because =
+            format!("with transaction {number} under way, which has changed {changed} lines");
+        return Some(misread(line, &because));
+    }
+    let (wrong, under_way) = history.undone_together()?;
+    let because = format!("with {under_way} transactions under way");
+    let room = format!("for {under_way} transactions, which registers and buckets have");
+    Some(crowded(wrong, &because, &room))
+}
+
+/// Initial vectors, of which a design says that nobody may foresee them: they must hang on the key, and so must
+/// how one follows from the one before.
+fn vectors(history: &History, this: &Again, other_key: &Again) -> Option<Violation> {
+    let of = |again: &Again| -> Vec<(Place, Vec<u32>)> {
+        let lie = (history.stack().logging.vectors)(&history.machine.settings, &again.layout);
+        let Some(lie) = lie else { return Vec::new() };
+        let whole = again.beside.iter().filter(|write| write.words == 0xff);
+        let whole = whole.filter(|write| lie.is_at(write.place));
+        let pieces = |write: &MediumWrite| {
+            let words = numbers(&write.line);
+            let words = lie.words.clone().map(|word| words[word]);
+            words
+                .flat_map(|word| [word as u32, (word >> 32) as u32])
+                .collect()
+        };
+        whole.map(|write| (write.place, pieces(write))).collect()
+    };
+    let (these, others) = (of(this), of(other_key));
+    let mut pieces = Chance::of_pieces();
+    let steps: [fn(u32, u32) -> u32; 3] =
+        [|now, _| now, |now, before| now ^ before, u32::wrapping_sub];
+    for (index, (this, other)) in these.iter().zip(&others).enumerate() {
+        for step in steps {
+            let before = index.saturating_sub(1);
+            let (old, old_other) = (&these[before].1, &others[before].1);
+            for number in 0..this.1.len() {
+                pieces.tried(1);
+                let now = step(this.1[number], old[number]);
+                if index > 0 && now == step(other.1[number], old_other[number]) {
+                    let place = this.0.0;
+                    pieces.saw(index, || {
+                        format!("the vectors of place {place} can be told without the key")
+                    });
+                }
+            }
+        }
+    }
+    let (index, what) = pieces.told()?;
+    Some(Violation {
+        place: Some(these[index].0),
+        ..Violation::new(Kind::VectorForeseen, 0, what)
+    })
+}
+
+/// Four bytes under no pad.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Piece {
+    place: u64,
+    /// Which of the line; those beside it come after.
+    number: usize,
+    value: u32,
+}
+
+/// Pieces of what lies under no pad, by region.
+type Clear = BTreeMap<&'static str, FxHashSet<Piece>>;
+
+fn clear(again: &Again) -> Clear {
+    let mut clear = Clear::new();
+    let mut put = |place: Place, first: usize, words: &[u64]| {
+        let region = again.layout.name_of(place).0;
+        let pieces = clear.entry(region).or_default();
+        for (number, word) in words.iter().enumerate() {
+            for (half, value) in [*word as u32, (word >> 32) as u32].into_iter().enumerate() {
+                pieces.insert(Piece {
+                    place: place.0,
+                    number: first + 2 * number + half,
+                    value,
+                });
+            }
+        }
+    };
+    for write in &again.beside {
+        put(write.place, 0, &numbers(&write.line));
+    }
+    for (place, word) in &again.sidebands {
+        put(*place, LINE_BYTES / 4, &[u64::from_le_bytes(*word)]);
+    }
+    clear
+}
+
+/// What hangs on contents and not on the key, and lies under no pad: a digest of a content, whose guess anybody
+/// can check. Where a design is built on that it says so. Contents are changed by a mask and by its complement, so
+/// that each bit is; `masked` counts those that could tell. Left out: masks under which other places are written. A
+/// hardware log's headers have no mask, so another of a mapping's sets may be full than was, and what follows from that
+/// is not a digest. That is common where fingerprints collide on purpose, so such a run is not judged.
+fn digests(
+    history: &History,
+    this: &Again,
+    other_key: &Again,
+    masked: &Cell<u64>,
+) -> Vec<Violation> {
+    if history.keeps_log() && history.collides() {
+        return Vec::new();
+    }
+    let these = clear(this);
+    let keys = OnceCell::new();
+    let keyed = || {
+        let further = (2..2 + FURTHER_KEYS).filter_map(|other_key| {
+            let how = Handling {
+                other_key,
+                ..Handling::default()
+            };
+            Some(clear(&history.again(&how, AGAIN)?))
+        });
+        std::iter::once(clear(other_key)).chain(further).collect()
+    };
+    let masks = (0..MASKS).flat_map(|number| [mask(number), mask(number).map(|byte| !byte)]);
+    let others = masks.filter_map(|mask| {
+        let how = Handling {
+            mask: Some(mask),
+            ..Handling::default()
+        };
+        let other = history.again(&how, AGAIN)?;
+        are_placed_alike(this, &other).then_some(other)
+    });
+    let mut found = others.take(2).map(|other| {
+        masked.set(masked.get() + 1);
+        let hang = hang(history, &these, &clear(&other));
+        let told = hang.into_iter().filter_map(|(region, pieces)| {
+            let keyed: &Vec<Clear> = keys.get_or_init(keyed);
+            digest_of(region, &pieces, keyed)
+        });
+        told.collect::<Vec<_>>()
+    });
+    found.find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// Whether the same places are written in the same order.
+fn are_placed_alike(this: &Again, other: &Again) -> bool {
+    let places = |again: &Again| -> Vec<Place> {
+        let covered = again.covered.iter();
+        covered.map(|line| line.place).collect()
+    };
+    places(this) == places(other)
+}
+
+/// What of `these` is not among the `masked`, in order, by region; of regions of which no design says that they show
+/// something of contents.
+fn hang<'a>(
+    history: &History,
+    these: &'a Clear,
+    masked: &Clear,
+) -> Vec<(&'static str, Vec<&'a Piece>)> {
+    let shown = history.stack().mapping.shows;
+    let judged = these.iter().filter(|(region, _)| !shown.contains(region));
+    let hang = judged.map(|(region, pieces)| {
+        let masked = masked.get(region);
+        let hangs = |piece: &&Piece| !masked.is_some_and(|masked| masked.contains(*piece));
+        let mut hang: Vec<_> = pieces.iter().filter(hangs).collect();
+        hang.sort_unstable();
+        (*region, hang)
+    });
+    hang.filter(|(_, pieces)| !pieces.is_empty()).collect()
+}
+
+/// A digest, if more of the `pieces` than by accident are the same under each other key.
+fn digest_of(region: &'static str, pieces: &[&Piece], keyed: &[Clear]) -> Option<Violation> {
+    let mut same = Chance::of(STRUCTURE.powi(keyed.len() as i32));
+    for (index, piece) in pieces.iter().enumerate() {
+        same.tried(1);
+        let stays = |clear: &Clear| {
+            clear
+                .get(region)
+                .is_some_and(|clear| clear.contains(*piece))
+        };
+        if keyed.iter().all(stays) {
+            let Piece { place, number, .. } = **piece;
+            same.saw(index, || match number < LINE_BYTES / 4 {
+                true => format!("place {place} ({region}), {}", bytes_of(number)),
+                false => format!("beside place {place}"),
+            });
+        }
+    }
+    let (index, what) = same.told()?;
+    let what = format!("a digest of contents that hangs on no key: {what}");
+    Some(Violation {
+        place: Some(Place(pieces[index].place)),
+        ..Violation::new(Kind::Digest, 0, what)
+    })
+}
+
+/// What other contents differ by: no word of it is another's, nor one of a mask with another number.
+fn mask(number: u64) -> Line {
+    let mut line = ZERO_LINE;
+    for (index, word) in line.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *word = mix(0x6d61_736b ^ number << 8 ^ index as u64).to_le_bytes();
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(values: impl IntoIterator<Item = u32>) -> FxHashSet<Piece> {
+        let numbered = values.into_iter().enumerate();
+        let piece = |(number, value)| Piece {
+            place: 7,
+            number,
+            value,
+        };
+        numbered.map(piece).collect()
+    }
+
+    #[test]
+    fn eight_pieces_are_a_digest_if_they_stay_under_three_other_keys() {
+        let digest = pieces(1..=8);
+        let hang: Vec<&Piece> = digest.iter().collect();
+        let stays: Clear = [("free-map", digest.clone())].into();
+        let gone: Clear = [("free-map", pieces(11..=18))].into();
+        let told = |keyed: &[&Clear], pieces: &[&Piece]| {
+            let keyed: Vec<Clear> = keyed.iter().map(|clear| (*clear).clone()).collect();
+            digest_of("free-map", pieces, &keyed).is_some()
+        };
+        assert!(told(&[&stays, &stays, &stays], &hang));
+        assert!(!told(&[&stays, &stays, &gone], &hang));
+        assert!(!told(&[&stays], &hang), "one key leaves it to chance");
+        assert!(!told(&[&stays, &stays, &stays], &hang[..4]));
+    }
+
+    #[test]
+    fn no_word_of_a_mask_is_another_s() {
+        let masks: Vec<Line> = (0..MASKS).map(mask).collect();
+        let words = |line: &Line| -> Vec<[u8; 8]> { line.as_chunks().0.to_vec() };
+        let all: FxHashSet<[u8; 8]> = masks.iter().flat_map(words).collect();
+        assert_eq!(all.len(), MASKS as usize * LINE_BYTES / 8);
+    }
+}

@@ -1,0 +1,471 @@
+//! What exploring has shown, in the same form for programs and for people. The names of the fields are those of
+//! `sardonyx crash --json`.
+
+use serde::Serialize;
+
+use crate::options::Options;
+use crate::attacker::report::{Again, AttackReport, Attacked, Attacks};
+use crate::attacker::attack;
+use crate::verdict::explanation::explain;
+use crate::explore::explore;
+use crate::verdict::findings::Explored;
+use crate::history::{History, HistoryError};
+use crate::history::capacity::may_fill;
+use crate::verdict::shrink::{Reduced, Size};
+use crate::verdict::coverage::{Bounds, CacheSizes, Lack, Need, exercised, reached};
+use crate::stages::{Shown, Stage, stages};
+use crate::verdict::violation::{Kind, Violation};
+use sardonyx::config::Machine;
+use sardonyx::controller::designs::Stack;
+use sardonyx::controller::layers::{Guarantee, Refuses};
+use sardonyx::mechanisms::{Exercised, Reached, Value};
+use sardonyx::plan::script::{Script, Scripting};
+use sardonyx::workload::ProgramSpec;
+
+/// A run and how to cut it.
+#[derive(Clone, Debug)]
+pub struct OneRun {
+    /// The machine, before its medium is reduced.
+    pub machine: Machine,
+    /// The design's name.
+    pub design: String,
+    /// The programs, one for each core.
+    pub specs: Vec<ProgramSpec>,
+    /// The seed from which evictions, delays and sampled cuts are drawn.
+    pub seed: u64,
+    /// How to explore.
+    pub options: Options,
+    /// The evictions, delays and pauses, if the seed does not draw them.
+    pub script: Option<Script>,
+}
+
+impl OneRun {
+    /// What is to be run, as reports name it.
+    pub fn run(&self) -> Run {
+        Run::of(&self.design, &self.specs[0], self.specs.len(), self.seed)
+    }
+
+    /// The run, by `scripting`.
+    pub(crate) fn recorded(&self, scripting: Scripting) -> Result<History, HistoryError> {
+        History::scripted(
+            &self.machine,
+            &self.design,
+            &self.specs,
+            self.seed,
+            scripting,
+        )
+    }
+
+    /// Runs the programs and cuts the power. `progress` is told the cuts done and in all; if it answers false this
+    /// returns `None`.
+    ///
+    /// # Errors
+    /// The design or a program does not exist, the run has no such cuts, or does not fit in memory.
+    pub fn look(
+        &self,
+        progress: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<Option<(History, Explored)>, HistoryError> {
+        self.memory()?;
+        let script = self.script.clone().map(Scripting::of);
+        let history = self.recorded(script.unwrap_or_default())?;
+        let mut options = self.options;
+        if may_fill(&self.machine.settings) {
+            // It may end before it has as many positions.
+            options.cuts = options.cuts.at_most(history.positions());
+        }
+        options.cuts.check(&history)?;
+        let cuts = options.cuts.count(&history);
+        let tell = |done| progress(done, cuts);
+        let explored = explore(&history, &options, &tell);
+        Ok(explored.map(|explored| (history, explored)))
+    }
+
+    /// Runs the programs, cuts the power, and returns what `sardonyx crash --once --json` has of it.
+    ///
+    /// # Errors
+    /// As [`OneRun::look`].
+    pub fn answer(
+        &self,
+        progress: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<Option<Once>, HistoryError> {
+        let started = std::time::Instant::now();
+        let Some((history, explored)) = self.look(progress)? else {
+            return Ok(None);
+        };
+        let (covered, tally) = (explored.covered, &explored.tally);
+        let stack = Stack::named(&self.design)?;
+        let bounds = self.bounds(&stack);
+        let needs = bounds.needs();
+        let exercised = exercised(&history, &explored);
+        let mut reached = reached(&history, &explored);
+        let sizes = CacheSizes::of(&stack, &self.machine);
+        reached.reach(Value::CacheSizes, sizes.count());
+        let attacks = self.options.attacks;
+        let attacked = attacks.map(|attacks| attack(&history, &self.options, attacks));
+        if let Some(attacked) = &attacked {
+            reached.reach(Value::Attacks, attacked.fewest());
+        }
+        let lacks = bounds.lacks(&needs, &exercised, &reached);
+        let broken = !tally.kinds.is_empty();
+        let verdict = Verdict::of(broken, history.guarantee, lacks.is_empty());
+        let promises = stack.integrity.promises;
+        let verdict = match &attacked {
+            Some(attacked) => verdict.under_attack(attacked, promises, attacks),
+            None => verdict,
+        };
+        let violations = tally.kinds.values();
+        let violations = violations.map(|(count, first)| Told::of(&history, *count, first));
+        let undetected = attacked.iter().flat_map(|found| found.violations(promises));
+        let violations = violations.chain(undetected);
+        Ok(Some(Once {
+            run: Run::recorded(&history),
+            platform: self.options.platform.name(),
+            tear: self.options.tear.name(),
+            guarantee: history.guarantee.name(),
+            positions: history.positions(),
+            cuts: covered.cuts,
+            distinct_states: covered.states,
+            checked_in_full: covered.full,
+            recovery_cuts: covered.recovery_cuts,
+            lost_cuts: tally.lost.count,
+            secret_cuts: tally.secret.count,
+            exercised,
+            reached,
+            required: needs.into_iter().map(Need::name).collect(),
+            not_exercised: lacks.iter().map(|lack| lack.what).collect(),
+            lacks,
+            verdict,
+            fails: verdict.fails(),
+            violations: violations.collect(),
+            attacks: attacked.as_ref().map(|found| found.report(promises)),
+            seconds: started.elapsed().as_secs_f64(),
+        }))
+    }
+
+    /// What bounds that one run.
+    fn bounds<'a>(&'a self, stack: &'a Stack) -> Bounds<'a> {
+        Bounds {
+            stack,
+            machine: &self.machine,
+            durability: self.specs[0].durability,
+            options: self.options,
+            cores: Some(self.specs.len()),
+            transactions: Some(self.specs[0].transactions),
+            overrides: &[],
+            once: true,
+        }
+    }
+
+    /// Runs the programs, cuts the power everywhere, and counts what each stage of a transaction has shown; `None` if
+    /// `progress` has ended it. Which cuts and later lives [`Options`] ask for does not matter.
+    ///
+    /// # Errors
+    /// The design or a program does not exist.
+    pub fn stages(
+        &self,
+        progress: &dyn Fn(u64, u64) -> bool,
+    ) -> Result<Option<Stages>, HistoryError> {
+        let program = &self.specs[0];
+        if program.is_shared() {
+            return Err(HistoryError::Cuts(format!(
+                "--stages: counts those of cores with a program each, and all cores have {} together; leave \
+                 --stages out or name another program",
+                program.name
+            )));
+        }
+        let history = History::record(&self.machine, &self.design, &self.specs, self.seed)?;
+        let cuts = history.positions();
+        let platform = self.options.platform;
+        let Some(shown) = stages(&history, platform, &|done| progress(done, cuts)) else {
+            return Ok(None);
+        };
+        let each = Stage::ALL.into_iter().zip(shown);
+        let each = each.map(|(stage, shown)| OfStage {
+            stage: stage.name(),
+            shown,
+        });
+        Ok(Some(Stages {
+            run: Run::recorded(&history),
+            platform: platform.name(),
+            cuts,
+            stages: each.collect(),
+        }))
+    }
+}
+
+/// What was run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Run {
+    /// The design's name.
+    pub design: String,
+    /// The program's name.
+    pub program: String,
+    /// The mistake in the program's own log, if any.
+    pub mutant: Option<&'static str>,
+    /// Cores; each has a program.
+    pub cores: usize,
+    /// Who shares lines of counters: [`sardonyx::workload::Sharing`].
+    pub sharing: &'static str,
+    /// Transactions of a core.
+    pub transactions: u64,
+    /// Bytes of a transaction's item.
+    pub transaction_bytes: u64,
+    /// Bytes of each structure.
+    pub footprint_bytes: u64,
+    /// The seed of evictions, delays and sampled cuts.
+    pub seed: u64,
+}
+
+impl Run {
+    fn of(design: &str, spec: &ProgramSpec, cores: usize, seed: u64) -> Run {
+        Run {
+            design: design.into(),
+            program: spec.name.clone(),
+            mutant: spec.durability.mutant().map(|mutant| mutant.name()),
+            cores,
+            sharing: spec.sharing.name(),
+            transactions: spec.transactions,
+            transaction_bytes: spec.item_bytes,
+            footprint_bytes: spec.footprint,
+            seed,
+        }
+    }
+
+    /// The run that `history` is of.
+    pub fn recorded(history: &History) -> Run {
+        let programs = &history.programs;
+        Run::of(
+            &history.design,
+            &programs[0].spec,
+            programs.len(),
+            history.seed,
+        )
+    }
+}
+
+/// The verdict of power cuts on a design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// No violation in what was tried.
+    Holds,
+    /// Violations of a design that promises nothing.
+    Caught,
+    /// Violations of what the design promises.
+    Broken,
+    /// No violation, but too little of a mechanism of the design, or of what was run and cut.
+    #[serde(rename = "not exercised")]
+    NotExercised,
+}
+
+impl Verdict {
+    /// The verdict on a design that promises `guarantee`; `exercised`: all that it has to rest on was exercised.
+    pub fn of(broken: bool, guarantee: Guarantee, exercised: bool) -> Verdict {
+        match (broken, guarantee) {
+            (true, Guarantee::Nothing) => Verdict::Caught,
+            (true, _) => Verdict::Broken,
+            (false, _) if exercised => Verdict::Holds,
+            (false, _) => Verdict::NotExercised,
+        }
+    }
+
+    /// The same over an integrity that promises `promises`, after attacks: an attack that it promises to notice and has
+    /// not noticed makes it broken. Of one attack that is made again it says whether it was noticed, and no more.
+    #[must_use]
+    pub fn under_attack(
+        self,
+        attacked: &Attacked,
+        promises: Refuses,
+        asked: Option<Attacks>,
+    ) -> Verdict {
+        match self {
+            _ if attacked.unkept(promises) > 0 => Verdict::Broken,
+            Verdict::NotExercised
+                if asked.is_some_and(|asked| asked.one.is_some()) && attacked.undetected() > 0 =>
+            {
+                Verdict::Caught
+            }
+            verdict => verdict,
+        }
+    }
+
+    /// Whether the command ends with an error.
+    pub fn fails(self) -> bool {
+        matches!(self, Verdict::Broken | Verdict::NotExercised)
+    }
+}
+
+/// One run and its cuts: what `sardonyx crash --once --json` has.
+#[derive(Clone, Debug, Serialize)]
+pub struct Once {
+    /// What was run.
+    #[serde(flatten)]
+    pub run: Run,
+    /// What reserve power drains.
+    pub platform: &'static str,
+    /// What of a line that is being accepted is atomic.
+    pub tear: &'static str,
+    /// What the design promises.
+    pub guarantee: &'static str,
+    /// Positions at which the power can be cut.
+    pub positions: u64,
+    /// Cuts that were made.
+    pub cuts: u64,
+    /// Different states among them.
+    pub distinct_states: u64,
+    /// Cuts at which every line was checked.
+    pub checked_in_full: u64,
+    /// Cuts of later lives.
+    pub recovery_cuts: u64,
+    /// Cuts that break recoverability.
+    pub lost_cuts: u64,
+    /// Cuts that break secrecy.
+    pub secret_cuts: u64,
+    /// How often each mechanism was used.
+    pub exercised: Exercised,
+    /// How far the run has come.
+    pub reached: Reached,
+    /// Mechanisms and values that the verdict has to rest on.
+    pub required: Vec<&'static str>,
+    /// Those of them of which there was too little.
+    pub not_exercised: Vec<&'static str>,
+    /// The same, with the amount that there was and the amount needed.
+    pub lacks: Vec<Lack>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Whether the command ends with an error.
+    pub fails: bool,
+    /// The outcome of attacks, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attacks: Option<AttackReport>,
+    /// The first violation of each kind.
+    pub violations: Vec<Told>,
+    /// Seconds of wall-clock time.
+    pub seconds: f64,
+}
+
+/// The cuts of one run by the stages of a transaction.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stages {
+    /// What was run.
+    #[serde(flatten)]
+    pub run: Run,
+    /// What reserve power drains.
+    pub platform: &'static str,
+    /// Cuts that were made.
+    pub cuts: u64,
+    /// What each stage has shown.
+    pub stages: Vec<OfStage>,
+}
+
+/// One stage of a transaction.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfStage {
+    /// Its name.
+    pub stage: &'static str,
+    /// What its cuts have shown.
+    #[serde(flatten)]
+    pub shown: Shown,
+}
+
+/// The first violation of a kind, as reports have it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Told {
+    /// The promise that is broken.
+    pub kind: &'static str,
+    /// What it breaks: `integrity`, `secrecy` or `recoverability`.
+    pub about: &'static str,
+    /// The number of cuts that break it.
+    pub count: u64,
+    /// The run's seed.
+    pub seed: u64,
+    /// The position of the cut.
+    pub cut: Option<u64>,
+    /// The position of the cut in the later life, if the violation shows there.
+    pub recovery_cut: Option<u64>,
+    /// The core whose program is affected.
+    pub core: Option<usize>,
+    /// The affected line.
+    pub line: Option<u64>,
+    /// The affected place.
+    pub place: Option<u64>,
+    /// What is wrong, in words.
+    pub what: String,
+    /// What led to it, a line of text each.
+    pub history: Vec<String>,
+    /// The run, if it is one of a plan's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Run>,
+    /// The number of its pass in the plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<usize>,
+    /// The attack, if nobody noticed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attack: Option<Again>,
+    /// The evictions, delays and pauses of that run, if the seed does not draw them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
+    /// The size of the history as found and as shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shortened: Option<[Size; 2]>,
+}
+
+impl Told {
+    /// The same, told of the shorter history.
+    pub(crate) fn shortened(self, reduced: &Reduced) -> Told {
+        let (history, violation) = (&reduced.history, &reduced.violation);
+        let mut told = Told {
+            run: Some(Run::recorded(history)),
+            pass: self.pass,
+            script: reduced.question.script.clone(),
+            shortened: Some([reduced.from, reduced.to]),
+            ..Told::of(history, self.count, violation)
+        };
+        told.history.splice(1..1, reduced.story());
+        told
+    }
+
+    /// The violation that `run` has ended early, because of `what`.
+    pub fn ended(run: Run, what: &str) -> Told {
+        Told {
+            kind: Kind::RunEnded.name(),
+            about: Kind::RunEnded.about(),
+            count: 1,
+            seed: run.seed,
+            cut: None,
+            recovery_cut: None,
+            core: None,
+            line: None,
+            place: None,
+            what: what.into(),
+            history: vec![what.into()],
+            run: Some(run),
+            pass: None,
+            attack: None,
+            script: None,
+            shortened: None,
+        }
+    }
+
+    /// The first violation of its kind, of `count` in all.
+    pub fn of(history: &History, count: u64, violation: &Violation) -> Told {
+        Told {
+            kind: violation.kind.name(),
+            about: violation.kind.about(),
+            count,
+            seed: history.seed,
+            cut: Some(violation.position),
+            recovery_cut: violation.later_cuts.first().copied(),
+            core: violation.core,
+            line: violation.line,
+            place: violation.place.map(|place| place.0),
+            what: violation.what.clone(),
+            history: explain(history, violation),
+            run: None,
+            pass: None,
+            attack: None,
+            script: None,
+            shortened: None,
+        }
+    }
+}
