@@ -13,9 +13,10 @@ use crate::CrashTestError;
 use crate::clock::Clock;
 use crate::copy::Copy;
 use crate::elsewhere::{self, Opened};
+use crate::ending::Ended;
 use crate::images::{Floors, Image};
 use crate::recording::Recording;
-use crate::recovery::{Ended, Files, Reason, Recovery, said};
+use crate::recovery::{Files, Reason, Recovery, said};
 use crate::state::{Course, Platform};
 use crate::touched::Seen;
 

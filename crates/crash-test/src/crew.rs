@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use crate::CrashTestError;
 use crate::bench::{Bench, Shared};
+use crate::ending::Ended;
 use crate::images::Image;
 use crate::known;
-use crate::recovery::{Ended, Reason};
+use crate::recovery::Reason;
 use crate::reduce::{self, Reduced};
 
 /// Jobs that wait for a worker.

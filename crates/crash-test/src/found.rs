@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::ending::Ended;
 use crate::images::{FIRST, Image, Kind};
-use crate::recovery::Ended;
 use crate::reduce::Reduced;
 use crate::state::Course;
 

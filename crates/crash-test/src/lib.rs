@@ -12,6 +12,7 @@ pub mod clock;
 pub mod copy;
 mod crew;
 mod elsewhere;
+pub mod ending;
 pub mod events;
 pub mod explore;
 mod fate;
@@ -37,6 +38,7 @@ pub mod search;
 pub mod source;
 mod start;
 pub mod state;
+pub mod store;
 mod suspects;
 #[cfg(test)]
 mod tests_rules;

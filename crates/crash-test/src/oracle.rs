@@ -16,10 +16,11 @@ use serde_json::{Value, json};
 
 use crate::CrashTestError;
 use crate::copy;
+use crate::ending::Ended;
 use crate::pools::Ground;
 use crate::question::Question;
 use crate::recording::Recording;
-use crate::recovery::{Ended, Files, Recovery, said};
+use crate::recovery::{Files, Recovery, said};
 
 /// Lines of a difference that are named, of each side.
 const NAMED: usize = 2;

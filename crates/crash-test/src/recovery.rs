@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::CrashTestError;
+use crate::ending::Ended;
 use crate::oracle::Oracle;
 use crate::touched::{self, Seen};
 
@@ -28,19 +29,6 @@ pub struct Recovery {
     pub memory: u64,
     /// What it may print, if that is compared.
     pub oracle: Option<Oracle>,
-}
-
-/// How a recovery ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// With this exit status.
-    Status(i32),
-    /// By this signal.
-    Signal(i32),
-    /// Not within the time limit.
-    TimedOut,
-    /// It coped, but printed what no beginning of the operations leaves.
-    NoPrefix,
 }
 
 /// Why a recovery failed: how it ended, and the last line that it printed without its numbers, because the same fault
@@ -82,17 +70,6 @@ fn without_numbers(line: &str) -> String {
             },
         )
         .collect()
-}
-
-impl std::fmt::Display for Ended {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Ended::Status(status) => write!(f, "exit status {status}"),
-            Ended::Signal(signal) => write!(f, "signal {signal}"),
-            Ended::TimedOut => write!(f, "no end in time"),
-            Ended::NoPrefix => write!(f, "what no beginning of the operations leaves"),
-        }
-    }
 }
 
 /// The files that a recovery is given.

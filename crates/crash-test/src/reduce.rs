@@ -391,9 +391,9 @@ fn floor_of(bench: &Bench<'_>, cut: u32, slot: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ending::Ended;
     use crate::made::Do::{self, Clwb, Fence, Store};
     use crate::made::{on_a_bench, shared};
-    use crate::recovery::Ended;
 
     /// The first byte of the line 0 must be set where that of the line 1 is.
     const LINE_0_FIRST: &[&str] = &[

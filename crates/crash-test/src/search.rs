@@ -8,10 +8,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::CrashTestError;
 use crate::bench::{Refusal, Shared};
 use crate::crew::{Answer, Crew, Job};
+use crate::ending::Ended;
 use crate::found::{Found, Violation};
 use crate::images::{self, FIRST, Given, Kind, PASSES, Scope};
 use crate::question::Question;
-use crate::recovery::{Ended, Reason};
+use crate::recovery::Reason;
 use crate::start::named_start;
 
 /// Violations of a round after which there is nothing more to learn before their causes are known.

@@ -4,10 +4,10 @@ use rustc_hash::FxHashSet;
 
 use crate::CrashTestError;
 use crate::crew::{Answer, Crew, Job, QUEUE};
+use crate::ending::Ended;
 use crate::found::NoStart;
 use crate::images::{self, EVERYTHING, Given, Image, Scope};
 use crate::recording::Recording;
-use crate::recovery::Ended;
 use crate::search::Search;
 use crate::state::Course;
 

@@ -10,8 +10,8 @@ use crate::images::{Over, WHOLE};
 use crate::lint;
 use crate::recording::{Act, Recording};
 use crate::reduce::Reduced;
-use crate::report::{Store, store};
 use crate::source::{Frame, Sources};
+use crate::store::{Store, store};
 
 /// A line of code that may be the fault.
 pub(crate) struct Suspect<'a> {

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
-use crate::recovery::Ended;
+use crate::ending::Ended;
 use crate::registers::{self, Call};
 
 /// Bytes of a page.

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use crate::CrashTestError;
 use crate::bench::{Bench, Shared};
 use crate::elsewhere::Opened;
+use crate::ending::Ended;
 use crate::images::{Floors, Image, Kind, Over, WHOLE};
 use crate::question::Question;
 use crate::recording::Recording;
-use crate::recovery::Ended;
 use crate::state::Course;
 
 /// A recovery's time, in times of the undisturbed one, and at least.

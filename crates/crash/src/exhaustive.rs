@@ -15,17 +15,18 @@ use std::time::Instant;
 use rustc_hash::{FxHashSet, FxHasher};
 use serde::Serialize;
 
+use crate::check::later_lives;
+use crate::check::whole_run::whole_run;
+use crate::check::{Checker, Live};
+use crate::history::run::Run;
+use crate::history::{History, HistoryError, SetUp};
 use crate::options::{Cuts, Options};
 use crate::panics::caught;
-use crate::check::{Checker, Live};
-use crate::verdict::findings::Covered;
-use crate::history::{History, HistoryError, SetUp};
-use crate::check::later_lives;
 use crate::platform::Survivors;
-use crate::verdict::report::{OneRun, Run, Told};
 use crate::verdict::coverage::exercised;
+use crate::verdict::findings::Covered;
+use crate::verdict::report::{OneRun, Told};
 use crate::verdict::violation::{Kind, Tally};
-use crate::check::whole_run::whole_run;
 use sardonyx::controller::layers::Guarantee;
 use sardonyx::machine::RunError;
 use sardonyx::mechanisms::Exercised;
@@ -276,9 +277,15 @@ impl Exhaustive {
                 }
             };
             let new = walk.follow(&chosen, &made, life.positions());
-            covered.add(later_lives::look(&life, position, &options, tally, |checker| {
-                look_at(checker, new);
-            }));
+            covered.add(later_lives::look(
+                &life,
+                position,
+                &options,
+                tally,
+                |checker| {
+                    look_at(checker, new);
+                },
+            ));
         }
         let mut later = later.borrow_mut();
         later.states += walk.seen.len() as u64 + 1;

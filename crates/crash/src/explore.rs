@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::options::{Cuts, Options};
 use crate::check::Checker;
-use crate::verdict::findings::Explored;
-use crate::history::History;
 use crate::check::later_lives;
 use crate::check::whole_run::whole_run;
+use crate::history::History;
+use crate::options::{Cuts, Options};
+use crate::verdict::findings::Explored;
 
 /// Positions of a piece.
 const PIECE: u64 = 4096;

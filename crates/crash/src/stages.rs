@@ -6,8 +6,8 @@
 //! was before the transaction or, in place, after it. Left out: cuts within recovery, secrecy and the structure's own
 //! invariants, which [`crate::explore`] checks.
 
-use crate::history::golden::{Expected, Window};
 use crate::history::History;
+use crate::history::golden::{Expected, Window};
 use crate::platform::{Platform, Survivors};
 use sardonyx::machine::UntimedMemory;
 use sardonyx::plan::journal::{Event, Mark};

@@ -11,7 +11,7 @@ use super::finished::{Finished, saved};
 use super::images::{HUGE_PAGES, Images};
 use super::ksm::settings::Knobs;
 use super::ksm::{Counters, ITEM_BYTES, Maps, NODE_BYTES};
-use super::question::Owner;
+use super::owner::Owner;
 use super::{PAGE_BYTES, Page};
 
 /// The limits for the kernel's thread; the kernel's advisor has the same defaults.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::PAGE_BYTES;
 use super::images::Images;
 use super::ksm::{Counters, Keys, Work};
-use super::question::Tell;
+use super::owner::Tell;
 use super::run::{Pages, Runner};
 
 /// Savings that are the same for so many passes have settled.

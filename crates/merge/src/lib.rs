@@ -10,6 +10,7 @@ pub mod finished;
 pub mod images;
 pub mod keys;
 pub mod ksm;
+pub mod owner;
 pub mod pageforge;
 pub mod question;
 mod rb;

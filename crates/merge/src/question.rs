@@ -14,6 +14,7 @@ use super::images::{self, ImageError, Images, Keep, Machine, Pool, Process, Snap
 use super::keys::{assumed, rows, said};
 use super::ksm::settings::{self, Knobs, Preset};
 use super::ksm::{self, Counters};
+use super::owner::{Owner, Tell};
 use super::run::Pages;
 use super::{Page, why};
 use sardonyx::settings::Settings;
@@ -26,16 +27,6 @@ pub enum Source {
     Path(PathBuf),
     /// A live process.
     Pid(u32),
-}
-
-/// Machines of one owner.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Owner {
-    /// The owner's name.
-    pub name: String,
-    /// The machines, by their numbers in the question.
-    pub machines: Vec<usize>,
 }
 
 /// A question, as `python/sardonyx/runs/merging.py` states it.
@@ -73,9 +64,6 @@ pub struct Question {
     /// Whether to look for the reasons why pages did not merge.
     pub why: bool,
 }
-
-/// Is told what is done and the total, 0 for an unknown total; false ends the run.
-pub type Tell<'t> = &'t mut dyn FnMut(u64, u64) -> bool;
 
 /// A question that has been understood.
 struct Asked {

@@ -148,8 +148,8 @@ impl Pattern {
         let like = recording.statistics();
         let switches = like.switches.min(2.0 * read_share.min(1.0 - read_share));
         let turn = |share: f64| match share > 0.0 {
-            true => super::synth::threshold(switches / 2.0 / share),
-            false => super::synth::threshold(1.0),
+            true => threshold(switches / 2.0 / share),
+            false => threshold(1.0),
         };
         let kinds = [read_share, 1.0 - read_share];
         let means = like.gaps.iter().zip(kinds).map(|(table, share)| {
@@ -233,6 +233,11 @@ fn mean_of(bits: usize) -> f64 {
         0 => 0.0,
         _ => 1.5 * (1u64 << (bits - 1)) as f64 - 0.5,
     }
+}
+
+/// A probability as the end of a range of 63-bit draws.
+pub(super) fn threshold(p: f64) -> u64 {
+    (p.clamp(0.0, 1.0) * (1u64 << 63) as f64) as u64
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use sardonyx_base::random::splitmix64;
 use serde::{Deserialize, Serialize};
 
-use super::recorded::{Pattern, Recording};
+use super::recorded::{Pattern, Recording, threshold};
 use super::{Op, Provenance, Record, Source, TraceError, TraceWriter};
 use crate::line::{Line, Virtual, ZERO_LINE};
 
@@ -370,11 +370,6 @@ pub fn synth_to_file(
     let mut writer = TraceWriter::create(path, source.provenance())?;
     source.each(progress, |record| writer.push(record))?;
     writer.finish()
-}
-
-/// A probability as the end of a range of 63-bit draws.
-pub(super) fn threshold(p: f64) -> u64 {
-    (p.clamp(0.0, 1.0) * (1u64 << 63) as f64) as u64
 }
 
 /// Content number `content` under `seed`: zeros for 0, else 64 bytes that no other number has.

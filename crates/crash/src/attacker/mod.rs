@@ -19,11 +19,11 @@ use rand_chacha::ChaCha8Rng;
 use sardonyx_base::random::mix;
 
 use self::changes::Change;
-use self::recovery::Strike;
 use self::knowledge::{Knowledge, Now, Seen};
-use crate::options::Options;
+use self::recovery::Strike;
 use crate::attacker::report::{Attack, Attacked, Attacks, First, OneAttack, When};
 use crate::history::History;
+use crate::options::Options;
 use crate::platform::Survivors;
 use sardonyx::line::Line;
 use sardonyx::plan::untimed::Untimed;

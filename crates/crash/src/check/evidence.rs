@@ -2,8 +2,8 @@
 //! held. Looked up for the first violation of each kind.
 
 use crate::check::Checker;
-use crate::history::golden::Expected;
 use crate::history::History;
+use crate::history::golden::Expected;
 use crate::platform::drain_over;
 use crate::verdict::violation::{Kind, Violation};
 use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};

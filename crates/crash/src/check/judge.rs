@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::check::Checker;
-use crate::panics::caught;
 use crate::history::golden::Window;
+use crate::panics::caught;
 use crate::secrecy::{self, Encrypted};
 use crate::verdict::violation::{Kind, Violation};
 use sardonyx::line::Place;

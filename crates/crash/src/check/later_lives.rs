@@ -3,17 +3,17 @@
 
 use sardonyx_base::random::mix;
 
-use crate::options::{Cuts, Options};
-use crate::panics::caught;
 use crate::check::Checker;
-use crate::verdict::explanation::explain;
-use crate::verdict::findings::{Covered, Explored};
+use crate::check::whole_run::whole_run;
 use crate::history::golden::Golden;
 use crate::history::{History, Life};
+use crate::options::{Cuts, Options};
+use crate::panics::caught;
 use crate::platform::{Survivors, drain_over};
 use crate::secrecy::{self, Encrypted};
+use crate::verdict::explanation::explain;
+use crate::verdict::findings::{Covered, Explored};
 use crate::verdict::violation::{Kind, Tally, Violation};
-use crate::check::whole_run::whole_run;
 use sardonyx::controller::layers::Guarantee;
 use sardonyx::machine::{RunError, UntimedMemory, read_untimed};
 use sardonyx::medium::image::Image;

@@ -19,13 +19,13 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 use sardonyx_base::random::mix;
 
+use crate::history::History;
+use crate::history::golden::{Expected, Window};
 use crate::options::Options;
 use crate::panics::caught;
-use crate::verdict::findings::{Covered, Explored};
-use crate::history::golden::{Expected, Window};
-use crate::history::History;
 use crate::platform::places::Mapped;
 use crate::platform::{Changed, Survivors, Tear, Whole};
+use crate::verdict::findings::{Covered, Explored};
 use crate::verdict::violation::{Kind, Tally, Violation};
 use sardonyx::controller::Controller;
 use sardonyx::controller::layers::Guarantee;

@@ -5,10 +5,10 @@ use std::cell::Cell;
 use crate::check::journal;
 use crate::options::{Cuts, Options};
 
-use crate::panics::caught;
-use crate::verdict::findings::Explored;
 use crate::history::History;
+use crate::panics::caught;
 use crate::secrecy;
+use crate::verdict::findings::Explored;
 use crate::verdict::violation::{Kind, Violation};
 
 /// What the run shows as a whole; if one cut is asked for, only what is first seen there.

@@ -1,8 +1,8 @@
 //! A machine that a run fills: its medium or its hardware log has as much room as the programs take, or less.
 
-use crate::panics::caught;
 use crate::history::golden::Golden;
 use crate::history::{HistoryError, adverse, set_up};
+use crate::panics::caught;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::logging::undo::BUCKETS;

@@ -5,16 +5,17 @@ pub(crate) mod capacity;
 pub(crate) mod golden;
 pub(crate) mod recording;
 pub(crate) mod repeat;
+pub(crate) mod run;
 pub(crate) mod shared;
 
 use std::sync::Arc;
 
 pub use repeat::{Again, Crowded, Handling};
 
-use crate::panics::caught;
+use crate::history::capacity::{may_fill, narrow};
 use crate::history::golden::{Expected, Golden};
 use crate::history::shared::Joint;
-use crate::history::capacity::{may_fill, narrow};
+use crate::panics::caught;
 use crate::secrecy::{self, Before, Encrypted, Held, Pads};
 use rustc_hash::FxHashMap;
 

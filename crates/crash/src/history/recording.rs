@@ -4,8 +4,8 @@
 //! never stored there is of no use to any recovery: its bytes are there, but the counter or the mapping that belongs to
 //! them is not.
 
-use crate::panics::caught;
 use crate::history::{HistoryError, adverse, fresh, shrink};
+use crate::panics::caught;
 use crate::platform::{Platform, Survivors};
 use sardonyx::config::Machine;
 use sardonyx::controller::Write;

@@ -4,8 +4,8 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::secrecy::{Encrypted, number, numbers};
 use crate::history::History;
+use crate::secrecy::{Encrypted, number, numbers};
 use crate::verdict::violation::{Kind, Violation};
 use sardonyx::ecc::{self, Matrix};
 use sardonyx::line::Line;

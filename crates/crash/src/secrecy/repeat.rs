@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_base::random::mix;
 
+use crate::history::{Again, Crowded, Handling, History};
 use crate::secrecy::chance::Chance;
 use crate::secrecy::{Encrypted, Pads, bytes_of, is_kept, numbers};
-use crate::history::{Again, Crowded, Handling, History};
 use crate::verdict::violation::{Kind, Violation};
 use sardonyx::controller::designs::AnyLayer;
 use sardonyx::controller::encryption::pad::KEY;

@@ -3,9 +3,9 @@
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
+use crate::history::History;
 use crate::options::{Cuts, Options};
 use crate::verdict::findings::Explored;
-use crate::history::History;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::line::Place;

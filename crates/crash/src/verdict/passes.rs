@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::attacker::report::AttackReport;
-use crate::verdict::report::{Told, Verdict};
+use crate::verdict::attacks::AttackReport;
 use crate::verdict::coverage::Lack;
+use crate::verdict::report::{Told, Verdict};
 use sardonyx::mechanisms::{Exercised, Reached};
 
 /// What a plan has shown; the names of the fields are those of `sardonyx crash --json`.

@@ -3,17 +3,19 @@
 
 use serde::Serialize;
 
-use crate::options::Options;
-use crate::attacker::report::{Again, AttackReport, Attacked, Attacks};
 use crate::attacker::attack;
-use crate::verdict::explanation::explain;
+use crate::attacker::report::{Attacked, Attacks};
 use crate::explore::explore;
-use crate::verdict::findings::Explored;
-use crate::history::{History, HistoryError};
 use crate::history::capacity::may_fill;
-use crate::verdict::shrink::{Reduced, Size};
-use crate::verdict::coverage::{Bounds, CacheSizes, Lack, Need, exercised, reached};
+use crate::history::run::Run;
+use crate::history::{History, HistoryError};
+use crate::options::Options;
 use crate::stages::{Shown, Stage, stages};
+use crate::verdict::attacks::{Again, AttackReport};
+use crate::verdict::coverage::{Bounds, CacheSizes, Lack, Need, exercised, reached};
+use crate::verdict::explanation::explain;
+use crate::verdict::findings::Explored;
+use crate::verdict::shrink::{Reduced, Size};
 use crate::verdict::violation::{Kind, Violation};
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
@@ -190,56 +192,6 @@ impl OneRun {
             cuts,
             stages: each.collect(),
         }))
-    }
-}
-
-/// What was run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Run {
-    /// The design's name.
-    pub design: String,
-    /// The program's name.
-    pub program: String,
-    /// The mistake in the program's own log, if any.
-    pub mutant: Option<&'static str>,
-    /// Cores; each has a program.
-    pub cores: usize,
-    /// Who shares lines of counters: [`sardonyx::workload::Sharing`].
-    pub sharing: &'static str,
-    /// Transactions of a core.
-    pub transactions: u64,
-    /// Bytes of a transaction's item.
-    pub transaction_bytes: u64,
-    /// Bytes of each structure.
-    pub footprint_bytes: u64,
-    /// The seed of evictions, delays and sampled cuts.
-    pub seed: u64,
-}
-
-impl Run {
-    fn of(design: &str, spec: &ProgramSpec, cores: usize, seed: u64) -> Run {
-        Run {
-            design: design.into(),
-            program: spec.name.clone(),
-            mutant: spec.durability.mutant().map(|mutant| mutant.name()),
-            cores,
-            sharing: spec.sharing.name(),
-            transactions: spec.transactions,
-            transaction_bytes: spec.item_bytes,
-            footprint_bytes: spec.footprint,
-            seed,
-        }
-    }
-
-    /// The run that `history` is of.
-    pub fn recorded(history: &History) -> Run {
-        let programs = &history.programs;
-        Run::of(
-            &history.design,
-            &programs[0].spec,
-            programs.len(),
-            history.seed,
-        )
     }
 }
 

@@ -5,12 +5,12 @@
 use serde::Serialize;
 
 use crate::check::Checker;
-use crate::verdict::findings::Explored;
-use crate::history::History;
 use crate::check::later_lives;
+use crate::check::whole_run::whole_run;
+use crate::history::History;
+use crate::verdict::findings::Explored;
 use crate::verdict::report::OneRun;
 use crate::verdict::violation::{Kind, Tally, Violation};
-use crate::check::whole_run::whole_run;
 use sardonyx::line::Class;
 use sardonyx::plan::script::{Script, Scripting};
 

@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::files::{Disk, Files, How};
-use crate::folder::{BLOCKS, Folder, Shape};
+use crate::folder::{BLOCKS, Folder};
+use crate::shape::Shape;
 use crate::tables::{Digest, Found, NOTHING, log_name, read, table_name};
 use crate::{DeviceError, Result};
 

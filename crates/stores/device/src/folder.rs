@@ -2,19 +2,15 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
-use sardonyx_store::Named;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::files::{Files, How};
+use crate::shape::{FORMAT, Shape, Wanted};
 use crate::tables::{is_ours, read_mark};
 use crate::{DeviceError, Result};
 
-/// The layout of the folder; another layout gets another number. 1 had its tables in an engine that could
-/// not tell damage from a torn end.
-const FORMAT: u32 = 3;
 const SHAPE: &str = "store.json";
 /// Its name until all other files are there.
 const SHAPE_NEW: &str = "store.json.new";
@@ -25,31 +21,6 @@ pub(crate) const BLOCKS: &str = "blocks";
 const OLD_TABLES: &str = "tables";
 /// The files of a store that is executed, made anew with every start.
 pub(crate) const EXECUTED: &str = "rival";
-
-/// The size, block size and design of a device.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Shape {
-    format: u32,
-    /// The design that counts the cost.
-    pub design: Named,
-    /// The device's size in bytes.
-    pub size_bytes: u64,
-    /// The block's size in bytes.
-    pub block_bytes: u32,
-}
-
-/// What a user asks for; values that are left out are those of the folder.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Wanted {
-    /// The design; by default the first one.
-    pub design: Option<Named>,
-    /// The device's size in bytes; a new device needs it.
-    pub size_bytes: Option<u64>,
-    /// The block's size in bytes; by default 4096.
-    pub block_bytes: Option<u32>,
-}
 
 /// A folder that nobody else uses as long as this lives.
 #[derive(Debug)]
@@ -208,70 +179,4 @@ fn locked(files: &dyn Files, make: bool) -> Result<Box<dyn Debug + Send + Sync>>
             files.folder().display()
         ))
     })
-}
-
-impl Shape {
-    pub(crate) fn new(wanted: Wanted) -> Result<Shape> {
-        let Some(size_bytes) = wanted.size_bytes else {
-            return Err(DeviceError::Bad(
-                "--size: give one, as 1G; the store is new".into(),
-            ));
-        };
-        let shape = Shape {
-            format: FORMAT,
-            design: wanted.design.unwrap_or_default(),
-            size_bytes,
-            block_bytes: wanted.block_bytes.unwrap_or(4096),
-        };
-        shape.check()?;
-        Ok(shape)
-    }
-
-    fn check(&self) -> Result<()> {
-        let (size, block) = (self.size_bytes, u64::from(self.block_bytes));
-        if !(512..=65536).contains(&block) || !block.is_power_of_two() {
-            return Err(DeviceError::Bad(format!(
-                "--block {block}: give 512 to 64K, a power of two"
-            )));
-        }
-        if size < block {
-            return Err(DeviceError::Bad(format!(
-                "--size {size}: is less than one block; give {block} bytes or more"
-            )));
-        }
-        if !size.is_multiple_of(block) || size / block >= u64::from(u32::MAX) {
-            return Err(DeviceError::Bad(format!(
-                "--size {size}: give whole blocks of {block} bytes, fewer than 2^32 - 1 of them"
-            )));
-        }
-        Ok(())
-    }
-
-    fn agree(&self, path: &Path, wanted: Wanted) -> Result<()> {
-        let Shape {
-            design,
-            size_bytes,
-            block_bytes,
-            ..
-        } = self;
-        let same = wanted.design.is_none_or(|wanted| wanted == *design)
-            && wanted.size_bytes.is_none_or(|wanted| wanted == *size_bytes)
-            && wanted
-                .block_bytes
-                .is_none_or(|wanted| wanted == *block_bytes);
-        if same {
-            return Ok(());
-        }
-        Err(DeviceError::Bad(format!(
-            "{}: holds a store made with --design {} --size {size_bytes} --block {block_bytes}; \
-             ask for that, or name another folder",
-            path.display(),
-            design.name
-        )))
-    }
-
-    /// The number of blocks of the device.
-    pub fn blocks(&self) -> u32 {
-        (self.size_bytes / u64::from(self.block_bytes)) as u32
-    }
 }

@@ -12,6 +12,7 @@ mod device;
 mod files;
 mod folder;
 mod latency;
+mod shape;
 mod tables;
 mod twice;
 mod volume;
@@ -22,8 +23,8 @@ use std::path::Path;
 pub use check::{Checked, check, check_on};
 pub use device::{Counters, Device, Requests};
 pub use files::{Bytes, Files, How};
-pub use folder::{Shape, Wanted};
 pub use latency::{Asked, Quantiles};
+pub use shape::{Shape, Wanted};
 pub use volume::{Extent, Limits, Volume};
 
 /// Why something was not done. What was flushed is not affected.

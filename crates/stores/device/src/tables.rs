@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use crate::files::{Bytes, Files, How};
-use crate::folder::Shape;
+use crate::shape::Shape;
 use crate::twice::{KEPT, Twice, whole_pages};
 use crate::{DeviceError, Result};
 

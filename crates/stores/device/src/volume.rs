@@ -15,7 +15,8 @@ use hashbrown::HashTable;
 use rustc_hash::FxHashSet;
 
 use crate::files::{Bytes, Disk, Files, How};
-use crate::folder::{BLOCKS, Folder, Shape, Wanted};
+use crate::folder::{BLOCKS, Folder};
+use crate::shape::{Shape, Wanted};
 use crate::tables::{
     Digest, Kept, MARK, Map, NOTHING, Refused, SET_ASIDE, Tables, disbelieve, log_name, read,
     read_mark, table_name,

@@ -13,13 +13,14 @@ mod fingerprint;
 mod fiu;
 mod ledger;
 mod made;
+mod outcome;
 mod parameters;
 mod recam;
 mod store;
 mod workload;
 
 pub use bits::BitLevel;
-pub use compare::{Asked, Question, RunError, Tell};
+pub use compare::{Asked, Question, Tell};
 pub use conventional::{Activity, Conventional, Draw, Options};
 pub use designs::{
     Assumed, Build, DESIGNS, Design, Job, Key, Keys, Kind, Named, Needs, Opened, Room, Running,
@@ -28,6 +29,7 @@ pub use fingerprint::{fingerprint, sha1};
 pub use fiu::FiuRequest;
 pub use ledger::{Action, Ledger, Log, Purpose, Step, Work};
 pub use made::Made;
+pub use outcome::RunError;
 pub use parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters, ParametersError};
 pub use recam::{Contents, InMemory, Recam, Regenerated};
 pub use store::{Cost, Error, Lba, Outcome, Store, Totals};

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Assumed, Bears, Design, Job, Key, Keys, Kind, Needs, Running};
-use crate::compare::{RunError, object, rate, years};
 use crate::conventional::{Conventional, Options};
+use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::Bracket;
 use crate::store::{Error, Lba, Store};
 use crate::workload::Content;

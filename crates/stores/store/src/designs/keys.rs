@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::Design;
-use crate::compare::RunError;
+use crate::outcome::RunError;
 use crate::parameters::Bracket;
 
 /// A key of a design, as `recam.row_bits`.

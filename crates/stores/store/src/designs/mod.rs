@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 pub use keys::{Key, Keys, Kind, Needs};
 
-use crate::compare::RunError;
+use crate::outcome::RunError;
 use crate::recam::Contents;
 use crate::store::{Error, Lba, Store};
 use crate::workload::{Content, Workload};

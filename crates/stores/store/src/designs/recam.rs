@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Assumed, Bears, Design, Job, Key, Kind, Room, Running};
 use crate::bits::BitLevel;
-use crate::compare::{RunError, object, rate, years};
 use crate::ledger::Purpose;
+use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters};
 use crate::recam::{Contents, InMemory, Recam, Regenerated};
 use crate::store::{Error, Lba, Outcome};

@@ -1,0 +1,132 @@
+//! The outcome of attacks, as reports have it. The names of the fields are those of `sardonyx crash --json`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::attacker::report::{Attacked, Attacks, First, OneAttack};
+use crate::verdict::report::Told;
+use crate::verdict::violation::Kind;
+use sardonyx::controller::layers::Refuses;
+
+/// The outcome of attacks, as reports have it.
+#[derive(Clone, Debug, Serialize)]
+pub struct AttackReport {
+    /// Cuts at which there were attacks.
+    pub cuts: u64,
+    /// Cuts whose honest recovery was refused, or after which an honest run was refused.
+    pub honest_refused: u64,
+    /// Undetected attacks that the integrity promises to notice.
+    pub unkept: u64,
+    /// The outcome of each kind at each time.
+    pub rows: Vec<AttackRow>,
+}
+
+/// The outcome of attacks of one kind at one time.
+#[derive(Clone, Debug, Serialize)]
+pub struct AttackRow {
+    /// The time: with the power off, while recovering, or in a run.
+    pub when: &'static str,
+    /// The kind of attack.
+    pub kind: &'static str,
+    /// Whether the integrity promises to notice it.
+    pub promised: bool,
+    /// Attacks that changed the medium.
+    pub tried: u64,
+    /// Attacks that a recovery or a read refused.
+    pub refused: u64,
+    /// Attacks after which programs read what they would have read anyway.
+    pub harmless: u64,
+    /// Attacks after which programs read something else, and nothing was refused.
+    pub undetected: u64,
+    /// Attacks by the region whose line was changed.
+    pub regions: BTreeMap<&'static str, u64>,
+    /// The first undetected attack.
+    pub first: Option<Told>,
+}
+
+/// The numbers that make an attack again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Again {
+    /// Cuts at which the attacker looked.
+    pub looks: u64,
+    /// Attacks of each kind at each look.
+    pub each: u64,
+    /// The number of the look.
+    pub look: u64,
+    /// The time of the attack.
+    pub when: &'static str,
+    /// The kind of the attack.
+    pub kind: &'static str,
+    /// Its number among the attacks of that kind at that look.
+    pub number: u64,
+}
+
+impl Attacked {
+    /// The outcome as `sardonyx crash --json` has it, over a stack that promises `promises`.
+    pub fn report(&self, promises: Refuses) -> AttackReport {
+        let rows = self.each().map(|(when, kind, came)| AttackRow {
+            when: when.name(),
+            kind: kind.name(),
+            promised: kind.is_refused_by(promises),
+            tried: came.tried,
+            refused: came.refused,
+            harmless: came.harmless,
+            undetected: came.undetected,
+            regions: came.regions.clone(),
+            first: came.first.as_ref().map(|first| first.told(came.undetected)),
+        });
+        AttackReport {
+            cuts: self.cuts,
+            honest_refused: self.honest_refused,
+            unkept: self.unkept(promises),
+            rows: rows.collect(),
+        }
+    }
+
+    /// The first undetected attacks that `promises` says are noticed, as violations.
+    pub fn violations(&self, promises: Refuses) -> impl Iterator<Item = Told> {
+        let promised = self
+            .each()
+            .filter(move |(_, kind, _)| kind.is_refused_by(promises));
+        promised.filter_map(|(_, _, came)| Some(came.first.as_ref()?.told(came.undetected)))
+    }
+}
+
+impl First {
+    fn told(&self, count: u64) -> Told {
+        let (run, pass) = self.run.clone().unzip();
+        let Attacks { looks, each, .. } = self.asked;
+        let OneAttack {
+            look,
+            when,
+            kind,
+            number,
+        } = self.one;
+        Told {
+            kind: Kind::Undetected.name(),
+            about: Kind::Undetected.about(),
+            count,
+            seed: run.as_ref().map_or(0, |run| run.seed),
+            cut: Some(self.position),
+            recovery_cut: None,
+            core: None,
+            line: None,
+            place: None,
+            what: self.story[0].clone(),
+            history: self.story.clone(),
+            run,
+            pass,
+            attack: Some(Again {
+                looks,
+                each,
+                look,
+                when: when.name(),
+                kind: kind.name(),
+                number,
+            }),
+            script: None,
+            shortened: None,
+        }
+    }
+}

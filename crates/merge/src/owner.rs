@@ -1,0 +1,16 @@
+//! An owner of machines, who may not see what others have; and how progress is told.
+
+use serde::Deserialize;
+
+/// Machines of one owner.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Owner {
+    /// The owner's name.
+    pub name: String,
+    /// The machines, by their numbers in the question.
+    pub machines: Vec<usize>,
+}
+
+/// Is told what is done and the total, 0 for an unknown total; false ends the run.
+pub type Tell<'t> = &'t mut dyn FnMut(u64, u64) -> bool;
