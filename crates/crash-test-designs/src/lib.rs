@@ -18,11 +18,11 @@ use sardonyx_crash::{Platform, Readable, readable};
 use tempfile::TempDir;
 
 use sardonyx_crash_test::CrashTestError;
-use sardonyx_crash_test::copy;
-use sardonyx_crash_test::file_copy::fill;
+use sardonyx_crash_test::images::copy;
+use sardonyx_crash_test::images::file_copy::fill;
+use sardonyx_crash_test::recording::persistence::{Course, Platform as Saved};
 use sardonyx_crash_test::recording::{Act, LINE, Recording};
 use sardonyx_crash_test::recovery::{Files, Recovery};
-use sardonyx_crash_test::state::{Course, Platform as Saved};
 
 /// Operations handed over at a time.
 const CHUNK: usize = 256;

@@ -1,8 +1,8 @@
 //! Crash tests a recording without Python, for those who work on it: `crash QUESTION.json`, whose keys are `question::Question`'s.
 
-use sardonyx_crash_test::explore::explore;
 use sardonyx_crash_test::question::Question;
 use sardonyx_crash_test::report::report;
+use sardonyx_crash_test::search::explore::explore;
 
 fn main() {
     let path = std::env::args().nth(1).expect("a question");

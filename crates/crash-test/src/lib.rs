@@ -1,50 +1,21 @@
 //! Crash tests of real programs: what their memory could hold after a power cut, and whether their own recovery copes.
 //!
-//! [`recording`] reads a recording of level `cpu`; [`state`] says what is persistent when, by the architecture's rules; [`images`] which
-//! images a cut could leave; [`copy`] makes them; [`recovery`] runs the program's recovery on one; [`explore`] does so at all cuts, as a
-//! [`question`] asks; [`search`] says in which order, from the cut on that `start` finds, and `rounds` leave out what causes that are [`known`] explain;
-//! [`found`] is what comes of it, on the [`bench`] of each worker and by the [`clock`] of the budget; [`reduce`] finds the stores that matter; [`source`]
-//! their lines of code; [`lint`] what needs no run, and [`oracle`] what needs no check. `docs/crash-real.md` tells the whole.
-//! [`pools`] are the files that are cut together, and [`orders`] other orders of the program's threads. Left out: bit errors, reserve power that fails.
+//! [`recording`] holds what a program did to its files and when that is persistent; [`images`] what a cut could leave;
+//! [`recovery`] the program's own recovery, run on one image; [`search`] which cuts and images are tried, as a
+//! [`question`] asks, and what a failure comes down to; [`report`] the findings, by line of code.
+//!
+//! `docs/crash-real.md` tells the whole. Left out: bit errors, and reserve power that fails.
 
-pub mod bench;
-pub mod clock;
-pub mod copy;
-mod crew;
-mod elsewhere;
-pub mod ending;
-pub mod events;
-pub mod explore;
-mod fate;
-pub mod file_copy;
-pub mod found;
 pub mod images;
-pub mod known;
-pub mod lint;
-#[cfg(test)]
-mod made;
-pub mod oracle;
-pub mod orders;
-pub mod pools;
 pub mod question;
-mod reading;
 pub mod recording;
 pub mod recovery;
-pub mod reduce;
-mod registers;
 pub mod report;
-mod rounds;
 pub mod search;
-pub mod source;
-mod start;
-pub mod state;
-pub mod store;
-mod suspects;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests_rules;
-pub mod touched;
-mod undisturbed;
-pub mod versions;
 
 /// What cannot be done, with the place and the remedy.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::CrashTestError;
 use crate::recording::Recording;
-use crate::state::Platform;
+use crate::recording::persistence::Platform;
 
 /// A recording, one of its mapped files, and the command that recovers from an image of it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -98,35 +98,35 @@ impl Question {
 
 /// What a question says that does not say it.
 mod defaults {
-    pub(super) fn zero() -> Vec<i32> {
+    pub(crate) fn zero() -> Vec<i32> {
         vec![0]
     }
 
-    pub(super) fn four_gigabytes() -> u64 {
+    pub(crate) fn four_gigabytes() -> u64 {
         4 << 30
     }
 
-    pub(super) fn auto() -> String {
+    pub(crate) fn auto() -> String {
         "auto".to_owned()
     }
 
-    pub(super) fn status() -> String {
+    pub(crate) fn status() -> String {
         "status".to_owned()
     }
 
-    pub(super) fn lines() -> String {
+    pub(crate) fn lines() -> String {
         "lines".to_owned()
     }
 
-    pub(super) fn fifty() -> f64 {
+    pub(crate) fn fifty() -> f64 {
         50.0
     }
 
-    pub(super) fn one() -> u64 {
+    pub(crate) fn one() -> u64 {
         1
     }
 
-    pub(super) fn yes() -> bool {
+    pub(crate) fn yes() -> bool {
         true
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::images::{Given, Image, PASSES, Scope, each};
-use crate::made::Do::{self, Clflush, Clwb, Fence, Past, Store};
-use crate::made::recording;
 use crate::recording::Recording;
-use crate::state::{Course, Platform};
+use crate::recording::persistence::{Course, Platform};
+use crate::testing::Do::{self, Clflush, Clwb, Fence, Past, Store};
+use crate::testing::recording;
 use rustc_hash::FxHashSet;
 
 /// The values that are sure of the lines 0 to 2 at each cut.
@@ -15,7 +15,7 @@ fn sure(program: &[(u16, Do)]) -> Vec<[u8; 3]> {
     let course = Course::of(&recording, Platform::Adr);
     let mut floors = vec![0; recording.lines.len()];
     let mut done = 0;
-    let at = |cut: &crate::state::Cut, floors: &mut Vec<u32>, done: &mut usize| {
+    let at = |cut: &crate::recording::persistence::Cut, floors: &mut Vec<u32>, done: &mut usize| {
         for rise in &course.rises[*done..cut.rises as usize] {
             assert_eq!(floors[rise.slot as usize], rise.from);
             floors[rise.slot as usize] = rise.to;
@@ -160,7 +160,7 @@ fn a_page_is_what_it_was_at_some_moment_and_two_pages_are_of_any() {
         (0, Store(1, 4)),
     ];
     let held = |platform: Platform| {
-        let made = crate::made::recording_on(platform, &program);
+        let made = crate::testing::recording_on(platform, &program);
         let course = Course::of(&made, platform);
         let (images, _) = images(&made, platform);
         let mut all = BTreeSet::new();

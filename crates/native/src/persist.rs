@@ -2,16 +2,16 @@
 use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx_crash::Readable;
-use sardonyx_crash_test::explore;
-use sardonyx_crash_test::orders;
 use sardonyx_crash_test::question::Question;
+use sardonyx_crash_test::recording::orders;
 use sardonyx_crash_test::report::report;
+use sardonyx_crash_test::search::explore;
 use sardonyx_crash_test_designs::{OnReads, below};
 
-use sardonyx_crash_test::lint;
 use sardonyx_crash_test::recording::Recording;
+use sardonyx_crash_test::recording::lint;
+use sardonyx_crash_test::recording::persistence::Platform;
 use sardonyx_crash_test::recovery::Recovery;
-use sardonyx_crash_test::state::Platform;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 """Other orders of a recording's threads than the recorded one, each cut as the recording is.
 
-What they may be follows from what happened before what (crates/crash-test/src/orders.rs). Left out:
+What they may be follows from what happened before what (crates/crash-test/src/recording/orders.rs). Left out:
 what the recorded order's own cuts show.
 """
 

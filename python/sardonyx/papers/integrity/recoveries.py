@@ -1,7 +1,7 @@
 """Recoveries of integrity after a power cut: executed on media that fit, and by a law on 8 TB.
 
 Each point is a medium that is filled, cut and recovered by the scheme's own code, whose accesses
-are counted and then timed by the engine (``crates/crash/src/restart.rs``).
+are counted and then timed by the engine (``crates/crash/src/recovery_cost.rs``).
 """
 
 from __future__ import annotations

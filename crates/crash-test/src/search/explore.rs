@@ -8,23 +8,23 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::CrashTestError;
-use crate::bench::{Bench, Refusal, Shared};
-use crate::clock::Clock;
-use crate::copy;
-use crate::crew::{Crew, QUEUE, work};
-use crate::ending::Ended;
-use crate::found::{Found, NoStart};
 use crate::images::Image;
-use crate::oracle::Oracle;
-use crate::orders;
+use crate::images::copy;
 use crate::question::Question;
+use crate::recording::orders;
+use crate::recording::persistence::{Course, Platform};
+use crate::recording::source::Sources;
 use crate::recording::{Act, Recording, Sure};
+use crate::recovery::ending::Ended;
+use crate::recovery::oracle::Oracle;
+use crate::recovery::undisturbed::undisturbed;
 use crate::recovery::{Recovery, unknown_pool};
-use crate::rounds;
+use crate::report::findings::{Found, NoStart};
 use crate::search::Search;
-use crate::source::Sources;
-use crate::state::{Course, Platform};
-use crate::undisturbed::undisturbed;
+use crate::search::bench::{Bench, Refusal, Shared};
+use crate::search::clock::Clock;
+use crate::search::rounds;
+use crate::search::workers::{Crew, QUEUE, work};
 
 /// What the recording's program must have done to be worth a cut.
 fn check(recording: &Recording, platform: Platform) -> Result<(), CrashTestError> {

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::CrashTestError;
-use crate::bench::{Bench, Shared};
-use crate::elsewhere::Opened;
-use crate::ending::Ended;
 use crate::images::{Floors, Image, Kind, Over, WHOLE};
 use crate::question::Question;
 use crate::recording::Recording;
-use crate::state::Course;
+use crate::recording::persistence::Course;
+use crate::recovery::ending::Ended;
+use crate::recovery::opened_files::Opened;
+use crate::search::bench::{Bench, Shared};
 
 /// A recovery's time, in times of the undisturbed one, and at least.
 const PATIENCE: u32 = 50;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ending::Ended;
 use crate::images::{FIRST, Image, Kind};
-use crate::reduce::Reduced;
-use crate::state::Course;
+use crate::recording::persistence::Course;
+use crate::recovery::ending::Ended;
+use crate::search::reduce::Reduced;
 
 /// A failed recovery.
 #[derive(Clone, Debug)]

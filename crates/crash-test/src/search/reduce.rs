@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use crate::CrashTestError;
-use crate::bench::Bench;
 use crate::images::{Image, Kind, Over, WHOLE};
+use crate::recording::persistence::{Course, State, Visit, replay};
 use crate::recovery::Reason;
-use crate::state::{Course, State, Visit, replay};
+use crate::search::bench::Bench;
 
 /// Recoveries of one search.
 const MOST: u32 = 60;
@@ -391,9 +391,9 @@ fn floor_of(bench: &Bench<'_>, cut: u32, slot: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ending::Ended;
-    use crate::made::Do::{self, Clwb, Fence, Store};
-    use crate::made::{on_a_bench, shared};
+    use crate::recovery::ending::Ended;
+    use crate::testing::Do::{self, Clwb, Fence, Store};
+    use crate::testing::{on_a_bench, shared};
 
     /// The first byte of the line 0 must be set where that of the line 1 is.
     const LINE_0_FIRST: &[&str] = &[
@@ -402,7 +402,7 @@ mod tests {
         "set -- $(od -An -tu1 -N1 {pool}) $(od -An -tu1 -j64 -N1 {pool}); test $2 = 0 -o $1 != 0",
     ];
 
-    fn slots(shared: &crate::bench::Shared, overs: &[Over]) -> Vec<u32> {
+    fn slots(shared: &crate::search::bench::Shared, overs: &[Over]) -> Vec<u32> {
         let line = |over: &Over| shared.recording.lines[over.slot as usize].line;
         overs.iter().map(line).collect()
     }

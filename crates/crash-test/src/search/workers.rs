@@ -6,12 +6,12 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::time::Duration;
 
 use crate::CrashTestError;
-use crate::bench::{Bench, Shared};
-use crate::ending::Ended;
 use crate::images::Image;
-use crate::known;
 use crate::recovery::Reason;
-use crate::reduce::{self, Reduced};
+use crate::recovery::ending::Ended;
+use crate::search::bench::{Bench, Shared};
+use crate::search::known_causes;
+use crate::search::reduce::{self, Reduced};
 
 /// Jobs that wait for a worker.
 pub(crate) const QUEUE: usize = 16;
@@ -70,8 +70,8 @@ fn reduced(
         .expect("nobody panics with it")
         .clone();
     for sites in &known {
-        match known::explains(bench, sites, image) {
-            Ok(true) => return Ok(known::explained(image)),
+        match known_causes::explains(bench, sites, image) {
+            Ok(true) => return Ok(known_causes::explained(image)),
             Ok(false) | Err(CrashTestError::Late) => {}
             Err(e) => return Err(e),
         }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::explore::Explored;
-use crate::found::Violation;
 use crate::images::{Over, WHOLE};
-use crate::lint;
+use crate::recording::lint;
+use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, Recording};
-use crate::reduce::Reduced;
-use crate::source::{Frame, Sources};
-use crate::store::{Store, store};
+use crate::report::findings::Violation;
+use crate::report::store::{Store, store};
+use crate::search::explore::Explored;
+use crate::search::reduce::Reduced;
 
 /// A line of code that may be the fault.
 pub(crate) struct Suspect<'a> {

@@ -1,5 +1,11 @@
 //! Runs the program's recovery on a file, within limits, and says how it ended.
 
+pub mod ending;
+pub mod opened_files;
+pub mod oracle;
+pub mod registers;
+pub mod undisturbed;
+
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
@@ -9,9 +15,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::CrashTestError;
-use crate::ending::Ended;
-use crate::oracle::Oracle;
-use crate::touched::{self, Seen};
+use crate::images::touched::{self, Seen};
+use crate::recovery::ending::Ended;
+use crate::recovery::oracle::Oracle;
 
 /// The most of a recovery's output that is kept: its end.
 const OUTPUT: u64 = 2000;

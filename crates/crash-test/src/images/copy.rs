@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::CrashTestError;
-use crate::file_copy::{BLOCK, FileCopy, LARGE, fill};
+use crate::images::file_copy::{BLOCK, FileCopy, LARGE, fill};
+use crate::images::touched::Seen;
 use crate::images::{Floors, Image, WHOLE, bytes};
-use crate::pools;
+use crate::recording::persistence::Course;
+use crate::recording::pools;
 use crate::recording::{LINE, Recording};
-use crate::state::Course;
-use crate::touched::Seen;
 
 /// Bytes of data of pools of which there is one copy.
 const MUCH: u64 = 256 << 20;

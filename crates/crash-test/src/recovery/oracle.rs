@@ -15,11 +15,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use crate::CrashTestError;
-use crate::copy;
-use crate::ending::Ended;
-use crate::pools::Ground;
+use crate::images::copy;
 use crate::question::Question;
 use crate::recording::Recording;
+use crate::recording::pools::Ground;
+use crate::recovery::ending::Ended;
 use crate::recovery::{Files, Recovery, said};
 
 /// Lines of a difference that are named, of each side.

@@ -1,23 +1,28 @@
 //! The report for people and programs: violations grouped by cause, causes as lines of code.
 
+pub mod fate;
+pub mod findings;
+pub mod store;
+pub mod suspects;
+
 use std::sync::atomic::Ordering;
 
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use crate::ending::Ended;
-use crate::explore::Explored;
-use crate::found::{Found, NoStart, Verdict};
 use crate::images::{FIRST, Image, Over, PASSES, Pass};
-use crate::pools;
 use crate::question::Question;
+use crate::recording::persistence::{Course, Cut};
+use crate::recording::pools;
+use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
-use crate::reduce::Reduced;
-use crate::source::{Frame, Sources};
-use crate::start::of_refusal;
-use crate::state::{Course, Cut};
-use crate::store::{Store, own_place};
-use crate::suspects::{Cause, causes, suspects, unflushed};
+use crate::recovery::ending::Ended;
+use crate::report::findings::{Found, NoStart, Verdict};
+use crate::report::store::{Store, own_place};
+use crate::report::suspects::{Cause, causes, suspects, unflushed};
+use crate::search::explore::Explored;
+use crate::search::reduce::Reduced;
+use crate::search::start::of_refusal;
 
 /// Where a thread is held back, in another order of threads.
 fn held(recording: &Recording, sources: &mut Option<Sources<'_>>) -> Option<String> {
@@ -398,13 +403,13 @@ fn in_units(recording: &Recording, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::found::Violation;
-    use crate::found::{Found, Round};
     use crate::images::{Kind, WHOLE};
-    use crate::made::Do::{Clwb, Fence, Store as Stores};
-    use crate::made::{question, shared};
-    use crate::reduce::Reduced;
-    use crate::suspects::weight;
+    use crate::report::findings::Violation;
+    use crate::report::findings::{Found, Round};
+    use crate::report::suspects::weight;
+    use crate::search::reduce::Reduced;
+    use crate::testing::Do::{Clwb, Fence, Store as Stores};
+    use crate::testing::{question, shared};
 
     fn at(place: &str, through: Option<&str>) -> Store {
         let frame = Frame {

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::CrashTestError;
-use crate::clock::Clock;
-use crate::copy::Copy;
-use crate::elsewhere::{self, Opened};
-use crate::ending::Ended;
+use crate::images::copy::Copy;
+use crate::images::touched::Seen;
 use crate::images::{Floors, Image};
 use crate::recording::Recording;
+use crate::recording::persistence::{Course, Platform};
+use crate::recovery::ending::Ended;
+use crate::recovery::opened_files::{self, Opened};
 use crate::recovery::{Files, Reason, Recovery, said};
-use crate::state::{Course, Platform};
-use crate::touched::Seen;
+use crate::search::clock::Clock;
 
 /// Where a time-out decides no violation (the search for the start, reductions), a recovery's time, in times of the slowest that
 /// coped, and at least.
@@ -222,11 +222,11 @@ impl<'a> Bench<'a> {
     /// What the recovery opens: files outside of its own folder for writing, or the program's own pools, and which of the copies.
     pub(crate) fn elsewhere(&mut self, image: &Image) -> Result<Opened, CrashTestError> {
         self.copy.make(image);
-        let time = self.shared.clock.allows(elsewhere::PATIENCE);
+        let time = self.shared.clock.allows(opened_files::PATIENCE);
         let command = (self.shared.recovery).command(self.files());
         let pools = self.shared.recording.pools.iter();
         let own: Vec<&Path> = pools.map(|pool| pool.path.as_path()).collect();
-        let opened = elsewhere::opened(
+        let opened = opened_files::opened(
             &command,
             &own,
             (self.copy.folder(), self.copy.paths()),

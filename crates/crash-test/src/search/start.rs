@@ -3,13 +3,13 @@
 use rustc_hash::FxHashSet;
 
 use crate::CrashTestError;
-use crate::crew::{Answer, Crew, Job, QUEUE};
-use crate::ending::Ended;
-use crate::found::NoStart;
 use crate::images::{self, EVERYTHING, Given, Image, Scope};
 use crate::recording::Recording;
+use crate::recording::persistence::Course;
+use crate::recovery::ending::Ended;
+use crate::report::findings::NoStart;
 use crate::search::Search;
-use crate::state::Course;
+use crate::search::workers::{Answer, Crew, Job, QUEUE};
 
 /// The search for the start tries so many cuts one by one, then one in so many that came before.
 pub(crate) const CLOSELY: u32 = 256;

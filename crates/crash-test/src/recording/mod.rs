@@ -1,5 +1,14 @@
 //! What a recording says of the mapped files that are cut: every store, flush and fence, in one order.
 
+pub mod events;
+pub mod lint;
+pub mod orders;
+pub mod persistence;
+pub mod pools;
+pub mod reading;
+pub mod source;
+pub mod versions;
+
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
@@ -7,11 +16,11 @@ use sardonyx_trace::{Level, Provenance, TraceReader};
 use serde::Deserialize;
 
 use crate::CrashTestError;
-use crate::events::Events;
-use crate::pools::{FileEntry, Pool, chosen, entry, places};
-use crate::reading::Reading;
-use crate::state::Platform;
-use crate::versions::{Versions, words_of};
+use crate::recording::events::Events;
+use crate::recording::persistence::Platform;
+use crate::recording::pools::{FileEntry, Pool, chosen, entry, places};
+use crate::recording::reading::Reading;
+use crate::recording::versions::{Versions, words_of};
 
 /// Bytes of a line.
 pub const LINE: usize = 64;

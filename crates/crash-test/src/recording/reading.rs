@@ -8,9 +8,9 @@ use sardonyx_trace::line::Line;
 use sardonyx_trace::{Op, Provenance, Record, TraceReader};
 
 use crate::CrashTestError;
-use crate::pools::{FileEntry, Pool, entry, number, within};
+use crate::recording::pools::{FileEntry, Pool, entry, number, within};
+use crate::recording::versions::Versions;
 use crate::recording::{Act, Event, LINE, NOWHERE, Recording, Slot};
-use crate::versions::Versions;
 
 /// A number for some of the units of a file, in pages: a recording of millions of stores asks for one at each.
 #[derive(Default)]

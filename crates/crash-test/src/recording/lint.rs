@@ -8,8 +8,8 @@ use sardonyx_trace::{TraceReader, TraceWriter};
 use serde::Serialize;
 
 use crate::CrashTestError;
+use crate::recording::source::{Frame, Sources, caller};
 use crate::recording::{Act, NOWHERE, Recording};
-use crate::source::{Frame, Sources, caller};
 use std::path::Path;
 
 /// A kind of fault that a recording shows.
@@ -308,8 +308,8 @@ pub fn without(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made::Do::{self, Clflush, Clwb, Elsewhere, Fence, Past, Store};
-    use crate::made::recording;
+    use crate::testing::Do::{self, Clflush, Clwb, Elsewhere, Fence, Past, Store};
+    use crate::testing::recording;
 
     /// Faults and how often each is there.
     fn faults(program: &[(u16, Do)]) -> Vec<(Fault, u64)> {

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
-use crate::bench::{Bench, Refusal, Shared};
-use crate::clock::Clock;
-use crate::copy;
-use crate::events::Events;
-use crate::pools::Pool;
+use crate::images::copy;
 use crate::question::Question;
+use crate::recording::events::Events;
+use crate::recording::persistence::{Course, Platform};
+use crate::recording::pools::Pool;
+use crate::recording::versions::Versions;
 use crate::recording::{Acks, Act, Event, LINE, NOWHERE, Recording, Slot, Sure};
 use crate::recovery::Recovery;
-use crate::state::{Course, Platform};
-use crate::versions::Versions;
+use crate::search::bench::{Bench, Refusal, Shared};
+use crate::search::clock::Clock;
 
 /// What a test's program does: thread, and what.
 #[derive(Clone, Copy)]

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::CrashTestError;
-use crate::bench::Shared;
-use crate::explore::search;
-use crate::found::{Found, Round};
-use crate::known::Places;
 use crate::question::Question;
 use crate::recording::Recording;
-use crate::state::Course;
+use crate::recording::persistence::Course;
+use crate::report::findings::{Found, Round};
+use crate::search::bench::Shared;
+use crate::search::explore::search;
+use crate::search::known_causes::Places;
 
 /// Rounds, at most; and rounds in a row that show no new cause.
 const MOST: usize = 16;

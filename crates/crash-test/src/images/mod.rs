@@ -4,15 +4,19 @@
 //! against all others, so such images come first, at every kind of cut; then a line between two of its stores, pairs,
 //! and subsets drawn from a seed. Where few lines are pending all combinations are tried.
 
+pub mod copy;
+pub mod file_copy;
+pub mod touched;
+
 use std::fmt::Write;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::line::Line;
 
 use crate::CrashTestError;
+use crate::recording::persistence::{Course, Cut, Platform, State, Visit, recent, replay};
+use crate::recording::versions::hash_of;
 use crate::recording::{LINE, Recording};
-use crate::state::{Course, Cut, Platform, State, Visit, recent, replay};
-use crate::versions::hash_of;
 
 /// All eight words of a line.
 pub const WHOLE: u8 = 0xFF;

@@ -15,8 +15,8 @@ use rustc_hash::FxHashSet;
 use sardonyx_trace::line::Line;
 
 use crate::CrashTestError;
+use crate::images::touched::{self, PAGE, Seen};
 use crate::recording::LINE;
-use crate::touched::{self, PAGE, Seen};
 
 /// Bytes of the pool that are compared at a time.
 pub(crate) const BLOCK: usize = 64 << 10;

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::fate::fate;
 use crate::images::Over;
+use crate::recording::source::{Frame, Sources, caller};
 use crate::recording::{LINE, NOWHERE, Recording};
-use crate::source::{Frame, Sources, caller};
+use crate::report::fate::fate;
 
 /// A store that decides whether a recovery fails.
 #[derive(Clone, Debug, Serialize)]

@@ -8,11 +8,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::CrashTestError;
-use crate::bench::Bench;
 use crate::images::{Image, Kind, Over, WHOLE};
+use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, NOWHERE, Recording};
-use crate::reduce::Reduced;
-use crate::source::{Frame, Sources};
+use crate::search::bench::Bench;
+use crate::search::reduce::Reduced;
 
 /// Events before a cut among which stores that came too early are looked for.
 const BACK: usize = 20_000;

@@ -17,8 +17,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::{Op, TraceReader};
 
 use crate::CrashTestError;
+use crate::recording::persistence::Platform;
 use crate::recording::{Act, Event, Recording};
-use crate::state::Platform;
 
 /// The line that stands for what all system calls share; `sardonyx_recorder::maps::SYSTEM` puts it there.
 const SYSTEM: u64 = (1 << 58) - 1;
@@ -409,11 +409,11 @@ fn reorder(recording: &mut Recording, held: &Held) {
 
 #[cfg(test)]
 mod tests {
-    use super::What::{Load, Other, Past, Store};
     use super::*;
-    use crate::made::Do::{Clwb, Fence, Store as Stores};
-    use crate::made::recording;
-    use crate::state::Course;
+    use super::What::{Load, Other, Past, Store};
+    use crate::recording::persistence::Course;
+    use crate::testing::Do::{Clwb, Fence, Store as Stores};
+    use crate::testing::recording;
 
     fn rows(all: &[(u16, What, u64)]) -> Rows {
         let row = |&(thread, what, line): &(u16, What, u64)| Row { line, thread, what };

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
-use crate::registers;
+use crate::recovery::registers;
 
 /// `PTRACE_O_*`: stops at system calls are told apart, children are followed, and all end with us.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD

@@ -87,8 +87,8 @@ impl Fate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made::Do::{self, Clflush, Clwb, Fence, Past, Store};
-    use crate::made::recording;
+    use crate::testing::Do::{self, Clflush, Clwb, Fence, Past, Store};
+    use crate::testing::recording;
 
     fn of(program: &[(u16, Do)], cut: u32) -> Fate {
         fate(&recording(program), 0, cut)

@@ -1,19 +1,28 @@
 //! One round of the search: the first cut, the images of all cuts in their order, the reductions, and when to stop.
 
+pub mod bench;
+pub mod clock;
+pub mod explore;
+pub mod known_causes;
+pub mod reduce;
+pub mod rounds;
+pub mod start;
+pub mod workers;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::CrashTestError;
-use crate::bench::{Refusal, Shared};
-use crate::crew::{Answer, Crew, Job};
-use crate::ending::Ended;
-use crate::found::{Found, Violation};
 use crate::images::{self, FIRST, Given, Kind, PASSES, Scope};
 use crate::question::Question;
 use crate::recovery::Reason;
-use crate::start::named_start;
+use crate::recovery::ending::Ended;
+use crate::report::findings::{Found, Violation};
+use crate::search::bench::{Refusal, Shared};
+use crate::search::start::named_start;
+use crate::search::workers::{Answer, Crew, Job};
 
 /// Violations of a round after which there is nothing more to learn before their causes are known.
 const ENOUGH: usize = 60;
@@ -364,14 +373,14 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
-    use crate::crew::QUEUE;
-    use crate::found::{Round, Verdict};
     use crate::images::Image;
-    use crate::made::Do::{self, Clwb, Fence, Store};
-    use crate::made::{question, shared};
-    use crate::reduce::Reduced;
-    use crate::start::CLOSELY;
+    use crate::report::findings::{Round, Verdict};
+    use crate::search::clock::Clock;
+    use crate::search::reduce::Reduced;
+    use crate::search::start::CLOSELY;
+    use crate::search::workers::QUEUE;
+    use crate::testing::Do::{self, Clwb, Fence, Store};
+    use crate::testing::{question, shared};
     use std::sync::mpsc::{channel, sync_channel};
 
     /// So many fences, a line stored to before each.

@@ -190,7 +190,7 @@ impl Events {
 mod tests {
     use super::*;
     use crate::recording::NOWHERE;
-    use crate::versions::Versions;
+    use crate::recording::versions::Versions;
 
     fn event(row: u64, act: Act) -> Event {
         Event {

@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 
-use crate::ending::Ended;
-use crate::registers::{self, Call};
+use crate::recovery::ending::Ended;
+use crate::recovery::registers::{self, Call};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
