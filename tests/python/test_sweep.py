@@ -16,7 +16,7 @@ from sardonyx.sweeps.condition import Condition
 from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, Sweep, read_shard
-from test_crash_real import FLAG_EARLY, built, recorded
+from test_crash_test import FLAG_EARLY, built, recorded
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 #: The speed of the simulator itself.

@@ -4,7 +4,7 @@
 //! images a cut could leave; [`copy`] makes them; [`recovery`] runs the program's recovery on one; [`explore`] does so at all cuts, as a
 //! [`question`] asks; [`search`] says in which order, from the cut on that `start` finds, and `rounds` leave out what causes that are [`known`] explain;
 //! [`found`] is what comes of it, on the [`bench`] of each worker and by the [`clock`] of the budget; [`reduce`] finds the stores that matter; [`source`]
-//! their lines of code; [`lint`] what needs no run, and [`oracle`] what needs no check. `docs/crash-real.md` tells the whole.
+//! their lines of code; [`lint`] what needs no run, and [`oracle`] what needs no check. `docs/crash-test.md` tells the whole.
 //! [`pools`] are the files that are cut together, and [`orders`] other orders of the program's threads. Left out: bit errors, reserve power that fails.
 
 pub mod bench;

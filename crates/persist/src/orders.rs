@@ -249,9 +249,7 @@ fn hold(rows: &Rows, thread: u16, row: u32, end: u32) -> Held {
 fn check(recording: &Recording) -> Result<(), PersistError> {
     let refuse = |problem: &str| {
         let path = recording.path.display();
-        Err(PersistError::new(format!(
-            "--thread-orders: {path}: {problem}"
-        )))
+        Err(PersistError::new(format!("{path}: {problem}")))
     };
     if recording.processes > 1 {
         return refuse(

@@ -1,5 +1,5 @@
 //! What an attacker is asked to do, and the outcome: counts by kind, compared with what the integrity of the stack
-//! promises, and the first undetected attack of each kind. The names of the fields are those of `sardonyx crash
+//! promises, and the first undetected attack of each kind. The names of the fields are those of `sardonyx crash run
 //! --json`. Left out: the attacker himself ([`super::attacker`]).
 
 use std::collections::BTreeMap;
@@ -193,7 +193,7 @@ impl Attacked {
         }
     }
 
-    /// The outcome as `sardonyx crash --json` has it, over a stack that promises `promises`.
+    /// The outcome as `sardonyx crash run --json` has it, over a stack that promises `promises`.
     pub fn report(&self, promises: Refuses) -> AttackReport {
         let rows = self.each().map(|(when, kind, came)| AttackRow {
             when: when.name(),

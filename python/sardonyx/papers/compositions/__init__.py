@@ -261,7 +261,7 @@ def matrix(comparison: Comparison, tried: Sequence[Tried], scale: Scale) -> Exhi
         f"({', '.join(scale.programs)}), {cuts:,} cuts by the explorer's plan, {scale.cuts} of "
         "each run: survives means that no cut that was made broke what every transaction is to "
         "have, whatever the layers promise. A cost is the mean over the programs, on one core of "
-        f"{comparison.results.machine.name}. Each cell's cuts again: `sardonyx crash PROGRAM "
+        f"{comparison.results.machine.name}. Each cell's cuts again: `sardonyx crash run PROGRAM "
         f"--designs LOGGING/MAPPING+POLICY --cuts {scale.cuts} --recovery-cuts "
         f"{scale.recovery_cuts}`, without LOGGING/ for the first two loggings and with --no-log "
         "for the first."

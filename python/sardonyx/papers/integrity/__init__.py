@@ -410,8 +410,8 @@ def freshness(world: World, scale: Scale) -> Exhibit:
         "data. Recovery is of 8 TB, by the law of the next table. Undetected are attacks that "
         f"nobody noticed though the scheme promises it, of {attacks:,} at {cuts:,} cuts of "
         f"{scale.attacked}, and in brackets those that it does not promise to notice; honest are "
-        f"honest recoveries that were refused. Again: `sardonyx crash {scale.attacked} --designs "
-        "DESIGN@SCHEME --attack`."
+        f"honest recoveries that were refused. Again: `sardonyx crash run {scale.attacked} "
+        "--designs DESIGN@SCHEME --attack`."
     )
     facts = {"cuts": cuts, "attacks": attacks, "stacks": documents}
     return Exhibit("freshness", "The price of freshness", "design, scheme", rows, note, facts)

@@ -6,32 +6,45 @@ what the recorded order's own cuts show.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from rich.console import Console
-from rich.text import Text
+import typer
 
 from sardonyx import _core
+from sardonyx.cli.crash_test.search import RARE, Searched, tried
+from sardonyx.cli.help import rare
 from sardonyx.questions import CrashTestQuestion
-from sardonyx.runs.recoveries import crash_real
+from sardonyx.runs.crash_test import crash_test
 
 #: The most orders that can be asked for.
 MOST = 1000
 
 
-def check_orders(most: int, operations: object, designs: Sequence[str]) -> None:
-    """An error if what is asked beside other orders of threads is not known in them."""
-    if most and operations is not None:
-        raise _core.SardonyxError(
-            "--thread-orders: operations have the one order in which they were acknowledged; leave "
-            "it out, or --operations"
-        )
-    if most and designs:
-        raise _core.SardonyxError(
-            "--thread-orders: below a design the recording is played as it is; leave it out, or "
-            "--designs"
-        )
+@dataclass(frozen=True, kw_only=True)
+class Threads(Searched):
+    """The options of ``sardonyx crash-test threads``."""
+
+    orders: Annotated[
+        int, typer.Option(min=1, max=MOST, metavar="N", help="Cut up to N other orders.")
+    ] = 8
+
+
+@rare(*RARE)
+def threads(asked: Threads) -> None:
+    """Search, then cut other orders of the threads, which the program could have taken.
+
+    They have the same budget again.
+
+    [bold]Example[/bold]: sardonyx crash-test threads app.parquet --pool data.pool --recover
+    'app-check {pool}'
+    """
+
+    def more(question: CrashTestQuestion, found: dict[str, Any]) -> None:
+        found["orders"] = in_orders(question, found, asked.orders)
+        add(found, found["orders"])
+
+    tried(asked, more)
 
 
 def in_orders(
@@ -50,7 +63,7 @@ def in_orders(
     for name in names:
         asked = {"thread_order": name, "budget": question.budget / len(names)}
         asked |= {"keep": None, "start": None}
-        told.append(crash_real(question.model_copy(update=asked)) | {"order": name})
+        told.append(crash_test(question.model_copy(update=asked)) | {"order": name})
     return told
 
 
@@ -76,29 +89,3 @@ def add(found: dict[str, Any], orders: list[dict[str, Any]]) -> None:
     if any(one["violations"] for one in orders):
         found["unsaid"] = None
         found["verdict"] = "violation" if found["fails"] else found["verdict"]
-
-
-def held(cause: dict[str, Any]) -> str:
-    """The order of a cause, for people."""
-    thread, _, row = cause["order"].partition("@")
-    return f"with thread {thread} held back before {cause['held']}, after row {int(row):,}"
-
-
-def show_orders(people: Console, orders: Sequence[dict[str, Any]]) -> None:
-    """Say how much was tried in other orders."""
-    if not orders:
-        people.print(
-            "other orders of threads: none in which a thread makes sure of something while another "
-            "is held back before it has",
-            soft_wrap=True,
-        )
-        return
-    images, cuts = (sum(one[key] for one in orders) for key in ("images", "cuts_tried"))
-    unsaid = sum(bool(one["unsaid"]) for one in orders)
-    people.print(
-        f"other orders of threads: {len(orders)}, {images:,} images at {cuts:,} cuts of theirs"
-        + (f"; of {unsaid} nothing can be said: --budget ended" if unsaid else ""),
-        soft_wrap=True,
-    )
-    if not any(one["violations"] for one in orders) and not unsaid:
-        people.print(Text("no violation in other orders of threads", style="green"))

@@ -10,14 +10,23 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import err
+from sardonyx.cli.common import err, note
+from sardonyx.cli.crash_test.search import RARE, Searched, tried
+from sardonyx.cli.crash_test.show import SHOWN, show_cause
+from sardonyx.cli.help import rare
 from sardonyx.cli.record import PLUGIN, Record, emulator, run_recorded
 from sardonyx.questions import CrashTestQuestion, RecordRequest
-from sardonyx.runs.recoveries import PLACES, crash_real
+from sardonyx.runs.crash_test import crash_test, given
 
 #: Images on which the recovery is recorded, at each depth.
 IMAGES = 8
@@ -27,13 +36,40 @@ POOLS = "pools"
 QUIET = ("/bin/sh", "-c", 'exec "$0" "$@" > /dev/null 2>&1')
 
 
-def check_depth(recover: Sequence[str], depth: int) -> None:
-    """An error if what the recovery asks for is not known inside of it."""
-    if depth and any("{acks}" in word for word in recover):
+@dataclass(frozen=True, kw_only=True)
+class Recovery(Searched):
+    """The options of ``sardonyx crash-test recovery``."""
+
+    depth: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Cut the recovery's own recovery too, N deep; each depth gets the budget again.",
+        ),
+    ] = 1
+
+
+@rare(*RARE)
+def recovery(asked: Recovery) -> None:
+    """Search, then cut the recovery too, at its own fences.
+
+    [bold]Example[/bold]: sardonyx crash-test recovery app.parquet --pool data.pool --recover
+    'app-check {pool}' --depth 2
+    """
+    if "{acks}" in asked.recover:
         raise _core.SardonyxError(
-            "--recovery-depth: a recovery that is cut is not held to what had been printed; "
-            "leave {acks} out of --recover, or test it without --recovery-depth"
+            "--recover: a recovery that is cut is not held to what had been printed; leave {acks} "
+            "out, or give sardonyx crash-test search"
         )
+
+    def more(question: CrashTestQuestion, found: dict[str, Any]) -> None:
+        found["inside"] = inside(question, found, asked.depth, asked.keep)
+        for one in found["inside"]:
+            replays(one, asked.recover)
+            found["fails"] = found["fails"] or bool(one["violations"])
+
+    tried(asked, more, partial(_show, asked.keep is not None))
 
 
 def spread(images: Sequence[str]) -> list[str]:
@@ -83,7 +119,7 @@ def _one(
 ) -> dict[str, Any] | None:
     """The recovery of one image, recorded in ``folder`` and cut; nothing if it changes nothing."""
     assumed = tuple(found.get("assumed") or ())
-    crash_real(
+    crash_test(
         question.model_copy(
             update={"replay": image, "keep": str(folder), "assume_persisted": assumed}
         )
@@ -105,7 +141,7 @@ def _one(
         | {"assume_persisted": (), "budget": budget}
     )
     try:
-        return crash_real(within) | {"recording": str(trace)}
+        return crash_test(within) | {"recording": str(trace)}
     except _core.SardonyxError as error:
         # It repaired the pool by stores that nobody makes sure of, or through a descriptor.
         if any(part in str(error) for part in ("stored nothing", "never flushes", "never syncs")):
@@ -130,20 +166,35 @@ def _moved(folder: Path, found: dict[str, Any]) -> list[str]:
     return [str(moved / pool["name"]) for pool in found["pools"]]
 
 
-def given(word: str, pools: Sequence[str], folder: Path, acks: str = "{acks}") -> str:
-    """A word of the recovery's command, with what it is given for the names in braces."""
-    names = {f"pool{number}": path for number, path in enumerate(pools, 1)}
-    names |= {"pool": pools[0], "pools": str(folder), "acks": acks}
-    return PLACES.sub(lambda found: names.get(found[1], found[0]), word)
-
-
 def replays(one: dict[str, Any], recover: str) -> None:
     """Give each cause of a recovery that was cut the command that shows it."""
     for cause in one["causes"]:
-        command = ["sardonyx", "crash-test", one["recording"]]
+        command = ["sardonyx", "crash-test", "replay", one["recording"], cause["image"]]
         command += [part for pool in one["pools"] for part in ("--pool", pool["path"])]
         command += ["--platform", one["platform"]]
         assumed = [part for place in cause["assumed"] for part in ("--assume-persisted", place)]
-        cause["replay"] = shlex.join(
-            [*command, "--recover", recover, *assumed, "--replay", cause["image"]]
+        cause["replay"] = shlex.join([*command, "--recover", recover, *assumed])
+
+
+def _show(kept: bool, people: Console, found: dict[str, Any]) -> None:
+    """What cuts inside the recovery showed."""
+    recoveries = found["inside"]
+    images, cuts = (sum(one[key] for one in recoveries) for key in ("images", "cuts_tried"))
+    people.print(
+        f"\ninside the recovery: {len(recoveries)} recoveries recorded, {images:,} images at "
+        f"{cuts:,} cuts of theirs",
+        soft_wrap=True,
+    )
+    if not recoveries:
+        people.print(
+            "the recovery changed no image that it was seen on, so there is nothing to cut"
         )
+    failed = [one for one in recoveries if one["violations"]]
+    if recoveries and not failed:
+        people.print(Text("no violation inside the recovery", style="green"))
+    for one in failed[:SHOWN]:
+        people.print(f"of the image {one['image']}, {one['depth']} deep:", soft_wrap=True)
+        for number, cause in enumerate(one["causes"][:1], 1):
+            show_cause(people, number, cause)
+    if failed and not kept:
+        note("the recordings of these recoveries are gone; --keep FOLDER leaves them for a replay")

@@ -7,6 +7,7 @@ import re
 import shlex
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
@@ -52,6 +53,13 @@ def statuses(text: str, place: str = "") -> tuple[int, ...]:
     if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
         raise _core.SardonyxError(f"{place}{text}: give exit statuses, as in 0,3")
     return tuple(sorted({0, *map(int, parts)}))
+
+
+def given(word: str, pools: Sequence[str], folder: Path, acks: str = "{acks}") -> str:
+    """A word of the recovery's command, with what it is given for the names in braces."""
+    names = {f"pool{number}": path for number, path in enumerate(pools, 1)}
+    names |= {"pool": pools[0], "pools": str(folder), "acks": acks}
+    return PLACES.sub(lambda found: names.get(found[1], found[0]), word)
 
 
 def check_platform(name: str, place: str = "") -> None:
@@ -101,9 +109,9 @@ def lint(recording: str, pools: Sequence[str], source: bool, machine: str) -> di
     return found
 
 
-def crash_real(
+def crash_test(
     question: CrashTestQuestion, progress: _core.Progress | None = None
 ) -> dict[str, Any]:
     """What was found."""
-    answer: dict[str, Any] = json.loads(_core.crash_real(question.model_dump_json(), progress))
+    answer: dict[str, Any] = json.loads(_core.crash_test(question.model_dump_json(), progress))
     return answer

@@ -1,4 +1,4 @@
-"""How ``sardonyx crash --exhaustive`` shows what it has proven, and how a violation is told.
+"""How ``sardonyx crash exhaustive`` shows what it has proven, and how a violation is told.
 
 Left out: what is asked (``crash``), and everything that computes.
 """

@@ -1,4 +1,4 @@
-"""``sardonyx crash-test --lint``: what a recording shows without any run, for people.
+"""``sardonyx crash-test lint``: what a recording shows without any run, for people.
 
 What a library does while it sets a pool up is one line. Left out: everything that computes.
 """
@@ -6,26 +6,36 @@ What a library does while it sets a pool up is one line. Left out: everything th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import for_people, note, write_json
-from sardonyx.runs.recoveries import lint
+from sardonyx.cli.common import check_json_target, for_people, note, write_json
+from sardonyx.cli.crash_test.options import NO_SOURCE, POOL, RECORDING
+from sardonyx.cli.options import JsonTo, Machine
+from sardonyx.runs import crash_test
 
 
-def show_lint(
-    recording: str,
-    pools: Sequence[str],
-    source: bool,
-    machine: str,
-    everything: bool,
-    json_to: str | None,
+def lint(
+    recording: Annotated[str, RECORDING],
+    pool: Annotated[list[Path], POOL],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what a library did to set the pool up.")
+    ] = False,
+    machine: Machine = "sca",
+    no_source: Annotated[bool, NO_SOURCE] = False,
+    json_to: JsonTo = None,
 ) -> None:
-    """What the recording shows without running anything."""
-    found = lint(recording, pools, source, machine)
+    """Without any run, list what is never flushed or flushed for nothing.
+
+    [bold]Example[/bold]: sardonyx crash-test lint app.parquet --pool data.pool
+    """
+    check_json_target(json_to, [recording])
+    found = crash_test.lint(recording, [str(each) for each in pool], not no_source, machine)
     people = for_people(json_to)
     for line in found["notes"]:
         note(line)

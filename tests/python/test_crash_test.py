@@ -45,18 +45,21 @@ def recorded(where: Path, program: str, *options: str) -> None:
     )  # fmt: skip
 
 
-def crashed(where: Path, program: str, *options: str, status: int | None = 0) -> dict[str, Any]:
+def crashed(
+    where: Path, program: str, *options: str, search: str = "search", status: int | None = 0
+) -> dict[str, Any]:
     sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check",
+        "crash-test", search, "r.parquet", "--pool", "pool",
+        "--recover", f"{program} {{pool}} check",
         "--json", "r.json", *options, where=where, status=status,
     )  # fmt: skip
     found: dict[str, Any] = json.loads((where / "r.json").read_text())
     return found
 
 
-def refused(where: Path, *options: str) -> str:
+def refused(where: Path, *options: str, command: str = "search") -> str:
     before = sorted(where.rglob("*"))
-    ended = sardonyx("crash-test", *options, where=where, status=2)
+    ended = sardonyx("crash-test", command, *options, where=where, status=2)
     assert ended.stderr.startswith("error: ") and ended.stderr.count("\n") == 1, ended.stderr
     assert sorted(where.rglob("*")) == before
     return ended.stderr
@@ -135,8 +138,8 @@ def test_recoveries_that_do_not_end_are_brought_down_within_the_budget(tmp_path:
 def unsaid(where: Path, check: str, *options: str) -> tuple[dict[str, Any], str]:
     """What is found, and shown, of a crash test that ends before anything can be said."""
     ended = sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--recover", check, "--json", "r.json",
-        "--html", "r.html", *options, where=where, status=3,
+        "crash-test", "search", "r.parquet", "--pool", "pool", "--recover", check,
+        "--json", "r.json", "--html", "r.html", *options, where=where, status=3,
     )  # fmt: skip
     found: dict[str, Any] = json.loads((where / "r.json").read_text())
     assert found["verdict"] == "nothing can be said" and not found["fails"]
@@ -207,7 +210,7 @@ def test_nothing_printed_is_not_the_same_as_nothing_kept(tmp_path: Path) -> None
     program = built(tmp_path, "cells")
     recorded(tmp_path, program, "--pc", "--acks")
     sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool",
+        "crash-test", "search", "r.parquet", "--pool", "pool",
         "--recover", f"{program} {{pool}} check {{acks}}",
         "--json", "r.json", where=tmp_path,
     )  # fmt: skip
@@ -239,7 +242,7 @@ def test_what_was_promised_must_be_there(tmp_path: Path) -> None:
     recorded(tmp_path, program, "--pc", "--acks")
     crashed(tmp_path, program)
     sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool",
+        "crash-test", "search", "r.parquet", "--pool", "pool",
         "--recover", f"{program} {{pool}} check {{acks}}",
         "--json", "r.json", where=tmp_path, status=1,
     )  # fmt: skip
@@ -252,7 +255,7 @@ def test_what_was_promised_must_be_there(tmp_path: Path) -> None:
 def test_the_recovery_is_run_on_the_pool_as_it_reads_below_a_design(tmp_path: Path) -> None:
     program = built(tmp_path, "cells")
     recorded(tmp_path, program)
-    found = crashed(tmp_path, program, "--designs", "fca,no-atomicity")
+    found = crashed(tmp_path, program, "--designs", "fca,no-atomicity", search="designs")
     atomic, torn = found["below"]
     assert atomic["plain"]["cuts_with_unreadable"] == 0
     assert atomic["recovered"] == [[50, 50], [50, 50]]
@@ -291,18 +294,16 @@ def test_lint_folds_what_a_library_does_to_set_a_pool_up(tmp_path: Path) -> None
     )
     program = built(tmp_path, "plog", edit)
     recorded(tmp_path, program, "--pc")
-    pool = ("r.parquet", "--pool", "pool", "--lint")
-    ended = sardonyx("crash-test", *pool, "--json", "l.json", where=tmp_path)
+    lint = ("crash-test", "lint", "r.parquet", "--pool", "pool")
+    ended = sardonyx(*lint, "--json", "l.json", where=tmp_path)
     found = json.loads((tmp_path / "l.json").read_text())
     folded = [each for each in found["findings"] if each["setup"]]
     assert sum(each["count"] for each in folded if each["fault"] == "never-flushed") >= 63
     assert all(each["row"] < 10**9 and each["through"] for each in folded)
     assert "stored and never flushed; --all shows them" in ended.stdout
-    everything = sardonyx("crash-test", *pool, "--all", where=tmp_path).stdout
+    everything = sardonyx(*lint, "--all", where=tmp_path).stdout
     assert "--all" not in everything and "plog.c:" in everything
     assert len(everything.splitlines()) == len(ended.stdout.splitlines()) - 1 + len(folded)
-    check = ("--recover", f"{program} {{pool}} check", "--all")
-    assert "--all: does nothing without --lint" in refused(tmp_path, *pool[:3], *check)
 
 
 #: A function that flushes and fences, which is called for something, again, and for nothing.
@@ -331,7 +332,7 @@ def test_lint_names_who_called_a_function_that_only_flushes(tmp_path: Path) -> N
     subprocess.run(build, cwd=tmp_path, check=True)
     recorded(tmp_path, "./servant", "--pc")
     sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--lint", "--json", "l.json", where=tmp_path
+        "crash-test", "lint", "r.parquet", "--pool", "pool", "--json", "l.json", where=tmp_path
     )
     found = json.loads((tmp_path / "l.json").read_text())["findings"]
     lines = SERVANT.splitlines()
@@ -354,7 +355,7 @@ def test_lint_needs_no_run(tmp_path: Path) -> None:
     program = built(tmp_path, "cells", *edits)
     recorded(tmp_path, program, "--pc")
     sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--lint", "--json", "l.json", where=tmp_path
+        "crash-test", "lint", "r.parquet", "--pool", "pool", "--json", "l.json", where=tmp_path
     )
     found = json.loads((tmp_path / "l.json").read_text())
     lines = (tmp_path / "cells.c").read_text().splitlines()
@@ -369,12 +370,6 @@ def test_lint_needs_no_run(tmp_path: Path) -> None:
     assert by["never-flushed"][1] == "cell->more[0]++;"
     # What the simulated machine does for nothing may take no time there, and never less than none.
     assert found["took_ns"] > 0 and min(found["cost_ns"].values()) >= 0
-    pool = ("r.parquet", "--pool", "pool")
-    told = refused(tmp_path, *pool, "--lint", "--ok", "7", "--html", "x")
-    assert "--ok, --html: do nothing with --lint" in told
-    check = ("--recover", "./cells {pool} check", "--no-source")
-    assert "--start: does" in refused(tmp_path, *pool, *check, "--replay", "2", "--start", "ready")
-    assert "--machine: does" in refused(tmp_path, *pool, *check, "--machine", "esd")
 
 
 def test_bad_input_is_one_line_before_any_work(tmp_path: Path) -> None:
@@ -386,7 +381,7 @@ def test_bad_input_is_one_line_before_any_work(tmp_path: Path) -> None:
     assert crashed(tmp_path, program, "--no-source")["violations"] == 0
     assert "it holds" in refused(tmp_path, "r.parquet", "--pool", "other", *check, "--no-source")
     assert "{pool}" in refused(tmp_path, *pool, "--recover", "./cells pool check")
-    assert "say also" in refused(tmp_path, *pool)
+    assert "'--recover'" in refused(tmp_path, *pool)
     assert "cannot be run" in refused(tmp_path, *pool, "--recover", "./none {pool}", "--no-source")
     assert "as the program left it" in refused(
         tmp_path, *pool, "--recover", "false {pool}", "--no-source"
@@ -429,3 +424,12 @@ def test_the_pool_before_the_recording_is_kept(tmp_path: Path) -> None:
     assert "as it was before" in refused(
         tmp_path, "r.parquet", "--pool", "pool", "--recover", "./cells {pool} check"
     )
+
+
+def test_a_recording_without_a_command_hears_the_command(tmp_path: Path) -> None:
+    program = built(tmp_path, "cells")
+    recorded(tmp_path, program, "--pc")
+    words = ("r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check")
+    ended = sardonyx("crash-test", *words, where=tmp_path, status=2)
+    remedy = ended.stderr.rpartition("give sardonyx ")[2]
+    assert "no violation" in sardonyx(*shlex.split(remedy), where=tmp_path).stdout

@@ -53,7 +53,7 @@ class Replays:
             write_text(str(target), _text(document) + "\n")
         except OSError as error:
             return f"none: {target} cannot be written ({error.strerror}); give --out DIR"
-        return shlex.join(["sardonyx", "crash", "--replay", str(target)])
+        return shlex.join(["sardonyx", "crash", "replay", str(target)])
 
     def question(self, run: Mapping[str, Any], violation: Mapping[str, Any]) -> CrashQuestion:
         """The run of the violation's pass, cut where the violation is."""
@@ -100,13 +100,13 @@ def read(path: Path, threads: int) -> CrashQuestion:
         document = json.loads(path.read_text("utf-8"))
         asked = CrashQuestion.model_validate({**document["replay"], "threads": threads})
     except OSError as error:
-        raise _core.SardonyxError(f"--replay {path}: {error.strerror}") from error
+        raise _core.SardonyxError(f"{path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise _core.SardonyxError(
-            f"--replay {path}: is not a replay file; name one that sardonyx crash has written"
+            f"{path}: is not a replay file; name one that sardonyx crash has written"
         ) from error
     if asked.cut is None:
-        raise _core.SardonyxError(f"--replay {path}: names no cut; write the file again")
+        raise _core.SardonyxError(f"{path}: names no cut; write the file again")
     if document.get("sardonyx") != _core.VERSION:
         note(f"{path} is of Sardonyx {document.get('sardonyx')}: the run may be another by now")
     return asked
