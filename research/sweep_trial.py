@@ -6,10 +6,10 @@ bytes. ``overhead``: points of about ``--seconds`` each, the sum of their simula
 sweep's time on all processors. ``memory``: the most that the sweep itself has, for plans of growing
 size. ``make test`` runs small versions of these; this is for the full size:
 
-    .venv/bin/python tools/sweep_trial.py kills --points 10000
-    .venv/bin/python tools/sweep_trial.py kills --points 2000 --hq
-    .venv/bin/python tools/sweep_trial.py overhead --points 1000 --seconds 0.2
-    .venv/bin/python tools/sweep_trial.py memory --points 1000 100000
+    .venv/bin/python research/sweep_trial.py kills --points 10000
+    .venv/bin/python research/sweep_trial.py kills --points 2000 --hq
+    .venv/bin/python research/sweep_trial.py overhead --points 1000 --seconds 0.2
+    .venv/bin/python research/sweep_trial.py memory --points 1000 100000
 """
 
 from __future__ import annotations

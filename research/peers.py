@@ -1,6 +1,6 @@
 """Host time of a simulated request: Sardonyx beside DRAMsim3, Ramulator 2.1 and NVMain.
 
-``python tools/peers.py --dramsim3 DIR --ramulator DIR --nvmain DIR`` gives the same requests to
+``python research/peers.py --dramsim3 DIR --ramulator DIR --nvmain DIR`` gives the same requests to
 each, one after the other, and prints processor nanoseconds a request. The folders are checkouts
 that their owner has built as their own pages say; one that is not named is left out. Requests are
 random lines of 1 GiB, half of them reads, and come as fast as the memory takes them, or those of a

@@ -1,6 +1,6 @@
 """Hold samples against whole runs: do 95 % intervals hold the truth, and how much faster is it?
 
-``python tools/samples.py [TRACE..] [--designs D,..] [--sample 30x5000] [--seeds 4]`` runs each
+``python research/samples.py [TRACE..] [--designs D,..] [--sample 30x5000] [--seeds 4]`` runs each
 trace under each design whole and as samples, one at a time, and says how many intervals of which
 figure hold the whole run's figure, how wide they are, and how long both took.
 """
