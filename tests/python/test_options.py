@@ -78,7 +78,7 @@ FORMS = {
     ],
     "store estimate": ["d", "d/a --trace fiu"],
     "store serve": ["--socket s --dir disk"],
-    "sweep": ["s.toml", "s.toml --plan", "s.toml --slurm 2", "s.toml --hq d"],
+    "sweep": ["s.toml", "s.toml --plan", "s.toml --hq d"],
     "trace check": ["redis.parquet"],
     "trace convert": [
         "redis.parquet t.nvt --to nvmain",
