@@ -17,7 +17,6 @@ import pytest
 import sardonyx
 from sardonyx import _core
 from sardonyx.cli.sensitivity import sensitivity_table, where
-from sardonyx.papers import reproductions
 from sardonyx.papers.reproduction import Asked
 from sardonyx.questions import ProgramSource
 from sardonyx.report import write_report
@@ -26,6 +25,7 @@ from sardonyx.runs.conclusions import conclusions, differs, says
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sensitivity import Flip
 from sardonyx.runs.tailbench import TimedRuns
+from sardonyx.studies import reproductions
 from sardonyx.sweeps.varying import MergedInTime, Range, ranges
 
 COMMAND = [sys.executable, "-m", "sardonyx"]

@@ -39,7 +39,6 @@ from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import print_beside, save
 from sardonyx.cli.sensitivity import sensitivity_table
 from sardonyx.cli.sweep import View
-from sardonyx.papers import reproductions
 from sardonyx.papers import sensitivity as headlines
 from sardonyx.papers.reproduction import Asked, BesidePaper, Plan, document
 from sardonyx.runs import origin
@@ -48,6 +47,7 @@ from sardonyx.runs.jobs import Simulations, parse_settings
 from sardonyx.runs.scheduler import processors
 from sardonyx.runs.sensitivity import Sensitivity as Found
 from sardonyx.runs.sources import unknown
+from sardonyx.studies import reproductions
 
 PAPERS = " or ".join(reproductions())
 #: Those whose headline claims can be varied.

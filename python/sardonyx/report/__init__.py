@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sardonyx import papers
+from sardonyx import studies
 from sardonyx.draw.figure import Figure, Missing
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
@@ -189,7 +189,7 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
 def _groups(comparison: Comparison) -> list[Group]:
     groups = [
         Group(f"about-{title.lower().replace(' ', '-')}", title, drawn)
-        for title, drawn in papers.figures(comparison).items()
+        for title, drawn in studies.figures(comparison).items()
     ]
     programs = any(trace.program for trace in comparison.results.traces)
     if groups and not programs:

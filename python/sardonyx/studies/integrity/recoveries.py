@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.papers.integrity.law import Law, fitted
 from sardonyx.papers.reproduction import Cell, Exhibit
 from sardonyx.runs import scheduler
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.scheduler import Task, Watch
+from sardonyx.studies.integrity.law import Law, fitted
 
 LINE = 64
 TB = 1 << 40

@@ -17,8 +17,6 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Statistic, Unit, statistic
-from sardonyx.papers.integrity import recoveries
-from sardonyx.papers.integrity.recoveries import Recovery, Sizes, written_seconds
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import scheduler
@@ -31,6 +29,8 @@ from sardonyx.runs.programs import KB
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.runs.sources import known_programs
+from sardonyx.studies.integrity import recoveries
+from sardonyx.studies.integrity.recoveries import Recovery, Sizes, written_seconds
 
 MACHINE = "sca"
 #: What every scheme stands below: a design, and what the table calls it.
@@ -468,7 +468,7 @@ UNITS: Mapping[str, Unit] = {
 @cache
 def published() -> tuple[Published, ...]:
     """What the abstracts of papers report."""
-    text = files("sardonyx.papers.integrity").joinpath("claims.toml").read_text(encoding="utf-8")
+    text = files("sardonyx.studies.integrity").joinpath("claims.toml").read_text(encoding="utf-8")
     found = []
     for row in tomllib.loads(text)["claim"]:
         stat: Statistic = row["stat"]
