@@ -55,10 +55,10 @@ def test_results_do_not_depend_on_threads(tmp_path: Path) -> None:
     answers = []
     for jobs in ("1", "2"):
         where = tmp_path / jobs
-        options = ("--limit", "3000", "--cache-sizes", "-j", jobs, "--out", str(where))
+        options = ("--limit", "3000", "-j", jobs, "--out", str(where))
         sardonyx("compare", str(TRACES / "x264.parquet"), *options, where=tmp_path)
         document = json.loads((where / "results.json").read_text())
-        assert len(document["runs"]) == 4 + 18
+        assert len(document["runs"]) == 4
         for run in document["runs"]:
             assert run["metrics"].pop("requests_per_second") > 0  # the host's speed
         answers.append(document)
@@ -100,8 +100,8 @@ def test_a_stack_says_its_integrity_behind_an_at_sign(tmp_path: Path) -> None:
     for run in plain, without:
         del run["metrics"]["requests_per_second"]  # the host's
     assert without["metrics"] == plain["metrics"]
-    for command in ("compare", "crash"):
-        ended = sardonyx(command, "queue", "--designs", "sca@nosuch", where=tmp_path, status=2)
+    for command in (("compare",), ("crash", "run")):
+        ended = sardonyx(*command, "queue", "--designs", "sca@nosuch", where=tmp_path, status=2)
         assert ended.stderr.startswith('error: there is no design "sca@nosuch"')
         assert "the integrities are none" in ended.stderr
 

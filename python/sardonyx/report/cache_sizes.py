@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sardonyx.draw.figure import Cell, Curves, Figure, Head, Missing, Table
+from sardonyx.runs.cache_sizes import AMT_BYTES, EFIT_BYTES, POLICY, points
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import arithmetic_mean
 from sardonyx.runs.results import Run
-from sardonyx.runs.sweeps import AMT_BYTES, EFIT_BYTES, POLICY, points
 
 
 def efit(comparison: Comparison) -> Figure | Missing:

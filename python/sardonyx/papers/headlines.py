@@ -2,7 +2,7 @@
 at both ends of each key's range and under all keys drawn together.
 
 A claim's verdict is whether ours has the paper's sign, and whether it is near the paper's figure.
-Left out: the runs (``sweeps.sensitivity``), and which runs the headline claims need (each paper).
+Left out: the runs (``sweeps.study``), and which runs the headline claims need (each paper).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sardonyx.runs.jobs import Simulations
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sensitivity import Sensitivity
 from sardonyx.runs.tailbench import TimedRuns
-from sardonyx.sweeps.sensitivity import Study
+from sardonyx.sweeps.study import Study
 from sardonyx.sweeps.varying import MergedInTime, Setting, Simulated, Varying
 
 #: A figure that is no further from the paper's is near it.
