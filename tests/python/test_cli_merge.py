@@ -406,8 +406,6 @@ def test_what_merging_costs_is_told_in_a_table() -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("silo", "--memory", "essd"), 'did you mean "esd"'),
-        (("silo", "--memory", "esd+scha"), "the policies"),
         (("silo", "--memory", ","), "--memory: none given"),
         (("silo", "--designs", "pagforge"), 'did you mean "pageforge"'),
         (("sillo",), "silo"),
