@@ -152,7 +152,7 @@ system-all:
 
 # Installs and records the programs of docs/corpus.md and writes its table.
 corpus: build qemu
-	$(BIN)/python tools/corpus.py --out corpus
+	$(BIN)/python research/corpus.py --out corpus
 
 clean:
 	cargo clean

@@ -142,14 +142,14 @@ def explore(
             [
                 SARDONYX,
                 "crash-test",
+                "recovery" if depth else "threads" if name in THREADS else "search",
                 folder / "r.parquet",
                 "--pool",
                 folder / "pool",
                 *(f"--pool={folder / 'pool'}{end}" for end in POOLS.get(name, ())),
                 "--budget",
                 budget,
-                *(("--recovery-depth", str(depth)) if depth else ()),
-                *(("--thread-orders", "8") if name in THREADS else ()),
+                *(("--depth", str(depth)) if depth else ()),
                 "--recover",
                 f"{' '.join(words)} {{pool}} {'dump' if name in UNCHECKED else 'check'}{acks}",
                 *(

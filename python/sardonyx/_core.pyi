@@ -54,8 +54,8 @@ def trace_cut(src: str, dst: str, skip: int, limit: int | None, progress: Progre
 def trace_mix(sources: list[str], dst: str, progress: Progress | None) -> str:
     """``records`` written to the mixed trace."""
 
-def crash_real(question_json: str, progress: Progress | None) -> str:
-    """A recording's cuts tried with its program's own recovery (``runs.recoveries.Question``):
+def crash_test(question_json: str, progress: Progress | None) -> str:
+    """A recording's cuts tried with its program's own recovery (``questions.CrashTestQuestion``):
     ``violations``, ``causes``, ``suspects`` and what was done.
     """
 

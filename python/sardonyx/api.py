@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sardonyx import _core, asked
 from sardonyx.asked import in_python
 from sardonyx.questions import ProgramSource
-from sardonyx.runs import sweeps
 from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Watch
@@ -27,8 +26,7 @@ from sardonyx.runs.sources import named
 from sardonyx.runs.written import Window, Written, window_of
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps import hq as hyperqueue
-from sardonyx.sweeps import reading
-from sardonyx.sweeps import sensitivity as vary
+from sardonyx.sweeps import reading, study
 from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.run import Sweep, View, read_shard
 
@@ -56,9 +54,8 @@ def compare(
     program: ProgramSource | Mapping[str, int] | None = None,
     seeds: int | None = None,
     sensitivity: bool = False,
-    draws: int = vary.DRAWS,
+    draws: int = study.DRAWS,
     folder: str | os.PathLike[str] | None = None,
-    cache_sizes: bool = False,
     timeline: str | os.PathLike[str] | None = None,
     window: tuple[int, int] | None = None,
     requests: str | os.PathLike[str] | None = None,
@@ -81,8 +78,7 @@ def compare(
 
     ``sensitivity`` also runs each assumed key at the ends of its range, and ``draws`` of all keys
     together: ``Results.sensitivity`` says which conclusions flip. Its runs are kept in ``folder``,
-    where the same call finds them again; without one they are not kept. ``cache_sizes`` adds ESD's
-    sweep over cache sizes and policies (Fig. 18) on traces, not on programs.
+    where the same call finds them again; without one they are not kept.
 
     ``timeline`` is a file for Perfetto with the requests of ``window`` (a first number and an end),
     ``requests`` a Parquet file with a row for each request (docs/timeline.md).
@@ -100,7 +96,6 @@ def compare(
         asked.names("designs", designs),
         asked.maybe_whole("limit", limit, 1),
         asked.program(program),
-        cache_sizes=cache_sizes,
     )
     jobs = asked.maybe_whole("jobs", jobs, 1, 1024)
     draws = asked.whole("draws", draws, 0, 10_000)
@@ -111,9 +106,7 @@ def compare(
         None if requests is None else Path(asked.path("requests", requests)),
     )
     if seeds is not None:
-        check_alone(
-            sensitivity=sensitivity, cache_sizes=cache_sizes, timeline=timeline, requests=requests
-        )
+        check_alone(sensitivity=sensitivity, timeline=timeline, requests=requests)
         seeded = Seeded(planned, asked.whole("seeds", seeds, 2, MOST_SEEDS))
         check(seeded.each, shared)
         return seeded.run(shared, jobs, watch)
@@ -153,15 +146,8 @@ def varied(
     planned: Sequence[Point], shared: Settings, results: Results, folder: Path, **options: Any
 ) -> Results:
     """The results with what their conclusions depend on; runs are kept in ``folder``."""
-    plain = [
-        (point, each)
-        for point, each in zip(planned, results.runs, strict=True)
-        if not point.variant
-    ]
-    points_, runs = zip(*plain, strict=True)
-    return replace(
-        results, sensitivity=vary.of_comparison(points_, shared, runs, folder, **options)
-    )
+    found = study.of_comparison(planned, shared, results.runs, folder, **options)
+    return replace(results, sensitivity=found)
 
 
 def points(
@@ -169,29 +155,11 @@ def points(
     designs: Sequence[str],
     limit: int | None,
     program: ProgramSource,
-    *,
-    cache_sizes: bool,
 ) -> list[Point]:
-    """The runs of a comparison; nothing but names has been checked.
-
-    ``cache_sizes`` adds those of ESD's Fig. 18; an error if no design or no trace has it.
-    """
+    """The runs of a comparison; nothing but names has been checked."""
     chosen = check_designs(designs)
     sources = named(traces, limit, program)
-    planned = [Point(name, source, d) for name, source in sources.items() for d in chosen]
-    if cache_sizes:
-        if "esd" not in chosen or all(isinstance(s, ProgramSource) for s in sources.values()):
-            raise _core.SardonyxError(
-                "--cache-sizes: sweeps the caches of esd on traces, and there are none; leave it "
-                "out, or add esd to --designs and a trace"
-            )
-        planned += [
-            Point(name, source, "esd", variant)
-            for name, source in sources.items()
-            if not isinstance(source, ProgramSource)
-            for variant in sweeps.variants()
-        ]
-    return planned
+    return [Point(name, source, d) for name, source in sources.items() for d in chosen]
 
 
 @in_python

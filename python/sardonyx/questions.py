@@ -433,8 +433,8 @@ class TrialQuestion(Value):
     """A design under a program, tried by the explorer's plan of passes. Sizes that are null are
     each pass's own. Without ``software_log`` the program keeps no undo log, even where the
     hardware keeps none. With ``thorough_seconds`` the plan goes on with further seeds for so
-    long. After the passes come ``guided`` runs with changed schedules. With ``attack`` an
-    attacker changes the medium as well; if it is null, where the design has integrity.
+    long. With ``attack`` an attacker changes the medium as well; if it is null, where the design
+    has integrity.
     """
 
     design: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
-from sardonyx.papers import reproductions
 from sardonyx.papers.claims import (
     Claim,
     ClaimRow,
@@ -15,6 +14,7 @@ from sardonyx.papers.claims import (
     written_claim,
     written_gap,
 )
+from sardonyx.studies import reproductions
 
 
 def test_every_paper_has_its_claims_and_tables_of_our_own_have_none_here() -> None:

@@ -132,16 +132,6 @@ def test_programs_are_listed(sardonyx: Program) -> None:
     assert "array-swap" in sardonyx("programs").out
 
 
-def test_compare_sweeps_esds_caches_if_asked(sardonyx: Program, core: FakeCore, trace: str) -> None:
-    assert sardonyx("compare", trace, "--designs", "baseline,esd").status == 0
-    assert not any(call["overrides"] for call in core.calls), "nothing is swept unless asked"
-    assert sardonyx("compare", trace, "--designs", "baseline,esd", "--cache-sizes").status == 0
-    swept = [call["overrides"] for call in core.calls if call["overrides"]]
-    assert len(swept) == 16, "two points of the sweep are the plain run"
-    assert [["esd.efit_bytes", "65536"], ["esd.policy", "lru"]] in swept
-    assert all(call["design"] == "esd" for call in core.calls if call["overrides"])
-
-
 def test_compare_gives_the_same_numbers_as_json(
     sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
 ) -> None:

@@ -34,12 +34,6 @@ def test_settings_reach_the_native_side_as_text(core: FakeCore, trace: str) -> N
     ]
 
 
-def test_every_variant_of_the_sweep_is_a_run_of_its_own(core: FakeCore, trace: str) -> None:
-    results = sardonyx.compare([trace], cache_sizes=True, jobs=2)
-    assert len(results.runs) == 4 + 18
-    assert len({(run.design, run.variant_label) for run in results.runs}) == 22
-
-
 def test_the_order_of_runs_is_not_the_order_in_which_they_end(
     core: FakeCore, trace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,7 +63,7 @@ def test_names_tell_traces_apart() -> None:
 
 def test_a_failing_job_cancels_the_others(core: FakeCore, trace: str) -> None:
     core.failure = _core.SardonyxError("app: broken")
-    points = api.points([trace], ["esd"], None, ProgramSource(), cache_sizes=True)
+    points = api.points([trace], ["baseline", "dewrite", "esd"], None, ProgramSource())
     with pytest.raises(sardonyx.SardonyxError, match="broken"):
         jobs.run(points, Settings(), 1)
     assert core.calls == []

@@ -72,13 +72,12 @@ def refused(*arguments: str | bytes, where: Path, words: str) -> None:
         (["compare", TRACE, *SHORT, "--json", "x" * 300], "File name too long"),
         (["compare", TRACE, *SHORT, "--json", "/proc/x"], "--json /proc/x: cannot be written"),
         (["show", "esd", "--set", "core.window=" + "9" * 50_000], "out of range"),
-        (["crash", "queue", "--designs", "sca", "--cut", "1", "--cuts", "2"], "--cuts: does"),
         (
-            ["crash", "queue", "--designs", "sca", "--transactions", "2", "--cut", "99999999"],
+            ["crash", "once", "queue", "-d", "sca", "--transactions", "2", "--cuts", "at:99999999"],
             "the run has positions 0 to",
         ),
         (
-            ["crash", "queue", "--designs", "sca", "--transactions", "2", "--cuts", str(2**62)],
+            ["crash", "run", "queue", "-d", "sca", "--transactions", "2", "--cuts", str(2**62)],
             "ask for fewer",
         ),
     ],
@@ -261,7 +260,7 @@ def test_a_signal_ends_it_and_leaves_nothing(
 @pytest.mark.slow
 def test_what_cannot_be_broken_off_is_not_waited_for(tmp_path: Path) -> None:
     # Its structure alone takes seconds to build.
-    arguments = ["crash", "queue", "--once", "-d", "sca", "--footprint", "12M", "--jobs", "1"]
+    arguments = ["crash", "once", "queue", "-d", "sca", "--footprint", "12M", "--jobs", "1"]
     with subprocess.Popen(
         [*PROGRAM, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as running:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from sardonyx import _core
-from sardonyx.cli.crash import _folded
+from sardonyx.cli.crash.show import _folded
 
 QUICK = ("--transactions", "30")
 
@@ -42,7 +42,7 @@ def runs(text: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_the_plan_says_what_holds_what_is_caught_and_what_it_rests_on(tmp_path: Path) -> None:
     designs = "sca,fca,no-atomicity,esd+sca"
-    ended = crash("btree", "-d", designs, "--json", "-", where=tmp_path)
+    ended = crash("run", "btree", "-d", designs, "--json", "-", where=tmp_path)
     found = runs(ended.stdout)
     verdicts = {run["design"]: run["verdict"] for run in found}
     assert verdicts == dict.fromkeys(designs.split(","), "holds") | {"no-atomicity": "caught"}
@@ -62,7 +62,7 @@ def test_the_plan_says_what_holds_what_is_caught_and_what_it_rests_on(tmp_path: 
 
 @pytest.mark.slow
 def test_a_log_of_the_hardware_holds_and_one_without_counters_is_caught(tmp_path: Path) -> None:
-    ended = crash("queue", "-d", "hw-log,easy-pm,alc", "--json", "-", where=tmp_path)
+    ended = crash("run", "queue", "-d", "hw-log,easy-pm,alc", "--json", "-", where=tmp_path)
     found = runs(ended.stdout)
     assert [run["verdict"] for run in found] == ["holds", "holds", "caught"]
     for run in found:
@@ -72,7 +72,7 @@ def test_a_log_of_the_hardware_holds_and_one_without_counters_is_caught(tmp_path
 
 
 def test_a_plan_that_tries_too_little_is_no_success(tmp_path: Path) -> None:
-    few = ("array-swap", "-d", "sca", "--transactions", "1", "--recovery-cuts", str(2**40))
+    few = ("run", "array-swap", "-d", "sca", "--transactions", "1", "--recovery-cuts", str(2**40))
     ended = crash(*few, "--json", "a.json", where=tmp_path, status=1)
     (run,) = runs((tmp_path / "a.json").read_text())
     assert run["verdict"] == "not exercised" and run["violations"] == []
@@ -81,18 +81,24 @@ def test_a_plan_that_tries_too_little_is_no_success(tmp_path: Path) -> None:
     assert "--transactions 1 prevents more: leave it out" in ended.stdout
 
 
-@pytest.mark.parametrize("how", [("--once",), ("--cut", "60"), ("--cuts", "1")])
+@pytest.mark.parametrize(
+    ("how", "remedy"),
+    [
+        ("once", "crash once prevents more: give sardonyx crash run"),
+        ("once --cuts at:60", "crash once prevents more: give sardonyx crash run"),
+        ("run --cuts 1", "--cuts 1 prevents more: leave it out"),
+    ],
+)
 @pytest.mark.parametrize("design", ["sca", "fca", "easy-pm"])
-def test_one_run_or_one_cut_never_holds(tmp_path: Path, how: tuple[str, ...], design: str) -> None:
-    ended = crash("btree", "-d", design, *how, where=tmp_path, status=1)
-    kept = " ".join(how)
+def test_one_run_or_one_cut_never_holds(tmp_path: Path, how: str, remedy: str, design: str) -> None:
+    ended = crash(*how.split(), "btree", "-d", design, where=tmp_path, status=1)
     assert f"btree, {design}: not exercised at " in ended.stdout
-    assert f"{kept} prevents more: leave it out" in ended.stdout
+    assert remedy in ended.stdout
     assert not list(tmp_path.iterdir())
 
 
 def test_what_was_reached_is_one_line_for_each_design(tmp_path: Path) -> None:
-    ended = crash("btree", "-d", "fca", "--json", "a.json", where=tmp_path)
+    ended = crash("run", "btree", "-d", "fca", "--json", "a.json", where=tmp_path)
     (run,) = runs((tmp_path / "a.json").read_text())
     (line,) = [line for line in ended.stdout.splitlines() if line.startswith("btree, fca: ")]
     assert line.startswith(f"btree, fca: holds at {run['cuts']:,} cuts, runs {run['runs']}")
@@ -104,14 +110,14 @@ def replay(ended: subprocess.CompletedProcess[str], where: Path) -> dict[str, An
     """What the printed command for the first violation shows."""
     told = next(line for line in ended.stdout.splitlines() if line.startswith("  replay: "))
     _, _, *words = shlex.split(told.removeprefix("  replay: "))
-    assert words[:1] == ["--replay"] and len(words) == 2
+    assert words[:1] == ["replay"] and len(words) == 2
     (run,) = runs(crash(*words, "--json", "-", where=where, status=1).stdout)
     return run
 
 
 @pytest.mark.parametrize("program", ["queue", "rbtree"])
 def test_a_mutant_fails_and_its_cut_replays(tmp_path: Path, program: str) -> None:
-    planted = (program, "-d", "sca", "--mutant", "log-not-flushed", "--seed", "4")
+    planted = ("run", program, "-d", "sca", "--mutant", "log-not-flushed", "--seed", "4")
     ended = crash(*planted, "--json", "a.json", where=tmp_path, status=1)
     (run,) = runs((tmp_path / "a.json").read_text())
     first = run["violations"][0]
@@ -124,20 +130,21 @@ def test_a_mutant_fails_and_its_cut_replays(tmp_path: Path, program: str) -> Non
 
 
 def test_a_cut_of_what_the_whole_run_shows_replays_too(tmp_path: Path) -> None:
-    naive = ("btree", "-d", "sca", "--set", "encryption.siblings=ride-along", "--once")
-    ended = crash(*naive, "--transactions", "60", "--json", "a.json", where=tmp_path, status=1)
+    words = "once btree -d sca --set encryption.siblings=ride-along --transactions 60"
+    naive = words.split()
+    ended = crash(*naive, "--json", "a.json", where=tmp_path, status=1)
     (run,) = runs((tmp_path / "a.json").read_text())
     assert run["violations"][0]["kind"] in {
         v["kind"] for v in replay(ended, tmp_path)["violations"]
     }
     halves = next(v for v in run["violations"] if v["kind"] == "half-a-pair")
-    words = (*naive[:-1], "--transactions", "60", "--cut", str(halves["cut"]), "--json", "-")
-    (again,) = runs(crash(*words, where=tmp_path, status=1).stdout)
+    one = ("--cuts", f"at:{halves['cut']}", "--json", "-")
+    (again,) = runs(crash(*naive, *one, where=tmp_path, status=1).stdout)
     assert "half-a-pair" in {v["kind"] for v in again["violations"]}
 
 
 def test_a_program_without_a_log_is_lost_and_its_cut_replays(tmp_path: Path) -> None:
-    asked = ("queue", "-d", "fca", "--no-log", "--cuts", "40", "--recovery-cuts", "0")
+    asked = ("run", "queue", "-d", "fca", "--no-log", "--cuts", "40", "--recovery-cuts", "0")
     ended = crash(*asked, "--out", "again", where=tmp_path, status=1)
     files = [json.loads(path.read_text()) for path in (tmp_path / "again").iterdir()]
     assert files and not any(each["replay"]["program"]["software_log"] for each in files)
@@ -149,7 +156,7 @@ def test_a_program_without_a_log_is_lost_and_its_cut_replays(tmp_path: Path) -> 
 
 
 def test_lost_counts_cuts(tmp_path: Path) -> None:
-    once = ("btree", "-d", "no-atomicity", "--cores", "2", "--once", *QUICK)
+    once = ("once", "btree", "-d", "no-atomicity", "--cores", "2", *QUICK)
     found = crash(*once, "--recovery-cuts", "0", "--json", "-", where=tmp_path)
     (run,) = runs(found.stdout)
     assert sum(v["count"] for v in run["violations"]) > run["lost_cuts"] <= run["cuts"]
@@ -157,69 +164,89 @@ def test_lost_counts_cuts(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_threads_and_repetition_change_nothing(tmp_path: Path) -> None:
-    command = ("hash", "-d", "sca", *QUICK, "--cores", "2", "--mutant", "no-fence-after-log")
-    for once in ((), ("--once",)):
+    words = ("hash", "-d", "sca", *QUICK, "--cores", "2", "--mutant", "no-fence-after-log")
+    for command in ("run", "once"):
         answers = [
-            runs(crash(*command, *once, "-j", jobs, "--json", "-", where=tmp_path, status=1).stdout)
+            runs(crash(command, *words, "-j", jobs, "--json", "-", where=tmp_path, status=1).stdout)
             for jobs in ("1", "2", "2")
         ]
         assert answers[0] == answers[1] == answers[2]
 
 
 def test_secrecy_fails_apart_from_recoverability(tmp_path: Path) -> None:
-    setting = ("--set", "encryption.global_counter=paper", "--once")
-    ended = crash("btree", "-d", "sca", *QUICK, *setting, "--json", "-", where=tmp_path, status=1)
+    asked = ("once", "btree", "-d", "sca", "--set", "encryption.global_counter=paper", *QUICK)
+    ended = crash(*asked, "--json", "-", where=tmp_path, status=1)
     (run,) = runs(ended.stdout)
     assert run["lost_cuts"] == 0 < run["secret_cuts"]
     assert {v["about"] for v in run["violations"]} == {"secrecy"}
 
 
 def test_the_stages_of_a_transaction_are_counted(tmp_path: Path) -> None:
-    ended = crash("btree", "-d", "sca", "--stages", *QUICK, where=tmp_path)
+    ended = crash("stages", "btree", "-d", "sca", *QUICK, where=tmp_path)
     assert "prepare" in ended.stdout and "backup usable" in ended.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("btre",), 'did you mean "btree"?'),
-        (("btree", "-d", "sac"), "sac"),
-        (("btree", "-d", "esd+scaa"), "MAPPING+POLICY"),
-        (("btree", "-d", ""), "none given"),
-        (("btree", "--mutant", "typo"), "they are"),
-        (("btree", "-d", "hw-log", "--mutant", "no-fence-after-log"), "leave the mutant or the"),
-        (("btree", "-d", "easy-pm", "--stages"), "leave --stages or the design out"),
-        (("btree", "--no-log", "--mutant", "no-fence-after-log"), "no log to plant"),
-        (("btree", "--no-log", "--stages"), "--no-log: does nothing with --stages"),
-        (("btree", "--platform", "ups"), "--platform"),
-        (("btree", "--cuts", "some"), "--cuts some"),
-        (("btree", "--transaction-size", "65"), "multiple of 64"),
-        (("btree", "--transaction-size", "8K"), "64 to 4,096 bytes"),
-        (("btree", "--footprint", "4T"), "--footprint 4T"),
-        (("btree", "--set", "encryption.siblings=no"), "encryption.siblings"),
-        (("btree", "--json", "nowhere/x.json"), "--json"),
-        (("btree", "--thorough", "soon"), "--thorough soon"),
-        (("btree", "--thorough", "1m", "--once"), "--thorough: does nothing with --once"),
-        (("btree", "--sharing", "apart"), "--sharing: does nothing without --once"),
-        (("btree", "--once", "--sharing", "both"), "--sharing"),
-        (("btree", "--footprint", "1G"), "GiB of memory"),
-        (("btree", "--cut", "3", "--cuts", "5", "--full", "2"), "--cuts, --full: do nothing with"),
-        (("btree", "--stages", "--recovery-cuts", "0"), "--recovery-cuts: does nothing with"),
-        (("btree", "--stages", "--out", "x"), "--out: does nothing with --stages"),
-        (("--replay", "x.json"), "--replay x.json: No such file"),
-        (("--replay", "/dev/null"), "is not a replay file"),
-        (("--seed", "2"), "no program is named"),
-        (("btree", "--once", "--lint", "--html", "x"), "No such option: --lint"),
-        (("app.parquet",), "sardonyx crash-test app.parquet --pool FILE"),
-        (("app.parquet", "--pool", "app.pool", "--lint"), "sardonyx crash-test app.parquet"),
+        ("run btre", 'did you mean "btree"?'),
+        ("run btree -d sac", "sac"),
+        ("run btree -d esd+scaa", "MAPPING+POLICY"),
+        ("run btree -d ''", "none given"),
+        ("run btree --mutant typo", "they are"),
+        ("run btree -d hw-log --mutant no-fence-after-log", "leave the mutant or the"),
+        ("stages btree -d easy-pm", "leave the design out"),
+        ("run btree --no-log --mutant no-fence-after-log", "no log to plant"),
+        ("run btree --platform ups", "--platform"),
+        ("run btree --platform eadr --tear words", "--tear words: is for --platform adr"),
+        ("run btree --cuts some", "--cuts some"),
+        ("once btree --cuts at:x", "as in at:812"),
+        ("run btree --transaction-size 65", "multiple of 64"),
+        ("run btree --transaction-size 8K", "64 to 4,096 bytes"),
+        ("run btree --footprint 4T", "--footprint 4T"),
+        ("run btree --set encryption.siblings=no", "encryption.siblings"),
+        ("run btree --json nowhere/x.json", "--json"),
+        ("run btree --thorough soon", "--thorough soon"),
+        ("run btree --sharing apart", "No such option: --sharing"),
+        ("once btree --sharing both", "--sharing"),
+        ("run btree --footprint 1G", "GiB of memory"),
+        ("run --seed 2", "no program is named"),
+        ("exhaustive array-swap --order x", "--order x"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
-    ended = crash(*arguments, *QUICK, where=tmp_path, status=2)
+def test_bad_input_is_one_line(tmp_path: Path, arguments: str, told: str) -> None:
+    refused(tmp_path, *shlex.split(arguments), *QUICK, told=told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("replay x.json", "x.json: No such file"),
+        ("replay /dev/null", "is not a replay file"),
+        ("app.parquet", "sardonyx crash-test search app.parquet --pool FILE"),
+        ("app.parquet --pool app.pool", "sardonyx crash-test search app.parquet"),
+    ],
+)
+def test_files_that_are_none_of_ours_are_one_line(
+    tmp_path: Path, arguments: str, told: str
+) -> None:
+    refused(tmp_path, *arguments.split(), told=told)
+
+
+def refused(where: Path, *arguments: str, told: str) -> str:
+    ended = crash(*arguments, where=where, status=2)
     assert ended.stdout == ""
     assert ended.stderr.startswith("error: ") and ended.stderr.count("\n") == 1, ended.stderr
     assert told in ended.stderr
-    assert not list(tmp_path.iterdir())
+    assert not list(where.iterdir())
+    return ended.stderr
+
+
+def test_a_program_without_a_command_hears_the_command(tmp_path: Path) -> None:
+    words = ("array-swap", "-d", "no-atomicity", "--cuts", "20", *QUICK)
+    said = refused(tmp_path, *words, told="is no command of crash; give sardonyx crash run")
+    remedy = shlex.split(said.rpartition("give sardonyx crash ")[2])
+    assert "array-swap, no-atomicity: " in crash(*remedy, where=tmp_path).stdout
 
 
 def test_every_program_and_mutant_is_listed() -> None:
@@ -231,7 +258,7 @@ def test_every_program_and_mutant_is_listed() -> None:
 @pytest.mark.slow
 def test_all_orders_of_a_small_run_are_a_proof_and_one_order_is_none(tmp_path: Path) -> None:
     def told(*options: str, status: int) -> str:
-        small = ("array-swap", "--exhaustive", "--designs")
+        small = ("exhaustive", "array-swap", "--designs")
         ended = crash(*small, *options, where=tmp_path, status=status)
         return ended.stdout + ended.stderr
 
@@ -248,10 +275,6 @@ def test_all_orders_of_a_small_run_are_a_proof_and_one_order_is_none(tmp_path: P
     replay = next(line for line in said.splitlines() if "replay: " in line)
     again = crash(*shlex.split(replay)[3:], where=tmp_path, status=1)
     assert "which is one of many" not in again.stdout and "replay: " in again.stdout
-    for wrong in (("--cuts", "3"), ("--order", "x"), ("--once",)):
-        assert told("sca", *wrong, status=2).startswith("error: ")
-    ended = crash("queue", "-d", "sca", "--most-states", "5", where=tmp_path, status=2)
-    assert "--most-states: does nothing without --exhaustive" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -261,20 +284,20 @@ def test_all_orders_of_a_small_run_are_a_proof_and_one_order_is_none(tmp_path: P
 def test_an_option_that_takes_a_need_away_narrows_the_verdict(
     tmp_path: Path, option: tuple[str, str], only: str
 ) -> None:
-    ended = crash("btree", "-d", "fca", *option, "--json", "a.json", where=tmp_path)
+    ended = crash("run", "btree", "-d", "fca", *option, "--json", "a.json", where=tmp_path)
     (run,) = runs((tmp_path / "a.json").read_text())
     assert run["verdict"] == "holds" and run["narrowed"] == [only]
     assert f"btree, fca: holds, for {only} only at " in ended.stdout
 
 
 def test_lines_that_cores_share_are_in_every_plan(tmp_path: Path) -> None:
-    mutant = ("queue", "-d", "sca", "--mutant", "unlock-before-data", "-o", "r")
+    mutant = ("run", "queue", "-d", "sca", "--mutant", "unlock-before-data", "-o", "r")
     crash(*mutant, "--json", "a.json", where=tmp_path, status=1)
     (run,) = runs((tmp_path / "a.json").read_text())
     assert {"shared-accounts", "shared-queue"} <= {each["program"] for each in run["passes"]}
     (file, *_) = sorted((tmp_path / "r").iterdir())
     assert json.loads(file.read_text())["replay"]["program"]["name"].startswith("shared-")
-    again = crash("--replay", str(file), where=tmp_path, status=1)
+    again = crash("replay", str(file), where=tmp_path, status=1)
     assert "broken" in again.stdout
 
 
@@ -301,7 +324,9 @@ def test_many_pairs_of_program_and_design_fold_to_a_line_an_amount() -> None:
 @pytest.mark.slow
 def test_what_an_attacker_does_unnoticed_is_shown_and_can_be_done_again(tmp_path: Path) -> None:
     designs = "sca,sca@mac,sca@merkle"
-    ended = crash("btree", "-d", designs, "--attack", "--json", "a.json", "-o", "r", where=tmp_path)
+    ended = crash(
+        "run", "btree", "-d", designs, "--attack", "--json", "a.json", "-o", "r", where=tmp_path
+    )
     found = {run["design"]: run for run in runs((tmp_path / "a.json").read_text())}
     assert [run["verdict"] for run in found.values()] == ["holds"] * 3
     for design, unnoticed in [
@@ -316,13 +341,13 @@ def test_what_an_attacker_does_unnoticed_is_shown_and_can_be_done_again(tmp_path
         assert attacks["unkept"] == attacks["honest_refused"] == 0 < attacks["cuts"]
     assert "undetected of tried" in ended.stdout
     file = tmp_path / "r" / "btree-sca-mac-off-replay.json"
-    again = crash("--replay", str(file), where=tmp_path)
+    again = crash("replay", str(file), where=tmp_path)
     assert "undetected-attack: replay after the cut" in again.stdout
 
 
 @pytest.mark.slow
 def test_without_attacks_a_design_with_integrity_has_none(tmp_path: Path) -> None:
-    few = ("btree", "-d", "sca@mac", "--transactions", "40")
+    few = ("run", "btree", "-d", "sca@mac", "--transactions", "40")
     for option, attacked in [("--no-attack", False), ("--attack", True)]:
         ended = crash(*few, option, "--json", "-", where=tmp_path)
         (run,) = runs(ended.stdout)

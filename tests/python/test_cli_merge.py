@@ -406,8 +406,6 @@ def test_what_merging_costs_is_told_in_a_table() -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("silo", "--memory", "essd"), 'did you mean "esd"'),
-        (("silo", "--memory", "esd+scha"), "the policies"),
         (("silo", "--memory", ","), "--memory: none given"),
         (("silo", "--designs", "pagforge"), 'did you mean "pageforge"'),
         (("sillo",), "silo"),
@@ -592,18 +590,6 @@ def test_the_hosts_knobs_stand_beside_what_is_asked(
     assert len(rows) == 3 and all(host == asked for host, asked in rows.values())
     monkeypatch.setattr(merging, "KSM", tmp_path / "none")
     assert "--kernel host: this kernel has no KSM" in refused(*asked, "--kernel", "host")
-
-
-def test_snapshots_of_a_process_by_the_script(holder: Holder, tmp_path: Path) -> None:
-    script = Path(__file__).resolve().parents[2] / "tools/snapshot_processes.py"
-    command = [sys.executable, str(script), str(holder.pid), "--out", str(tmp_path / "cores")]
-    subprocess.run([*command, "--pause", "--count", "2", "--every", "0.1"], check=True)
-    (folder,) = (tmp_path / "cores").iterdir()
-    assert [core.name for core in sorted(folder.iterdir())] == ["0001.core", "0002.core"]
-    answer = merged(folder, "--no-what-if")
-    assert answer["snapshots"] == 2 and answer["runs"][0]["metrics"]["saved_pages"] >= 60
-    regions = [region["region"] for region in answer["why_not"]["regions"]]
-    assert "[heap]" in regions or "[anonymous]" in regions
 
 
 def test_a_process_that_exits_and_mappings_that_vanish_leave_the_others(

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from sardonyx import _core
-from sardonyx.papers import compositions
-from sardonyx.papers.compositions import ALL, NONE, SOFTWARE, Composition
 from sardonyx.papers.reproduction import Asked
 from sardonyx.report import write_report
 from sardonyx.runs import jobs
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Settings
+from sardonyx.studies import compositions
+from sardonyx.studies.compositions import ALL, NONE, SOFTWARE, Composition
 
 SMALL = replace(
     compositions.QUICK, programs=("queue",), footprint=64 << 10, transactions=60, warmup=20, cuts=64

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from test_cli_native import sardonyx
-from test_crash_real import PROGRAMS, recorded, refused
+from test_crash_test import PROGRAMS, recorded, refused
 
 pytestmark = pytest.mark.machine
 
@@ -32,10 +32,13 @@ def built(where: Path, file: str, *edits: tuple[str, str]) -> str:
     return f"./{name}"
 
 
-def crashed(where: Path, program: str, *options: str, status: int = 0) -> dict[str, Any]:
+def crashed(
+    where: Path, program: str, *options: str, search: str = "search", status: int = 0
+) -> dict[str, Any]:
     """What a crash test of ten seconds finds; ``shown`` is what people read."""
     ended = sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--recover", f"{program} {{pool}} check",
+        "crash-test", search, "r.parquet", "--pool", "pool",
+        "--recover", f"{program} {{pool}} check",
         "--budget", "10s", "--json", "r.json", *options, where=where, status=status,
     )  # fmt: skip
     found: dict[str, Any] = json.loads((where / "r.json").read_text())
@@ -207,19 +210,19 @@ CLEARED_EARLY = (
 def test_a_recovery_that_is_cut_must_be_recovered_from(tmp_path: Path) -> None:
     program = built(tmp_path, "redo.c")
     recorded(tmp_path, program, "--pc")
-    found = crashed(tmp_path, program, "--recovery-depth", "2")
+    found = crashed(tmp_path, program, "--depth", "2", search="recovery")
     assert sum(one["cuts_tried"] for one in found["inside"]) > 2
     assert {one["depth"] for one in found["inside"]} == {1, 2}
     recorded(tmp_path, built(tmp_path, "redo.c", CLEARED_EARLY), "--pc")
     assert crashed(tmp_path, program)["violations"] == 0
-    found = crashed(tmp_path, program, "--recovery-depth", "1", "--keep", "kept", status=1)
+    found = crashed(tmp_path, program, "--keep", "kept", search="recovery", status=1)
     cause = next(c for one in found["inside"] for c in one["causes"])
     assert "recover" in {f["function"] for s in cause["late"] for f in s["stack"]}
     replay = shlex.split(cause["replay"])[1:]
     assert "left and right differ" in sardonyx(*replay, where=tmp_path, status=1).stdout
     told = refused(
         tmp_path, "r.parquet", "--pool", "pool", "--recover", "./redo {pool} check {acks}",
-        "--recovery-depth", "1",
+        command="recovery",
     )  # fmt: skip
     assert "leave {acks} out" in told
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from test_cli_native import sardonyx
-from test_crash_real import built, crashed, named, recorded, refused
+from test_crash_test import built, crashed, named, recorded, refused
 
 pytestmark = pytest.mark.machine
 

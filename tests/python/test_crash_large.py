@@ -89,7 +89,8 @@ def stained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("how", WAYS)
 def test_what_a_recovery_wrote_is_not_there_for_the_next(stained: Path, how: str) -> None:
     sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--recover", f"./stain {{pool}} {how}",
+        "crash-test", "search", "r.parquet", "--pool", "pool",
+        "--recover", f"./stain {{pool}} {how}",
         "--json", "r.json", "--jobs", "1", "--budget", "20s", where=stained,
     )  # fmt: skip
     found = json.loads((stained / "r.json").read_text())
@@ -100,7 +101,7 @@ def test_what_a_recovery_wrote_is_not_there_for_the_next(stained: Path, how: str
 def test_a_recovery_that_dies_leaves_nothing_either(stained: Path) -> None:
     # It dies of a signal at each image, which counts as good here; the shell says so.
     sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--recover",
+        "crash-test", "search", "r.parquet", "--pool", "pool", "--recover",
         "./stain {pool} die; test $? -eq 139", "--json", "r.json", "--jobs", "1", where=stained,
     )  # fmt: skip
     found = json.loads((stained / "r.json").read_text())

@@ -50,7 +50,15 @@ def test_msync_makes_sure_only_if_it_waits(tmp_path: Path, how: str, is_broken: 
         "run",
     )
     sardonyx(*record, where=tmp_path)
-    test = ("crash-test", "r.parquet", "--pool", "pool", "--recover", "./paged {pool} check")
+    test = (
+        "crash-test",
+        "search",
+        "r.parquet",
+        "--pool",
+        "pool",
+        "--recover",
+        "./paged {pool} check",
+    )
     sardonyx(*test, "--json", "r.json", where=tmp_path, status=int(is_broken))
     found = json.loads((tmp_path / "r.json").read_text())
     assert bool(found["violations"]) == is_broken
@@ -144,7 +152,7 @@ def _tested(where: Path, *options: str, check: str, status: int) -> dict[str, An
     record = ("trace", "record", "--pc", "--acks", "-o", "r.parquet", "--", "./program")
     if not (where / "r.parquet").exists():
         sardonyx(*record, "pool", "run", where=where)
-    asked = ("crash-test", "r.parquet", "--pool", "pool", "--recover", check, *options)
+    asked = ("crash-test", "search", "r.parquet", "--pool", "pool", "--recover", check, *options)
     sardonyx(*asked, "--json", "r.json", where=where, status=status)
     told: dict[str, Any] = json.loads((where / "r.json").read_text())
     return told
@@ -230,10 +238,9 @@ def test_a_program_in_rust_that_syncs(tmp_path: Path, is_clean: bool) -> None:
 def test_what_a_disk_cannot_be_asked(tmp_path: Path) -> None:
     _letters(tmp_path, "CLEAN")
     _tested(tmp_path, check=CHECK, status=0)
-    test = ("crash-test", "r.parquet", "--pool", "pool", "--recover", CHECK)
+    test = ("crash-test", "search", "r.parquet", "--pool", "pool", "--recover", CHECK)
     for options, said in (
         (("--platform", "pages", "--tear", "words"), "--tear words"),
-        (("--platform", "sectors", "--designs", "sca"), "--designs"),
         (("--platform", "disk"), "--platform"),
     ):
         assert said in sardonyx(*test, *options, where=tmp_path, status=2).stderr

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from test_cli_native import sardonyx
-from test_crash_real import PROGRAMS, refused
+from test_crash_test import PROGRAMS, refused
 
 pytestmark = pytest.mark.machine
 
@@ -35,7 +35,16 @@ def record(where: Path, *command: str, pool: str = "pool") -> None:
 
 
 def crash(where: Path, *options: str, status: int = 0) -> dict[str, Any]:
-    sardonyx("crash-test", "r.parquet", *options, "--json", "r.json", where=where, status=status)
+    sardonyx(
+        "crash-test",
+        "search",
+        "r.parquet",
+        *options,
+        "--json",
+        "r.json",
+        where=where,
+        status=status,
+    )
     found: dict[str, Any] = json.loads((where / "r.json").read_text())
     return found
 
@@ -84,7 +93,7 @@ def test_pools_are_given_by_number_by_folder_and_under_their_own_names(tmp_path:
     counts.add(crash(tmp_path, *of, "--recover", moved, status=1)["violations"])
     # The same whatever the way: three ways to say where the pools are.
     assert len(counts) == 1 and counts != {0}
-    lint = sardonyx("crash-test", "r.parquet", *of[:2], "--lint", where=tmp_path).stdout
+    lint = sardonyx("crash-test", "lint", "r.parquet", *of[:2], where=tmp_path).stdout
     lint = lint.replace("\n", "")  # long paths are broken
     assert "pools/pool and " in lint and "pool.objects" in lint
 
@@ -95,7 +104,8 @@ def test_a_pool_that_nobody_names_is_said(tmp_path: Path) -> None:
     # This check makes the log anew, so that the recovery of the accounts alone copes at the end.
     check = "sh -c 'truncate -s 256 {pool}.log; ./split {pool} check'"
     said = sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--recover", check, "--json", "r.json",
+        "crash-test", "search", "r.parquet", "--pool", "pool", "--recover", check,
+        "--json", "r.json",
         where=tmp_path, status=1,
     )  # fmt: skip
     assert "pool.log (" in said.stderr and "another --pool" in said.stderr
@@ -103,11 +113,20 @@ def test_a_pool_that_nobody_names_is_said(tmp_path: Path) -> None:
     assert len(found["not_cut"]) == 1 and "pool.log" in found["not_cut"][0]
     # Nothing of it fails: and yet the verdict is not that of a whole plan.
     said = sardonyx(
-        "crash-test", "r.parquet", "--pool", "pool", "--recover", "test -e {pool}", where=tmp_path
+        "crash-test",
+        "search",
+        "r.parquet",
+        "--pool",
+        "pool",
+        "--recover",
+        "test -e {pool}",
+        where=tmp_path,
     )
     assert "no violation in what was tried" in said.stdout and "not cut: " in said.stdout
     both = ("--pool", "pool", "--pool", "pool.log")
-    said = sardonyx("crash-test", "r.parquet", *both, "--recover", "test -e {pool}", where=tmp_path)
+    said = sardonyx(
+        "crash-test", "search", "r.parquet", *both, "--recover", "test -e {pool}", where=tmp_path
+    )
     assert "not cut" not in said.stdout
     assert "did not open its copy of" in said.stderr
 

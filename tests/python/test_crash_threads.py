@@ -1,4 +1,4 @@
-"""``sardonyx crash-test --thread-orders``: other orders of threads than the recorded one."""
+"""``sardonyx crash-test threads``: other orders of threads than the recorded one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from test_cli_native import sardonyx
-from test_crash_real import built, crashed, named, recorded, refused
+from test_crash_test import built, crashed, named, recorded, refused
 
 pytestmark = pytest.mark.machine
 
@@ -41,7 +41,7 @@ def test_a_fault_that_only_another_order_shows(tmp_path: Path) -> None:
     for _ in range(RECORDINGS):
         in_luck(tmp_path, program)
         assert crashed(tmp_path, program)["violations"] == 0
-        found = crashed(tmp_path, program, "--thread-orders", "4", status=None)
+        found = crashed(tmp_path, program, "--orders", "4", search="threads", status=None)
         if found["fails"]:
             break
     assert found["fails"] and found["verdict"] == "violation"
@@ -50,7 +50,7 @@ def test_a_fault_that_only_another_order_shows(tmp_path: Path) -> None:
     assert any("array->count = i + 1" in line for line in lines), lines
     assert any("slot->" in line for line in lines), lines
     replay = shlex.split(cause["replay"])[1:]
-    assert replay[-4] == "--thread-order" and replay[-3] == cause["order"]
+    assert replay[-2:] == ["--thread-order", cause["order"]]
     assert "fails" in sardonyx(*replay, where=tmp_path, status=1).stdout
     # It is one order by itself, too.
     alone = crashed(tmp_path, program, "--thread-order", cause["order"], status=1)
@@ -63,7 +63,7 @@ def test_threads_that_wait_for_each_other_are_clean_in_all_orders(
 ) -> None:
     program = built(tmp_path, name)
     recorded(tmp_path, program, "--pc")
-    found = crashed(tmp_path, program, "--thread-orders", "32")
+    found = crashed(tmp_path, program, "--orders", "32", search="threads")
     assert found["violations"] == 0 and not found["unsaid"]
     orders = found["orders"]
     assert len({one["order"] for one in orders}) == len(orders)
@@ -85,5 +85,3 @@ def test_what_has_no_other_order_is_refused(tmp_path: Path) -> None:
     recorded(tmp_path, program, "--pc")
     for order in ("7", "x@1", "0@x", "77@1", "0@99999999"):
         assert "not an order of this" in refused(tmp_path, *test, "--thread-order", order)
-    both = ("--thread-order", "0@7", "--thread-orders", "2")
-    assert "leave out --thread-orders" in refused(tmp_path, *test, *both)

@@ -43,11 +43,22 @@ def helped(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> lis
     return capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize("command", ["", "trace", "store", *commands()])
+@pytest.mark.parametrize("command", ["", "trace", "store", "crash", "crash-test", *commands()])
 def test_help_is_one_screen(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = helped(command, "--help", capsys)
     assert 5 < len(lines) <= SCREEN
     assert not [line for line in lines if "<=" in line or "<bool>" in line or len(line) > 100]
+
+
+@pytest.mark.parametrize("group", ["", "crash", "store"])
+def test_a_group_without_a_command_is_its_help(
+    group: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["sardonyx", *group.split()])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    said = capsys.readouterr().err
+    assert end.value.code == 2 and "\nCommands\n" in said and "error:" not in said
 
 
 def test_all_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +124,7 @@ def completed(line: str) -> list[str]:
         ),
         ("sardonyx compare redis --machine easy", ["easy-pm"]),
         ("sardonyx show cx", ["cxl"]),
-        ("sardonyx crash --designs no-atom", ["no-atomicity"]),
+        ("sardonyx crash run --designs no-atom", ["no-atomicity"]),
         ("sardonyx compare redis --set esd.efit_b", ["esd.efit_bytes="]),
         ("sardonyx compare redis --sensi", ["--sensitivity"]),
     ],

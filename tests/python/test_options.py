@@ -35,12 +35,17 @@ FORMS = {
         "redis.parquet",
         "btree",
     ],
-    "crash": ["btree", "btree --once", "btree --cut 3", "btree --stages", "--replay r.json"],
-    "crash-test": [
-        "redis.parquet --pool p --recover 'c {pool}'",
-        "redis.parquet --pool p --recover 'c {pool}' --replay 2",
-        "redis.parquet --pool p --lint",
-    ],
+    "crash exhaustive": ["btree"],
+    "crash once": ["btree", "btree --cuts at:3"],
+    "crash replay": ["r.json"],
+    "crash run": ["btree"],
+    "crash stages": ["btree"],
+    "crash-test designs": ["redis.parquet --pool p --recover 'c {pool}' --designs fca"],
+    "crash-test lint": ["redis.parquet --pool p"],
+    "crash-test recovery": ["redis.parquet --pool p --recover 'c {pool}'"],
+    "crash-test replay": ["redis.parquet 2 --pool p --recover 'c {pool}'"],
+    "crash-test search": ["redis.parquet --pool p --recover 'c {pool}'"],
+    "crash-test threads": ["redis.parquet --pool p --recover 'c {pool}'"],
     "check-host": ["coupling.csv"],
     "curve": ["--jobs 1", "--jobs 1 --machine optane"],
     "designs": [""],
@@ -73,7 +78,7 @@ FORMS = {
     ],
     "store estimate": ["d", "d/a --trace fiu"],
     "store serve": ["--socket s --dir disk"],
-    "sweep": ["s.toml", "s.toml --plan", "s.toml --slurm 2", "s.toml --hq d"],
+    "sweep": ["s.toml", "s.toml --plan", "s.toml --hq d"],
     "trace check": ["redis.parquet"],
     "trace convert": [
         "redis.parquet t.nvt --to nvmain",
@@ -133,7 +138,6 @@ SAMPLES: dict[str, str] = {
     "--written-bit": "3",
     "compare --designs": "baseline,esd",
     "compare --sample": "10x20+10",
-    "crash --replay": "r.json",
     "compare --machine": "sca",
     "curve --measured": "none",
     "curve --reads": "50",
@@ -159,10 +163,10 @@ SAMPLES: dict[str, str] = {
 PLACES = {"--json", "--out", "--html", "--plot", "--jobs", "--socket", "--output"}
 #: And what is asked when there is a first answer.
 PLACES |= {"diff --exit-code"}  # the status alone
-PLACES |= {"crash-test --designs", "compare --sensitivity", "reproduce --sensitivity"}
+PLACES |= {"crash-test designs --machine", "compare --sensitivity", "reproduce --sensitivity"}
 # What they do comes after the answer that is looked at here; test_crash_causes.py has it.
-PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit", "crash-test --recovery-depth"}
-PLACES |= {"crash-test --thread-orders"}
+PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit", "crash-test recovery --depth"}
+PLACES |= {"crash-test threads --orders"}
 #: What answers at once and does no work.
 LOOKED_UP = {
     "check_job", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",
@@ -277,7 +281,9 @@ def asked(line: str) -> tuple[list[str], str]:
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(command, marks=[pytest.mark.slow] if command in ("reproduce", "crash") else [])
+        pytest.param(
+            command, marks=[pytest.mark.slow] if command in ("reproduce", "crash run") else []
+        )
         for command in FORMS
     ],
 )

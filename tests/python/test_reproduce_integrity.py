@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from sardonyx import _core
-from sardonyx.papers import integrity, reproductions
-from sardonyx.papers.integrity import QUICK, recoveries
-from sardonyx.papers.integrity.law import fitted
-from sardonyx.papers.integrity.recoveries import Sizes, written_seconds
 from sardonyx.papers.reproduction import Asked
 from sardonyx.report import write_report
 from sardonyx.runs.comparison import Comparison
+from sardonyx.studies import integrity, reproductions
+from sardonyx.studies.integrity import QUICK, recoveries
+from sardonyx.studies.integrity.law import fitted
+from sardonyx.studies.integrity.recoveries import Sizes, written_seconds
 
 SMALL = replace(
     QUICK,

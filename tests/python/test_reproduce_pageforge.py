@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sardonyx import _core
 from sardonyx.draw.figure import Figure
-from sardonyx.papers import pageforge, reproductions
+from sardonyx.papers import pageforge
 from sardonyx.papers.claims import ClaimRow, load_claims
 from sardonyx.papers.pageforge import DESIGNS, Costs, figures
 from sardonyx.papers.reproduction import Asked, BesidePaper
@@ -22,6 +22,7 @@ from sardonyx.runs.tailbench import (
     TimedRuns,
     _add_busiest_phase,
 )
+from sardonyx.studies import reproductions
 
 SMALL = replace(pageforge.QUICK, window_ms=2, warmup_ms=0, vm_mib=1)
 SETS = (*SMALL.sets, ("window.sample_us", "200"), ("cores", "4"), ("ksm.sleep_millisecs", "0"))

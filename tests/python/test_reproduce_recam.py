@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sardonyx import _core
 from sardonyx.draw.figure import Figure
-from sardonyx.papers import recam, reproductions
+from sardonyx.papers import recam
 from sardonyx.papers.claims import ClaimRow, load_claims
 from sardonyx.papers.recam import MB, Stores, energy, figures, metric
 from sardonyx.papers.reproduction import Asked
@@ -17,6 +17,7 @@ from sardonyx.report import write_report
 from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.stores import KB, StorePoint
+from sardonyx.studies import reproductions
 
 SMALL = replace(recam.QUICK, simulated=2 * MB, beside=2 * MB, written=2 * MB)
 

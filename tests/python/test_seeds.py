@@ -109,7 +109,6 @@ def test_one_seed_says_nothing_of_an_interval(sardonyx: Program, tmp_path: Path)
         (("redis", *PROGRAM), "redis is a recorded trace"),
         ((*PROGRAM, "--sensitivity"), "--sensitivity: is of single runs"),
         ((SYNTH, "--sample", "10x100"), "--sample: is of single runs"),
-        ((SYNTH, "--cache-sizes"), "--cache-sizes: is of single runs"),
         ((*PROGRAM, "--timeline", "t"), "--timeline: is of single runs"),
         ((*PROGRAM, "--requests", "r"), "--requests: is of single runs"),
         ((*PROGRAM, "--seeds", "1"), "--seeds"),

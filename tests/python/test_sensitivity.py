@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 import sardonyx
 from sardonyx import _core
-from sardonyx.cli.sensitivity import sensitivity_table, where
-from sardonyx.papers import reproductions
+from sardonyx.cli.flips import sensitivity_table, where
 from sardonyx.papers.reproduction import Asked
 from sardonyx.questions import ProgramSource
 from sardonyx.report import write_report
@@ -26,6 +25,7 @@ from sardonyx.runs.conclusions import conclusions, differs, says
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sensitivity import Flip
 from sardonyx.runs.tailbench import TimedRuns
+from sardonyx.studies import reproductions
 from sardonyx.sweeps.varying import MergedInTime, Range, ranges
 
 COMMAND = [sys.executable, "-m", "sardonyx"]
@@ -207,10 +207,6 @@ def test_what_does_nothing_is_refused(tmp_path: Path) -> None:
     there = ("--out", str(tmp_path / "there"))
     assert "two designs" in refused("compare", TRACE, "-d", "esd", "--sensitivity", *there)
     assert "--draws" in refused("compare", TRACE, "--draws", "3", *there)
-    assert "--cache-sizes" in refused("compare", "btree", "--cache-sizes", *there)
-    assert "--cache-sizes" in refused("compare", TRACE, "-d", "baseline", "--cache-sizes", *there)
-    gone = refused("compare", TRACE, "--no-sensitivity", *there)
-    assert "is gone" in gone and "--cache-sizes" in gone
     assert "--draws" in refused("compare", TRACE, "--sensitivity", "--draws", "-1", *there)
     assert "--draws" in refused("reproduce", "sca", "--quick", "--draws", "3", *there)
     assert "easy-pm, esd, pageforge, sca" in refused(

@@ -16,7 +16,7 @@ from sardonyx.sweeps.condition import Condition
 from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, Sweep, read_shard
-from test_crash_real import FLAG_EARLY, built, recorded
+from test_crash_test import FLAG_EARLY, built, recorded
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 #: The speed of the simulator itself.
@@ -240,7 +240,7 @@ def test_a_folder_has_one_sweep(tmp_path: Path) -> None:
     swept(written(tmp_path), tmp_path / "a", share="1/2")
     before = {path: path.read_bytes() for path in (tmp_path / "a").rglob("*.*")}
     larger = written(tmp_path, SMALL.replace("[4, 8]", "[4, 8, 16]"))
-    for more in ((), ("--plan",), ("--slurm", "2"), ("--shard", "1/2")):
+    for more in ((), ("--plan",), ("--shard", "1/2")):
         ended = sardonyx("sweep", str(larger), "--out", "a", *more, where=tmp_path, status=2)
         assert "--out a: holds another sweep, of 8 points" in ended.stderr
         assert ended.stderr.count("\n") == 1
@@ -330,18 +330,6 @@ def test_a_damaged_shard_counts_as_missing(tmp_path: Path) -> None:
     again = swept(file, tmp_path / "a", 1)
     assert list(again.damaged) == [str(shard)] and again.finished > 0
     assert (tmp_path / "a/results.parquet").read_bytes() == whole
-
-
-def test_claims_of_one_share_do_not_hold_another_up(tmp_path: Path) -> None:
-    file, out = written(tmp_path), tmp_path / "a"
-    plan = reading.read(file)
-    other = Folder(out)
-    other.begin(plan)
-    other.claim(plan.id, [range(0, 8, 2)])  # the first of two shares, as it runs
-    second = swept(file, out, 1, "2/2")
-    assert (second.finished, second.results) == (4, None)
-    other.end()
-    assert swept(file, out, 1).finished == 4
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import random
 import re
@@ -28,7 +27,6 @@ from sardonyx.sweeps import reading
 from sardonyx.sweeps.estimate import estimate
 from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.run import State, Sweep
-from sardonyx.sweeps.slurm import script
 from sardonyx.sweeps.table import Goal, front, is_swept, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,30 +82,12 @@ def test_kills_of_workers_and_of_the_sweep_change_nothing(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_two_sweeps_in_one_folder_divide_the_work(tmp_path: Path) -> None:
+def test_shares_at_once_in_one_folder_give_the_same_bytes(tmp_path: Path) -> None:
     file, out = written(tmp_path, 100, 1000), tmp_path / "both"
-    said = [tmp_path / "1.json", tmp_path / "2.json"]
-    command = [*COMMAND, str(file), "--out", str(out), "--jobs", "1", "--json"]
-    both = [subprocess.Popen([*command, str(name)], stdout=-3) for name in said]
+    command = [*COMMAND, str(file), "--out", str(out), "--jobs", "1", "--shard"]
+    both = [subprocess.Popen([*command, share], stdout=-3) for share in ("1/2", "2/2")]
     assert [each.wait(250) for each in both] == [0, 0]
-    run = [json.loads(name.read_text())["run"] for name in said]
-    assert 100 <= sum(run) <= 150, run
     assert (out / "results.parquet").read_bytes() == undisturbed(file, tmp_path / "undisturbed")
-
-
-def test_of_two_that_claim_the_same_the_later_name_gives_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = reading.read(written(tmp_path, 8))
-    sweep = Sweep(plan, Folder(tmp_path / "out"), 1)
-    sweep.folder.begin(plan)
-    theirs = {True: [range(0, 3)], False: None}  # claimed between our look and our claim
-    monkeypatch.setattr(Folder, "others", lambda *_, before=False: theirs[before])
-    try:
-        assert sweep._next(iter(range(8))) == (3,)
-        assert sweep._aside == [0, 1, 2]
-    finally:
-        sweep.folder.end()
 
 
 @pytest.mark.slow
@@ -139,20 +119,6 @@ def test_a_plan_is_counted_and_a_few_points_tried(tmp_path: Path) -> None:
     assert known.seconds is not None and known.seconds > 0
     assert known.memory is not None and known.memory > 1 << 20
     assert not folder.path.exists()
-    text = script(plan, folder.path, 7, known)
-    assert "#SBATCH --array=1-7" in text and '"$SLURM_ARRAY_TASK_ID/7"' in text
-    subprocess.run(["bash", "-n"], input=text, text=True, check=True)
-
-
-@pytest.mark.slow
-def test_the_slurm_script_runs_a_share(tmp_path: Path) -> None:
-    file, out = written(tmp_path, 4), tmp_path / "array"
-    command = [*COMMAND, str(file), "--out", str(out), "--slurm", "2"]
-    subprocess.run(command, check=True, stdout=-3, cwd=tmp_path)
-    for task in ("1", "2"):
-        tasked = os.environ | {"SLURM_ARRAY_TASK_ID": task}
-        subprocess.run(["bash", str(out / "sweep.sbatch")], check=True, env=tasked, stdout=-3)
-    assert (out / "results.parquet").is_file()
 
 
 @pytest.mark.slow

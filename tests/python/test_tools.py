@@ -109,7 +109,7 @@ def test_a_program_of_the_machine_needs_the_mark(
 def test_each_suite_has_a_question_and_the_last_takes_the_rest() -> None:
     assert len(costs.suites()) == 4 and all(name.endswith("?") for name in costs.suites())
     assert costs.suite("sardonyx/all::nvmain::any") == "Is timing right?"
-    assert costs.suite("tests/python/test_crash_real.py::any") == "Does it survive?"
+    assert costs.suite("tests/python/test_crash_test.py::any") == "Does it survive?"
     assert costs.suite("tests/python/test_cli.py::any") == "Does it run at all?"
     assert costs.suite("tests/python/test_report_page.py::any") == "Does the whole product work?"
 

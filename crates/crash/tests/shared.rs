@@ -107,7 +107,7 @@ fn what_all_cores_have_together_has_no_stages() {
     let why = run("shared-queue", "sca", 2, 1, None).stages(&|_, _| true);
     let why = why.expect_err("no stages").to_string();
     assert!(
-        why.contains("--stages") && why.contains("shared-queue"),
+        why.contains("crash stages") && why.contains("shared-queue"),
         "{why}"
     );
 }

@@ -408,8 +408,8 @@ pub fn crash_stages(
     let question = read::<CrashQuestion>(question_json)?.question()?;
     if question.specs[0].durability == DurabilityKind::Hardware {
         return Err(bad(format!(
-            "--stages: are those of a program's own log, and {} keeps the log in hardware; \
-             leave --stages or the design out",
+            "crash stages: are those of a program's own log, and {} keeps the log in hardware; \
+             leave the design out",
             question.design
         )));
     }

@@ -70,7 +70,7 @@ mod _core {
         merge_timed, merge_timed_keys, merge_validate,
     };
     #[pymodule_export]
-    use super::persist::{crash_designs, crash_lint, crash_orders, crash_real};
+    use super::persist::{crash_designs, crash_lint, crash_orders, crash_test};
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]

@@ -21,7 +21,7 @@ use crate::{bad, read};
 
 /// Runs the recovery on what each cut of the recording could leave.
 #[pyfunction]
-pub fn crash_real(
+pub fn crash_test(
     py: Python<'_>,
     question_json: &str,
     progress: Option<&Progress>,

@@ -1,6 +1,6 @@
 //! What the requests of the recordings in `traces/` are like, whatever they carry, and requests that are like them:
 //! reads and writes, gaps, and how far back the line was asked for. The tables are written by
-//! `tools/locality.py`. Left out: any order beyond which kind of request follows which.
+//! `research/locality.py`. Left out: any order beyond which kind of request follows which.
 
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};

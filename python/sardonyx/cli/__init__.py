@@ -32,8 +32,8 @@ from sardonyx.cli.common import (
 from sardonyx.cli.help import CONTEXT, Group
 
 #: The commands in the order of the help, each with the module here that has it and its line there.
-#: The module has the function of the name, called as its ``SETTINGS`` say, or the commands below
-#: it as ``app``. The lines are those of the commands, which need not be imported for them.
+#: The module has the function of the name, or the commands below it as ``app``. The lines are
+#: those of the commands, which need not be imported for them.
 COMMANDS = {
     "trace": (
         "trace",
@@ -130,8 +130,7 @@ def _made(name: str) -> Any:
         made.name = name
         return made
     alone = typer.Typer(add_completion=False, **SHARED)
-    settings = getattr(module, "SETTINGS", {})
-    add_command(alone, getattr(module, name.replace("-", "_")), name=name, **settings)
+    add_command(alone, getattr(module, name.replace("-", "_")), name=name)
     return get_command(alone)
 
 
@@ -205,8 +204,8 @@ def _run() -> int:
         # What the parser of the command line found: an unknown option, a missing argument.
         context = getattr(error, "ctx", None)
         where = getattr(context, "command_path", "sardonyx")
-        help_line = f"; see `{where} --help`" if message() else ""
-        if not message():  # no_args_is_help has printed the help
+        if type(error).__name__ == "NoArgsIsHelpError":
+            sys.stderr.write(f"{message()}\n")
             return BAD_INPUT
-        return fail(f"{message().rstrip('.')}{help_line}").exit_code
+        return fail(f"{message().rstrip('.')}; see `{where} --help`").exit_code
     return status if isinstance(status, int) else 0

@@ -24,7 +24,7 @@ from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli.forms import spread
-from sardonyx.cli.help import CONTEXT, Command
+from sardonyx.cli.help import CONTEXT, Command, Group
 from sardonyx.files import FileError, is_special, write_text
 from sardonyx.sizes import parse_size, parse_time
 
@@ -130,6 +130,30 @@ def add_command(app: typer.Typer, command: Callable[..., Any], **settings: Any) 
     context = CONTEXT | settings.pop("context_settings", {})
     register = app.command(cls=marked, context_settings=context, **settings)
     register(_errors_as_lines()(spread(command)))
+
+
+def subcommands(
+    line: str, *commands: Callable[..., Any], remedy: Callable[[list[str]], str] | None = None
+) -> typer.Typer:
+    """Commands below one name; ``remedy`` ends the error for words that begin with none of them."""
+
+    class Known(Group):
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            if remedy is not None and args[0] not in self.commands:
+                raise fail(f"{args[0]}: {remedy(args)}")
+            return super().resolve_command(ctx, args)
+
+    app = typer.Typer(
+        cls=Known,
+        context_settings=CONTEXT,
+        help=line,
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+    )
+    app.callback()(lambda: None)
+    for command in commands:
+        add_command(app, command)
+    return app
 
 
 def path_given(text: str) -> Path:

@@ -25,6 +25,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
+from sardonyx.cli.flips import sensitivity_table
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
@@ -42,7 +43,6 @@ from sardonyx.cli.options import (
 from sardonyx.cli.places import check_replaced, fresh, kept_runs, point_latest
 from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import save
-from sardonyx.cli.sensitivity import sensitivity_table
 from sardonyx.cli.sweep import View
 from sardonyx.cli.tables import compare_table, sample_table
 from sardonyx.files import is_special
@@ -143,13 +143,6 @@ class Compare(Options):
             "--requests", help="Write each request's times and causes, as Parquet.", **PATH
         ),
     ] = None
-    cache_sizes: Annotated[
-        bool,
-        typer.Option(
-            "--cache-sizes", help="Also sweep ESD's cache sizes and policies on traces (Fig. 18)."
-        ),
-    ] = False
-    gone: Annotated[bool, typer.Option("--no-sensitivity", hidden=True)] = False
     workers: Workers = None
     directory: Annotated[
         Path | None,
@@ -174,7 +167,6 @@ class Compare(Options):
     "seeds",
     "draws",
     "window",
-    "cache_sizes",
     "workers",
 )
 def compare(asked: Compare) -> Work:
@@ -200,11 +192,6 @@ def compare(asked: Compare) -> Work:
 
     sardonyx compare redis --designs esd --timeline redis.pftrace
     """
-    if asked.gone:
-        raise SardonyxError(
-            "--no-sensitivity: is gone, for nothing is swept unless asked; leave it out "
-            "(--cache-sizes sweeps ESD's caches, --sensitivity varies assumed keys)"
-        )
     draws = check_draws(asked.sensitivity, asked.draws)
     count, share = parse_warmup(asked.warmup or "0")
     overrides = parse_settings(asked.settings or ())
@@ -219,7 +206,6 @@ def compare(asked: Compare) -> Work:
         chosen,
         asked.limit if runs_traces else None,
         _program(asked) if programs else ProgramSource(),
-        cache_sizes=asked.cache_sizes,
     )
     if asked.sensitivity:
         api.check_sensitivity(points, draws)
@@ -291,7 +277,6 @@ def _seeded(asked: Compare, points: Sequence[Point]) -> Seeded | None:
     api.check_alone(
         sensitivity=asked.sensitivity,
         sample=asked.sample,
-        cache_sizes=asked.cache_sizes,
         timeline=asked.timeline,
         requests=asked.requests,
     )

@@ -66,7 +66,9 @@ def spread(command: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(ctx: typer.Context, **values: Any) -> None:
         asked = kind(**values)
-        work: Work = command(asked)
+        work: Work | None = command(asked)
+        if work is None:  # a command without forms, which has done its work
+            return
         refuse(given(ctx, values), [*asked.unread(), *work.unread], work.form, work.forms)
         work.run()
 

@@ -22,6 +22,7 @@ from sardonyx.cli.common import (
     output_directory,
     write_json,
 )
+from sardonyx.cli.flips import sensitivity_table
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
@@ -37,10 +38,8 @@ from sardonyx.cli.options import (
 from sardonyx.cli.places import check_replaced, kept_runs
 from sardonyx.cli.progress import Watcher
 from sardonyx.cli.report import print_beside, save
-from sardonyx.cli.sensitivity import sensitivity_table
 from sardonyx.cli.sweep import View
-from sardonyx.papers import reproductions
-from sardonyx.papers import sensitivity as headlines
+from sardonyx.papers import headlines
 from sardonyx.papers.reproduction import Asked, BesidePaper, Plan, document
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
@@ -48,6 +47,7 @@ from sardonyx.runs.jobs import Simulations, parse_settings
 from sardonyx.runs.scheduler import processors
 from sardonyx.runs.sensitivity import Sensitivity as Found
 from sardonyx.runs.sources import unknown
+from sardonyx.studies import reproductions
 
 PAPERS = " or ".join(reproductions())
 #: Those whose headline claims can be varied.

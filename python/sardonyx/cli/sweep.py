@@ -29,15 +29,12 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.options import JsonTo, Workers
-from sardonyx.files import write_text
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.estimate import Estimate, estimate
 from sardonyx.sweeps.folder import RESULTS, Folder
 from sardonyx.sweeps.hq import run as run_on_hq
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, State, Sweep, described, read_shard
-from sardonyx.sweeps.slurm import NAME as SCRIPT
-from sardonyx.sweeps.slurm import script
 
 #: Failed points that are listed; ``--json`` has all of them.
 FEW = 20
@@ -75,20 +72,14 @@ class SweepOptions(Options):
             parser=path_given,
         ),
     ] = None
-    slurm: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, max=100_000, help="Write DIR/sweep.sbatch, a job array of N shares."
-        ),
-    ] = None
     json_to: JsonTo = None
 
 
 def sweep(asked: SweepOptions) -> Work:
     """Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.
 
-    The same command goes on where a sweep was interrupted. A folder has one sweep; the command may
-    run several times at once, on several nodes.
+    The same command goes on where a sweep was interrupted. A folder has one sweep; several nodes
+    divide it by --shard.
 
     [bold]Examples[/bold]
 
@@ -98,7 +89,7 @@ def sweep(asked: SweepOptions) -> Work:
 
     sardonyx sweep efit.toml --out efit --hq ~/.hq-server
 
-    sardonyx sweep efit.toml --out efit --slurm 64 && sbatch efit/sweep.sbatch
+    sardonyx sweep efit.toml --out efit --shard 3/64
     """
     file, json_to = asked.file, asked.json_to
     target = asked.directory or Path("results") / file.stem
@@ -107,13 +98,11 @@ def sweep(asked: SweepOptions) -> Work:
     then: Callable[[Plan, Folder], Estimate | Outcome]
     if asked.only_plan:
         form, then = "with --plan", partial(_estimate, people, asked.workers)
-    elif asked.slurm is not None:
-        form, then = "with --slurm", partial(_script, people, asked.workers, asked.slurm, target)
     elif asked.hq is not None:
         form, then = "with --hq", partial(_run, people, target, partial(_on_hq, asked.hq))
     else:
         share = None if asked.shard is None else read_shard(asked.shard)
-        form = "without --plan, --slurm or --hq"
+        form = "without --plan or --hq"
         then = partial(_run, people, target, partial(_here, asked.workers, share))
 
     def work() -> None:
@@ -133,18 +122,6 @@ def _estimate(people: Console, workers: int | None, plan: Plan, folder: Folder) 
     with err.status("trying a few points") if err.is_terminal else nullcontext():
         expected = estimate(plan, folder, workers)
     tell_plan(people, expected)
-    return expected
-
-
-def _script(
-    people: Console, workers: int | None, shares: int, target: Path, plan: Plan, folder: Folder
-) -> Estimate:
-    expected = _estimate(people, workers, plan, folder)
-    with output_directory(target):
-        folder.begin(plan)
-        folder.end()
-        write_text(target / SCRIPT, script(plan, target, shares, expected))
-    people.print(f"script: {target / SCRIPT}", soft_wrap=True)
     return expected
 
 

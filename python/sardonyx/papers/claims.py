@@ -1,7 +1,11 @@
 """What the papers report, and one of their figures beside ours.
 
-The figures live in ``claims.toml``. How ours is computed lives with each paper's reproduction; this
-module only loads, compares and writes down.
+A paper's figures live in its ``claims.toml``, a row each: ``where`` in the paper, ``metric``, whose
+``design`` (``workload``: of the programs alone), ``stat`` over the paper's workloads
+(``min_exceeds``: all of them exceed the value), and ``value``: shares as fractions of 1, ratios as
+plain numbers, other units in the metric's name. Where a paper contradicts itself each of its
+statements is a row. How ours is computed lives with each paper's reproduction; this module only
+loads, compares and writes down.
 """
 
 from __future__ import annotations
@@ -185,9 +189,12 @@ def statistic(claim: Claim, values: Iterable[float | None]) -> float | None:
 
 @cache
 def _all_claims() -> tuple[Claim, ...]:
-    text = files("sardonyx.papers").joinpath("claims.toml").read_text(encoding="utf-8")
+    papers = sorted(files("sardonyx.papers").iterdir(), key=lambda folder: folder.name)
     return tuple(
-        Claim(paper=paper, **row) for paper, rows in tomllib.loads(text).items() for row in rows
+        Claim(paper=folder.name.replace("_", "-"), **row)
+        for folder in papers
+        if (file := folder.joinpath("claims.toml")).is_file()
+        for row in tomllib.loads(file.read_text(encoding="utf-8"))["claims"]
     )
 
 

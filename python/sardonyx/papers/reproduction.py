@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from sardonyx.files import write_text
 from sardonyx.papers.claims import ClaimRow
-from sardonyx.papers.sensitivity import Headlines
+from sardonyx.papers.headlines import Headlines
 from sardonyx.read import Read
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.points import Runs

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sardonyx import papers
+from sardonyx import studies
 from sardonyx.draw.figure import Figure, Missing
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     accesses,
+    cache_sizes,
     claims,
     content,
     curves,
@@ -26,8 +27,7 @@ from sardonyx.report import (
     page,
     performance,
     savings,
-    sensitivity,
-    sweeps,
+    tornado,
     workloads,
 )
 from sardonyx.report import swept as swept_figures
@@ -79,8 +79,8 @@ def write_report(
         groups.insert(0, Group("claims", "Beside the paper", drawn, table))
     groups += _groups(comparison)
     if found := comparison.results.sensitivity:
-        swings = [sensitivity.tornado(found)]
-        inner = sensitivity.tables(found)
+        swings = [tornado.tornado(found)]
+        inner = tornado.tables(found)
         groups.append(Group("sensitivity", "Sensitivity to assumed keys", swings, inner))
     write_text(path, page.render(comparison, groups, beside, origin or Origin()))
 
@@ -189,7 +189,7 @@ def _about_workloads(traces: Sequence[Trace]) -> Group:
 def _groups(comparison: Comparison) -> list[Group]:
     groups = [
         Group(f"about-{title.lower().replace(' ', '-')}", title, drawn)
-        for title, drawn in papers.figures(comparison).items()
+        for title, drawn in studies.figures(comparison).items()
     ]
     programs = any(trace.program for trace in comparison.results.traces)
     if groups and not programs:
@@ -237,6 +237,10 @@ def _groups(comparison: Comparison) -> list[Group]:
         Group(
             "about-space",
             "Caches and space",
-            [sweeps.efit(comparison), sweeps.amt(comparison), performance.metadata(comparison)],
+            [
+                cache_sizes.efit(comparison),
+                cache_sizes.amt(comparison),
+                performance.metadata(comparison),
+            ],
         ),
     ]

@@ -1,5 +1,5 @@
 """Which conclusions of a comparison flip where an assumed key has another plausible value, as
-results keep it. Left out: making the runs (``sweeps.sensitivity``), judging them (``conclusions``).
+results keep it. Left out: making the runs (``sweeps.study``), judging them (``conclusions``).
 """
 
 from __future__ import annotations

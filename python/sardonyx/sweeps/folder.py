@@ -1,8 +1,8 @@
-"""A sweep's folder: what is done, in shards written whole, and what is being done.
+"""A sweep's folder: what is done, in shards written whole.
 
 ``shards/`` has finished points, ``failed/`` those that could not be run, both as Parquet, a row a
 point. ``plans/`` says which sweeps were asked and what their inputs held. ``running/`` has a folder
-for each program at work: its claims and its scratch files. Everything appears by a rename.
+of scratch files for each program at work. Everything appears by a rename.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import os
 import shutil
 import socket
 import sqlite3
-import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 SHARDS, FAILED, PLANS, RUNNING, RESULTS = "shards", "failed", "plans", "running", "results.parquet"
 #: Rows that are held at once while shards are merged.
 ROWS = 5_000
-#: Seconds after which a claim of another host that nobody renews is void.
-STALE = 120.0
 #: What a shard's row has besides settings and figures.
 ROW = ("point", "asked", "seconds", "error", "command")
 
@@ -78,13 +75,20 @@ class Folder:
 
     def _check_plan(self, plan: Plan) -> None:
         others = [found for name, found in self.plans().items() if name != plan.id]
-        if not others or not (self.shards() or self.failures() or self.others(plan.id) is not None):
+        if not others or not (self.shards() or self.failures() or self._at_work()):
             return
         count = others[0].get("points", "unknown")
         raise _core.SardonyxError(
             f"--out {self.path}: holds another sweep, of {count} points: its file was another one "
             "or has been changed since; name a new directory, for a table has the points of one "
             "sweep"
+        )
+
+    def _at_work(self) -> bool:
+        """Whether another program is at work here."""
+        running = self.path / RUNNING
+        return running.is_dir() and any(
+            path != self.own and not _ended(path) for path in running.iterdir()
         )
 
     def before(self, plan: str) -> dict[str, tuple[str, int]]:
@@ -107,7 +111,7 @@ class Folder:
         for name in (SHARDS, FAILED, PLANS, RUNNING):
             (self.path / name).mkdir(parents=True, exist_ok=True)
         for other in (self.path / RUNNING).iterdir():
-            if not _alive(other):
+            if _ended(other):
                 shutil.rmtree(other, ignore_errors=True)
         own = self.path / RUNNING / f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         own.mkdir()
@@ -142,46 +146,9 @@ class Folder:
             self._put(target, lambda path: path.write_text(text, encoding="utf-8"))
 
     def end(self) -> None:
-        """Nothing is claimed any more."""
+        """The scratch folder goes."""
         if self.own is not None:
             shutil.rmtree(self.own, ignore_errors=True)
-
-    # ---- claims
-
-    def claim(self, plan: str, stretches: Iterable[range]) -> None:
-        """Say which numbers of the plan are being done here; it replaces what was said before."""
-        assert self.own is not None
-        text = json.dumps(
-            {"plan": plan, "stretches": [[r.start, r.stop, r.step] for r in stretches]}
-        )
-        self._put(
-            self.own / "claims.json",
-            lambda path: path.write_text(text, encoding="utf-8"),
-            sync=False,
-        )
-
-    def renew(self) -> None:
-        """Say that the claims still hold."""
-        if self.own is not None:
-            with suppress(OSError):
-                os.utime(self.own)
-
-    def others(self, plan: str, *, before: bool = False) -> list[range] | None:
-        """The stretches that others do now, or those ``before`` us; ``None`` if nobody is there."""
-        found: list[range] = []
-        anybody = False
-        running = self.path / RUNNING
-        for path in running.iterdir() if running.is_dir() else ():
-            if path == self.own or not _alive(path):
-                continue
-            if before and self.own is not None and path.name > self.own.name:
-                continue
-            anybody = True
-            with suppress(OSError, ValueError):
-                said = json.loads((path / "claims.json").read_text(encoding="utf-8"))
-                if said["plan"] == plan:
-                    found += [range(*stretch) for stretch in said["stretches"]]
-        return found if anybody else None
 
     # ---- shards
 
@@ -196,18 +163,15 @@ class Folder:
                 target = self.path / folder / f"{name}-{len(part)}.parquet"
                 self._put(target, lambda path, part=part: _write(part, path), scratch)
 
-    def _put(
-        self, target: Path, write: Any, scratch: Path | None = None, *, sync: bool = True
-    ) -> None:
+    def _put(self, target: Path, write: Any, scratch: Path | None = None) -> None:
         """A file by a rename from our scratch folder; an error names the target."""
         place = scratch or self.own
         assert place is not None
         aside = place / uuid.uuid4().hex
         try:
             write(aside)
-            if sync:
-                with aside.open("rb") as file:
-                    os.fsync(file.fileno())
+            with aside.open("rb") as file:
+                os.fsync(file.fileno())
             aside.replace(target)
         except OSError as error:
             with suppress(OSError):
@@ -235,18 +199,18 @@ class Folder:
         return []
 
 
-def _alive(own: Path) -> bool:
-    """Whether the program of this folder is still at work."""
-    host, _, rest = own.name.rpartition("-")[0].rpartition("-")
-    try:
-        if host == socket.gethostname():
-            os.kill(int(rest), 0)
-            return True
-        return time.time() - own.stat().st_mtime < STALE
-    except PermissionError:
-        return True
-    except (OSError, ValueError):
+def _ended(own: Path) -> bool:
+    """Whether the program of this folder was one of this host and has ended."""
+    host, _, pid = own.name.rpartition("-")[0].rpartition("-")
+    if host != socket.gethostname():
         return False
+    try:
+        os.kill(int(pid), 0)
+    except (ProcessLookupError, ValueError):
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 # ---- reading and writing tables

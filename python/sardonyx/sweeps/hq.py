@@ -107,7 +107,6 @@ def _submit(
                         "error": f"the server has not answered for {SILENCE:.0f} s; what is done "
                         "is kept, so give the same command again once it does"
                     }
-            folder.renew()
             look()
     if "error" in said:
         raise _core.SardonyxError(f"--hq {server}: {said['error']}")

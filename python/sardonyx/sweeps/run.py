@@ -32,8 +32,6 @@ BATCH_MOST = 200
 #: How often a point may take its worker with it before it counts as failed: a crash is the
 #: point's own; a kill may be anybody's.
 CRASHES, KILLS = 3, 10
-#: Seconds between two looks at what others have finished.
-WAIT = 0.5
 
 
 @dataclass
@@ -43,7 +41,7 @@ class State:
     total: int
     goal: str | None
     workers: int = 0
-    #: Points that were done before, or by others meanwhile.
+    #: Points that were done before.
     found: int = 0
     finished: int = 0
     failed: int = 0
@@ -117,11 +115,7 @@ class Sweep:
         self._lock = threading.Lock()
         self._mean: float | None = None
         self._again: deque[tuple[int, ...]] = deque()
-        self._claims: dict[int, tuple[range, set[int]]] = {}
-        self._others: list[range] = []
-        self._aside: list[int] = []
         self._deaths: dict[int, int] = {}
-        self._batches = 0
         self._position = 0
 
     def run(self) -> Outcome:
@@ -169,8 +163,6 @@ class Sweep:
                 continue
             if point.name in self.index:
                 self.state.found += 1
-            elif any(number in stretch for stretch in self._others):
-                self._aside.append(number)
             else:
                 yield number
 
@@ -180,16 +172,8 @@ class Sweep:
             self._give_out(local, todo, 1 if alone else self.workers)
             if lost := local.keep():
                 self._again.append(lost)
-            if self._again:
-                continue
-            if not self._aside:
+            if not self._again:
                 return
-            # Others do these now. Once they are done, or nobody does them, we go on.
-            time.sleep(WAIT)
-            self._look()
-            self._look_at_others()
-            aside, self._aside = self._aside, []
-            todo = self._todo(aside, alone)
 
     def _give_out(self, local: Local, todo: Iterator[int], workers: int) -> None:
         """Have workers run what there is to do; what is lost on the way is given out again."""
@@ -209,47 +193,11 @@ class Sweep:
             self._settle(batch)
 
     def _look(self) -> None:
-        self.folder.renew()
         if self.view:
             self.view(self.state)
 
     def _next(self, todo: Iterator[int]) -> tuple[int, ...] | None:
-        while (numbers := self._claimed(todo)) == ():
-            pass
-        return numbers
-
-    def _claimed(self, todo: Iterator[int]) -> tuple[int, ...] | None:
-        """The next numbers that are ours alone, maybe none of those looked at; ``None`` at the end.
-
-        Of two that claim the same at once, the one whose name comes first keeps it: each claims
-        before it looks, so at least one of them sees the other.
-        """
-        self._look_at_others()
-        if self._again:
-            numbers = self._again.popleft()
-        else:
-            numbers = tuple(islice(todo, self._size()))
-            if not numbers:
-                return None
-        self._batches += 1
-        with self._lock:
-            step = 1 if self.shard is None else self.shard[1]
-            stretch = range(min(numbers), max(numbers) + 1, step)
-            self._claims[self._batches] = stretch, set(numbers)
-        self._claim()
-        theirs = self.folder.others(self.plan.id, before=True) or []
-        lost = tuple(n for n in numbers if any(n in stretch for stretch in theirs))
-        if not lost:
-            return numbers
-        ours = tuple(number for number in numbers if number not in lost)
-        self._aside += lost
-        with self._lock:
-            del self._claims[self._batches]
-            if ours:
-                stretch = range(min(ours), max(ours) + 1, step)
-                self._claims[self._batches] = stretch, set(ours)
-        self._claim()
-        return ours
+        return (self._again.popleft() if self._again else tuple(islice(todo, self._size()))) or None
 
     def _size(self) -> int:
         """Points of the next batch: a second's work, and towards the end few for each worker."""
@@ -259,18 +207,6 @@ class Sweep:
         left = (self.plan.size - self._position) // step
         fair = max(1, left // (4 * self.workers))
         return max(1, min(int(BATCH_SECONDS / max(self._mean, 1e-6)), BATCH_MOST, fair))
-
-    def _look_at_others(self) -> None:
-        # First what they do, then what they have done: nothing falls between.
-        others = self.folder.others(self.plan.id)
-        self._others = others or []
-        if others is not None:
-            self.index.refresh()
-
-    def _claim(self) -> None:
-        with self._lock:
-            stretches = [stretch for stretch, _ in self._claims.values()]
-        self.folder.claim(self.plan.id, stretches)
 
     # ---- what has been done
 
@@ -287,12 +223,6 @@ class Sweep:
                     best = self.state.best
                     if best is None or (goal > best[0] if self._better else goal < best[0]):
                         self.state.best = float(goal), said["point"]
-            if "kept" in said:
-                kept = set(said["kept"])
-                for key, (_, unkept) in list(self._claims.items()):
-                    unkept -= kept
-                    if not unkept:
-                        del self._claims[key]
 
     def _settle(self, batch: Batch) -> None:
         """Give out again what a worker took with it; a point that always does so has failed."""

@@ -655,7 +655,7 @@ impl Image {
     ) -> Result<Image, CrashTestError> {
         let bad = || {
             CrashTestError::new(format!(
-                "--replay {name}: is not an image of this recording at these options; copy it from the report, with its \
+                "{name}: is not an image of this recording at these options; copy it from the report, with its \
                  --platform and the recording that it was made of"
             ))
         };

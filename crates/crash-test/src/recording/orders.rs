@@ -249,9 +249,7 @@ fn hold(rows: &Rows, thread: u16, row: u32, end: u32) -> Held {
 fn check(recording: &Recording) -> Result<(), CrashTestError> {
     let refuse = |problem: &str| {
         let path = recording.path.display();
-        Err(CrashTestError::new(format!(
-            "--thread-orders: {path}: {problem}"
-        )))
+        Err(CrashTestError::new(format!("{path}: {problem}")))
     };
     if recording.processes > 1 {
         return refuse(
@@ -409,8 +407,8 @@ fn reorder(recording: &mut Recording, held: &Held) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::What::{Load, Other, Past, Store};
+    use super::*;
     use crate::recording::persistence::Course;
     use crate::testing::Do::{Clwb, Fence, Store as Stores};
     use crate::testing::recording;

@@ -1,4 +1,4 @@
-//! What `sardonyx crash` does unless it is told to make one run: a plan of passes over one design and one
+//! What `sardonyx crash run` does: a plan of passes over one design and one
 //! program. A pass is a run of its own and all its cuts. The passes differ in what makes a power cut
 //! dangerous: seeds, sizes of caches and queues, distances between counter marks, and who shares lines of
 //! counters. A verdict says which mechanisms of the design the plan has used; it holds for no others.

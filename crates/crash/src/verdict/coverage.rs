@@ -175,10 +175,7 @@ impl Bounds<'_> {
     /// The options that may keep runs from `need`, as they were given.
     fn keeping(&self, need: Need) -> Vec<String> {
         if self.once {
-            return vec![match self.options.cuts {
-                Cuts::One(position) => format!("--cut {position}"),
-                Cuts::All | Cuts::Sample(_) => "--once".to_owned(),
-            }];
+            return vec!["crash once".to_owned()];
         }
         let mut keeping = Vec::new();
         let of_cuts = matches!(

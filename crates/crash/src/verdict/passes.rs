@@ -1,4 +1,4 @@
-//! What a plan has shown, as `sardonyx crash --json` has it.
+//! What a plan has shown, as `sardonyx crash run --json` has it.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::verdict::coverage::Lack;
 use crate::verdict::report::{Told, Verdict};
 use sardonyx::mechanisms::{Exercised, Reached};
 
-/// What a plan has shown; the names of the fields are those of `sardonyx crash --json`.
+/// What a plan has shown; the names of the fields are those of `sardonyx crash run --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tried {
     /// The design's name.

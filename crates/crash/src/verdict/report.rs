@@ -1,5 +1,5 @@
 //! What exploring has shown, in the same form for programs and for people. The names of the fields are those of
-//! `sardonyx crash --json`.
+//! `sardonyx crash run --json`.
 
 use serde::Serialize;
 
@@ -82,7 +82,7 @@ impl OneRun {
         Ok(explored.map(|explored| (history, explored)))
     }
 
-    /// Runs the programs, cuts the power, and returns what `sardonyx crash --once --json` has of it.
+    /// Runs the programs, cuts the power, and returns what `sardonyx crash once --json` has of it.
     ///
     /// # Errors
     /// As [`OneRun::look`].
@@ -170,8 +170,8 @@ impl OneRun {
         let program = &self.specs[0];
         if program.is_shared() {
             return Err(HistoryError::Cuts(format!(
-                "--stages: counts those of cores with a program each, and all cores have {} together; leave \
-                 --stages out or name another program",
+                "crash stages: counts those of cores with a program each, and all cores have {} together; name \
+                 another program",
                 program.name
             )));
         }
@@ -247,7 +247,7 @@ impl Verdict {
     }
 }
 
-/// One run and its cuts: what `sardonyx crash --once --json` has.
+/// One run and its cuts: what `sardonyx crash once --json` has.
 #[derive(Clone, Debug, Serialize)]
 pub struct Once {
     /// What was run.

@@ -24,8 +24,8 @@ from sardonyx.papers.claims import (
     load_claims,
     written_claim,
 )
+from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
-from sardonyx.papers.sensitivity import Headlines
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup

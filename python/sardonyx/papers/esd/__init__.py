@@ -18,18 +18,18 @@ from typing import Literal
 
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
+from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
-from sardonyx.papers.sensitivity import Headlines
 from sardonyx.questions import Source, SynthSource
+from sardonyx.runs import cache_sizes
 from sardonyx.runs import measures as m
-from sardonyx.runs import sweeps
+from sardonyx.runs.cache_sizes import AMT_BYTES, EFIT_BYTES, KB, MB
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import One, Two
 from sardonyx.runs.recordings import PLACES, recordings
 from sardonyx.runs.results import Run, Scalar
 from sardonyx.runs.sources import named
-from sardonyx.runs.sweeps import AMT_BYTES, EFIT_BYTES, KB, MB
 
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
 QUICK_SIZES = (64 * KB, 512 * KB, MB, 2 * MB)
@@ -74,7 +74,7 @@ def points(sources: Mapping[str, Source], quick: bool = False) -> list[Point]:
 
     ``quick`` sweeps four cache sizes, not six, and leaves out the smallest steps no claim asks for.
     """
-    sizes = QUICK_SIZES if quick else sweeps.SIZES
+    sizes = QUICK_SIZES if quick else cache_sizes.SIZES
     found: list[Point] = []
     for name, source in sources.items():
         found += [Point(name, source, design) for design in DESIGNS]
@@ -83,7 +83,7 @@ def points(sources: Mapping[str, Source], quick: bool = False) -> list[Point]:
             for design, others in OTHERWISE.items()
             for settings in others.values()
         ]
-        found += [Point(name, source, "esd", variant) for variant in sweeps.variants(sizes)]
+        found += [Point(name, source, "esd", variant) for variant in cache_sizes.variants(sizes)]
     return found
 
 
@@ -318,7 +318,7 @@ def _hit_rate_gain(metric: str, size: str, small: int, policy: str | None = None
     large = 2 * small
 
     def find(comparison: Comparison, _: Claim) -> Found:
-        swept = sweeps.points(comparison.results, size, policy)
+        swept = cache_sizes.points(comparison.results, size, policy)
         gains: Values = {}
         relative: Values = {}
         used: list[Run] = []
@@ -413,7 +413,7 @@ for _step, _small in (("512KB_to_1MB", 512 * KB), ("1MB_to_2MB", MB)):
         f"efit_hit_rate_gain_{_step}_with_{_policy}": _hit_rate_gain(
             "efit_hit_rate", EFIT_BYTES, _small, _policy
         )
-        for _policy in sweeps.POLICIES
+        for _policy in cache_sizes.POLICIES
     }
 for _over in ("baseline", "dedup-sha1", "dewrite"):
     for _rw, _faster in (("write", m.write_speedup), ("read", m.read_speedup)):

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
+from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
-from sardonyx.papers.sensitivity import Headlines
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.measures import arithmetic_mean, divide, of_known

@@ -18,10 +18,10 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
+from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
 from sardonyx.papers.sca import causes, stages
 from sardonyx.papers.sca.causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
-from sardonyx.papers.sensitivity import Headlines
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion

@@ -32,7 +32,7 @@ def listed(what: str) -> list[str]:
 
 
 class CrashOptions(Designed):
-    """As ``sardonyx crash`` has them."""
+    """As ``sardonyx crash run`` has them."""
 
     machine: str = "sca"
     seed: int = 1
@@ -123,7 +123,8 @@ class Crash(Kind):
         )
 
     def _command(self, trial: TrialQuestion) -> tuple[str, ...]:
-        words = ["crash", trial.program, "--designs", trial.design, "--machine", trial.machine]
+        words = ["crash", "run", trial.program, "--designs", trial.design]
+        words += ["--machine", trial.machine]
         for key, text in trial.overrides:
             words += ["--set", f"{key}={text}"]
         for option, value in (

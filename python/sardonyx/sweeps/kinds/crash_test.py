@@ -15,14 +15,14 @@ from pydantic import field_validator
 
 from sardonyx import _core
 from sardonyx.questions import CrashTestQuestion
-from sardonyx.runs.jobs import Setting
-from sardonyx.runs.recoveries import (
+from sardonyx.runs.crash_test import (
     check_platform,
     check_tear,
-    crash_real,
+    crash_test,
     statuses,
     words,
 )
+from sardonyx.runs.jobs import Setting
 from sardonyx.sizes import parse_time
 from sardonyx.sweeps.inputs import Inputs, Signature, content, signature
 from sardonyx.sweeps.kinds.kind import (
@@ -37,7 +37,7 @@ from sardonyx.sweeps.kinds.kind import (
 
 
 class CrashTestOptions(Options):
-    """As ``sardonyx crash-test`` has them."""
+    """As ``sardonyx crash-test search`` has them."""
 
     pool: str
     recover: str
@@ -92,7 +92,7 @@ class CrashTest(Kind):
         identity["programs"] = [contents(word) for word in question.recover]
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
-            answer = crash_real(question, progress)
+            answer = crash_test(question, progress)
             if answer["unsaid"]:
                 raise _core.SardonyxError(f"{answer['verdict']}: {answer['unsaid']}")
             figures: dict[str, Figure] = {
@@ -135,7 +135,8 @@ class CrashTest(Kind):
         )
 
     def _command(self, subject: str, options: CrashTestOptions) -> tuple[str, ...]:
-        given = ["crash-test", subject, "--pool", options.pool, "--recover", options.recover]
+        given = ["crash-test", "search", subject, "--pool", options.pool]
+        given += ["--recover", options.recover]
         for name, value in options.model_dump(exclude={"pool", "recover"}).items():
             if value != type(options).model_fields[name].default:
                 given += [f"--{name.replace('_', '-')}", str(value)]

@@ -1,0 +1,118 @@
+"""Replay files of ``sardonyx crash``: all that it takes to make one cut again.
+
+A command line would have to name the machine, each setting of a pass, and the run; a file holds
+them, and the line that is printed names the file. Left out: what the cut then shows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sardonyx import _core
+from sardonyx.cli.common import note
+from sardonyx.files import write_text
+from sardonyx.questions import AttackAsked, ProgramSource
+from sardonyx.runs.crashes import RECOVERY_CUTS, CrashQuestion
+
+#: Where replay files go if neither ``--out`` nor ``--json`` names a place.
+FOLDER = Path("results") / "crash"
+#: A file that holds more than this is none of ours.
+MOST_BYTES = 2**22
+
+
+@dataclass(frozen=True, slots=True)
+class Replays:
+    """Where the replay files of a command go, and what they all say of it."""
+
+    folder: Path
+    prefix: str
+    machine: str
+    settings: Sequence[tuple[str, str]]
+    software_log: bool
+
+    def line(self, run: Mapping[str, Any], violation: Mapping[str, Any]) -> str:
+        """The command that makes the violation's cut alone; its file is written."""
+        asked = self.question(run, violation)
+        design = re.sub(r"[^A-Za-z0-9+-]+", "-", run["design"])
+        attack = violation.get("attack")
+        kind = f"{attack['when']}-{attack['kind']}" if attack else violation["kind"]
+        target = self.folder / f"{self.prefix}{run['program']}-{design}-{kind}.json"
+        document = {
+            "sardonyx": _core.VERSION,
+            "violation": violation["history"][0],
+            "replay": asked.model_dump(mode="json"),
+        }
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_text(str(target), _text(document) + "\n")
+        except OSError as error:
+            return f"none: {target} cannot be written ({error.strerror}); give --out DIR"
+        return shlex.join(["sardonyx", "crash", "replay", str(target)])
+
+    def question(self, run: Mapping[str, Any], violation: Mapping[str, Any]) -> CrashQuestion:
+        """The run of the violation's pass, cut where the violation is."""
+        own = violation.get("run", run)
+        planned = "passes" in run and "pass" in violation
+        of_pass = run["passes"][violation["pass"]]["settings"] if planned else []
+        settings = {key: value for key, value in (*of_pass, *self.settings)}
+        machine = Path(self.machine)
+        return CrashQuestion(
+            program=ProgramSource(
+                name=own["program"],
+                item_bytes=own["transaction_bytes"],
+                footprint=own["footprint_bytes"],
+                transactions=own["transactions"],
+                seed=own["seed"],
+                software_log=self.software_log,
+            ),
+            design=own["design"],
+            cores=own["cores"],
+            sharing=own["sharing"],
+            machine=str(machine.resolve()) if machine.is_file() else self.machine,
+            overrides=tuple(settings.items()),
+            mutant=own["mutant"],
+            platform=run["platform"],
+            tear=run["tear"],
+            recovery_cuts=RECOVERY_CUTS if violation["recovery_cut"] is None else 1,
+            cut=violation["cut"],
+            one_attack=AttackAsked(**attack) if (attack := violation.get("attack")) else None,
+            script=violation.get("script"),
+        )
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    """The document, a line a member, and the three numbers of a script's entries on one."""
+    text = json.dumps(document, indent=1)
+    return re.sub(r"\[\s+(\d+),\s+(\d+),\s+(\d+)\s+\]", r"[\1, \2, \3]", text)
+
+
+def read(path: Path, threads: int) -> CrashQuestion:
+    """What a replay file asks; an error that says what to name if it is none."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"has more than {MOST_BYTES:,} bytes")
+        document = json.loads(path.read_text("utf-8"))
+        asked = CrashQuestion.model_validate({**document["replay"], "threads": threads})
+    except OSError as error:
+        raise _core.SardonyxError(f"{path}: {error.strerror}") from error
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _core.SardonyxError(
+            f"{path}: is not a replay file; name one that sardonyx crash has written"
+        ) from error
+    if asked.cut is None:
+        raise _core.SardonyxError(f"{path}: names no cut; write the file again")
+    if document.get("sardonyx") != _core.VERSION:
+        note(f"{path} is of Sardonyx {document.get('sardonyx')}: the run may be another by now")
+    return asked
+
+
+def check_folder(folder: Path) -> None:
+    """An error unless files can be put there later."""
+    if folder.exists() and not folder.is_dir():
+        raise _core.SardonyxError(f"--out {folder}: is not a directory; name one")

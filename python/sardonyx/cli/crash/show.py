@@ -1,0 +1,186 @@
+"""How ``sardonyx crash`` shows what came of its runs. Left out: what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sardonyx.cli.crash.attacks import not_promised, show_attacks
+from sardonyx.cli.crash.proofs import tell
+
+#: What the table's columns count.
+LEGEND = "nested: cuts after a recovery; lost, secrets: cuts at which data or a secret were lost"
+#: So many runs have columns of their own beside each other in 80 columns of text.
+SIDE_BY_SIDE = 4
+#: What the explorer calls a run that is no plan.
+ONCE = "crash once"
+VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercised": "red"}
+
+
+def _plain(title: str = "") -> Table:
+    return Table(
+        title=title or None, title_justify="left", box=None, pad_edge=False, header_style="dim"
+    )
+
+
+def show(
+    people: Console,
+    runs: list[dict[str, Any]],
+    again: Callable[[dict[str, Any], dict[str, Any]], str],
+) -> None:
+    """The verdicts, what they rest on, and each violation with the command that makes it again."""
+    people.print(_verdicts(runs))
+    seconds = sum(run["seconds"] for run in runs)
+    speed = sum(run["cuts"] + run["recovery_cuts"] for run in runs) / max(seconds, 1e-9)
+    people.print(Text(f"{LEGEND}; {speed:,.0f} cuts/s", style="dim"))
+    people.print()
+    show_attacks(people, runs)
+    for run in runs:
+        people.print(Text(_reached(run)), soft_wrap=True)
+    people.print()
+    people.print(_exercised(runs) if len(runs) <= SIDE_BY_SIDE else _folded(runs))
+    for line in _beside(runs):
+        people.print(Text(line, style="dim"), soft_wrap=True)
+    for run in runs:
+        for words in _lacking(run):
+            people.print(Text(words, style="red"), soft_wrap=True)
+    for run in runs:
+        for violation in run["violations"]:
+            tell(people, violation, again(run, violation))
+        for lost in not_promised(run):
+            tell(people, lost, again(run, lost))
+
+
+def _reached(run: dict[str, Any]) -> str:
+    """How far the runs have come, in one line: what the verdict says nothing beyond."""
+    amounts = [f"{run['cuts']:,} cuts"]
+    amounts += [f"{name} {count:,}" for name, count in run["reached"].items() if count]
+    return f"{run['program']}, {run['design']}: {_verdict(run)} at {', '.join(amounts)}"
+
+
+def _verdict(run: dict[str, Any]) -> str:
+    """The verdict, and what an option has taken away of what it would otherwise rest on."""
+    narrowed = run.get("narrowed", ()) if run["verdict"] == "holds" else ()
+    return ", ".join([run["verdict"], *(f"for {what} only" for what in narrowed)])
+
+
+def _lacking(run: dict[str, Any]) -> list[str]:
+    """What a verdict would have to rest on and cannot, and what keeps it from that; a line each."""
+    if run["verdict"] != "not exercised":
+        return []
+    by: dict[str, list[str]] = {}
+    for lack in run["lacks"]:
+        kept = " and ".join(lack["kept_by"])
+        by.setdefault(kept, []).append(f"{lack['what']} {lack['had']:,} of {lack['least']:,}")
+    return [
+        f"{run['program']}, {run['design']}: no violation, but too little was tried: "
+        f"{', '.join(each)}; "
+        + (
+            f"{kept} prevents more: {'give sardonyx crash run' if kept == ONCE else 'leave it out'}"
+            if kept
+            else "the plan could not reach it: give another --seed, or --thorough TIME"
+        )
+        for kept, each in by.items()
+    ]
+
+
+def _beside(runs: list[dict[str, Any]]) -> list[str]:
+    """What stands beside the verdicts of a plan, a line a design: limits not reached, digests."""
+    designs = {run["design"]: run for run in runs}
+    lines = []
+    for design, run in designs.items():
+        never = [f"{name} ({why})" for name, why in run.get("not_reached", ())]
+        if never:
+            lines.append(f"{design}: no run comes to {'; '.join(never)}")
+        if run.get("shows"):
+            regions = ", ".join(run["shows"])
+            lines.append(f"{design}: shows digests of contents under no key, in {regions}")
+    return lines
+
+
+def _verdicts(runs: list[dict[str, Any]]) -> Table:
+    first = runs[0]
+    planted = f", mutant {first['mutant']}" if first["mutant"] else ""
+    runs_made = sum(run["reached"]["runs"] for run in runs)
+    passes = f", {runs_made:,} runs" if "passes" in first else ""
+    table = _plain(f"{first['platform']}, seed {first['seed']}{passes}{planted}")
+    for column in ("program", "design"):
+        table.add_column(column, no_wrap=True)
+    for column in ("cuts", "nested", "lost", "secrets"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for run in runs:
+        table.add_row(
+            Text(run["program"]),
+            Text(run["design"]),
+            f"{run['cuts']:,}",
+            f"{run['recovery_cuts']:,}",
+            f"{run['lost_cuts']:,}",
+            f"{run['secret_cuts']:,}",
+            Text(_verdict(run), style=VERDICTS[run["verdict"]]),
+        )
+    return table
+
+
+def _exercised(runs: list[dict[str, Any]]) -> Table:
+    """What the verdicts rest on: a row a mechanism; a dash where the design has none such."""
+    table = _plain("what was exercised")
+    table.add_column("mechanism")
+    several = len({run["program"] for run in runs}) > 1
+    for run in runs:
+        name = f"{run['program']}\n{run['design']}" if several else run["design"]
+        table.add_column(Text(name), justify="right")
+    for mechanism in runs[0]["exercised"]:
+        counts = [run["exercised"][mechanism] for run in runs]
+        needed = [mechanism in run["required"] for run in runs]
+        short = [mechanism in run["not_exercised"] for run in runs]
+        if not any(counts) and not any(needed):
+            continue
+        cells = [
+            Text(f"{count:,}", style="red" if few else "")
+            if count or need
+            else Text("-", style="dim")
+            for count, need, few in zip(counts, needed, short, strict=True)
+        ]
+        table.add_row(Text(mechanism), *cells)
+    return table
+
+
+def _folded(runs: list[dict[str, Any]]) -> Table:
+    """The same of many runs: of each mechanism the least and the most, of those that need it."""
+    table = _plain(f"what was exercised, in {len(runs)} pairs of program and design")
+    table.add_column("mechanism")
+    for column in ("pairs", "least", "in", "most"):
+        table.add_column(column, justify="left" if column == "in" else "right")
+    for mechanism in runs[0]["exercised"]:
+        own = [run for run in runs if mechanism in run["required"]]
+        own = own or [run for run in runs if run["exercised"][mechanism]]
+        if not own:
+            continue
+        least = min(own, key=lambda run: run["exercised"][mechanism])
+        few = any(mechanism in run["not_exercised"] for run in own)
+        table.add_row(
+            Text(mechanism),
+            str(len(own)),
+            Text(f"{least['exercised'][mechanism]:,}", style="red" if few else ""),
+            Text(f"{least['program']} {least['design']}"),
+            f"{max(run['exercised'][mechanism] for run in own):,}",
+        )
+    return table
+
+
+def show_stages(people: Console, runs: list[dict[str, Any]]) -> None:
+    """The cuts by the stage of the transaction."""
+    for run in runs:
+        table = _plain(f"{run['program']}, {run['design']}, {run['platform']}, by stage")
+        columns = [key for key in run["stages"][0] if key != "stage"]
+        table.add_column("stage")
+        for column in columns:
+            table.add_column(column.replace("_", " "), justify="right")
+        for row in run["stages"]:
+            table.add_row(row["stage"], *(f"{row[column]:,}" for column in columns))
+        people.print(table)

@@ -1,0 +1,105 @@
+"""``sardonyx crash-test designs``: what a cut leaves of the pool below designs of the simulator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sardonyx import _core
+from sardonyx.cli import complete
+from sardonyx.cli.crash_test.search import RARE, Searched, tried
+from sardonyx.cli.help import rare
+from sardonyx.cli.options import Machine
+from sardonyx.questions import CrashTestQuestion
+from sardonyx.runs.jobs import check_designs
+from sardonyx.runs.sources import unknown
+
+#: Cuts below each design, and after one in how many the recovery is run.
+CUTS = 200
+EVERY = 4
+PLATFORMS = ("adr", "eadr")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Designs(Searched):
+    """The options of ``sardonyx crash-test designs``."""
+
+    designs: Annotated[
+        str,
+        typer.Option(
+            "--designs",
+            "-d",
+            help="Designs, separated by commas.",
+            autocompletion=complete.designs,
+        ),
+    ]
+    platform: Annotated[
+        str, typer.Option(help="What survives a cut: adr, or eadr with the caches.")
+    ] = "adr"
+    machine: Machine = "sca"
+
+
+@rare(*RARE, "machine")
+def designs(asked: Designs) -> None:
+    """Search, and say too what a cut leaves of the pool below each design.
+
+    [bold]Example[/bold]: sardonyx crash-test designs app.parquet --pool data.pool --recover
+    'app-check {pool}' --designs sca,esd
+    """
+    names = check_designs([name.strip() for name in asked.designs.split(",") if name.strip()])
+    if asked.platform not in PLATFORMS:
+        raise _core.SardonyxError(f"--platform: {unknown('platform', asked.platform, PLATFORMS)}")
+    machine = asked.machine
+
+    def more(question: CrashTestQuestion, found: dict[str, Any]) -> None:
+        found["below"] = below(question, found, machine, names)
+
+    tried(asked, more, partial(_show, machine))
+
+
+def below(
+    question: CrashTestQuestion, found: dict[str, Any], machine: str, designs: Sequence[str]
+) -> list[dict[str, Any]]:
+    """What of the pool can be read after a cut below each design, and what the recovery does."""
+    told: dict[str, list[dict[str, Any]]] = json.loads(
+        _core.crash_designs(
+            question.model_dump_json(),
+            (found["start"]["row"], found["time_limit_s"]),
+            machine,
+            list(designs),
+            (CUTS, EVERY),
+        )
+    )
+    return told["designs"]
+
+
+def _show(machine: str, people: Console, found: dict[str, Any]) -> None:
+    designs = found["below"]
+    first = designs[0]
+    tried = first["recovered"][0][0]
+    people.print(
+        f"\nThe pool below a design of {machine}, the program knowing nothing of counters, and "
+        f"with its {first['marks']:,} commit stores marked: of {first['plain']['cuts']} cuts "
+        f"those with unreadable lines, how many of {first['plain']['lines']:,} lines at most, and "
+        f"after how many of {tried} cuts the recovery copes"
+    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("design", "cuts", "lines", "copes", "marked: cuts", "lines", "copes",
+                   "writes", "time"):  # fmt: skip
+        table.add_column(column, justify="left" if column == "design" else "right")
+    for one in designs:
+        cells = []
+        for run, (_, coped) in zip((one["plain"], one["marked"]), one["recovered"], strict=True):
+            cells += [run["cuts_with_unreadable"], run["most_unreadable"], coped]
+        for key in ("writes", "nanoseconds"):
+            plain = one["plain"][key]
+            cells.append(f"{one['marked'][key] / plain - 1:+.1%}" if plain else "")
+        table.add_row(one["design"], *map(str, cells))
+    people.print(table)

@@ -1,0 +1,200 @@
+"""Cuts inside the recovery: it is recorded on images that it repairs, and cut at its own fences.
+
+What such a cut leaves is a pool in the middle of a repair, and the recovery must cope with that as
+well. Left out: what the first run's own cuts show, and what had been acknowledged by then.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from sardonyx import _core
+from sardonyx.cli.common import err, note
+from sardonyx.cli.crash_test.search import RARE, Searched, tried
+from sardonyx.cli.crash_test.show import SHOWN, show_cause
+from sardonyx.cli.help import rare
+from sardonyx.cli.record import PLUGIN, Record, emulator, run_recorded
+from sardonyx.questions import CrashTestQuestion, RecordRequest
+from sardonyx.runs.crash_test import crash_test, given
+
+#: Images on which the recovery is recorded, at each depth.
+IMAGES = 8
+#: The folder of a recovery's pools.
+POOLS = "pools"
+#: Runs a command without its output, as the same process.
+QUIET = ("/bin/sh", "-c", 'exec "$0" "$@" > /dev/null 2>&1')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recovery(Searched):
+    """The options of ``sardonyx crash-test recovery``."""
+
+    depth: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Cut the recovery's own recovery too, N deep; each depth gets the budget again.",
+        ),
+    ] = 1
+
+
+@rare(*RARE)
+def recovery(asked: Recovery) -> None:
+    """Search, then cut the recovery too, at its own fences.
+
+    [bold]Example[/bold]: sardonyx crash-test recovery app.parquet --pool data.pool --recover
+    'app-check {pool}' --depth 2
+    """
+    if "{acks}" in asked.recover:
+        raise _core.SardonyxError(
+            "--recover: a recovery that is cut is not held to what had been printed; leave {acks} "
+            "out, or give sardonyx crash-test search"
+        )
+
+    def more(question: CrashTestQuestion, found: dict[str, Any]) -> None:
+        found["inside"] = inside(question, found, asked.depth, asked.keep)
+        for one in found["inside"]:
+            replays(one, asked.recover)
+            found["fails"] = found["fails"] or bool(one["violations"])
+
+    tried(asked, more, partial(_show, asked.keep is not None))
+
+
+def spread(images: Sequence[str]) -> list[str]:
+    """Some of the images, the first and the last among them."""
+    if len(images) <= IMAGES:
+        return list(images)
+    return [images[i * (len(images) - 1) // (IMAGES - 1)] for i in range(IMAGES)]
+
+
+def inside(
+    question: CrashTestQuestion, found: dict[str, Any], depth: int, keep: Path | None
+) -> list[dict[str, Any]]:
+    """What was found of each recovery that was cut, to ``depth`` recoveries within each other.
+
+    Each has ``image`` and ``depth`` beside what a crash test has; its recording and pools are
+    left in ``keep``, if there is one. The budget is each depth's, in equal parts.
+    """
+    images = spread(found["repaired"])
+    told: list[dict[str, Any]] = []
+    for number, image in enumerate(images, 1):
+        with tempfile.TemporaryDirectory(prefix="sardonyx-inside-") as made:
+            folder = Path(made)
+            if keep is not None:
+                folder = keep / f"inside-{number}"
+                folder.mkdir(parents=True)
+            one = _one(question, found, image, folder, question.budget / len(images))
+            if one is None:
+                continue
+            one |= {"image": image, "depth": 1}
+            told.append(one)
+            if depth > 1 and not one["violations"]:
+                within = question.model_copy(
+                    update=_pools(one["pools"])
+                    | {"recording": one["recording"], "start": "0", "assume_persisted": ()}
+                )
+                below = inside(within, one, depth - 1, folder if keep is not None else None)
+                told += [each | {"depth": each["depth"] + 1} for each in below]
+    return told
+
+
+def _one(
+    question: CrashTestQuestion,
+    found: dict[str, Any],
+    image: str,
+    folder: Path,
+    budget: float,
+) -> dict[str, Any] | None:
+    """The recovery of one image, recorded in ``folder`` and cut; nothing if it changes nothing."""
+    assumed = tuple(found.get("assumed") or ())
+    crash_test(
+        question.model_copy(
+            update={"replay": image, "keep": str(folder), "assume_persisted": assumed}
+        )
+    )
+    pools = _moved(folder, found)
+    words = [given(word, pools, folder / POOLS) for word in question.recover]
+    trace = folder / "recovery.parquet"
+    wanted = RecordRequest(
+        clearing=Record.clearing, cores=Record.cores, follow_fork=True,
+        kernel_instructions=Record.kernel_instructions, l1=Record.l1, l2=Record.l2, level="cpu",
+        llc=Record.llc, memory=Record.memory, non_inclusive=False, output=str(trace), pc=True,
+        plugin=str(PLUGIN), program=(*QUIET, *words), qemu=emulator(), read_data=False,
+        reuse=Record.reuse, skip=0, skip_instructions=0, pages="virtual",
+    )  # fmt: skip
+    run_recorded(wanted, err)
+    within = question.model_copy(
+        update=_pools([{"path": path} for path in pools])
+        | {"recording": str(trace), "start": "0", "keep": None}
+        | {"assume_persisted": (), "budget": budget}
+    )
+    try:
+        return crash_test(within) | {"recording": str(trace)}
+    except _core.SardonyxError as error:
+        # It repaired the pool by stores that nobody makes sure of, or through a descriptor.
+        if any(part in str(error) for part in ("stored nothing", "never flushes", "never syncs")):
+            return None
+        raise
+
+
+def _pools(pools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a question says of these pools."""
+    first, *more = [str(pool["path"]) for pool in pools]
+    return {"pool": first, "more_pools": tuple(more)}
+
+
+def _moved(folder: Path, found: dict[str, Any]) -> list[str]:
+    """Where the replayed image's files are now, under the pools' own names."""
+    replayed, moved = folder / "replayed.pool", folder / POOLS
+    if len(found["pools"]) == 1:
+        moved.mkdir()
+        shutil.move(replayed, moved / found["pools"][0]["name"])
+    else:
+        shutil.move(replayed, moved)
+    return [str(moved / pool["name"]) for pool in found["pools"]]
+
+
+def replays(one: dict[str, Any], recover: str) -> None:
+    """Give each cause of a recovery that was cut the command that shows it."""
+    for cause in one["causes"]:
+        command = ["sardonyx", "crash-test", "replay", one["recording"], cause["image"]]
+        command += [part for pool in one["pools"] for part in ("--pool", pool["path"])]
+        command += ["--platform", one["platform"]]
+        assumed = [part for place in cause["assumed"] for part in ("--assume-persisted", place)]
+        cause["replay"] = shlex.join([*command, "--recover", recover, *assumed])
+
+
+def _show(kept: bool, people: Console, found: dict[str, Any]) -> None:
+    """What cuts inside the recovery showed."""
+    recoveries = found["inside"]
+    images, cuts = (sum(one[key] for one in recoveries) for key in ("images", "cuts_tried"))
+    people.print(
+        f"\ninside the recovery: {len(recoveries)} recoveries recorded, {images:,} images at "
+        f"{cuts:,} cuts of theirs",
+        soft_wrap=True,
+    )
+    if not recoveries:
+        people.print(
+            "the recovery changed no image that it was seen on, so there is nothing to cut"
+        )
+    failed = [one for one in recoveries if one["violations"]]
+    if recoveries and not failed:
+        people.print(Text("no violation inside the recovery", style="green"))
+    for one in failed[:SHOWN]:
+        people.print(f"of the image {one['image']}, {one['depth']} deep:", soft_wrap=True)
+        for number, cause in enumerate(one["causes"][:1], 1):
+            show_cause(people, number, cause)
+    if failed and not kept:
+        note("the recordings of these recoveries are gone; --keep FOLDER leaves them for a replay")

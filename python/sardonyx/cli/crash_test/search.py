@@ -1,0 +1,221 @@
+"""``sardonyx crash-test search``, and what every search of a recording is.
+
+The other searches (``threads``, ``recovery``, ``designs``) try more of the same recording
+afterwards. Left out: everything that computes.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from sardonyx import _core
+from sardonyx.cli.common import (
+    CHECK_FAILED,
+    NOTHING_SAID,
+    PATH,
+    check_target,
+    err,
+    for_people,
+    seconds_in,
+    write_json,
+)
+from sardonyx.cli.crash_test.options import Oracle, Tested
+from sardonyx.cli.crash_test.show import show
+from sardonyx.cli.help import rare
+from sardonyx.cli.progress import watched
+from sardonyx.files import write_text
+from sardonyx.questions import CrashTestQuestion
+from sardonyx.report.checks import accept, baseline_of, junit, read_baseline, sarif
+from sardonyx.report.crash_test import render
+from sardonyx.runs.crash_test import check_creation, check_tear, crash_test, given, words
+
+#: What few callers of a search need.
+RARE = (
+    "ok",
+    "tear",
+    "start",
+    "creation",
+    "assume_persisted",
+    "baseline",
+    "write_baseline",
+    "memory_limit",
+    "sarif",
+    "junit",
+    "no_source",
+    "seed",
+    "jobs",
+    "keep",
+    "time_limit",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searched(Tested):
+    """A search: where it begins, how long it goes on, and where its causes go."""
+
+    tear: Annotated[
+        str,
+        typer.Option(
+            help="What a cut leaves whole while a line is being accepted: the line (lines) "
+            "or each 8 bytes (words)."
+        ),
+    ] = "lines"
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK|ROW",
+            help="First cut; by default where the recovery first copes with what was fenced.",
+        ),
+    ] = None
+    creation: Annotated[
+        str,
+        typer.Option(
+            help="While the pool is made the recovery may refuse it: by the exit status that the "
+            "untouched pool gets (status), by any (orderly); or such cuts are not tried (skip)."
+        ),
+    ] = "status"
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="Total time, from the first recovery on.")
+    ] = "50s"
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="Causes that are accepted, from --write-baseline.", **PATH),
+    ] = None
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option(help="Write the causes found here, as accepted from now on.", **PATH),
+    ] = None
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with a timeline of each cause.", **PATH)
+    ] = None
+    sarif: Annotated[
+        Path | None,
+        typer.Option(help="Write the causes for code scanning, as SARIF 2.1.0.", **PATH),
+    ] = None
+    junit: Annotated[
+        Path | None, typer.Option(help="Write the causes as failed tests, as JUnit's XML.", **PATH)
+    ] = None
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**50, help="Seed of the images that are drawn.")
+    ] = 1
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=0, max=1024, help="Threads; 0 for one a processor.")
+    ] = 0
+
+    def search(self) -> CrashTestQuestion:
+        """The question of the search."""
+        check_tear(self.tear, "--tear: ")
+        check_creation(self.creation, "--creation: ")
+        for name in ("html", "sarif", "junit", "write_baseline"):
+            target = getattr(self, name)
+            if target is not None:
+                check_target(target, [self.recording], f"--{name.replace('_', '-')} ")
+        return CrashTestQuestion(
+            tear=self.tear == "words",
+            start=self.start,
+            creation=self.creation,
+            budget=seconds_in("--budget", self.budget),
+            seed=self.seed,
+            threads=self.jobs,
+            **self.question(),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search(Oracle, Searched):
+    """The options of ``sardonyx crash-test search``."""
+
+
+@rare(*RARE, "thread_order")
+def search(asked: Search) -> None:
+    """Cut a recorded program at every fence, and run its own recovery on what could be left.
+
+    What fails is brought down to the stores that matter, and those to lines of code.
+
+    [bold]Examples[/bold]
+
+    sardonyx crash-test search app.parquet --pool data.pool --recover 'app-check {pool}'
+
+    sardonyx crash-test search app.parquet --pool data.pool --recover 'app-check {pool}' --html
+    app.html
+
+    sardonyx crash-test search app.parquet --pool data.pool --recover 'app {pool} print'
+    --operations ops --apply 'app {pool} run {operations}'
+
+    sardonyx crash-test search app.parquet --pool data.pool --pool log.pool --recover
+    'app-check {pool} {pool2}'
+    """
+    tried(asked)
+
+
+def tried(
+    asked: Searched,
+    more: Callable[[CrashTestQuestion, dict[str, Any]], None] | None = None,
+    tell: Callable[[Console, dict[str, Any]], None] | None = None,
+) -> None:
+    """Search, add what ``more`` finds, and show it all; ``tell`` shows what ``more`` added."""
+    question = asked.search()
+    baseline = None if asked.baseline is None else read_baseline(asked.baseline)
+    found = ask(question)
+    if more is not None and found["start"] is not None:
+        more(question.model_copy(update={"platform": found["platform"]}), found)
+    for cause in found["causes"]:
+        again = asked.replay(cause["image"], found["platform"], cause["assumed"])
+        again += ["--thread-order", cause["order"]] if "order" in cause else []
+        cause["replay"] = shlex.join(again)
+        if asked.keep is not None and "order" not in cause:
+            kept = asked.keep / f"{cause['kept']}-fails.pool"
+            cause["gdb"] = gdb(asked.recover, kept, [pool["name"] for pool in found["pools"]])
+    accept(found, baseline)
+    people = for_people(asked.json_to)
+    show(people, found)
+    if tell is not None and found["start"] is not None:
+        tell(people, found)
+    if asked.html is not None:
+        write_text(asked.html, render(found, _core.VERSION))
+    if asked.sarif is not None:
+        write_text(asked.sarif, sarif(found, _core.VERSION))
+    if asked.junit is not None:
+        write_text(asked.junit, junit(found))
+    if asked.write_baseline is not None:
+        write_text(asked.write_baseline, baseline_of(found))
+    end(found, asked.json_to)
+
+
+def ask(question: CrashTestQuestion) -> dict[str, Any]:
+    """What the native module finds, with its progress shown."""
+    return watched(
+        err, Path(question.recording).name, lambda p: crash_test(question, p), unit="recoveries"
+    )
+
+
+def gdb(recover: str, image: Path, names: Sequence[str]) -> str:
+    """A command that runs the recovery under gdb on a copy of an image that was kept.
+
+    The image is a file, or a folder with a file of each of the names if they are several.
+    """
+    copy = image.with_suffix(".gdb")
+    several = len(names) > 1
+    pools = [str(copy / name) for name in names] if several else [str(copy)]
+    folder = copy if several else copy.parent
+    command = given(recover, pools, folder, "/dev/null")
+    if words(recover)[0] == "/bin/sh":
+        command = shlex.join(["/bin/sh", "-c", command])
+    made = ["cp", *(["-r"] if several else []), str(image), str(copy)]
+    return f"{shlex.join(made)} && gdb --args {command}"
+
+
+def end(found: dict[str, Any], json_to: str | None) -> None:
+    """Write the JSON, and end with the status that was earned."""
+    write_json(json_to, {"sardonyx": _core.VERSION} | found)
+    if found["fails"] and not found.get("all_accepted"):
+        raise typer.Exit(CHECK_FAILED)
+    if found.get("unsaid"):
+        raise typer.Exit(NOTHING_SAID)

@@ -1,0 +1,91 @@
+"""Other orders of a recording's threads than the recorded one, each cut as the recording is.
+
+What they may be follows from what happened before what (crates/crash-test/src/recording/orders.rs). Left out:
+what the recorded order's own cuts show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from sardonyx import _core
+from sardonyx.cli.crash_test.search import RARE, Searched, tried
+from sardonyx.cli.help import rare
+from sardonyx.questions import CrashTestQuestion
+from sardonyx.runs.crash_test import crash_test
+
+#: The most orders that can be asked for.
+MOST = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threads(Searched):
+    """The options of ``sardonyx crash-test threads``."""
+
+    orders: Annotated[
+        int, typer.Option(min=1, max=MOST, metavar="N", help="Cut up to N other orders.")
+    ] = 8
+
+
+@rare(*RARE)
+def threads(asked: Threads) -> None:
+    """Search, then cut other orders of the threads, which the program could have taken.
+
+    They have the same budget again.
+
+    [bold]Example[/bold]: sardonyx crash-test threads app.parquet --pool data.pool --recover
+    'app-check {pool}'
+    """
+
+    def more(question: CrashTestQuestion, found: dict[str, Any]) -> None:
+        found["orders"] = in_orders(question, found, asked.orders)
+        add(found, found["orders"])
+
+    tried(asked, more)
+
+
+def in_orders(
+    question: CrashTestQuestion, found: dict[str, Any], most: int
+) -> list[dict[str, Any]]:
+    """What was found in at most ``most`` other orders: each has ``order`` beside the rest.
+
+    The budget holds for all of them together, in equal parts. What the recorded order's causes
+    explain is left out.
+    """
+    question = question.model_copy(
+        update={"assume_persisted": (*question.assume_persisted, *found["assumed"])}
+    )
+    names = _core.crash_orders(question.model_dump_json(), found["start"]["row"], most)
+    told = []
+    for name in names:
+        asked = {"thread_order": name, "budget": question.budget / len(names)}
+        asked |= {"keep": None, "start": None}
+        told.append(crash_test(question.model_copy(update=asked)) | {"order": name})
+    return told
+
+
+def add(found: dict[str, Any], orders: list[dict[str, Any]]) -> None:
+    """Add to what was found the causes that only another order shows, each with its ``order``."""
+    known = {cause["summary"] for cause in found["causes"]}
+    places = {suspect["place"] for suspect in found["suspects"]}
+    for one in orders:
+        new = [cause for cause in one["causes"] if cause["summary"] not in known]
+        if not new and one["causes"]:
+            continue
+        if one["violations"]:
+            found["fails"] = True
+            found["unreduced"] += one["unreduced"]
+            found["violations"] += sum(c["violations"] for c in new) or one["violations"]
+            if found["first_violation_s"] is None:
+                found["first_violation_s"] = found["seconds"] + one["first_violation_s"]
+        known |= {cause["summary"] for cause in new}
+        found["causes"] += [c | {"order": one["order"], "held": one["held"]} for c in new]
+        fresh = [s for s in one["suspects"] if new and s["place"] not in places]
+        found["suspects"] += fresh
+        places |= {suspect["place"] for suspect in fresh}
+    if any(one["violations"] for one in orders):
+        found["unsaid"] = None
+        found["verdict"] = "violation" if found["fails"] else found["verdict"]
