@@ -172,12 +172,6 @@ impl Versions {
         }
     }
 
-    /// Whether so many further writes of a line may overflow.
-    pub fn may_overflow(&self, line: &Line, writes: u64) -> bool {
-        self.minor_bits > 0
-            && (0..self.per_line()).any(|slot| minor(line, slot) + writes > self.most())
-    }
-
     /// `line`, in which version `slot` is `steps` writes later; none if it would overflow meanwhile.
     pub fn later(&self, line: &Line, slot: u64, steps: u64) -> Option<Line> {
         let mut later = *line;
