@@ -13,9 +13,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::macs::{
-    CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, mac_of_version, verified, word,
-};
+use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, verified, word};
 use super::tree::{ARITY, Tree, kept, put};
 use super::versions::{Bump, MINOR_BITS, Versions};
 use crate::controller::metadata_cache::{MetadataCache, SETS};
@@ -295,7 +293,7 @@ impl Trees {
             version: old,
             mac: word(macs, (number % PER_LINE) as usize),
         };
-        if !by.is_for(place, read.value.as_ref(), sideband) {
+        if !self.macs.vouches(by, place, read.value.as_ref(), sideband) {
             plan.refuse(place);
             return;
         }
@@ -304,7 +302,7 @@ impl Trees {
         let line = read.value.unwrap_or(ZERO_LINE);
         self.put_mac(
             number,
-            mac_of_version(place, version, &line, sideband),
+            self.macs.mac_of_version(place, version, &line, sideband),
             read.at,
             plan,
         );
@@ -390,7 +388,9 @@ impl Trees {
             let (line, known) = (open.line, open.at);
             let version = self.versions.get(&line, slot);
             let at = plan.both(write.line.at, known);
-            let mac = mac_of_version(write.place, version, &write.line.value, write.sideband);
+            let mac =
+                self.macs
+                    .mac_of_version(write.place, version, &write.line.value, write.sideband);
             self.put_mac(number, mac, at, plan);
             let settled = Settled {
                 line: At::new(Some(write.line.value), write.line.at),
@@ -578,7 +578,7 @@ impl Trees {
                 plan.unit(Unit::Mac, Step::PAST); // one for the line itself is counted with its read
             }
             let version = self.versions.get(&later, slot);
-            (version != 0 && mac_of_version(place, version, &data, sideband) == kept)
+            (version != 0 && self.macs.mac_of_version(place, version, &data, sideband) == kept)
                 .then_some(later)
         })
     }
@@ -677,7 +677,7 @@ impl<P: Policy> Guard for Bonsai<P> {
             mac: word(trees.cache.line(cached), (number % PER_LINE) as usize),
         };
         let by = At::new(by, plan.both(line.at, cached.at));
-        verified(place, got, by, trees.verify, plan)
+        verified(place, got, (&trees.macs, by), trees.verify, plan)
     }
 
     fn before_write(&mut self, place: Place, plan: &Plan) {
@@ -725,7 +725,9 @@ impl<P: Policy> Guard for Bonsai<P> {
             mac: word(&macs, (number % PER_LINE) as usize),
         };
         let sideband = plan.peek_sideband(place);
-        by.is_for(place, plan.peek(place).as_ref(), sideband)
+        trees
+            .macs
+            .vouches(by, place, plan.peek(place).as_ref(), sideband)
     }
 
     fn finish(&mut self, plan: &mut Plan) {

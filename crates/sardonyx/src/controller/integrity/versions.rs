@@ -76,7 +76,7 @@ impl Versions {
     /// Reserves room for MACs of all lines that `layout` has so far, and for their versions.
     pub fn reserve(settings: &Settings, layout: &mut Layout) -> (Where, Versions) {
         let minor_bits = settings.get(&MINOR_BITS);
-        let macs = Where::reserve_by(per_line(minor_bits), layout);
+        let macs = Where::reserve_by(per_line(minor_bits), settings, layout);
         let lines = macs.count.div_ceil(per_line(minor_bits));
         let region = layout.reserve_sparse(NAMES[minor_bits as usize], lines);
         let versions = Versions {
