@@ -12,7 +12,9 @@ mod integrity_more;
 mod levelling;
 mod lives;
 mod pausing;
+mod settings;
 mod shared;
+mod stacks;
 mod stages;
 mod trial;
 

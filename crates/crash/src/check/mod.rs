@@ -260,6 +260,15 @@ impl<'h> Checker<'h> {
         }
     }
 
+    /// The lines that a change may make read otherwise; `None` if these are anybody's, as where a line has no place of
+    /// its own to which it is drained.
+    fn lines_of(&self, change: Changed) -> Option<Vec<u64>> {
+        match change {
+            Changed::Words(place, words) => self.history.lines_of(place, words),
+            Changed::Drained(line) => self.history.lines_of(Place(line.0), 0xff),
+        }
+    }
+
     /// The lines that may differ from the last state's.
     fn affected(&self) -> BTreeSet<u64> {
         let mut lines: BTreeSet<u64> = self.stored.iter().copied().collect();
@@ -267,8 +276,8 @@ impl<'h> Checker<'h> {
             lines.extend(&self.about);
             return lines;
         }
-        for (place, words) in &self.changed {
-            let Some(about) = self.history.lines_of(*place, *words) else {
+        for change in &self.changed {
+            let Some(about) = self.lines_of(*change) else {
                 let from = self.handled.saturating_sub(LATE);
                 let late = &self.history.journal.handled[from..self.handled];
                 lines.extend(late.iter().map(|handled| handled.line.0));
@@ -321,7 +330,7 @@ impl<'h> Checker<'h> {
         // A mapping's change may be about anybody's line.
         let anybody = full
             || self.survivors.position() == 0
-            || (self.changed.iter()).any(|c| self.history.lines_of(c.0, c.1).is_none());
+            || (self.changed.iter()).any(|change| self.lines_of(*change).is_none());
         let (mut controller, restored) = self.survivors.recover_and_tell(self.history);
         if self.history.may_fill() && self.survivors.untimed.failure().is_some() {
             // Reserve power, or the controller's own recovery, has found no place for a line.

@@ -73,6 +73,16 @@ pub enum HistoryError {
         /// Bytes free.
         free: u64,
     },
+    /// More is to lack than the run uses.
+    #[error(
+        "pages.crash_short = {short}: the run uses no more than {most} places or buckets; give {most} at most"
+    )]
+    Short {
+        /// As set.
+        short: u64,
+        /// What the run uses.
+        most: u64,
+    },
     /// An assertion failed in the run itself.
     #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
     Broken(String),

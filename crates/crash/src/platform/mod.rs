@@ -84,8 +84,14 @@ const PAGE_LINES: u64 = 64;
 /// A torn line as it is whole, and what lies beside it.
 pub type Whole = (Place, Line, Option<[u8; 8]>);
 
-/// A place whose bytes have changed since the last position, and which of its words.
-pub type Changed = (Place, u8);
+/// What has changed since the last position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// Bytes of a place of the medium, in which of its words.
+    Words(Place, u8),
+    /// What reserve power drains of a line from a processor's cache.
+    Drained(Logical),
+}
 
 /// The image that a cut at the present position would leave.
 pub struct Survivors<'h> {
@@ -215,11 +221,15 @@ impl<'h> Survivors<'h> {
         if let Some(integrity) = &mut self.power_fail {
             let image = self.untimed.image_mut();
             let places = &mut Places::new(image, self.levelling.as_ref());
-            for (place, _) in &changed[first..] {
+            for change in &changed[first..] {
+                // A line that a cache has is no place: the controller that drains it finds one, and writes its MAC.
+                let Changed::Words(place, _) = *change else {
+                    continue;
+                };
                 if self.drains_chip {
-                    integrity.dumped(*place, places);
+                    integrity.dumped(place, places);
                 }
-                integrity.accepted(*place, places);
+                integrity.accepted(place, places);
             }
         }
         event
@@ -229,8 +239,9 @@ impl<'h> Survivors<'h> {
         let journal = self.journal;
         let (now, event) = journal.events[self.position as usize];
         self.position += 1;
-        for (index, (place, ..)) in self.accepting.drain(..) {
-            changed.push((place, journal.writes[index as usize].words));
+        for (index, _) in self.accepting.drain(..) {
+            let write = &journal.writes[index as usize];
+            changed.push(Changed::Words(write.place, write.words));
         }
         if let (Event::Ready { from, count }, Tear::Words) = (event, self.tear) {
             let image = self.untimed.image();
@@ -265,7 +276,7 @@ impl<'h> Survivors<'h> {
                 let stored = &journal.stores[index as usize];
                 let kept = (stored.data, stored.persist);
                 self.cached.insert(stored.line, kept);
-                changed.push((Place(stored.line.0), 0xff));
+                changed.push(Changed::Drained(stored.line));
             }
             (Event::Accepted(index), Platform::Eadr | Platform::Gpf) => {
                 let handled = &journal.handled[index as usize];
@@ -283,7 +294,7 @@ impl<'h> Survivors<'h> {
             (Event::Begun(index), _) if self.loses(index) => {
                 self.programming.push(index);
                 let write = &journal.array[index as usize];
-                changed.push((write.place, write.words));
+                changed.push(Changed::Words(write.place, write.words));
             }
             (Event::Done(index), _) if self.loses(index) => {
                 self.programming.retain(|other| *other != index);
@@ -316,12 +327,12 @@ impl<'h> Survivors<'h> {
                     self.drain(&change.write, change.bytes, changed);
                     for line in &change.unlocked {
                         self.locked.remove(line);
-                        changed.push((Place(line.0), 0xff));
+                        changed.push(Changed::Drained(*line));
                     }
                 }
                 Event::Locked(line) => {
                     self.locked.insert(*line);
-                    changed.push((Place(line.0), 0xff));
+                    changed.push(Changed::Drained(*line));
                 }
                 _ => {}
             }
@@ -334,7 +345,7 @@ impl<'h> Survivors<'h> {
         let bytes = bytes.fold(0, |all, word| all | 0xff << (word * 8));
         if self.levelling.is_some() && write.moved.whole && write.is_move() {
             self.move_line(write);
-            changed.push((write.place, write.words));
+            changed.push(Changed::Words(write.place, write.words));
         } else if self.drains_chip {
             if let Some(drained) = self.drained_bytes.get_mut(&write.at.0) {
                 *drained &= !bytes;
@@ -344,7 +355,7 @@ impl<'h> Survivors<'h> {
             let image = self.untimed.image_mut();
             image.write(write.at, &write.line, write.words, write.sideband);
             write.moved.settle(write.at, write.sideband, image);
-            changed.push((write.place, write.words));
+            changed.push(Changed::Words(write.place, write.words));
         }
         self.learn(write, changed);
     }
@@ -365,7 +376,7 @@ impl<'h> Survivors<'h> {
         if let Some(levelling) = &mut self.levelling
             && let Some(moved) = levelling.learn(write.place, &write.line)
         {
-            changed.push((moved, 0xff));
+            changed.push(Changed::Words(moved, 0xff));
         }
     }
 
@@ -415,7 +426,7 @@ impl<'h> Survivors<'h> {
             }
         }
         image.write(at, &line, words, write.sideband);
-        changed.push((write.place, words));
+        changed.push(Changed::Words(write.place, words));
     }
 
     /// Whether `line` is drained from a processor's cache.

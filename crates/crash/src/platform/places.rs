@@ -49,17 +49,23 @@ impl Mapped {
         about: &mut Vec<u64>,
     ) {
         let region = self.entries.region.clone();
-        for (place, _) in changed {
-            if (region.first.0..region.first.0 + region.lines).contains(&place.0)
+        for change in changed {
+            if let Changed::Words(place, _) = change
+                && (region.first.0..region.first.0 + region.lines).contains(&place.0)
                 && let Some(line) = image.read(*place)
             {
                 self.update(*place, &line, about);
             }
         }
-        for (place, words) in changed {
-            about.extend(self.at(*place));
-            for place in history.covered(*place, *words) {
-                about.extend(self.at(place));
+        for change in changed {
+            match *change {
+                Changed::Drained(line) => about.push(line.0),
+                Changed::Words(place, words) => {
+                    about.extend(self.at(place));
+                    for place in history.covered(place, words) {
+                        about.extend(self.at(place));
+                    }
+                }
             }
         }
     }

@@ -20,6 +20,7 @@ use sardonyx::controller::designs::AnyLayer;
 use sardonyx::controller::encryption::pad::KEY;
 use sardonyx::controller::integrity::{FIRST_VERSION, MACS};
 use sardonyx::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
+use sardonyx::medium::layout::Layout;
 use sardonyx::plan::journal::MediumWrite;
 
 /// Requests that are handled again: more than a byte counts.
@@ -360,10 +361,11 @@ type Clear = BTreeMap<&'static str, FxHashSet<Piece>>;
 
 fn clear(again: &Again) -> Clear {
     let mut clear = Clear::new();
-    let mut put = |place: Place, first: usize, words: &[u64]| {
+    let mut put = |place: Place, first: usize, words: &[u64], written: u8| {
         let region = again.layout.name_of(place).0;
         let pieces = clear.entry(region).or_default();
-        for (number, word) in words.iter().enumerate() {
+        let words = words.iter().enumerate();
+        for (number, word) in words.filter(|(number, _)| written >> number & 1 == 1) {
             for (half, value) in [*word as u32, (word >> 32) as u32].into_iter().enumerate() {
                 pieces.insert(Piece {
                     place: place.0,
@@ -374,10 +376,10 @@ fn clear(again: &Again) -> Clear {
         }
     };
     for write in &again.beside {
-        put(write.place, 0, &numbers(&write.line));
+        put(write.place, 0, &numbers(&write.line), write.words);
     }
     for (place, word) in &again.sidebands {
-        put(*place, LINE_BYTES / 4, &[u64::from_le_bytes(*word)]);
+        put(*place, LINE_BYTES / 4, &[u64::from_le_bytes(*word)], 1);
     }
     clear
 }
@@ -397,6 +399,7 @@ fn digests(
         return Vec::new();
     }
     let these = clear(this);
+    let shown = shown(history, &this.layout);
     let keys = OnceCell::new();
     let keyed = || {
         let further = (2..2 + FURTHER_KEYS).filter_map(|other_key| {
@@ -419,7 +422,7 @@ fn digests(
     });
     let mut found = others.take(2).map(|other| {
         masked.set(masked.get() + 1);
-        let hang = hang(history, &these, &clear(&other));
+        let hang = hang(&shown, &these, &clear(&other));
         let told = hang.into_iter().filter_map(|(region, pieces)| {
             let keyed: &Vec<Clear> = keys.get_or_init(keyed);
             digest_of(region, &pieces, keyed)
@@ -438,14 +441,23 @@ fn are_placed_alike(this: &Again, other: &Again) -> bool {
     places(this) == places(other)
 }
 
-/// What of `these` is not among the `masked`, in order, by region; of regions of which no design says that they show
-/// something of contents.
+/// The regions that a design says show something of contents. Which of their lines is written hangs on contents too, and
+/// so do versions, nodes and what else integrity keeps beside MACs, which say no more than that. A MAC has a key.
+fn shown(history: &History, layout: &Layout) -> Vec<&'static str> {
+    let mut shown = history.stack().mapping.shows.to_vec();
+    if !shown.is_empty() {
+        let beside_macs = layout.regions().iter().map(|region| region.name);
+        shown.extend(beside_macs.skip_while(|name| *name != MACS).skip(1));
+    }
+    shown
+}
+
+/// What of `these` is not among the `masked`, in order, by region; of regions that are not among the `shown`.
 fn hang<'a>(
-    history: &History,
+    shown: &[&str],
     these: &'a Clear,
     masked: &Clear,
 ) -> Vec<(&'static str, Vec<&'a Piece>)> {
-    let shown = history.stack().mapping.shows;
     let judged = these.iter().filter(|(region, _)| !shown.contains(region));
     let hang = judged.map(|(region, pieces)| {
         let masked = masked.get(region);

@@ -19,6 +19,9 @@ pub trait Guard: Storey {
         plan: &mut Plan,
     ) -> At<Option<Line>>;
 
+    /// The line at `place` is about to be written.
+    fn before_write(&mut self, _place: Place, _plan: &Plan) {}
+
     /// The line at `place` is written by `stored`, whole as it will then be and once its bytes exist, with `sideband` beside it if it
     /// has one. What the guard writes and must not be accepted without the line joins its group
     /// ([`Plan::group`]). Gives the step after which all of it is in the array.

@@ -464,6 +464,10 @@ impl Plan {
         gate: Step,
         queue: Queue,
     ) -> Stored {
+        if let Some(mut guard) = self.guard.take() {
+            guard.before_write(place, self);
+            self.guard = Some(guard);
+        }
         let (at, gate) = match self.levelling {
             None => (place, gate),
             Some(_) => (self.at(place), self.levelled(place, gate)),

@@ -15,16 +15,20 @@ pub const KEY: [u8; 16] = *b"sardonyx-aes-128";
 keys! {
     OTHER_KEY: u64 = int("encryption.other_key", (0, KEY.len() as u64), 0),
         Source("what the crash explorer compares with"),
-        "Encrypt under a key of which this byte, the first being 1, differs: what does not depend on it shows";
+        "Encrypt, and make MACs, under keys of which this byte, the first being 1, differs: what does not depend on it shows";
 }
 
 /// AES under [`KEY`], or another one.
 pub(super) fn cipher(settings: &Settings) -> Aes128 {
-    let mut key = KEY;
+    Aes128::new(&Array::from(other(KEY, settings)))
+}
+
+/// `key`, or the one that is asked for instead.
+pub fn other(mut key: [u8; 16], settings: &Settings) -> [u8; 16] {
     if let Some(byte) = settings.get(&OTHER_KEY).checked_sub(1) {
         key[byte as usize] ^= 1 << (byte % 8);
     }
-    Aes128::new(&Array::from(key))
+    key
 }
 
 /// Makes pads.

@@ -19,9 +19,7 @@ use std::ops::Range;
 
 use super::bmt::{Pending, differing, groups};
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
-use super::macs::{
-    CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, mac_of_version, verified, word,
-};
+use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, verified, word};
 use super::sgx::{
     COUNTER_BYTES, LIMITS, MAC_AT, Sums, VERSIONS, counted, counter, is_held, is_right, kept, sum,
 };
@@ -119,7 +117,7 @@ fn tried(
     let kept = counter(node, number);
     let right = |step: &u64| {
         let version = kept + step;
-        Vouched { version, mac }.is_for(place, Some(&line), sideband)
+        at.vouches(Vouched { version, mac }, place, Some(&line), sideband)
     };
     let step = (0..=steps).find(right)?;
     let node = match step {
@@ -197,7 +195,7 @@ pub(super) struct Asit {
 impl Asit {
     /// With nodes of versions as `leaves` says.
     pub fn new(leaves: Leaves, settings: &Settings, layout: &mut Layout) -> Asit {
-        let at = Where::reserve(layout);
+        let at = Where::reserve(settings, layout);
         let versions = layout.reserve_sparse(VERSIONS, at.region.lines);
         Asit {
             leaves,
@@ -305,7 +303,9 @@ impl Asit {
             });
             let known = plan.both(write.line.at, node.at);
             let computed = plan.unit(Unit::Mac, known);
-            let right = mac_of_version(write.place, version, &write.line.value, write.sideband);
+            let right =
+                self.at
+                    .mac_of_version(write.place, version, &write.line.value, write.sideband);
             put(&mut open.value, number as u64, right);
             open.at = plan.both(open.at, computed);
         }
@@ -524,7 +524,7 @@ impl Guard for Asit {
         let macs = self.cache.get(at, after, plan);
         let mac = word(self.cache.line(macs), number);
         let by = At::new(Vouched { version, mac }, plan.both(node.at, macs.at));
-        verified(place, got, by, self.verify, plan)
+        verified(place, got, (&self.at, by), self.verify, plan)
     }
 
     fn write(

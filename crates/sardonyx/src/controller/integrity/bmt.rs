@@ -13,9 +13,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::macs::{
-    CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, mac_of_version, verified, word,
-};
+use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, verified, word};
 use super::tree::{ARITY, Tree, kept, put};
 use super::versions::{Bump, MINOR_BITS, Versions};
 use crate::controller::metadata_cache::{MetadataCache, SETS};
@@ -130,8 +128,12 @@ type Changed = ((usize, u64), Open);
 /// The number of a group, the last of its writes, and all.
 pub(super) type Group = (u32, Step, Vec<Pending>);
 
-/// Writes of a line that one request makes, at most.
-const NEAR: u64 = 8;
+/// What a line that the request at hand writes is to whoever comes between its groups: as the last of them that has
+/// been settled leaves it, or as the request found it. A group is accepted before those that are settled after it.
+struct Settled {
+    line: At<Option<Line>>,
+    sideband: Option<[u8; 8]>,
+}
 
 /// MACs, versions and the tree, and what of them is on chip.
 pub struct Trees {
@@ -147,8 +149,8 @@ pub struct Trees {
     verify: Verify,
     accepts: Accepts,
     pending: Vec<Pending>,
-    /// Their places, and when their bytes exist.
-    under_way: FxHashMap<Place, Step>,
+    /// Their places.
+    under_way: FxHashMap<Place, Settled>,
     /// Of the group that is being settled: lines of versions (level 0) and of nodes.
     open: BTreeMap<(usize, u64), Open>,
     /// The same of MACs.
@@ -248,40 +250,50 @@ impl Trees {
         cached.or_else(|| plan.peek(place)).unwrap_or(ZERO_LINE)
     }
 
-    /// Counts the write on, and gives the line of versions and the slot; all 64 lines get new MACs at an overflow.
-    fn count(&mut self, number: u64, plan: &mut Plan) -> (u64, u64, Bump) {
+    /// Counts the write on, and gives the line of versions and the slot; at an overflow all 64 lines get new MACs, those
+    /// of `group` with the others of the group.
+    fn count(&mut self, number: u64, group: &[Pending], plan: &mut Plan) -> (u64, u64, Bump) {
         let (index, slot) = self.versions.of_number(number);
         let before = self.open(0, index, plan).line;
         let versions = self.versions.clone();
         let bump = versions.bump(&mut self.open(0, index, plan).line, slot);
         if bump == Bump::Overflowed {
             for other in (0..versions.per_line()).filter(|other| *other != slot) {
-                self.carry_over(index, other, &before, plan);
+                let number = index * versions.per_line() + other;
+                let place = self.macs.place(number);
+                if let Some(place) = place.filter(|at| group.iter().all(|one| one.place != *at)) {
+                    self.carry_over(number, place, &before, plan);
+                }
             }
         }
         (index, slot, bump)
     }
 
     /// A MAC of what is in a line that is not written, whose version has become another with the major number.
-    fn carry_over(&mut self, index: u64, slot: u64, before: &Line, plan: &mut Plan) {
-        let number = index * self.versions.per_line() + slot;
+    fn carry_over(&mut self, number: u64, place: Place, before: &Line, plan: &mut Plan) {
+        let (index, slot) = self.versions.of_number(number);
         let old = self.versions.get(before, slot);
-        let Some(place) = self.macs.place(number).filter(|_| old != 0) else {
+        if old == 0 {
             return;
+        }
+        // What is on its way is known on chip; to read it would be to wait for it, and it may wait for this.
+        let (read, sideband) = match self.under_way.get(&place) {
+            Some(settled) => (settled.line, settled.sideband),
+            None => {
+                let is_known = plan.under_way(place).accepted != Step::PAST;
+                let read = match is_known {
+                    true => At::past(plan.peek(place)),
+                    false => plan.read(place, Step::PAST),
+                };
+                (read, plan.peek_sideband(place))
+            }
         };
-        // What this request has written is known; to read it would be to wait for it, and it may wait for this.
-        let written = self.under_way.get(&place).copied();
-        let read = match written {
-            Some(known) => At::new(plan.peek(place), known),
-            None => plan.read(place, Step::PAST),
-        };
-        let sideband = plan.peek_sideband(place);
         let macs = &self.open_macs(number / PER_LINE, plan).line;
         let by = Vouched {
             version: old,
             mac: word(macs, (number % PER_LINE) as usize),
         };
-        if written.is_none() && !by.is_for(place, read.value.as_ref(), sideband) {
+        if !self.macs.vouches(by, place, read.value.as_ref(), sideband) {
             plan.refuse(place);
             return;
         }
@@ -290,7 +302,7 @@ impl Trees {
         let line = read.value.unwrap_or(ZERO_LINE);
         self.put_mac(
             number,
-            mac_of_version(place, version, &line, sideband),
+            self.macs.mac_of_version(place, version, &line, sideband),
             read.at,
             plan,
         );
@@ -364,7 +376,7 @@ impl Trees {
         let mut counted: BTreeMap<u64, (SmallVec<[u64; 4]>, bool)> = BTreeMap::new();
         for write in group {
             let number = self.macs.number(write.place).expect("it is protected");
-            let (index, slot, bump) = self.count(number, plan);
+            let (index, slot, bump) = self.count(number, group, plan);
             let (slots, overflowed) = counted.entry(index).or_default();
             slots.push(slot);
             *overflowed |= bump == Bump::Overflowed;
@@ -376,8 +388,15 @@ impl Trees {
             let (line, known) = (open.line, open.at);
             let version = self.versions.get(&line, slot);
             let at = plan.both(write.line.at, known);
-            let mac = mac_of_version(write.place, version, &write.line.value, write.sideband);
+            let mac =
+                self.macs
+                    .mac_of_version(write.place, version, &write.line.value, write.sideband);
             self.put_mac(number, mac, at, plan);
+            let settled = Settled {
+                line: At::new(Some(write.line.value), write.line.at),
+                sideband: write.sideband,
+            };
+            self.under_way.insert(write.place, settled);
         }
         let leaves: Vec<u64> = counted.keys().copied().collect();
         let root = match policy.order() {
@@ -486,63 +505,10 @@ impl Trees {
             self.under_way.clear();
             return;
         }
-        let groups = groups(pending, plan);
-        for (.., group) in self.together(groups, plan) {
+        for (.., group) in groups(pending, plan) {
             self.settle(&group, policy, plan);
         }
         self.under_way.clear();
-    }
-
-    /// The same groups, but one of those whose lines share a major number that is about to be another: new MACs of
-    /// all its lines are right for what all of them hold.
-    fn together(&self, groups: Vec<Group>, plan: &Plan) -> Vec<Group> {
-        let has = |group: &Group, place: Place| group.2.iter().any(|write| write.place == place);
-        let share = |one: &Group, other: &Group| one.2.iter().any(|write| has(other, write.place));
-        let mut joined: Vec<Group> = Vec::with_capacity(groups.len());
-        for group in groups {
-            let (_, last, writes) = group;
-            let shared = |write: &Pending| {
-                let index = self.index_of(write.place);
-                self.may_overflow(index, plan).then_some(index)
-            };
-            let wanted: Vec<u64> = writes.iter().filter_map(shared).collect();
-            let meets = |other: &Group| {
-                let has = |write: &Pending| wanted.contains(&self.index_of(write.place));
-                let twice = |write: &Pending| writes.iter().any(|own| own.place == write.place);
-                other.2.iter().any(has) && !other.2.iter().any(twice)
-            };
-            match joined.iter().position(meets) {
-                // What comes between and writes a line after it has to stay behind it.
-                Some(at)
-                    if joined[at + 1..]
-                        .iter()
-                        .any(|other| share(&joined[at], other)) =>
-                {
-                    joined[at].2.extend(writes);
-                }
-                Some(at) => {
-                    let mut before = joined.remove(at);
-                    before.1 = last;
-                    before.2.extend(writes);
-                    joined.push(before);
-                }
-                None => joined.push((0, last, writes)),
-            }
-        }
-        joined
-    }
-
-    /// The line of versions of a protected line.
-    fn index_of(&self, place: Place) -> u64 {
-        let number = self.macs.number(place).expect("it is protected");
-        self.versions.of_number(number).0
-    }
-
-    /// Whether some more writes may give all lines of a line of versions another major number.
-    fn may_overflow(&self, index: u64, plan: &Plan) -> bool {
-        let place = self.versions.region.line(index);
-        let line = self.cache.peek(place).copied().or_else(|| plan.peek(place));
-        line.is_some_and(|line| self.versions.may_overflow(&line, NEAR))
     }
 
     /// Makes all levels above `level` anew from what is there of it, compares with the register, and writes the nodes
@@ -612,7 +578,7 @@ impl Trees {
                 plan.unit(Unit::Mac, Step::PAST); // one for the line itself is counted with its read
             }
             let version = self.versions.get(&later, slot);
-            (version != 0 && mac_of_version(place, version, &data, sideband) == kept)
+            (version != 0 && self.macs.mac_of_version(place, version, &data, sideband) == kept)
                 .then_some(later)
         })
     }
@@ -711,7 +677,17 @@ impl<P: Policy> Guard for Bonsai<P> {
             mac: word(trees.cache.line(cached), (number % PER_LINE) as usize),
         };
         let by = At::new(by, plan.both(line.at, cached.at));
-        verified(place, got, by, trees.verify, plan)
+        verified(place, got, (&trees.macs, by), trees.verify, plan)
+    }
+
+    fn before_write(&mut self, place: Place, plan: &Plan) {
+        if self.trees.macs.number(place).is_some() {
+            let found = self.trees.under_way.entry(place);
+            found.or_insert_with(|| Settled {
+                line: At::past(plan.peek(place)),
+                sideband: plan.peek_sideband(place),
+            });
+        }
     }
 
     fn write(
@@ -723,7 +699,6 @@ impl<P: Policy> Guard for Bonsai<P> {
         plan: &mut Plan,
     ) -> Step {
         if self.trees.macs.number(place).is_some() {
-            self.trees.under_way.insert(place, line.at);
             self.trees.pending.push(Pending {
                 place,
                 line: At::new(*line.value, line.at),
@@ -750,7 +725,9 @@ impl<P: Policy> Guard for Bonsai<P> {
             mac: word(&macs, (number % PER_LINE) as usize),
         };
         let sideband = plan.peek_sideband(place);
-        by.is_for(place, plan.peek(place).as_ref(), sideband)
+        trees
+            .macs
+            .vouches(by, place, plan.peek(place).as_ref(), sideband)
     }
 
     fn finish(&mut self, plan: &mut Plan) {

@@ -3,7 +3,7 @@
 //! here, where papers truncate to as much). No freshness: what was true once is believed for ever.
 //! Left out: counters in MACs; a tree.
 
-use super::macs::{CACHE, VERIFY, Verify, Where, mac, word};
+use super::macs::{CACHE, VERIFY, Verify, Where, word};
 use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
 use crate::controller::metadata_cache::{Lookup, MetadataCache, SETS};
 use crate::figures::{Figures, figures};
@@ -39,7 +39,12 @@ pub static FILE: File<Integrity> = File {
             tries: &[Mechanism::Verified],
             limits: &[],
         },
-        build: |settings, layout| Some(Box::new(Mac::new(Where::reserve(layout), settings))),
+        build: |settings, layout| {
+            Some(Box::new(Mac::new(
+                Where::reserve(settings, layout),
+                settings,
+            )))
+        },
         promises: Refuses {
             tamper: true,
             splice: true,
@@ -79,7 +84,7 @@ impl Mac {
         let macs = cached.or_else(|| plan.peek(at)).unwrap_or(ZERO_LINE);
         let right = match plan.peek(place) {
             None => 0,
-            Some(line) => mac(place, &line, plan.peek_sideband(place)),
+            Some(line) => self.at.mac(place, &line, plan.peek_sideband(place)),
         };
         right == word(&macs, number)
     }
@@ -98,7 +103,7 @@ impl Mac {
         plan.exercise(Mechanism::Verified);
         let right = match &got.value {
             None => 0,
-            Some(line) => mac(place, line, plan.peek_sideband(place)),
+            Some(line) => self.at.mac(place, line, plan.peek_sideband(place)),
         };
         let at = match self.verify {
             Verify::Wait => checked,
@@ -123,7 +128,7 @@ impl Mac {
         let (at, number) = self.at.of_line(place).expect("it is protected");
         let sideband = sideband.or_else(|| plan.peek_sideband(place));
         let computed = plan.unit(Unit::Mac, line.at);
-        let right = mac(place, line.value, sideband).to_le_bytes();
+        let right = self.at.mac(place, line.value, sideband).to_le_bytes();
         self.cache
             .set_bytes(cached, number * 8, &right, stored.accepted, plan);
         let lines = At::new(self.cache.line(cached), plan.both(computed, cached.at));
@@ -192,7 +197,7 @@ impl PowerFail for Where {
             return;
         };
         let mut kept = ZERO_LINE;
-        let right = mac(place, &line, image.sideband(place));
+        let right = self.mac(place, &line, image.sideband(place));
         kept[number * 8..][..8].copy_from_slice(&right.to_le_bytes());
         image.write(at, &kept, 1 << number, None);
     }

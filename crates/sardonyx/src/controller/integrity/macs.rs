@@ -5,12 +5,13 @@
 
 use super::keyed::SipHasher24;
 
+use crate::controller::encryption::pad;
 use crate::line::{Line, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan};
-use crate::settings::{keys, words};
+use crate::settings::{Settings, keys, words};
 
 /// The region of MACs.
 pub const REGION: &str = "macs";
@@ -20,7 +21,7 @@ pub const PER_LINE: u64 = 8;
 const KEY: [u8; 16] = *b"sardonyx: a MAC!";
 
 /// Another, so that no MAC under a version is one without.
-const VERSION_KEY: &[u8; 16] = b"sardonyx: newest";
+const VERSION_KEY: [u8; 16] = *b"sardonyx: newest";
 
 /// When what has been read may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,27 +46,6 @@ keys! {
         in Between("16384", "524288", "a quarter and eight times");
 }
 
-/// The MAC of `line` at `place` with what lies beside it; never 0, which says that nothing was written.
-pub fn mac(place: Place, line: &Line, sideband: Option<[u8; 8]>) -> u64 {
-    let mut hasher = SipHasher24::new_with_key(&KEY);
-    hasher.write(&place.0.to_le_bytes());
-    hasher.write(line);
-    hasher.write(&[u8::from(sideband.is_some())]);
-    hasher.write(&sideband.unwrap_or_default());
-    hasher.finish().max(1)
-}
-
-/// The same under the line's version, which counts its writes.
-pub fn mac_of_version(place: Place, version: u64, line: &Line, sideband: Option<[u8; 8]>) -> u64 {
-    let mut hasher = SipHasher24::new_with_key(VERSION_KEY);
-    hasher.write(&place.0.to_le_bytes());
-    hasher.write(&version.to_le_bytes());
-    hasher.write(line);
-    hasher.write(&[u8::from(sideband.is_some())]);
-    hasher.write(&sideband.unwrap_or_default());
-    hasher.finish().max(1)
-}
-
 /// What vouches for a line: its version and its MAC.
 #[derive(Clone, Copy, Debug)]
 pub struct Vouched {
@@ -75,24 +55,11 @@ pub struct Vouched {
     pub mac: u64,
 }
 
-impl Vouched {
-    /// Whether it vouches for what is at `place`. A line that was never written has version 0: nobody can take the
-    /// bytes of another away.
-    pub fn is_for(self, place: Place, line: Option<&Line>, sideband: Option<[u8; 8]>) -> bool {
-        match line {
-            None => self.version == 0 && self.mac == 0,
-            Some(line) => {
-                self.version != 0 && mac_of_version(place, self.version, line, sideband) == self.mac
-            }
-        }
-    }
-}
-
 /// What was read at `place`, or nothing if it is not what `by` vouches for; usable when `verify` says.
 pub fn verified(
     place: Place,
     got: At<Option<Line>>,
-    by: At<Vouched>,
+    (macs, by): (&Where, At<Vouched>),
     verify: Verify,
     plan: &mut Plan,
 ) -> At<Option<Line>> {
@@ -104,14 +71,14 @@ pub fn verified(
         Verify::Speculate => got.at,
     };
     let sideband = plan.peek_sideband(place);
-    if !by.value.is_for(place, got.value.as_ref(), sideband) {
+    if !macs.vouches(by.value, place, got.value.as_ref(), sideband) {
         plan.refuse(place);
         return At::new(None, usable);
     }
     At::new(got.value, usable)
 }
 
-/// Where the MACs lie.
+/// Where the MACs lie, and what they are.
 #[derive(Clone, Debug)]
 pub struct Where {
     /// Each region that is protected, with the number of its first MAC.
@@ -120,23 +87,25 @@ pub struct Where {
     pub count: u64,
     /// The lines of MACs.
     pub region: Region,
+    keys: [[u8; 16]; 2],
 }
 
 impl Where {
     /// Reserves room for a MAC of each line that `layout` has so far.
-    pub fn reserve(layout: &mut Layout) -> Where {
-        Where::reserve_by(PER_LINE, layout)
+    pub fn reserve(settings: &Settings, layout: &mut Layout) -> Where {
+        Where::reserve_by(PER_LINE, settings, layout)
     }
 
     /// The same, the first line of each region having a number that `by` divides, itself a multiple of
     /// [`PER_LINE`].
-    pub fn reserve_by(by: u64, layout: &mut Layout) -> Where {
+    pub fn reserve_by(by: u64, settings: &Settings, layout: &mut Layout) -> Where {
         let (regions, count) = protected(layout, layout.regions(), by);
         let region = layout.reserve_sparse(REGION, count.div_ceil(PER_LINE));
         Where {
             regions,
             count,
             region,
+            keys: [KEY, VERSION_KEY].map(|key| pad::other(key, settings)),
         }
     }
 
@@ -155,6 +124,51 @@ impl Where {
             regions,
             count,
             region: all[own].clone(),
+            keys: [KEY, VERSION_KEY],
+        }
+    }
+
+    /// The MAC of `line` at `place` with what lies beside it; never 0, which says that nothing was written.
+    pub fn mac(&self, place: Place, line: &Line, sideband: Option<[u8; 8]>) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.keys[0]);
+        hasher.write(&place.0.to_le_bytes());
+        hasher.write(line);
+        hasher.write(&[u8::from(sideband.is_some())]);
+        hasher.write(&sideband.unwrap_or_default());
+        hasher.finish().max(1)
+    }
+
+    /// The same under the line's version, which counts its writes.
+    pub fn mac_of_version(
+        &self,
+        place: Place,
+        version: u64,
+        line: &Line,
+        sideband: Option<[u8; 8]>,
+    ) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.keys[1]);
+        hasher.write(&place.0.to_le_bytes());
+        hasher.write(&version.to_le_bytes());
+        hasher.write(line);
+        hasher.write(&[u8::from(sideband.is_some())]);
+        hasher.write(&sideband.unwrap_or_default());
+        hasher.finish().max(1)
+    }
+
+    /// Whether `by` vouches for what is at `place`. A line that was never written has version 0: nobody can take the
+    /// bytes of another away.
+    pub fn vouches(
+        &self,
+        by: Vouched,
+        place: Place,
+        line: Option<&Line>,
+        sideband: Option<[u8; 8]>,
+    ) -> bool {
+        match line {
+            None => by.version == 0 && by.mac == 0,
+            Some(line) => {
+                by.version != 0 && self.mac_of_version(place, by.version, line, sideband) == by.mac
+            }
         }
     }
 

@@ -35,7 +35,7 @@ pub static FILE: File<Integrity> = File {
             limits: &[],
         },
         build: |settings, layout| {
-            let at = Where::reserve(layout);
+            let at = Where::reserve(settings, layout);
             let tree = Tree::reserve(at.region.clone(), layout);
             Some(Box::new(Merkle {
                 macs: Mac::new(at, settings),

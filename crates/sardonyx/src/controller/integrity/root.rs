@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::macs::{PER_LINE, Where, mac_of_version, word};
+use super::macs::{PER_LINE, Where, word};
 use super::tree::{ARITY, Nodes, Tree, put};
 use super::versions::{Bump, Versions};
 use crate::controller::layers::PowerFail;
@@ -61,7 +61,11 @@ impl Root {
         };
         let (_, slot) = self.versions.of_number(number);
         let version = self.versions.get(line, slot);
-        let right = |data| mac_of_version(place, version, &data, image.sideband(place)) == kept;
+        let right = |data| {
+            self.macs
+                .mac_of_version(place, version, &data, image.sideband(place))
+                == kept
+        };
         version != 0 && image.read(place).is_some_and(right)
     }
 
@@ -150,7 +154,9 @@ impl Root {
             return;
         };
         let version = self.versions.get(line, slot);
-        let right = mac_of_version(place, version, &data, image.sideband(place));
+        let right = self
+            .macs
+            .mac_of_version(place, version, &data, image.sideband(place));
         let mut kept = ZERO_LINE;
         put(&mut kept, number % PER_LINE, right);
         let at = self.macs.region.line(number / PER_LINE);

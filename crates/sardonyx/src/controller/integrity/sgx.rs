@@ -19,9 +19,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
-use super::macs::{
-    CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, mac_of_version, verified, word,
-};
+use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, verified, word};
 use super::tree::{ARITY, REGISTER_BYTES, Tree};
 use super::versions::FIRST_VERSION;
 use crate::controller::layers::{About, File, Integrity, Limit, PowerFail, Reached, Refuses};
@@ -153,7 +151,12 @@ pub(super) fn is_held(
         version: counter(&node, number as u64),
         mac: word(&known(macs), number),
     };
-    by.is_for(place, plan.peek(place).as_ref(), plan.peek_sideband(place))
+    at.vouches(
+        by,
+        place,
+        plan.peek(place).as_ref(),
+        plan.peek_sideband(place),
+    )
 }
 
 /// Counter `number` of the register, which has no MAC.
@@ -177,7 +180,7 @@ struct Sgx {
 
 impl Sgx {
     fn new(sound: bool, settings: &Settings, layout: &mut Layout) -> Sgx {
-        let at = Where::reserve(layout);
+        let at = Where::reserve(settings, layout);
         let versions = layout.reserve_sparse(VERSIONS, at.region.lines);
         Sgx {
             tree: Tree::reserve(versions, layout),
@@ -341,7 +344,7 @@ impl Guard for Sgx {
         let macs = self.cache.get(at, after, plan);
         let mac = word(self.cache.line(macs), number);
         let by = At::new(Vouched { version, mac }, plan.both(node.at, macs.at));
-        verified(place, got, by, self.verify, plan)
+        verified(place, got, (&self.at, by), self.verify, plan)
     }
 
     fn write(
@@ -375,7 +378,10 @@ impl Guard for Sgx {
         let macs = self.cache.get(at, Step::PAST, plan);
         let known = plan.both(line.at, cached.at);
         let computed = plan.unit(Unit::Mac, known);
-        let right = mac_of_version(place, version, line.value, sideband).to_le_bytes();
+        let right = self
+            .at
+            .mac_of_version(place, version, line.value, sideband)
+            .to_le_bytes();
         self.cache
             .set_bytes(macs, number * 8, &right, stored.accepted, plan);
         let lines = At::new(self.cache.line(macs), plan.both(computed, macs.at));
@@ -440,7 +446,9 @@ impl Sums {
         let held = place.and_then(|place| Some((place, image.read(place)?)));
         let version = counter(&self.node(number / PER_LINE), number % PER_LINE);
         if let Some((place, line)) = held.filter(|_| version > 0) {
-            let right = mac_of_version(place, version, &line, image.sideband(place));
+            let right = self
+                .at
+                .mac_of_version(place, version, &line, image.sideband(place));
             let mut macs = ZERO_LINE;
             super::tree::put(&mut macs, number % PER_LINE, right);
             let at = self.at.region.line(number / PER_LINE);

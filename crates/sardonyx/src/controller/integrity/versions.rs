@@ -76,7 +76,7 @@ impl Versions {
     /// Reserves room for MACs of all lines that `layout` has so far, and for their versions.
     pub fn reserve(settings: &Settings, layout: &mut Layout) -> (Where, Versions) {
         let minor_bits = settings.get(&MINOR_BITS);
-        let macs = Where::reserve_by(per_line(minor_bits), layout);
+        let macs = Where::reserve_by(per_line(minor_bits), settings, layout);
         let lines = macs.count.div_ceil(per_line(minor_bits));
         let region = layout.reserve_sparse(NAMES[minor_bits as usize], lines);
         let versions = Versions {
@@ -170,12 +170,6 @@ impl Versions {
                 Bump::Overflowed
             }
         }
-    }
-
-    /// Whether so many further writes of a line may overflow.
-    pub fn may_overflow(&self, line: &Line, writes: u64) -> bool {
-        self.minor_bits > 0
-            && (0..self.per_line()).any(|slot| minor(line, slot) + writes > self.most())
     }
 
     /// `line`, in which version `slot` is `steps` writes later; none if it would overflow meanwhile.

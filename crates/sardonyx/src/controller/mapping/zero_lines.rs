@@ -171,6 +171,8 @@ impl Layer for ZeroLines {
         }
         let mut plan = plan.because(Cause::Mapping);
         let ripe = plan.both(cached.at, kept.accepted);
+        // A byte has the bits of eight lines: no bit is drained before those that the byte has had before it.
+        let ripe = plan.both(ripe, self.cache.ripe_at(table));
         if is_zero != was_zero {
             let (byte, mask) = bit(line);
             let new = [self.cache.line(cached)[byte] ^ mask];
