@@ -11,7 +11,6 @@ use sardonyx::plan::command::{Command, CommandKind};
 
 /// Refreshes of a rank that may be put off.
 const POSTPONED: u64 = 8;
-/// Activates of a rank in one tFAW window.
 const WINDOW: usize = 4;
 
 /// A bank, and the command that made it so.
@@ -27,7 +26,6 @@ struct Write {
     place: u64,
     /// Cycles in which the array has been written and those that are left, of `tWP` together.
     left: u64,
-    /// Since when it is written.
     since: u64,
     interrupted: bool,
     times: u64,
@@ -37,7 +35,6 @@ struct Write {
 struct Recent {
     event: Logged,
     logged: Command,
-    /// Cycles for which it writes the array.
     array: u64,
 }
 
@@ -342,7 +339,6 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether a refresh comes in time.
     fn refresh(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
         let rank = logged.command.rank;
         self.refresh_due(logged.command.channel, rank, logged, Rule::RefreshInterval)?;
@@ -400,7 +396,6 @@ impl Channel {
     }
 }
 
-/// A violation that takes two commands.
 fn pair(rule: Rule, earlier: Logged, later: Logged, required: u64, actual: u64) -> Box<Violation> {
     let mut violation = alone(rule, later, required, actual);
     violation.earlier = Some(earlier);

@@ -15,26 +15,19 @@ use sardonyx::medium::mapping::Field;
 use sardonyx::medium::params::{Geometry, MediumParams};
 use sardonyx::plan::command::{Command, CommandKind};
 
-/// What an audit without a fault has checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditSummary {
-    /// Commands of all kinds.
     pub commands: u64,
-    /// Rows opened.
     pub activates: u64,
     /// Explicit precharges, of one bank or of a rank.
     pub precharges: u64,
     /// Column commands after which the bank closed itself.
     pub auto_precharges: u64,
-    /// Column reads.
     pub reads: u64,
-    /// Column writes.
     pub writes: u64,
-    /// Refreshes.
     pub refreshes: u64,
     /// Array writes that were interrupted, each time counted.
     pub interruptions: u64,
-    /// The latest cycle in the log.
     pub end: u64,
     tight: [u64; Rule::ALL.len()],
 }
@@ -70,9 +63,7 @@ impl AuditSummary {
 /// A command and where it stands in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// Its index in the log.
     pub index: usize,
-    /// The command.
     pub command: Command,
 }
 
@@ -81,7 +72,6 @@ pub struct Logged {
 pub struct Violation {
     /// The rule of docs/timing.md that is broken.
     pub rule: Rule,
-    /// The channel.
     pub channel: u32,
     /// The rank; the earlier and the later command may be of different ones.
     pub rank: u32,

@@ -202,7 +202,6 @@ impl Dice {
     }
 }
 
-/// Fills in what follows from the rest.
 fn complete(p: &MediumParams, c: &mut Command, dice: &mut Dice) {
     let g = &p.geometry;
     if let Kind::Read { row, .. } | Kind::Write { row, .. } = c.kind {

@@ -22,7 +22,6 @@ pub const fn splitmix64(z: u64) -> u64 {
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {
-    /// The next number.
     #[inline]
     pub const fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GAMMA);
@@ -40,7 +39,6 @@ impl SplitMix64 {
 mod tests {
     use super::*;
 
-    /// As the authors' Java and Vigna's C have them.
     #[test]
     fn the_streams_of_0_and_of_1234567_begin_as_elsewhere() {
         let mut stream = SplitMix64(0);

@@ -22,16 +22,13 @@ pub enum Drawn {
     Pool {
         /// The number of contents; content 0 is zeros.
         size: u64,
-        /// The seed of the draws.
         seed: u64,
-        /// Writes of each line so far.
         writes: HashMap<u64, u64>,
     },
     /// The contents of a trace's writes, one after the other.
     Trace {
         /// The contents in the order of the trace.
         lines: Vec<Line>,
-        /// The index of the next content.
         next: usize,
     },
 }

@@ -21,7 +21,6 @@ use crate::{
     sardonyx_request,
 };
 
-/// Bytes of a line.
 const LINE: usize = 64;
 
 /// A memory that a host uses.
@@ -29,11 +28,9 @@ pub struct Hosting {
     /// The machine.
     pub host: Hosted,
     contents: Drawn,
-    /// What a power cut left.
     left: Option<Image>,
     /// The log, if requests and answers are logged.
     pub log: Option<Log>,
-    /// Why that no longer goes.
     unlogged: Option<Problem>,
     /// The text that the host was given last.
     pub text: CString,

@@ -9,7 +9,6 @@ use sardonyx::machine::recordings::{self, Options};
 use sardonyx_trace::{GapUnit, Op, Source, Spec, Synth};
 use serde_json::Value;
 
-/// Where the library lies: cargo has built it beside this test.
 fn library() -> PathBuf {
     let this = std::env::current_exe().unwrap();
     let beside = this.parent().unwrap();
@@ -66,7 +65,6 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&both).into_owned()
 }
 
-/// The trace as the host reads it.
 fn flat(mut source: Source, machine: &Machine) -> Vec<u8> {
     let provenance = source.provenance();
     let clock = provenance.clock_khz().unwrap();

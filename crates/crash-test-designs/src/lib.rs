@@ -24,9 +24,7 @@ use sardonyx_crash_test::recording::persistence::{Course, Platform as Saved};
 use sardonyx_crash_test::recording::{Act, LINE, Recording};
 use sardonyx_crash_test::recovery::{Files, Recovery};
 
-/// Operations handed over at a time.
 const CHUNK: usize = 256;
-/// Lines of a page.
 const PAGE_LINES: u64 = 4096 / LINE as u64;
 
 /// The pool's part of a recording, as a core's operations.
@@ -109,7 +107,6 @@ impl OpSource for Pool<'_> {
     }
 }
 
-/// The events of commit stores.
 fn commits(recording: &Recording, course: &Course) -> FxHashSet<u32> {
     let mut marked = FxHashSet::default();
     for pair in course.cuts.windows(2) {
@@ -130,11 +127,8 @@ fn commits(recording: &Recording, course: &Course) -> FxHashSet<u32> {
 
 /// What a design leaves readable, without marks and with them, and the number of marked stores.
 pub struct Shown {
-    /// The program as it is.
     pub plain: Readable,
-    /// The program with its commit stores marked.
     pub marked: Readable,
-    /// The number of marked stores.
     pub marks: u64,
     /// Without marks and with them: the cuts after which the recovery was run, and those at which it coped.
     pub recovered: Option<[(u64, u64); 2]>,
@@ -176,7 +170,6 @@ impl<'a> OnReads<'a> {
         })
     }
 
-    /// Whether the recovery copes with these lines.
     fn copes(&self, lines: &[(u64, Line)]) -> Result<bool, CrashTestError> {
         let place = self.folder.path().join("pool");
         if place.exists() {

@@ -38,7 +38,6 @@ pub enum CrashTestError {
 }
 
 impl CrashTestError {
-    /// What is wrong with the request.
     pub fn new(message: impl Into<String>) -> CrashTestError {
         CrashTestError::Request(message.into())
     }

@@ -77,7 +77,6 @@ pub struct Question {
 }
 
 impl Question {
-    /// Whether the recovery is told what had been printed.
     pub fn wants_acks(&self) -> bool {
         self.recover.iter().any(|word| word.contains("{acks}"))
     }

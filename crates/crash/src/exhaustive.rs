@@ -34,7 +34,6 @@ use sardonyx::plan::Holding;
 use sardonyx::plan::orders::Choice;
 use sardonyx::workload::Workload;
 
-/// Runs between two looks at the progress.
 const PROGRESS_EVERY: u64 = 16;
 
 /// A run whose orders are all to be tried.
@@ -48,17 +47,12 @@ pub struct Exhaustive {
     pub order: Option<Vec<u16>>,
 }
 
-/// What all orders of a run have shown.
 #[derive(Clone, Debug, Serialize)]
 pub struct Proof {
-    /// What was run.
     #[serde(flatten)]
     pub run: Run,
-    /// What reserve power drains.
     pub platform: &'static str,
-    /// What of a line that is being accepted is atomic.
     pub tear: &'static str,
-    /// What the design promises.
     pub guarantee: &'static str,
     /// Runs of the first life, each in an order of its own.
     pub orders: u64,
@@ -72,27 +66,18 @@ pub struct Proof {
     pub cuts: u64,
     /// Different contents of the medium after a cut from which a second life was lived.
     pub lives: u64,
-    /// Runs of second lives.
     pub recovery_orders: u64,
     /// Different states of second lives, counted as those of the first life.
     pub recovery_states: u64,
-    /// Cuts of second lives.
     pub recovery_cuts: u64,
-    /// Cuts that break recoverability.
     pub lost_cuts: u64,
-    /// Cuts that break secrecy.
     pub secret_cuts: u64,
-    /// How often each mechanism was used, in all runs.
     pub exercised: Exercised,
-    /// Whether all orders have been tried.
     pub complete: bool,
-    /// The verdict.
     pub verdict: Shown,
-    /// Whether the command ends with an error.
     pub fails: bool,
     /// The first violation of each kind.
     pub violations: Vec<InOrder>,
-    /// Seconds of wall-clock time.
     pub seconds: f64,
 }
 
@@ -113,7 +98,6 @@ pub enum Shown {
 /// A violation, and the order of writes that shows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct InOrder {
-    /// The violation.
     #[serde(flatten)]
     pub told: Told,
     /// The choices that lead to it; after them the first write goes each time.
@@ -337,7 +321,6 @@ impl Found {
         }
     }
 
-    /// The run of `chosen` has ended early.
     fn ended(&mut self, run: Run, chosen: Vec<u16>, what: &str) {
         self.orders += 1;
         self.lost_cuts += 1;
@@ -442,7 +425,6 @@ mod tests {
     use sardonyx::plan::script::Scripting;
     use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 
-    /// What cuts leave at all positions of a run.
     fn states(history: &History, into: &mut FxHashSet<u64>) {
         let (journal, image) = (&history.journal, history.image.copy());
         let mut survivors = Survivors::new(journal, image, Platform::Adr, history.seed);

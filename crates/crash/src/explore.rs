@@ -15,7 +15,6 @@ use crate::history::History;
 use crate::options::{Cuts, Options};
 use crate::verdict::findings::Explored;
 
-/// Positions of a piece.
 const PIECE: u64 = 4096;
 
 /// Cuts `history` as `options` say. `progress` is told the cuts done; if it answers false the exploration ends and this

@@ -43,7 +43,6 @@ impl Cuts {
         }
     }
 
-    /// How many positions of `history` are cut.
     pub fn count(self, history: &History) -> u64 {
         match self {
             Cuts::All => history.positions(),
@@ -56,9 +55,7 @@ impl Cuts {
 /// How to explore.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// What reserve power drains.
     pub platform: Platform,
-    /// Which cuts.
     pub cuts: Cuts,
     /// One state in this many is followed by a later life, which is cut at every position; 0: none.
     pub recovery_cuts: u64,

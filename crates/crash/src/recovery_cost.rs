@@ -30,7 +30,6 @@ const AT_ONCE: usize = 4096;
 /// A medium, and what is written to it before the power goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Filled {
-    /// Lines of data that the medium has.
     pub lines: u64,
     /// Lines that are written once, from the first on.
     pub written: u64,
@@ -45,13 +44,11 @@ pub struct Restart {
     pub reads: u64,
     /// Keyed hashes: one for each line that integrity itself has read, and the other uses of the unit.
     pub hashes: u64,
-    /// Lines that it has written.
     pub writes: u64,
     /// The time that this takes on the machine, which does nothing else.
     pub time: Time,
     /// Lines of the integrity's own that an orderly shutdown would have written where the power was cut.
     pub dirty: u64,
-    /// Whether it has refused the medium, which is honest.
     pub refused: bool,
 }
 
@@ -223,7 +220,6 @@ fn timed(
     engine.now()
 }
 
-/// A line that no other number has.
 fn content_of(number: u64) -> Line {
     let mut line = [0; LINE_BYTES];
     for (word, bytes) in line.chunks_exact_mut(8).enumerate() {

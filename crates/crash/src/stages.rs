@@ -33,7 +33,6 @@ sardonyx::names::named! {
 /// What the cuts of a stage have shown; each core counts for itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Shown {
-    /// Cuts.
     pub cuts: u64,
     /// Cuts at which the backup is usable; not counted between transactions.
     pub backup_usable: u64,

@@ -6,7 +6,6 @@ use sardonyx::controller::designs::Stack;
 use sardonyx::workload::DurabilityKind;
 use sardonyx_crash::{Attacks, Options, Platform, Trial};
 
-/// Designs that are sound, and programs.
 const SOUND: &[&str] = &[
     "sca",
     "fca",

@@ -19,7 +19,6 @@ use sardonyx::trace::{Source, Spec, Synth};
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 use sardonyx_crash::{History, Kind, Options as CrashOptions, explore};
 
-/// Tags of a line.
 const PER_LINE: u64 = 8;
 
 /// When a bit of what the medium returns is inverted.

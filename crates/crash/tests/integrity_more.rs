@@ -300,7 +300,6 @@ struct Campaign {
     harmless: u64,
     unkept: u64,
     honest_refused: u64,
-    /// Seconds of the processor for attacks.
     attacking: f64,
 }
 

@@ -11,14 +11,12 @@ use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing, timed};
 use sardonyx_base::random::mix;
 use sardonyx_crash::{Cuts, HistoryError, OneRun, Options};
 
-/// Kilobytes of addresses that a case may take.
 const ADDRESSES: u64 = 16 << 20;
 /// A case that takes longer goes on for ever.
 const LONGEST: Duration = Duration::from_secs(120);
 /// Environment variable: the first case and the one behind the last.
 const CASES: &str = "SETTINGS_CASES";
 
-/// Numbers that follow from the case's.
 struct Drawn(u64);
 
 impl Drawn {

@@ -18,7 +18,6 @@ use super::{PAGE_BYTES, Page};
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Seconds that a pass may take.
     pub pass_seconds: u64,
     /// The most of a core, in percent; it has precedence over the time.
     pub core_percent: u64,
@@ -38,15 +37,12 @@ impl Default for Target {
 pub struct Untouched {
     /// Pages of zeros in the images' last snapshots.
     pub zero_pages: u64,
-    /// Pages that are holes of the files.
     pub holes: u64,
     /// The share of pages saved as asked: with zeros `held` they are pages.
     pub saving: f64,
-    /// Bytes saved then.
     pub saved_bytes: u64,
     /// The same if no page of zeros was ever touched.
     pub saving_if_untouched: f64,
-    /// Bytes saved then.
     pub saved_bytes_if_untouched: u64,
 }
 
@@ -85,29 +81,22 @@ pub(super) fn untouched(images: &Images, finished: &Finished<'_>) -> Option<Unto
     })
 }
 
-/// What an operator may do with an answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
     /// Bytes saved less all that the kernel keeps for it.
     pub net_bytes: i64,
     /// Bytes that the kernel keeps: items of pages, and nodes of merged frames.
     pub kernel_bytes: i64,
-    /// The knobs for the target.
     pub recommendation: Recommendation,
-    /// The profit of each machine.
     pub profits: Vec<Profit>,
-    /// Merges that writes undo.
     pub breaks: Breaks,
     /// What a neighbour may learn; nothing if there is one tenant only.
     pub tenants: Vec<Exposure>,
 }
 
-/// The profit of one machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Profit {
-    /// Its name.
     pub machine: String,
-    /// Its merged pages.
     pub merged_pages: u64,
     /// Pages for which the kernel keeps an item.
     pub items: u64,
@@ -120,7 +109,6 @@ pub struct Profit {
     pub huge_pages: Option<u64>,
     /// Those of them that would split, because a page in them merges.
     pub huge_pages_split: Option<u64>,
-    /// Merged pages in its huge pages.
     pub merged_in_huge: Option<u64>,
 }
 
@@ -138,15 +126,12 @@ pub struct Breaks {
 /// What others may learn of a tenant by timing their own writes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Exposure {
-    /// The tenant.
     pub tenant: String,
-    /// Its number of pages.
     pub pages: u64,
     /// Pages, other than zeros, that share a frame with another tenant's.
     pub shared_pages: u64,
     /// Different contents of these pages: a write to the frame tells that others hold the content.
     pub shared_contents: u64,
-    /// The tenants that hold them too.
     pub with: Vec<String>,
     /// Its pages that did not change between snapshots and are not zeros: whoever can guess all 4,096 bytes of one can
     /// find out whether the tenant holds it.
@@ -157,7 +142,6 @@ pub struct Exposure {
     pub verdict: &'static str,
 }
 
-/// The advice on a finished run.
 pub(super) fn advice(
     images: &Images,
     finished: &Finished<'_>,
@@ -340,11 +324,8 @@ impl Exposure {
 /// Settings for a target, and what a run with them took.
 #[derive(Clone, Debug, Serialize)]
 pub struct Recommendation {
-    /// The target.
     pub target: Target,
-    /// Pages that are scanned between two sleeps.
     pub pages_to_scan: u64,
-    /// The length of a sleep in milliseconds.
     pub sleep_millisecs: u64,
     /// Whether a pass takes no longer than the target; if not, the share of a core prevents it.
     pub in_time: bool,
@@ -360,7 +341,6 @@ pub struct Recommendation {
     pub advisor_lines: Vec<String>,
 }
 
-/// What a pass took: pages scanned, processor time, time.
 struct Pass {
     pages: f64,
     cpu_s: f64,
@@ -427,7 +407,6 @@ pub(super) fn knobs(finished: &Finished<'_>, target: Target, knobs: &Knobs) -> R
 }
 
 impl Recommendation {
-    /// The settings as keys of the merge.
     pub fn keys(&self) -> [(&'static str, String); 3] {
         [
             ("ksm.advisor_mode", "none".to_owned()),
@@ -449,7 +428,6 @@ impl Recommendation {
         self.in_time = self.longest_pass_seconds <= self.target.pass_seconds as f64;
     }
 
-    /// Writes the lines for a shell.
     pub(super) fn say(&mut self, has_advisor: bool) {
         let line = |value: &dyn std::fmt::Display, knob: &str| {
             format!("echo {value} > /sys/kernel/mm/ksm/{knob}")

@@ -12,17 +12,13 @@ use super::why::WhyNot;
 /// A whole answer; the names of the fields are those of `sardonyx merge --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// The kernel whose knobs are the defaults.
     pub kernel: String,
-    /// The machines.
     pub machines: Vec<Merged>,
     /// Snapshots of each machine, at most.
     pub snapshots: usize,
-    /// The values of all keys.
     pub settings: Map<String, Value>,
     /// The keys whose values no source gives, with the reason and the values that they may have instead.
     pub assumed: Vec<Value>,
-    /// The run of each algorithm.
     pub runs: Vec<Ran>,
     /// Why pages did not merge.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +26,6 @@ pub struct Answer {
     /// What owners lose if they do not share with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owners: Option<Apart>,
-    /// The effect of other settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what_if: Option<Vec<WhatIf>>,
     /// How much of the savings depends on pages of zeros that may never have been touched.
@@ -41,16 +36,12 @@ pub struct Answer {
     pub advice: Option<Advice>,
 }
 
-/// One machine of an answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Merged {
-    /// Its name.
     pub name: String,
-    /// Its pages.
     pub pages: usize,
     /// Pages that its image does not hold.
     pub not_in_image: u64,
-    /// What is known of a live process.
     pub process: Option<ProcessPages>,
     /// The snapshot before which it had ended.
     pub ended_at_pass: Option<u32>,
@@ -60,12 +51,9 @@ pub struct Merged {
     pub gone: usize,
 }
 
-/// A run of one algorithm.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ran {
-    /// The algorithm's name.
     pub design: &'static str,
-    /// Its figures at the end.
     pub metrics: Metrics,
     /// Its counters after each pass.
     pub passes: Vec<Counters>,
@@ -74,9 +62,7 @@ pub struct Ran {
 /// What owners save in total if they do not share with each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Apart {
-    /// Each of them.
     pub owners: Vec<Alone>,
-    /// Pages of all.
     pub pages: u64,
     /// Pages that need no frame of their own.
     pub saved_pages: u64,
@@ -84,22 +70,15 @@ pub struct Apart {
     pub saving: f64,
 }
 
-/// One owner's machines alone.
 #[derive(Clone, Debug, Serialize)]
 pub struct Alone {
-    /// The owner's name.
     pub owner: String,
-    /// Machines.
     pub machines: usize,
-    /// Their figures.
     pub metrics: Metrics,
 }
 
-/// A run with one key changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhatIf {
-    /// The keys and their values.
     pub set: Vec<(&'static str, String)>,
-    /// Its figures.
     pub metrics: Metrics,
 }

@@ -13,9 +13,7 @@ const SETTLED: usize = 10;
 /// Passes after which a run that has not settled is ended.
 const MOST_PASSES: usize = 200;
 
-/// A finished run.
 pub(super) struct Finished<'i> {
-    /// The run at its end.
     pub run: Box<dyn Runner + 'i>,
     /// The counters after each pass.
     pub passes: Vec<Counters>,
@@ -73,14 +71,12 @@ pub(super) fn finish<'i>(
     })
 }
 
-/// The figures of a finished run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Metrics {
     /// The number of pages by what became of them.
     pub pages: Pages,
     /// Pages that need no frame of their own.
     pub saved_pages: u64,
-    /// Of these, the pages of zeros.
     pub saved_zero_pages: u64,
     /// Saved pages as a share of all pages.
     pub saving: f64,
@@ -92,7 +88,6 @@ pub struct Metrics {
 /// Figures of a run that merges; times are of the kernel's thread, in seconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Merging {
-    /// Machines that it may see.
     pub machines: usize,
     /// Bytes of the pages that need no frame of their own.
     pub saved_bytes: u64,
@@ -100,19 +95,13 @@ pub struct Merging {
     pub frames_saving: f64,
     /// Passes after which the savings no longer changed.
     pub settled_after_passes: Option<usize>,
-    /// The same in seconds.
     pub settled_after_seconds: Option<f64>,
-    /// The same in seconds of processor time.
     pub settled_cpu_seconds: Option<f64>,
-    /// Processor time in seconds.
     pub cpu_seconds: f64,
-    /// Time in seconds.
     pub seconds: f64,
     /// The share of a core that the thread takes.
     pub cpu_share: f64,
-    /// Checksums compared.
     pub keys: Keys,
-    /// What a module did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hardware: Option<Work>,
 }

@@ -7,7 +7,6 @@ use super::algorithms;
 use sardonyx::config::{declared, document};
 use sardonyx::settings::{Doubt, Origin, Row, Settings};
 
-/// All keys of the merge.
 pub fn rows() -> Vec<&'static Row> {
     algorithms::built_in()
         .flat_map(|known| (known.keys)())
@@ -19,7 +18,6 @@ pub fn table() -> String {
     table_of(rows())
 }
 
-/// The same of some keys.
 pub(super) fn table_of(rows: Vec<&'static Row>) -> String {
     let mut text = "key\ttakes\tdefault\tmeaning\n".to_owned();
     for row in rows {
@@ -40,7 +38,6 @@ pub(super) fn table_of(rows: Vec<&'static Row>) -> String {
     text
 }
 
-/// A key's name and its value.
 pub(super) fn said(settings: &Settings, row: &Row) -> (String, Value) {
     let default = row.default.map(|(value, _)| value);
     let value = settings.find(row.name).or(default);

@@ -23,7 +23,6 @@ mod why;
 
 use std::cmp::Ordering;
 
-/// Bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
 
 /// A page's bytes.
@@ -68,10 +67,8 @@ pub trait Contents {
     /// [`Contents::checksum`] or otherwise, whatever it held meanwhile. `None`: nobody knows.
     fn unchanged(&self, page: Page) -> Option<bool>;
 
-    /// The page's key has been taken.
     fn keyed(&mut self, page: Page);
 
-    /// Whether the page's own frame is all zeros.
     fn is_zero(&mut self, page: Page) -> bool;
 
     /// The order of two frames' bytes. The frames may be written meanwhile.
@@ -91,7 +88,6 @@ pub trait Contents {
     /// Makes the page's own frame a merged one, and gives its number.
     fn freeze(&mut self, page: Page) -> u32;
 
-    /// Nobody maps the merged frame any more.
     fn release(&mut self, frozen: u32);
 
     /// The page maps the merged frame from now on.

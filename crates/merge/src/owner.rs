@@ -2,11 +2,9 @@
 
 use serde::Deserialize;
 
-/// Machines of one owner.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Owner {
-    /// The owner's name.
     pub name: String,
     /// The machines, by their numbers in the question.
     pub machines: Vec<usize>,

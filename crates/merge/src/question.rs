@@ -19,7 +19,6 @@ use super::run::Pages;
 use super::{Page, why};
 use sardonyx::settings::Settings;
 
-/// Where a machine comes from.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
@@ -37,35 +36,26 @@ pub struct Question {
     pub machines: Vec<Source>,
     /// For live processes: only mappings whose name contains one of these.
     pub mappings: Vec<String>,
-    /// For live processes: the number of snapshots.
     pub snapshots: u32,
-    /// For live processes: milliseconds between two snapshots.
     pub every_ms: u64,
     /// For live processes: the most memory in bytes for copies of their pages; beyond it a page is known by its digest.
     pub memory: u64,
     /// For images: what pages of zeros count as.
     pub zeros: Zeros,
-    /// Whether to give advice: settings, profits and neighbours.
     pub advice: bool,
-    /// The limits for the kernel's thread.
     pub target: Target,
-    /// Merging algorithms.
     pub designs: Vec<String>,
-    /// The preset's name.
     pub kernel: String,
     /// The number of passes; `None`: until the savings no longer change.
     pub passes: Option<usize>,
-    /// Keys and values.
     pub sets: Vec<(String, String)>,
     /// Owners and their machines; empty if that is not asked.
     pub owners: Vec<Owner>,
-    /// Whether to try other settings.
     pub what_if: bool,
     /// Whether to look for the reasons why pages did not merge.
     pub why: bool,
 }
 
-/// A question that has been understood.
 struct Asked {
     algorithms: Vec<&'static Algorithm>,
     settings: Settings,
@@ -296,7 +286,6 @@ impl Question {
         Some(answer)
     }
 
-    /// A run without merging.
     fn unmerged(&self, design: &'static str, images: &Images) -> Ran {
         let last = (0..images.pages() as Page).filter(|page| images.last(*page).is_some());
         let pages = last.count() as u64;
@@ -337,7 +326,6 @@ impl Question {
         owners
     }
 
-    /// Each owner's machines alone.
     fn owners(
         &self,
         merges: &Merges,

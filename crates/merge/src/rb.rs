@@ -2,7 +2,6 @@
 //! KSM prunes what a walk passes, so its counters depend on the shape of the tree; insertion and
 //! erasure here are those of Cormen et al., chapter 13, which the kernel's follow step by step.
 
-/// No node.
 pub const NIL: u32 = u32::MAX;
 
 /// A child's side.
@@ -32,7 +31,6 @@ pub struct Links {
 }
 
 const RED: u32 = 1 << 31;
-/// `NIL` without the colour.
 const NO_PARENT: u32 = NIL & !RED;
 
 impl Default for Links {
@@ -45,7 +43,6 @@ impl Default for Links {
 }
 
 impl Links {
-    /// The child of that side.
     pub fn child(&self, side: Side) -> u32 {
         self.children[side as usize]
     }
@@ -72,16 +69,13 @@ impl Links {
 
 /// What hangs in a tree. At most 2^31 - 1 of them.
 pub trait Node {
-    /// Its links.
     fn links(&self) -> &Links;
-    /// Its links.
     fn links_mut(&mut self) -> &mut Links;
 }
 
 /// A tree over an array of nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
-    /// The root, or `NIL`.
     pub root: u32,
 }
 

@@ -11,19 +11,13 @@ use sardonyx::settings::Settings;
 /// The number of pages by what became of them in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Pages {
-    /// Pages that are there.
     pub pages: u64,
-    /// Frames that they take.
     pub frames: u64,
-    /// Pages on frames of their own.
     pub unmerged: u64,
-    /// Merged pages of zeros.
     pub merged_zero: u64,
     /// Frames that these take, the kernel's zero page included.
     pub zero_frames: u64,
-    /// Other merged pages.
     pub merged: u64,
-    /// Frames that these take.
     pub merged_frames: u64,
 }
 
@@ -31,33 +25,23 @@ pub struct Pages {
 pub trait Runner {
     /// The machines' next snapshots, and one pass over all pages. False if `tell` ended it.
     fn pass(&mut self, tell: &mut dyn FnMut(u64) -> bool) -> bool;
-    /// The kernel's counters.
     fn counters(&self) -> Counters;
-    /// What the keys have said.
     fn keys(&self) -> Keys;
-    /// Page frames in use.
     fn frames(&self) -> u64;
-    /// What a page maps.
     fn maps(&self, page: Page) -> Maps;
     /// The merged frame that a page maps, and how many pages do.
     fn sharers(&self, page: Page) -> Option<(u32, u32)>;
-    /// Whether the kernel keeps an item for the page.
     fn has_item(&self, page: Page) -> bool;
-    /// Merged pages that were written so far.
     fn breaks(&self) -> u64;
     /// Processor time and time so far, in nanoseconds.
     fn times_ns(&self) -> (u64, u64);
-    /// Pages that it may see.
     fn size(&self) -> u64;
-    /// What has become of the pages.
     fn pages(&self) -> Pages;
     /// Merged frames of zeros, the kernel's zero page aside.
     fn zero_nodes(&self) -> u64;
-    /// What PageForge's hardware has done.
     fn hardware(&self) -> Option<Work>;
 }
 
-/// A run of an algorithm on images.
 #[derive(Debug)]
 pub struct Run<'i, S> {
     images: &'i Images,
@@ -65,7 +49,6 @@ pub struct Run<'i, S> {
 }
 
 impl<'i, S: Search> Run<'i, S> {
-    /// An algorithm with that search.
     pub fn new(
         images: &'i Images,
         chosen: Vec<bool>,
@@ -150,7 +133,6 @@ impl<S: Search> Runner for Run<'_, S> {
     }
 }
 
-/// What has become of the pages of a run.
 pub(super) fn pages_of(
     count: usize,
     zero: Option<u32>,

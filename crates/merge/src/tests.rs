@@ -28,7 +28,6 @@ struct Shared {
     coming: VecDeque<Write>,
     looks: u16,
     written: VecDeque<Page>,
-    /// All checksums are the same.
     colliding: bool,
     /// The frame that each page maps, as whoever merges has said when it froze and mapped frames.
     frames: Vec<Mapped>,

@@ -18,9 +18,7 @@ const BLOCK: usize = 256;
 const BLOCKS: usize = PAGE_BYTES / BLOCK;
 /// How many of a block's sharers a page is compared with.
 const NEIGHBOURS: usize = 3;
-/// Regions that a report lists.
 const REGIONS: usize = 12;
-/// Pairs that a report shows.
 const EXAMPLES: usize = 8;
 
 /// Pages that have not merged, by reason.
@@ -28,7 +26,6 @@ const EXAMPLES: usize = 8;
 pub struct WhyNot {
     /// All pages that were there at the end.
     pub pages: u64,
-    /// Pages that have merged.
     pub merged: u64,
     /// Changed between snapshots, so that the checksum held them back or the equal page was gone.
     pub changed: u64,
@@ -36,7 +33,6 @@ pub struct WhyNot {
     pub equal_unmerged: u64,
     /// No page is equal, but one differs in at most 64 bytes.
     pub nearly_identical: u64,
-    /// No page is near.
     pub unique: u64,
     /// No page is equal; whether one is near is not known, since the bytes of processes were not kept.
     pub not_compared: u64,
@@ -48,11 +44,9 @@ pub struct WhyNot {
     pub near_by_offset: [u64; BLOCKS],
     /// Where unmerged pages lie, the largest first.
     pub regions: Vec<RegionCount>,
-    /// Some pairs.
     pub examples: Vec<Pair>,
 }
 
-/// Unmerged pages of a region.
 #[derive(Clone, Debug, Serialize)]
 pub struct RegionCount {
     /// The machine and what lies there, machines taken together if the name is a file's.
@@ -61,16 +55,13 @@ pub struct RegionCount {
     pub unmerged: u64,
     /// Those of them that are nearly identical to another.
     pub near: u64,
-    /// Those that changed between snapshots.
     pub changed: u64,
 }
 
 /// Two pages that differ in a few bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pair {
-    /// Machine and address of one.
     pub a: String,
-    /// Machine and address of the other.
     pub b: String,
     /// How many bytes differ.
     pub bytes: u32,

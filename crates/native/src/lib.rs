@@ -32,7 +32,6 @@ fn bad(error: impl std::fmt::Display) -> PyErr {
     SardonyxError::new_err(error.to_string())
 }
 
-/// What Python states in JSON.
 fn read<'a, T: serde::Deserialize<'a>>(json: &'a str) -> PyResult<T> {
     serde_json::from_str(json).map_err(bad)
 }

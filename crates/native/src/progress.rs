@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 /// What both sides share.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// The number of requests done.
     pub done: AtomicU64,
     /// The number of requests in all; 0 while unknown.
     pub total: AtomicU64,
@@ -44,7 +43,6 @@ impl Progress {
         Progress::default()
     }
 
-    /// Requests done.
     #[getter]
     fn done(&self) -> u64 {
         self.counts.done.load(Ordering::Relaxed)

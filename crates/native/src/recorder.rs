@@ -28,13 +28,11 @@ impl Recording {
         self.live.instructions.load(Ordering::Relaxed)
     }
 
-    /// Records of all processes.
     #[getter]
     fn records(&self) -> u64 {
         self.live.records.load(Ordering::Relaxed)
     }
 
-    /// Bytes that came from the plugin.
     #[getter]
     fn bytes(&self) -> u64 {
         self.live.bytes.load(Ordering::Relaxed)

@@ -5,15 +5,12 @@ use rustc_hash::FxHashMap;
 use sardonyx_recorder::maps::{FILE_LINES, FILES};
 use serde_json::{Value, json};
 
-/// What a process calls things, and what the trace calls them.
 #[derive(Clone, Debug, Default)]
 struct Member {
     /// Its place in the order of the processes.
     number: usize,
     threads: FxHashMap<u16, u16>,
-    /// The trace's number of each site.
     sites: Vec<u32>,
-    /// The trace's number of each file.
     files: Vec<u64>,
     /// The trace's number of each program that it was, of which it is the last.
     programs: Vec<u32>,
@@ -21,7 +18,6 @@ struct Member {
     lost: Option<String>,
 }
 
-/// All processes.
 #[derive(Debug, Default)]
 pub struct Family {
     /// By process, once there are several.
@@ -34,7 +30,6 @@ pub struct Family {
     sites: u32,
     files: u64,
     programs: u32,
-    /// What the provenance says of each process.
     told: Vec<Value>,
 }
 
@@ -135,7 +130,6 @@ impl Family {
         })
     }
 
-    /// Notes a new site of the process.
     pub fn new_site(&mut self) {
         let number = self.sites;
         self.sites += 1;

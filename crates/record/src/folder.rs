@@ -10,7 +10,6 @@ use tempfile::TempDir;
 
 use crate::RecordError;
 
-/// Where files are memory.
 const IN_MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "sardonyx-record-";
 const LOCK: &str = "lock";
@@ -50,7 +49,6 @@ impl Folder {
         })
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

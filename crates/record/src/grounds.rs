@@ -57,7 +57,6 @@ fn hash(file: &mut File) -> io::Result<(String, bool)> {
     }
 }
 
-/// The hash of the file at `path`.
 pub fn hash_of(path: &Path) -> io::Result<String> {
     Ok(hash(&mut File::open(path)?)?.0)
 }

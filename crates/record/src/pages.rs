@@ -16,17 +16,11 @@ pub enum Pages {
     /// Each page gets the next free frame at its first touch.
     Sequential,
     /// Each page gets a random frame.
-    Random {
-        /// The seed of the random numbers.
-        seed: u64,
-        /// The number of frames in memory.
-        frames: u64,
-    },
+    Random { seed: u64, frames: u64 },
     /// Each page has the kernel's own frame, from `/proc/PID/pagemap`.
     PageMap,
 }
 
-/// The pages of one process.
 pub struct Mapper {
     pages: Pages,
     table: FxHashMap<u64, u64>,
@@ -50,7 +44,6 @@ impl Mapper {
         }
     }
 
-    /// Whether pages have frames.
     pub fn maps(&self) -> bool {
         self.pages != Pages::Virtual
     }

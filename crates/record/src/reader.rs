@@ -12,7 +12,6 @@ use sardonyx_recorder::ring::Ring;
 use crate::RecordError;
 use crate::stream::{Finished, Stream};
 
-/// Bytes read from a ring at a time.
 const CHUNK: usize = 1 << 20;
 /// How long to wait when there is nothing to read; a ring takes far longer to fill.
 pub const IDLE: Duration = Duration::from_millis(5);
@@ -21,20 +20,16 @@ const BIRTH: Duration = Duration::from_secs(1);
 /// How long a program has to say what its caches hold once the trace is long enough.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// How far a recording is; anyone may look.
 #[derive(Debug, Default)]
 pub struct Live {
     /// Instructions of the first process.
     pub instructions: AtomicU64,
-    /// Records of all processes.
     pub records: AtomicU64,
-    /// Bytes that came from the plugin.
     pub bytes: AtomicU64,
     /// Set by whoever wants the recording to end; what there is is kept.
     pub stop: AtomicBool,
 }
 
-/// What one thread does for one process.
 pub struct Reader {
     pub ring: Ring,
     pub stream: Stream,
@@ -42,7 +37,6 @@ pub struct Reader {
     pub done: Arc<AtomicBool>,
     pub process: u32,
     pub first: bool,
-    /// What it runs as long as it is recorded.
     pub emulator: Option<PathBuf>,
 }
 

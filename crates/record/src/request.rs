@@ -15,32 +15,23 @@ use crate::pages::Pages;
 /// The part of the stream of records that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Records to leave out at the beginning.
     pub skip: u64,
-    /// The most records to keep.
     pub limit: Option<u64>,
     /// The most instructions to keep, counted from where recording begins.
     pub instructions: Option<u64>,
 }
 
-/// What to record, and how.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The program and its arguments.
     pub program: Vec<OsString>,
-    /// Variables to add to its environment.
     pub environment: Vec<(OsString, OsString)>,
     /// The trace of the first process; children's have a number before the suffix.
     pub output: PathBuf,
     /// QEMU, if not the one in `PATH`.
     pub qemu: Option<PathBuf>,
-    /// The plugin's file.
     pub plugin: PathBuf,
-    /// The caches.
     pub caches: Hierarchy,
-    /// Where records are taken.
     pub level: Level,
-    /// Where pages lie. At level `memory` they lie in frames.
     pub pages: Pages,
     /// At level `memory`: the order in which freed frames are used again, where frames are counted.
     pub reuse: Reuse,
@@ -50,7 +41,6 @@ pub struct Request {
     pub kernel: KernelTime,
     /// Instructions before the first record.
     pub skip_instructions: u64,
-    /// The part of the records to keep.
     pub window: Window,
     /// Children are recorded too: with `pc` in the same trace, in one order, else in traces of their own.
     pub follow_fork: bool,
@@ -58,7 +48,6 @@ pub struct Request {
     pub read_data: bool,
     /// Flushes, fences and stores to mapped files carry their place in the program.
     pub pc: bool,
-    /// The descriptor whose text is kept.
     pub acks: Option<i32>,
     /// The trace is held against the program's memory at its end.
     pub verify: bool,

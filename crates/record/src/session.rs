@@ -30,7 +30,6 @@ const RING: u64 = 16 << 20;
 /// How long a program has to end by itself once the trace is long enough.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The outcome of a recording.
 #[derive(Debug, serde::Serialize)]
 pub struct Outcome {
     /// A trace for each process recorded, the first process's first.
@@ -39,11 +38,9 @@ pub struct Outcome {
     pub status: Option<i32>,
     /// The signal that ended it; `None` if the recorder sent it, because the trace was long enough or the user asked.
     pub signal: Option<i32>,
-    /// Seconds of wall-clock time.
     pub seconds: f64,
 }
 
-/// A process being recorded.
 struct Recorded {
     done: Arc<AtomicBool>,
     thread: JoinHandle<Result<Option<Finished>, RecordError>>,
@@ -249,7 +246,6 @@ impl Session<'_> {
         output.with_file_name(name)
     }
 
-    /// Processes whose rings are new.
     fn newcomers(&self, seen: &mut BTreeSet<u32>) -> Vec<u32> {
         if !self.request.follow_fork || self.request.in_one_order() {
             return Vec::new();

@@ -40,7 +40,6 @@ pub struct Stream {
     kept: u64,
     threads: Vec<Value>,
     files: Vec<Value>,
-    /// The device and inode of each file.
     identities: Vec<(u64, u64)>,
     notes: Vec<String>,
     /// What lines of the trace held in memory at the end, as hashes.
@@ -50,14 +49,12 @@ pub struct Stream {
     modules: Vec<Value>,
     /// What was written to the descriptor that is listened to, and marks, each after so many records.
     printed: Vec<Value>,
-    /// Whether what the program prints is kept.
     pub acks: bool,
     marks: Vec<Value>,
     /// Records that a system call's making sure is, each range the first and the one after the last.
     syncs: Vec<Value>,
     /// Lines of files that were stored to since a system call last made sure of them.
     unsynced: BTreeSet<u64>,
-    /// The processes whose events come here.
     family: Family,
     /// The folder to which the plugin copied files.
     pub ground: Option<PathBuf>,
@@ -72,18 +69,14 @@ pub struct Stream {
     lost: Option<String>,
 }
 
-/// A finished trace of a process.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Finished {
-    /// The file.
     pub path: PathBuf,
-    /// The number of records.
     pub records: u64,
     /// The number of instructions from the first record to the last.
     pub instructions: u64,
     /// Whether the program ended in order, so that the last write of every line is there.
     pub complete: bool,
-    /// Notes for the user.
     pub notes: Vec<String>,
     /// How the trace compares with the program's memory at its end, if that was wanted and the program ended in order.
     pub verified: Option<Verified>,
@@ -136,7 +129,6 @@ impl Stream {
         })
     }
 
-    /// The number of records kept so far.
     pub fn records(&self) -> u64 {
         self.kept
     }
@@ -151,7 +143,6 @@ impl Stream {
         self.lost.as_deref()
     }
 
-    /// The processes whose events come here.
     pub fn family(&self) -> &Family {
         &self.family
     }
@@ -161,7 +152,6 @@ impl Stream {
         self.cached = Some(cached);
     }
 
-    /// Whether the window is complete.
     pub fn is_full(&self) -> bool {
         self.window.limit.is_some_and(|limit| self.kept >= limit)
             || self

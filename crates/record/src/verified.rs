@@ -12,7 +12,6 @@ use crate::pages::PAGE_LINES;
 /// Lines that differ which are named, at most.
 const NAMED: usize = 8;
 
-/// What was compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
     /// Pages of which the trace has lines, and which the program still had.

@@ -239,7 +239,6 @@ fn the_emulator_dies_with_its_recorder() {
     assert!(within(&|| maps(child).is_empty()), "{child} lives on");
 }
 
-/// The process whose parent is `recorder`.
 fn emulator(recorder: u32) -> Option<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let mut numbers = processes.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());

@@ -16,13 +16,10 @@ use serde::{Deserialize, Serialize};
 /// Size and ways of one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Geometry {
-    /// Bytes of data.
     pub bytes: u64,
-    /// Ways of a set.
     pub ways: u32,
 }
 
-/// Bytes in a line.
 pub const LINE_BYTES: u64 = 64;
 
 impl Geometry {
@@ -54,17 +51,14 @@ impl Geometry {
 pub struct Hierarchy {
     /// Each core's first level.
     pub l1: Geometry,
-    /// Each core's second level.
     pub l2: Geometry,
     /// The last level, shared by all cores; without it memory lies below the second levels.
     pub llc: Option<Geometry>,
     /// Whether a line that the last level evicts leaves the private caches too.
     pub inclusive: bool,
-    /// Cores.
     pub cores: usize,
 }
 
-/// What lies below the caches.
 pub trait Memory {
     /// A line that no cache has is fetched.
     fn read(&mut self, line: u64);
@@ -281,7 +275,6 @@ impl L1 {
         self.tags[at].load(Relaxed)
     }
 
-    /// Where the line is.
     #[inline(always)]
     fn find(&self, line: u64) -> Option<usize> {
         self.set(line).find(|&at| self.tag(at) >> 1 == line)
@@ -413,7 +406,6 @@ impl Core {
     }
 }
 
-/// The caches of all cores.
 pub struct Caches {
     cores: Vec<Core>,
     llc: Option<Outer>,
@@ -446,7 +438,6 @@ impl Caches {
         })
     }
 
-    /// The number of cores.
     pub fn cores(&self) -> usize {
         self.cores.len()
     }
@@ -466,7 +457,6 @@ impl Caches {
         }
     }
 
-    /// Empties all caches.
     pub fn clear(&mut self) {
         self.flush_all(|_| true, true);
     }
@@ -608,7 +598,6 @@ impl Caches {
         }
     }
 
-    /// Whether any cache has the line dirty.
     pub fn dirty(&self, line: u64) -> bool {
         let below = |level: &Outer| level.dirty(line);
         let core = |core: &Core| core.l1.dirty(line) || below(&core.l2);
@@ -664,7 +653,6 @@ impl Caches {
         dirty
     }
 
-    /// Lines in all.
     fn lines(&self) -> usize {
         let private = |core: &Core| core.l1.tags.len() + core.l2.tags.len();
         let llc = self.llc.as_ref().map_or(0, |llc| llc.tags.len());

@@ -9,38 +9,25 @@ use sardonyx_base::random::splitmix64;
 pub mod op {
     /// A read that missed the last-level cache.
     pub const READ: u8 = 0;
-    /// A dirty line evicted.
     pub const EVICT: u8 = 1;
-    /// A line written past the caches.
     pub const NON_TEMPORAL: u8 = 2;
     /// A write-back forced by a flush instruction.
     pub const WRITE_BACK: u8 = 3;
-    /// A fence.
     pub const FENCE: u8 = 4;
-    /// clwb.
     pub const CLWB: u8 = 5;
-    /// clflushopt.
     pub const CLFLUSHOPT: u8 = 6;
-    /// clflush.
     pub const CLFLUSH: u8 = 7;
-    /// A load by the core.
     pub const LOAD: u8 = 8;
-    /// A store by the core.
     pub const STORE: u8 = 9;
-    /// A line still dirty at the end.
     pub const FINAL: u8 = 10;
 }
 
-/// A row of the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Instructions since the previous record.
     pub gap: u64,
-    /// The thread.
     pub thread: u16,
-    /// One of [`op`].
     pub op: u8,
-    /// The line.
     pub line: u64,
     /// Its bytes.
     pub data: Option<[u8; 64]>,
@@ -51,15 +38,10 @@ pub struct Record {
 /// What the caches hold where a recording ends, and what happened to pages until then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cached {
-    /// Dirty lines.
     pub dirty: u64,
-    /// Dirty lines of pages that are gone.
     pub gone: u64,
-    /// Pages that the kernel cleared.
     pub cleared: u64,
-    /// Pages that the kernel copied.
     pub copied: u64,
-    /// Frames that pages have had.
     pub frames: u64,
 }
 
@@ -87,7 +69,6 @@ impl Cached {
     }
 }
 
-/// What the plugin sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A row of the trace.
@@ -96,14 +77,12 @@ pub enum Event {
     Gone {
         /// The first line.
         line: u64,
-        /// The number of lines.
         lines: u64,
     },
     /// Lines that came, with their contents, from somewhere else.
     Moved {
         /// The first line.
         line: u64,
-        /// The number of lines.
         lines: u64,
         /// The line where the first one was.
         from: u64,
@@ -116,39 +95,26 @@ pub enum Event {
         bytes: u64,
         /// Its device and inode, by which a file of another process is known to be the same.
         identity: (u64, u64),
-        /// Its path.
         path: Vec<u8>,
     },
     /// Where part of a file lies in the program's memory.
     Mapped {
         /// The line of its first byte, in the numbering of the file's lines.
         line: u64,
-        /// Its address in the program.
         address: u64,
         /// Its length in bytes.
         bytes: u64,
     },
     /// The physical frame of a virtual page: as the kernel's page map has it, or as the plugin gave it.
-    Frame {
-        /// Number of the virtual page.
-        page: u64,
-        /// Number of the frame.
-        frame: u64,
-    },
+    Frame { page: u64, frame: u64 },
     /// What the caches hold where the recording ends, and what happened to pages.
     Cached(Cached),
     /// The instructions of one thread in all.
-    Thread {
-        /// The thread.
-        thread: u16,
-        /// Its instructions.
-        instructions: u64,
-    },
+    Thread { thread: u16, instructions: u64 },
     /// A place in the program: an instruction, called from another site. Sites are numbered in the order of their coming.
     Site {
         /// The site of the call, plus 1; 0 where none is known.
         parent: u32,
-        /// The instruction's address.
         pc: u64,
         /// Whether it is locked, and so orders flushes as a fence does.
         locked: bool,
@@ -161,7 +127,6 @@ pub enum Event {
         end: u64,
         /// The offset in the file of the first byte.
         offset: u64,
-        /// The file's path.
         path: Vec<u8>,
     },
     /// The program printed this to the descriptor that is kept.
@@ -170,7 +135,6 @@ pub enum Event {
     Mark(Vec<u8>),
     /// A system call made the stores to these lines of files persistent.
     Synced {
-        /// The thread that waited.
         thread: u16,
         /// The site of the call, plus 1; 0 where none is known.
         site: u32,
@@ -181,9 +145,7 @@ pub enum Event {
     Turn(u32),
     /// This process was forked; the next events are its, from a new encoder.
     Child {
-        /// The process.
         process: u32,
-        /// The process that forked it.
         parent: u32,
         /// The number of its parent's sites that it knows.
         sites: u32,
@@ -196,7 +158,6 @@ pub enum Event {
     Forked(u32),
     /// What the program's memory holds at its end.
     Held {
-        /// The line.
         line: u64,
         /// The [`hash`] of its bytes.
         hash: u64,
@@ -213,7 +174,6 @@ pub enum Event {
 }
 
 impl Event {
-    /// What follows is of a new encoder.
     fn begins_anew(&self) -> bool {
         matches!(
             self,
@@ -252,12 +212,9 @@ pub fn hash(bytes: &[u8; 64]) -> u64 {
     (words.iter()).fold(0, |hash, word| splitmix64(hash ^ u64::from_le_bytes(*word)))
 }
 
-/// The longest encoding of a record.
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
 
-/// The longest path or note.
 pub const LONGEST_TEXT: usize = 4096;
-/// The most ranges of one system call.
 pub const MOST_RANGES: usize = 1024;
 
 fn put(out: &mut [u8], at: &mut usize, mut value: u64) {

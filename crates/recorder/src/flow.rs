@@ -24,11 +24,9 @@ pub struct Origin {
 /// A load or store whose address and way through QEMU are known: one callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The base of the address.
     pub origin: Origin,
     /// The address's distance from the base, in bytes.
     pub distance: u64,
-    /// Bytes.
     pub size: u8,
 }
 
@@ -39,11 +37,8 @@ pub enum Use {
     Nothing,
     /// A load or a store of one place, or a load of it and then a store.
     One {
-        /// Where, and how much.
         access: Access,
-        /// Whether it is loaded.
         loads: bool,
-        /// Whether it is stored.
         stores: bool,
     },
     /// Unknown: QEMU's callbacks say it.
@@ -62,7 +57,6 @@ struct Value {
 
 const RSP: usize = 4;
 
-/// Follows the registers through one block.
 pub struct Flow {
     registers: [Value; 16],
     unknowns: u32,
@@ -180,7 +174,6 @@ impl Flow {
         })
     }
 
-    /// What the instruction leaves in the registers.
     fn step(&mut self, instruction: &Instruction) {
         let stack = self.registers[RSP];
         let known = self.result(instruction);

@@ -12,9 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::maps::FILES;
 
-/// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
-/// Lines of a page.
 pub const PAGE_LINES: u64 = 64;
 /// The kernel's page of zeros, which private anonymous pages are until they are stored to.
 pub const ZERO: u64 = 0;
@@ -40,12 +38,7 @@ pub enum Numbers {
     #[default]
     InOrder,
     /// A random frame.
-    Random {
-        /// The seed of the random numbers.
-        seed: u64,
-        /// The number of frames in memory.
-        frames: u64,
-    },
+    Random { seed: u64, frames: u64 },
     /// The kernel's own numbers, from `/proc/PID/pagemap`.
     Kernel,
 }
@@ -81,7 +74,6 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// Whether other processes may have the page too.
     pub fn is_shared(self) -> bool {
         matches!(self, Contents::SharedZeros | Contents::Shared)
     }
@@ -90,7 +82,6 @@ impl Contents {
 /// A frame that was given, and whether a page had it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// The frame's number.
     pub frame: u64,
     /// Whether another page had it before.
     pub again: bool,
@@ -100,7 +91,6 @@ pub struct Given {
 const LATEST: usize = 4096;
 const NOWHERE: (u64, u64) = (u64::MAX, 0);
 
-/// All pages of a process.
 pub struct Frames {
     numbers: Numbers,
     reuse: Reuse,
@@ -113,7 +103,6 @@ pub struct Frames {
     free: VecDeque<u64>,
     /// The same, where they are not given in their order.
     freed: FxHashSet<u64>,
-    /// Frames in use, where numbers are drawn.
     used: FxHashSet<u64>,
     next: u64,
     nameless: u64,
@@ -132,7 +121,6 @@ pub struct Stock {
 }
 
 impl Frames {
-    /// No page has a frame yet.
     pub fn new(numbers: Numbers, reuse: Reuse) -> Frames {
         Frames {
             numbers,
@@ -195,7 +183,6 @@ impl Frames {
         self.latest[page as usize % LATEST] = (page << 1 | u64::from(!place.own), place.line);
     }
 
-    /// The same, without changing anything.
     pub fn look(&self, page: u64) -> Option<Place> {
         self.table.get(&page).copied()
     }
@@ -264,7 +251,6 @@ impl Frames {
         self.inherited.extend(stay.map(|page| page - first + to));
     }
 
-    /// Frees the frame for another page.
     pub fn free(&mut self, frame: u64) {
         self.used.remove(&frame);
         match (self.numbers, self.reuse) {
@@ -378,7 +364,6 @@ impl Regions {
         (region.0 <= address).then_some(region.2)
     }
 
-    /// Forgets what `start..end` holds.
     pub fn remove(&mut self, start: u64, end: u64) {
         let first = self.regions.partition_point(|r| r.1 <= start);
         let last = self.regions.partition_point(|r| r.0 < end);
@@ -392,7 +377,6 @@ impl Regions {
             .splice(first..last, left.into_iter().chain(right));
     }
 
-    /// Notes what `start..end` holds.
     pub fn set(&mut self, start: u64, end: u64, contents: Contents) {
         if start < end {
             self.remove(start, end);

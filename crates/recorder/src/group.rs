@@ -8,13 +8,9 @@ const SPAN: u64 = 64;
 /// A member of a group: an instruction's load, store, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Number of the instruction in the block.
     pub insn: usize,
-    /// Whether it loads.
     pub loads: bool,
-    /// Whether it stores.
     pub stores: bool,
-    /// Its address and size.
     pub access: Access,
 }
 
@@ -23,7 +19,6 @@ pub struct Member {
 pub struct Group {
     /// The members in the order of the program; the first leads.
     pub members: Vec<Member>,
-    /// The lowest address.
     pub low: u64,
     /// The number of bytes from there that the group spans.
     pub span: u64,

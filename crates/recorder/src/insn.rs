@@ -22,10 +22,7 @@ pub enum Kind {
     /// `SARDONYX_MARK` of `sardonyx.h`.
     Mark,
     /// It stores, or else loads, numbers of 80 bits or a whole state. QEMU 10.0 does so in one piece and does not call back.
-    Unseen {
-        /// Whether it stores.
-        stores: bool,
-    },
+    Unseen { stores: bool },
 }
 
 /// What the no-operation of `sardonyx.h` has for a displacement: "SDNX".
@@ -42,7 +39,6 @@ pub enum Turn {
     None,
 }
 
-/// What the instruction does to the stack of calls.
 pub fn turn(instruction: &Instruction) -> Turn {
     match instruction.mnemonic() {
         Mnemonic::Call => Turn::Call,
@@ -66,7 +62,6 @@ pub fn decode(bytes: &[u8], address: u64) -> Option<Instruction> {
     whole.then_some(instruction)
 }
 
-/// What the instruction is.
 pub fn kind(instruction: &Instruction) -> Kind {
     use Mnemonic::*;
     match instruction.mnemonic() {

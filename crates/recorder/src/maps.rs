@@ -23,7 +23,6 @@ pub fn ground_name((device, inode): (u64, u64)) -> String {
 struct Mapping {
     start: u64,
     end: u64,
-    /// The line that `start`'s is.
     line: u64,
 }
 
@@ -70,7 +69,6 @@ impl Maps {
         &self.files
     }
 
-    /// No mappings, of files that are known.
     pub fn of(files: Vec<(u64, u64)>) -> Maps {
         Maps {
             files,

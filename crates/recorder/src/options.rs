@@ -50,22 +50,15 @@ impl Default for KernelTime {
     }
 }
 
-/// How the plugin records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// Folder of the rings.
     pub folder: String,
-    /// The plugin's own file.
     pub plugin: String,
-    /// The recorder's process.
     pub reader: u32,
-    /// The caches.
     pub caches: Hierarchy,
-    /// Where records are taken.
     pub level: Level,
     /// The first read of a line carries its bytes.
     pub read_data: bool,
-    /// Whether children are recorded too, in rings of their own.
     pub follow_fork: bool,
     /// Whether children are recorded in this ring, in one order, as far as they store to mapped files.
     pub one_order: bool,
@@ -83,7 +76,6 @@ pub struct Options {
     pub skip: u64,
     /// Flushes, fences and stores to mapped files carry the place in the program, and marks are told.
     pub sites: bool,
-    /// The descriptor whose text is sent.
     pub acks: Option<i32>,
     /// Whether what memory holds at the end is sent, of all pages that the trace has lines of.
     pub verify: bool,

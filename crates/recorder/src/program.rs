@@ -7,14 +7,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// What a file is to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Executable {
     /// An x86-64 program; `loader` if it is linked dynamically.
-    Elf {
-        /// The dynamic loader that it names.
-        loader: Option<PathBuf>,
-    },
+    Elf { loader: Option<PathBuf> },
     /// A script: its interpreter, and its argument.
     Script(OsString, Option<OsString>),
 }

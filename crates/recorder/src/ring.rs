@@ -23,15 +23,11 @@ pub const FIRST: &str = "first";
 pub struct Header {
     magic: AtomicU64,
     capacity: AtomicU64,
-    /// The process that writes.
     pub writer: AtomicU32,
-    /// The process that reads.
     pub reader: AtomicU32,
     /// The number of instructions so far, for the progress display.
     pub instructions: AtomicU64,
-    /// Set when the reader wants no more.
     pub stop: AtomicU32,
-    /// Set when the writer has begun.
     pub begun: AtomicU32,
     _apart: [u64; 8],
     head: AtomicU64,
@@ -80,7 +76,6 @@ impl Lock {
         }
     }
 
-    /// Takes the lock.
     pub fn take(&self) {
         // SAFETY: it was made by `init`. What its dead holder left in the ring is whole: the head moves over whole events only.
         unsafe {
@@ -97,7 +92,6 @@ impl Lock {
     }
 }
 
-/// One side's view of the ring.
 pub struct Ring {
     map: NonNull<u8>,
     length: usize,
@@ -188,13 +182,11 @@ impl Ring {
         self
     }
 
-    /// Goes on where another writer stopped.
     pub fn catch_up(&mut self) {
         self.mine = self.header().head.load(Ordering::Acquire);
         self.other = self.header().tail.load(Ordering::Acquire);
     }
 
-    /// The shared words.
     #[inline]
     pub fn header(&self) -> &Header {
         // SAFETY: the mapping begins with a page for the header, which has only atomics and lives as long as `self`.
@@ -256,14 +248,12 @@ impl Ring {
         format!("ring-{writer}")
     }
 
-    /// The process in a ring's name.
     pub fn writer_of(name: &std::ffi::OsStr) -> Option<u32> {
         let name = std::str::from_utf8(name.as_bytes()).ok()?;
         name.strip_prefix("ring-")?.parse().ok()
     }
 }
 
-/// Asks a process to end.
 pub fn terminate(process: u32) {
     // SAFETY: a system call without memory; the worst is that the process is not ours.
     unsafe { libc::kill(process as libc::pid_t, libc::SIGTERM) };

@@ -4,7 +4,6 @@ use sardonyx_base::random::SplitMix64;
 use sardonyx_recorder::flow::{Flow, Use};
 use sardonyx_recorder::group::{Group, groups};
 
-/// A stream of numbers.
 struct Numbers(SplitMix64);
 
 impl Numbers {
@@ -52,7 +51,6 @@ fn rex(wide: bool, register: u8, index: u8, base: u8) -> u8 {
     0x40 | u8::from(wide) << 3 | register >> 3 << 2 | index >> 3 << 1 | base >> 3
 }
 
-/// ModRM and what follows for `displacement(base)`.
 fn operand(register: u8, base: u8, displacement: i8) -> Vec<u8> {
     let mut bytes = vec![0x40 | (register & 7) << 3 | base & 7];
     if base & 7 == 4 {

@@ -207,14 +207,12 @@ impl Exercised {
 }
 
 impl Serialize for Exercised {
-    /// By the mechanisms' names.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Mechanism::ALL.map(|m| (m.name(), self.of(m))))
     }
 }
 
 impl Serialize for Reached {
-    /// By the values' names.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Value::ALL.map(|v| (v.name(), self.of(v))))
     }

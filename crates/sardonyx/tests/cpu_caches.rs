@@ -36,7 +36,6 @@ impl Lists {
         set.len() < before
     }
 
-    /// The line that had to go.
     fn put(&mut self, line: u64) -> Option<u64> {
         let ways = self.ways;
         let set = self.set(line);
@@ -57,7 +56,6 @@ struct Book {
     l1: Vec<Lists>,
     l2: Vec<Lists>,
     llc: Lists,
-    /// What the program has stored, and what memory has.
     newest: HashMap<u64, Line>,
     memory: HashMap<u64, Line>,
     dirty: HashMap<u64, bool>,

@@ -20,7 +20,6 @@ struct Case {
     latency: u64,
 }
 
-/// When each access could be presented, and when all was done.
 type Times = (Vec<u64>, u64);
 
 fn core_of(params: &CoreParams, unit: GapUnit, records: &[Record]) -> TraceCore {

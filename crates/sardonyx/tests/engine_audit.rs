@@ -298,7 +298,6 @@ fn handle(
     }
 }
 
-/// Everything that a run leaves.
 struct Ran {
     interruptions: u64,
     log: Vec<Command>,

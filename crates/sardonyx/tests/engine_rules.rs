@@ -236,7 +236,6 @@ fn pair(plan: &mut Plan, places: [u64; 2]) -> Stored {
     pair_of(plan, places, 2)
 }
 
-/// The second write has these words.
 fn pair_of(plan: &mut Plan, places: [u64; 2], words: u8) -> Stored {
     let [data, counter] = places.map(Place);
     let data = plan.write(data, At::past(&A), Step::PAST);

@@ -141,7 +141,6 @@ fn lines_lie_where_an_array_with_moves_by_hand_has_them() {
     }
 }
 
-/// Of both regions as many, and as many between moves.
 const WRITES: u64 = 288;
 
 #[test]
@@ -228,7 +227,6 @@ fn a_lifetime_is_that_of_an_array_that_is_worn_by_hand() {
     }
 }
 
-/// Prints the table of docs/wear.md.
 #[test]
 #[ignore = "by hand: prints what docs/wear.md shows"]
 fn lifetimes_with_lines_that_move_beside_those_without() {

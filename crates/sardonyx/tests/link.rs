@@ -40,7 +40,6 @@ fn request(tag: u64, kind: Direction, at: Time) -> Request {
     }
 }
 
-/// When a lone read is answered and a lone write accepted.
 fn alone(machine: &Machine) -> (Time, Time) {
     let mut memory = Memory::new(machine, "no-encryption").unwrap();
     memory.read(

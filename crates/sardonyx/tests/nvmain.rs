@@ -20,7 +20,6 @@ fn params() -> EngineParams {
     Machine::load("nvmain-a", &none).expect("a preset").engine
 }
 
-/// A line of `row` in `bank`.
 fn place(row: u64, bank: u64, column: u64) -> Place {
     Place((row * BANKS + bank) * ROW_LINES + column)
 }

@@ -32,7 +32,6 @@ struct Ask {
     row: u64,
 }
 
-/// When each is answered, in cycles, and what was interrupted.
 type Answers = (Vec<u64>, Interruptions);
 
 fn simulated(machine: &Machine, asks: &[Ask]) -> (Answers, Memory) {

@@ -163,7 +163,6 @@ fn thinking_takes_its_time_and_changes_nothing_else() {
     assert!(error.to_string().contains("do not fit"), "{error}");
 }
 
-/// Operations from a list.
 struct List {
     batch: Batch,
     given: bool,

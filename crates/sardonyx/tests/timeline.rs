@@ -42,14 +42,12 @@ fn run(machine: &Machine, design: &str) -> (Vec<u8>, Vec<Command>) {
     (bytes, log.by_channel())
 }
 
-/// A slice as the file has it.
 #[derive(Debug)]
 struct Slice {
     name: String,
     begin: u64,
     end: u64,
     notes: HashMap<String, Value>,
-    /// The slice that it lies in.
     within: Option<usize>,
     flows: [Vec<u64>; 2],
 }

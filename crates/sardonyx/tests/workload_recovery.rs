@@ -44,7 +44,6 @@ struct Machine {
     /// Counter lines to be written back when what is pending has been accepted.
     wanted: Vec<u64>,
     version: u64,
-    /// Accepted data, with the version of their pad.
     data: BTreeMap<u64, (Line, u64)>,
     /// Counters of accepted data in the counter cache, and those in the medium.
     counters: BTreeMap<u64, u64>,

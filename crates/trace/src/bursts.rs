@@ -14,16 +14,13 @@ pub const BURSTS_MOST: f64 = 0.05;
 /// The number of writes below which a mean needs a warning (assumed: the 99th percentile of a thousand rests on ten).
 pub const WRITES_LEAST: u64 = 1000;
 
-/// The bursts while the records pass by.
 #[derive(Default)]
 pub(super) struct Bursts {
     /// Reads and writes of the run that goes on.
     run: u64,
-    /// The writes among them.
     run_writes: u64,
     /// Gaps of records without traffic since.
     carried: u64,
-    /// Writes in bursts that have ended.
     writes: u64,
     longest: u64,
 }

@@ -24,7 +24,6 @@ const CRC: usize = 4;
 const FIXED: usize = CRC + CRC + MAGIC.len() + CRC;
 /// Where the first chunk begins.
 const FIRST: u64 = 4;
-/// Bytes of a chunk looked at together.
 const PIECE: usize = 1 << 18;
 
 /// What of a trace file is under a checksum.

@@ -21,14 +21,12 @@ use super::columns::schema;
 use super::pages::{Claims, NEXT_FIELD_I32};
 use crate::line::LINE_BYTES;
 
-/// Rows in a row group.
 pub(super) const ROW_GROUP: usize = 65_536;
 
 /// A trace file being written, a row group at a time.
 pub(super) struct Chunks {
     file: SerializedFileWriter<Sink>,
     group: Vec<Column>,
-    /// Rows in `group`.
     rows: usize,
     sums: Vec<u32>,
 }

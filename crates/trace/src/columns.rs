@@ -72,7 +72,6 @@ pub(super) fn check_schema(schema: &Schema) -> Result<(), String> {
     Ok(())
 }
 
-/// A batch of rows, typed.
 pub(super) struct Rows {
     gap: UInt32Array,
     thread: UInt16Array,
@@ -103,7 +102,6 @@ impl Rows {
         Rows { any_null, ..rows }
     }
 
-    /// The columns that have no nulls.
     fn required(&self) -> [(&str, &dyn Array); 4] {
         [
             ("gap", &self.gap),

@@ -58,5 +58,4 @@ impl TraceError {
     }
 }
 
-/// What is wrong with a folder.
 pub(super) const IS_A_FOLDER: &str = "is a directory; name a trace file inside it";

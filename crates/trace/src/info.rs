@@ -156,7 +156,6 @@ fn last_cache(provenance: &Provenance) -> Option<u64> {
         .find_map(|level| caches.get(level)?.get("bytes")?.as_u64())
 }
 
-/// What makes means of so many `writes` doubtful.
 fn warnings(writes: u64, in_bursts: u64, longest: u64, cache: Option<u64>) -> Vec<String> {
     let mut found = Vec::new();
     if writes < WRITES_LEAST {
@@ -199,7 +198,6 @@ fn digest(data: &Line) -> Digest {
     [words[0], words[1]].map(u64::from_le_bytes)
 }
 
-/// The statistics while the records pass by.
 #[derive(Default)]
 struct Survey {
     records: u64,
@@ -214,7 +212,6 @@ struct Survey {
     /// The lines met, each with the content last written.
     lines: FxHashMap<u64, Option<Number>>,
     numbers: FxHashMap<Digest, Number>,
-    /// How often each content is written.
     writes: Vec<u64>,
     /// CRC-32 and those asked for, each with its value of every content.
     prints: Vec<(Fingerprint, Vec<u64>)>,
@@ -407,7 +404,6 @@ fn written(record: &Record) -> Option<&Line> {
     record.data.as_ref().filter(|_| writes)
 }
 
-/// `part` of `whole`, and nothing of nothing.
 fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }

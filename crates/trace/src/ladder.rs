@@ -31,7 +31,6 @@ const RUNGS: [Rung; 12] = [
     ("rung-99.9", 0.999, 0.994, 1,  0.994, Sqlite3,   4),
 ];
 
-/// Writes of each rung.
 const WRITES: f64 = 300_000.0;
 
 /// The twelve specifications, from the fewest duplicates to the most.

@@ -12,26 +12,20 @@ use serde_json::{Value, json};
 use super::{GapUnit, Op, Provenance, Record, Source, TraceError, TraceWriter};
 use crate::line::Virtual;
 
-/// Lines of one program's addresses.
 const SPACE_LOG2: u32 = 50;
-/// Programs that fit below the lines of files.
 const MOST: usize = 1 << (57 - SPACE_LOG2);
 /// Lines of files begin here, as the recorder names them.
 const FILES: u64 = 1 << 57;
-/// Lines set apart for one file.
 const FILE_LOG2: u32 = 38;
 
-/// The longest gap of a record.
 const MOST_GAP: u64 = u32::MAX as u64;
 
-/// One of the traces.
 struct Program {
     source: Source,
     batch: Vec<Record>,
     at: usize,
     /// Instructions of this program up to its next record.
     due: u64,
-    /// The mixed thread of each of its threads.
     threads: BTreeMap<u16, u16>,
     /// The mixed first line of each of its files.
     files: BTreeMap<u64, u64>,
@@ -164,14 +158,10 @@ fn provenance(notes: &[(Provenance, std::path::PathBuf)], files: Vec<Value>) -> 
     mixed
 }
 
-/// The mixed trace's clock.
 #[derive(Default)]
 struct Pour {
-    /// Threads given out.
     threads: u16,
-    /// Instructions of each program that still runs.
     now: u64,
-    /// Programs that still run.
     running: u64,
     /// Instructions of all since the last record.
     gap: u64,

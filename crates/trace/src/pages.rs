@@ -20,12 +20,9 @@ pub(super) struct Pages {
     pub(super) seen: Arc<Seen>,
 }
 
-/// Which page headers have been read.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// One with a checksum of its page.
     with: AtomicBool,
-    /// One without.
     without: AtomicBool,
 }
 
@@ -62,7 +59,6 @@ impl ChunkReader for Pages {
 /// no header is, and does not use them.
 pub(super) struct Header {
     file: BufReader<File>,
-    /// Where it begins, while nothing of it has been read.
     unread: Option<u64>,
     seen: Arc<Seen>,
 }
@@ -96,11 +92,9 @@ impl Read for Header {
 /// The page's checksum is the next field; a header without one goes on with a later field.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Claims {
-    /// The size of the decompressed page.
     pub(super) bytes: u64,
     /// Where the field after the three numbers begins.
     pub(super) end: usize,
-    /// Whether that field is the page's checksum.
     pub(super) checksum: bool,
 }
 

@@ -26,15 +26,12 @@ pub enum Recording {
 /// Bits of a gap, and of a distance to the last request of the same line.
 const GAPS: usize = 18;
 const DISTANCES: usize = 20;
-/// Requests of the same kind whose neighbourhood counts.
 const NEAR: usize = 16;
 /// A line that was not asked for before: the one after a near one, one of its page, one of another page.
 const NEXT: usize = DISTANCES;
 const PAGE: usize = DISTANCES + 1;
 const PLACES: usize = DISTANCES + 3;
-/// Lines of a page.
 const PAGE_LINES: u64 = 64;
-/// Requests that are remembered.
 const HISTORY: usize = 1 << DISTANCES;
 
 /// Shares are thousandths; first those of reads, then those of writes.
@@ -52,7 +49,6 @@ pub(super) struct Recorded {
 }
 
 impl Recording {
-    /// What it is like.
     pub(super) fn statistics(self) -> &'static Recorded {
         &RECORDED[self as usize]
     }
@@ -122,7 +118,6 @@ const RECORDED: [Recorded; 6] = [
     },
 ];
 
-/// Requests like a recording's.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     lines: u64,
@@ -138,7 +133,6 @@ pub(super) struct Pattern {
     asked: usize,
     near: [[u64; NEAR]; 2],
     nearest: [usize; 2],
-    /// Pages that reads and writes have come to.
     page: [u64; 2],
 }
 
@@ -207,7 +201,6 @@ impl Pattern {
     }
 }
 
-/// Which of a table's rows a draw falls on.
 fn drawn(table: &[u16], dice: &mut impl Rng) -> usize {
     let mut draw = dice.random_range(0..1000u16);
     for (row, share) in table.iter().enumerate() {
@@ -219,7 +212,6 @@ fn drawn(table: &[u16], dice: &mut impl Rng) -> usize {
     table.len() - 1
 }
 
-/// A gap of so many bits.
 fn gap(bits: usize, dice: &mut impl Rng) -> u64 {
     match bits {
         0 => 0,
@@ -227,7 +219,6 @@ fn gap(bits: usize, dice: &mut impl Rng) -> u64 {
     }
 }
 
-/// The mean of such gaps.
 fn mean_of(bits: usize) -> f64 {
     match bits {
         0 => 0.0,

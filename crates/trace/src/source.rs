@@ -10,7 +10,6 @@ use super::{BATCH, Checksums, Op, Provenance, Record, Synth, TraceError, TraceRe
 pub struct Source {
     name: String,
     origin: Origin,
-    /// Records left out at the beginning.
     skip: u64,
     skipped: u64,
     done: u64,
@@ -146,7 +145,6 @@ impl Source {
         self.batches(progress, |batch| batch.iter().try_for_each(&mut work))
     }
 
-    /// The same, some thousand records at a time.
     pub(super) fn batches(
         &mut self,
         progress: &mut dyn FnMut(u64, u64),

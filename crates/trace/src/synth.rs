@@ -85,7 +85,6 @@ impl Default for Spec {
 const SETS: [(u32, u32, usize, f64); 3] =
     [(2, 10, 64, 0.60), (11, 100, 16, 0.25), (101, 1000, 4, 0.15)];
 
-/// Lines that reads remember.
 const RECENT: usize = 65_536;
 const FIRST_LINE: u64 = 1 << 30;
 

@@ -11,7 +11,6 @@ pub(super) struct Temporary {
     path: PathBuf,
     /// What it will replace: where links lead, not they.
     target: PathBuf,
-    /// Already kept or removed.
     gone: bool,
 }
 

@@ -21,7 +21,6 @@ pub struct TraceWriter {
     path: PathBuf,
     temporary: Temporary,
     provenance: Provenance,
-    /// Not yet handed to Parquet.
     rows: Vec<Record>,
     /// Each row's site, in a trace that has sites.
     sites: Option<Vec<Option<u32>>>,

@@ -88,7 +88,6 @@ fn large() -> Vec<u8> {
     std::fs::read(&scratch.path).unwrap()
 }
 
-/// Where the footer begins.
 fn footer(bytes: &[u8]) -> usize {
     let tail = bytes.len() - 8;
     tail - u32::from_le_bytes(bytes[tail..tail + 4].try_into().unwrap()) as usize

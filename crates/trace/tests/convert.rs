@@ -58,7 +58,6 @@ fn plain(text: &str, format: Format) -> Result<Vec<Record>, String> {
     Desk::new().import(text, format, &ImportOptions::default())
 }
 
-/// Gap, write and line of each record.
 fn short(records: &[Record]) -> Vec<(u32, bool, u64)> {
     records
         .iter()

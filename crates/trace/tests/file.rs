@@ -41,7 +41,6 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
     prop::collection::vec(record, 0..200)
 }
 
-/// Many batches and row groups, cheaply.
 fn many(n: u32) -> Vec<Record> {
     let op = |i| {
         if i % 3 == 0 {
@@ -225,7 +224,6 @@ impl Foreign {
         )
     }
 
-    /// The error of opening and reading it.
     fn error(self) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = self.write(folder.path());

@@ -22,7 +22,6 @@ use entry::drain;
 
 const MUTATIONS: u64 = 10_000;
 
-/// Our own kind of file: zstd, dictionaries.
 fn ours() -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ours.parquet");

@@ -60,12 +60,10 @@ impl<'a> Copy<'a> {
         Ok(copy)
     }
 
-    /// The files.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// The folder that holds them.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -84,7 +82,6 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Makes the files hold the image.
     pub fn make(&mut self, image: &Image) {
         let mut changed = Vec::new();
         self.floors.go(image.cut, |slot, _| changed.push(slot));

@@ -107,7 +107,6 @@ impl FileCopy {
         Ok(file)
     }
 
-    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -229,7 +228,6 @@ impl FileCopy {
         Ok(())
     }
 
-    /// Puts pages right that were touched.
     fn restore_pages(&mut self, pages: impl Iterator<Item = usize>) -> std::io::Result<()> {
         let mut dead = usize::MAX;
         for page in pages {
@@ -270,7 +268,6 @@ impl FileCopy {
         }
     }
 
-    /// Makes a hole of some blocks.
     fn punch(&self, block: usize, count: usize) -> std::io::Result<()> {
         let (from, end) = (block * BLOCK, ((block + count) * BLOCK).min(self.length));
         // SAFETY: a call without memory, on our own file.

@@ -18,15 +18,12 @@ use crate::recording::persistence::{Course, Cut, Platform, State, Visit, recent,
 use crate::recording::versions::hash_of;
 use crate::recording::{LINE, Recording};
 
-/// All eight words of a line.
 pub const WHOLE: u8 = 0xFF;
 
 /// A line that is beyond its floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Over {
-    /// The line.
     pub slot: u32,
-    /// Its version.
     pub version: u32,
     /// The words that have this version, a bit each; the others have the floor's.
     pub words: u8,
@@ -35,9 +32,7 @@ pub struct Over {
 /// What memory holds after a cut: each line's floor, and what had persisted beyond the floors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Number of the cut.
     pub cut: u32,
-    /// Lines beyond their floors, by slot.
     pub over: Vec<Over>,
     /// The way in which the image was made.
     pub kind: Kind,
@@ -73,7 +68,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind in words.
     pub fn name(self) -> &'static str {
         match self {
             Kind::None => "only what was fenced",
@@ -108,10 +102,8 @@ pub fn bytes(recording: &Recording, floor: u32, over: Over) -> Line {
 pub struct Floors<'a> {
     recording: &'a Recording,
     course: &'a Course,
-    /// Each line's floor at the cut.
     pub floor: Vec<u32>,
     rises: u32,
-    /// None is kept where nobody asks for it.
     hash: Option<u64>,
 }
 
@@ -127,7 +119,6 @@ impl<'a> Floors<'a> {
         }
     }
 
-    /// The same without hashes, which cost time.
     pub fn without_hashes(recording: &'a Recording, course: &'a Course) -> Floors<'a> {
         Floors {
             hash: None,
@@ -186,7 +177,6 @@ impl<'a> Floors<'a> {
 /// One pass over the cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
-    /// The pass in words.
     pub name: &'static str,
     kinds: &'static [Kind],
     /// At how many cuts of a kind, and after how many.
@@ -241,12 +231,9 @@ pub const PASSES: [Pass; 17] = [
     Pass::new("pairs and subsets, everywhere", MORE, 3, ALWAYS),
 ];
 
-/// Everything that was stored, at every cut.
 pub const EVERYTHING: Pass = Pass::new("everything", &[Kind::All], 0, ALWAYS);
 
-/// All combinations are tried of so many lines.
 const FEW: usize = 4;
-/// Subsets drawn at a cut.
 const DRAWS: u64 = 4;
 /// Contents of one line in the middle of its stores that are tried, at most.
 const MIDDLES: u32 = 6;
@@ -261,9 +248,7 @@ pub const FIRST: usize = 5;
 /// The cuts and images that an exploration covers.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
-    /// What reserve power saves.
     pub platform: Platform,
-    /// Whether lines tear at words.
     pub tear: bool,
     /// The first cut.
     pub start: u32,
@@ -286,12 +271,10 @@ pub enum Given {
     Enough,
 }
 
-/// How far a pass came.
 #[derive(Debug, Default)]
 pub struct Passed {
     /// The cuts that it visited, with something new to try or not.
     pub cuts: Vec<u32>,
-    /// Whether all of its images were handed out.
     pub finished: bool,
 }
 
@@ -362,7 +345,6 @@ impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
     }
 }
 
-/// What is pending at a cut.
 struct Moment<'s> {
     cut: Cut,
     state: &'s State,
@@ -375,7 +357,6 @@ struct Moment<'s> {
 }
 
 impl Moment<'_> {
-    /// A line with all its stores.
     fn whole(&self, slot: u32) -> Over {
         Over {
             slot,
@@ -497,7 +478,6 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         }
     }
 
-    /// All combinations of few lines.
     fn combinations(&mut self, moment: &Moment<'_>) {
         for set in 1..1u32 << moment.recent.len() {
             let chosen = (moment.recent.iter().enumerate())

@@ -23,20 +23,16 @@ use rustc_hash::FxHashSet;
 use crate::recovery::ending::Ended;
 use crate::recovery::registers::{self, Call};
 
-/// Bytes of a page.
 pub const PAGE: usize = 4096;
 
-/// Pages of files that a command touched.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Whether any page may have been touched.
     pub whole: bool,
     /// The touched pages, in order: the file's number, and the page's.
     pub pages: Vec<(usize, usize)>,
 }
 
 impl Seen {
-    /// Any page may have been touched.
     pub fn whole() -> Seen {
         Seen {
             whole: true,
@@ -64,7 +60,6 @@ const WRITE: &[libc::c_long] = &[
     libc::SYS_fallocate,
     libc::SYS_sendfile,
 ];
-/// Those that write to their third.
 const WRITE_TO_THIRD: &[libc::c_long] = &[libc::SYS_copy_file_range, libc::SYS_splice];
 /// Those after which anything may have been written.
 const ANYTHING: &[libc::c_long] = &[
@@ -260,9 +255,7 @@ fn start(words: &[OsString], output: &File, errors: &File) -> Result<libc::pid_t
     }
 }
 
-/// A command while it runs.
 struct Run {
-    /// Device, inode and number of each file.
     files: Vec<((u64, u64), usize)>,
     seen: Seen,
     known: FxHashSet<libc::pid_t>,
@@ -337,7 +330,6 @@ impl Run {
         Ok(())
     }
 
-    /// At a call that the filter stops.
     fn at_call(&mut self, process: libc::pid_t) -> Result<()> {
         let Call {
             number: call,

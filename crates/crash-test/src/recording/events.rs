@@ -8,7 +8,6 @@ use crate::recording::{Act, Event, Slot};
 /// The events of a recording, in the order of their rows unless [`Events::reorder`] has changed that; see the module.
 #[derive(Debug, Default)]
 pub struct Events {
-    /// The lower half of each row.
     rows: Vec<u32>,
     /// The first event of each upper half but 0.
     upper: Vec<u32>,
@@ -35,12 +34,10 @@ enum Tag {
 }
 
 impl Events {
-    /// The number of events.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no event.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -99,7 +96,6 @@ impl Events {
         self.tags.shrink_to_fit();
     }
 
-    /// The row of an event.
     pub fn row(&self, number: usize) -> u64 {
         let upper = self
             .upper
@@ -125,12 +121,10 @@ impl Events {
         self.sites[number]
     }
 
-    /// The thread of an event.
     pub fn thread(&self, number: usize) -> u16 {
         self.threads[number]
     }
 
-    /// Whether an event stores to one of the files.
     pub fn is_store(&self, number: usize) -> bool {
         use Tag::{Same, SamePast, Store, StorePast};
         matches!(self.tags[number], Store | StorePast | Same | SamePast)

@@ -29,7 +29,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The fault in words.
     pub fn meaning(self) -> &'static str {
         match self {
             Fault::NeverFlushed => "stored and never flushed",
@@ -49,9 +48,7 @@ impl Fault {
 /// One kind of fault at one line of code.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// The kind of fault.
     pub fault: Fault,
-    /// What the fault is, in words.
     pub meaning: &'static str,
     /// `file.c:12`, or what is known instead.
     pub place: String,
@@ -78,7 +75,6 @@ pub struct Linted {
     pub findings: Vec<Finding>,
     /// Rows of idle flushes, and of idle fences.
     pub idle: [FxHashSet<u64>; 2],
-    /// The number of stores, flushes and fences.
     pub of: (u64, u64, u64),
 }
 
@@ -152,7 +148,6 @@ fn own_first(recording: &Recording, sources: &mut Sources<'_>) -> Option<usize> 
 struct Servants(FxHashSet<String>);
 
 impl Servants {
-    /// Of all places of a recording.
     fn of(recording: &Recording, sources: &mut Sources<'_>) -> Servants {
         let (mut known, mut storing) = (FxHashSet::default(), FxHashSet::default());
         let mut callers: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
@@ -311,7 +306,6 @@ mod tests {
     use crate::testing::Do::{self, Clflush, Clwb, Elsewhere, Fence, Past, Store};
     use crate::testing::recording;
 
-    /// Faults and how often each is there.
     fn faults(program: &[(u16, Do)]) -> Vec<(Fault, u64)> {
         let linted = lint(&recording(program), false).unwrap();
         let findings = linted.findings.iter();

@@ -22,7 +22,6 @@ use crate::recording::pools::{FileEntry, Pool, chosen, entry, places};
 use crate::recording::reading::Reading;
 use crate::recording::versions::{Versions, words_of};
 
-/// Bytes of a line.
 pub const LINE: usize = 64;
 /// Stands for a site that is not known.
 pub const NOWHERE: u32 = u32::MAX;
@@ -43,7 +42,6 @@ pub enum Act {
     Flush {
         /// The line, as an index of [`Recording::lines`].
         slot: u32,
-        /// Whether it is clflush, which waits for nothing.
         ordered: bool,
     },
     /// A flush of a line of the files that was never stored to.
@@ -57,13 +55,10 @@ pub enum Act {
 /// One record of the recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// Its row in the recording.
     pub row: u64,
-    /// Its thread.
     pub thread: u16,
     /// Its site, a place in the program; or [`NOWHERE`].
     pub site: u32,
-    /// What it did.
     pub act: Act,
 }
 
@@ -78,10 +73,8 @@ pub struct Slot {
     pub versions: Versions,
 }
 
-/// What a program printed, and when.
 #[derive(Clone, Debug, Default)]
 pub struct Acks {
-    /// All text that was printed.
     text: Vec<u8>,
     /// Rows, and the number of bytes that had been printed before each.
     ends: Vec<(u64, usize)>,
@@ -104,7 +97,6 @@ impl Acks {
         acks
     }
 
-    /// Nothing was printed.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -117,7 +109,6 @@ pub struct Site {
     pub parent: u32,
     /// The instruction's address; 0 for a system call.
     pub pc: u64,
-    /// Whether the instruction is locked.
     pub locked: bool,
     /// The number of its program, among those that the recorded processes ran.
     pub program: u32,
@@ -126,7 +117,6 @@ pub struct Site {
 /// A part of a file in the program's memory, from which addresses of instructions are looked up.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Module {
-    /// The file.
     pub path: PathBuf,
     /// Its first address.
     pub start: u64,
@@ -148,7 +138,6 @@ pub struct Module {
 /// A recording, reduced to some mapped files: the contents of their lines, and every store, flush and fence.
 #[derive(Debug)]
 pub struct Recording {
-    /// The trace.
     pub path: PathBuf,
     /// The files, in the order in which they were named.
     pub pools: Vec<Pool>,
@@ -158,17 +147,12 @@ pub struct Recording {
     pub lines: Vec<Slot>,
     /// The sites; empty if the recording has none.
     pub sites: Vec<Site>,
-    /// The program's code in memory.
     pub modules: Vec<Module>,
     /// Marks, each with the row that it comes before.
     pub marks: Vec<(u64, String)>,
-    /// What the program printed.
     pub acks: Acks,
-    /// Whether the recording keeps what the program printed.
     pub has_acks: bool,
-    /// The program's command.
     pub program: String,
-    /// The number of rows.
     pub rows: u64,
     /// What a reader of the report should know of the recording, a sentence each.
     pub notes: Vec<String>,
@@ -178,9 +162,7 @@ pub struct Recording {
     pub unnamed: Vec<(PathBuf, u64)>,
     /// The platform whose units of persistence these are.
     pub platform: Platform,
-    /// How the program makes its stores persistent.
     pub sure: Sure,
-    /// The number of processes.
     pub processes: usize,
     /// Whether the recording has the order of the threads' system calls.
     pub calls: bool,
@@ -373,7 +355,6 @@ impl Recording {
         threads.collect::<FxHashSet<u16>>().len()
     }
 
-    /// The files' names, joined for people.
     pub fn called(&self) -> String {
         let names = self
             .pools
@@ -425,7 +406,6 @@ impl Recording {
         &self.acks.text[..bytes.min(self.acks.text.len())]
     }
 
-    /// One event.
     pub fn event(&self, number: u32) -> Event {
         self.events.get(number as usize, &self.lines)
     }

@@ -47,15 +47,12 @@ struct Row {
     what: What,
 }
 
-/// All records of a recording.
 struct Rows {
     rows: Vec<Row>,
-    /// The rows of each thread.
     of: FxHashMap<u16, Vec<u32>>,
 }
 
 impl Rows {
-    /// Reads them.
     fn read(path: &Path) -> Result<Rows, CrashTestError> {
         let mut reader = TraceReader::open(path)?;
         let (mut batch, mut rows) = (Vec::new(), Vec::new());
@@ -113,13 +110,11 @@ impl Rows {
 /// A thread that is held back, and the threads that are held with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The thread.
     pub thread: u16,
     /// The row of its last record before it is held.
     pub row: u64,
     /// The row before which it is let go.
     end: u64,
-    /// From which row on each thread is held.
     from: FxHashMap<u16, u64>,
 }
 
@@ -129,7 +124,6 @@ impl Held {
         format!("{}@{}", self.thread, self.row)
     }
 
-    /// Whether an event comes later than it was recorded.
     fn holds(&self, event: &Event) -> bool {
         let from = self.from.get(&event.thread);
         from.is_some_and(|&from| from <= event.row) && event.row < self.end

@@ -39,7 +39,6 @@ impl Platform {
         }
     }
 
-    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Platform::Adr => "adr",
@@ -77,11 +76,9 @@ impl Platform {
 /// The rise of a line's floor.
 #[derive(Clone, Copy, Debug)]
 pub struct Rise {
-    /// The line.
     pub slot: u32,
     /// The floor before.
     pub from: u32,
-    /// The floor from then on.
     pub to: u32,
 }
 
@@ -101,7 +98,6 @@ pub struct Cut {
 /// Pending lines and the versions of all lines, while a recording is replayed.
 #[derive(Debug)]
 pub struct State {
-    /// The floor of each line.
     pub floor: Vec<u32>,
     /// The version that each line has in the caches.
     pub current: Vec<u32>,
@@ -199,13 +195,10 @@ impl State {
     }
 }
 
-/// What is called while a recording is replayed.
 pub trait Visit {
     /// A position at which the power may fail: before this event, after so many rises.
     fn cut(&mut self, event: u32, rises: u32, state: &State);
-    /// More is sure.
     fn rise(&mut self, _: Rise) {}
-    /// Nothing more is wanted.
     fn ended(&self) -> bool {
         false
     }
@@ -238,7 +231,6 @@ fn signature(recording: &Recording, state: &State, event: usize) -> u32 {
 
 /// Lines that were stored to lately are tried one by one; the rest is what nobody flushes.
 const RECENT: usize = 16;
-/// How many events make old.
 const OLD: u32 = 4096;
 
 /// Pending lines that were stored to recently, the latest first.
@@ -336,7 +328,6 @@ pub struct Course {
     pub rises: Vec<Rise>,
 }
 
-/// A course that is being made.
 struct Making<'a> {
     recording: &'a Recording,
     course: Course,

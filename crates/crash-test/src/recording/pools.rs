@@ -11,7 +11,6 @@ use serde::Deserialize;
 use crate::CrashTestError;
 use crate::recording::{LINE, Slot};
 
-/// Bytes of a file that are hashed together.
 const PART: usize = 1 << 20;
 /// The line from which on the recorder counts those of mapped files, and how many are set apart for each.
 const FILES: u64 = 1 << 57;
@@ -26,10 +25,8 @@ pub enum Ground {
     File(PathBuf),
 }
 
-/// One of the files.
 #[derive(Debug)]
 pub struct Pool {
-    /// The path that the recorded program used.
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
@@ -37,13 +34,11 @@ pub struct Pool {
     pub ground: Ground,
     /// The address of its first byte in the program's memory, and how many bytes from there were mapped.
     pub mapped: Vec<(u64, u64)>,
-    /// Whether it holds other contents than its recorded stores make.
     pub elsewhere: bool,
     /// The hash of what it held when the program had ended, and how many bytes that was.
     after: Option<Kept>,
 }
 
-/// What the provenance says of a file's contents.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Kept {
     bytes: u64,
@@ -52,7 +47,6 @@ pub(crate) struct Kept {
     zeros: bool,
 }
 
-/// What the provenance says of a mapped file.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct FileEntry {
     pub(crate) path: PathBuf,
@@ -84,7 +78,6 @@ pub(crate) fn number(line: u64) -> Option<u64> {
     line.checked_sub(FILES).map(|line| line / FILE_LINES)
 }
 
-/// Which line of its file a line is.
 pub(crate) fn within(line: u64) -> u32 {
     (line % FILE_LINES) as u32
 }
@@ -96,7 +89,6 @@ pub(crate) fn entry<T: for<'a> Deserialize<'a> + Default>(provenance: &Provenanc
 }
 
 impl Pool {
-    /// A file of zeros.
     #[cfg(test)]
     pub(crate) fn zeros(path: &str, bytes: u64) -> Pool {
         Pool {
@@ -134,7 +126,6 @@ impl Pool {
         })
     }
 
-    /// The file's name.
     pub fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str());
         name.to_string_lossy().into_owned()
@@ -150,7 +141,6 @@ impl Pool {
         }
     }
 
-    /// The ground's lines.
     pub(crate) fn lines(&self) -> Result<impl Fn(u32) -> Line + use<>, CrashTestError> {
         let ground = match self.ground_file()? {
             // SAFETY: the file is beside the recording or our own; whoever shortens it meanwhile ends us, as with any map.

@@ -25,15 +25,11 @@ const SYSTEM: [&str; 6] = [
 /// A function, at a line of its source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Frame {
-    /// The source file; `None` without debug information.
     pub file: Option<String>,
-    /// The line in the file.
     pub line: Option<u32>,
     /// The function, if it has a name.
     pub function: Option<String>,
-    /// The program or library.
     pub module: String,
-    /// Whether it is inlined into the next frame.
     pub inlined: bool,
     /// Whether its line comes from a separate file of debug information, as distributions have for their libraries.
     #[serde(skip)]
@@ -183,7 +179,6 @@ fn debug_file(bytes: &[u8], folders: &[PathBuf]) -> Option<(PathBuf, Option<Path
     Some((file, more))
 }
 
-/// Whether a file has a section of line numbers.
 fn has_lines(bytes: &[u8]) -> bool {
     let find = || {
         let header = FileHeader64::<Endianness>::parse(bytes).ok()?;

@@ -8,9 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use sardonyx_trace::line::Line;
 
-/// Words of a line.
 const WORDS: usize = 8;
-/// Of so many contents of a line one is kept whole.
 const WHOLE_EACH: usize = 16;
 
 /// The hash of some bytes at the place of a line of a file.
@@ -25,9 +23,7 @@ pub fn hash_of(file: u16, line: u32, data: &Line) -> u64 {
 struct Change {
     /// A hash of the whole unit, in two halves, so that this is 20 bytes.
     hash: [u32; 2],
-    /// The event that made it.
     event: u32,
-    /// Where its words are.
     at: u32,
     /// Which words of the line are kept, the others are as before.
     kept: u8,
@@ -55,7 +51,6 @@ pub struct Versions {
     is_line: bool,
 }
 
-/// The words of a line.
 pub fn words_of(data: &Line) -> [u64; WORDS] {
     std::array::from_fn(|i| u64::from_le_bytes(data[i * 8..i * 8 + 8].try_into().expect("8 bytes")))
 }
@@ -287,7 +282,6 @@ impl Versions {
 mod tests {
     use super::*;
 
-    /// Numbers that look drawn.
     fn drawn(seed: &mut u64) -> u64 {
         *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         *seed >> 33

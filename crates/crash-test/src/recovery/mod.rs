@@ -27,9 +27,7 @@ const OUTPUT: u64 = 2000;
 pub struct Recovery {
     /// The command's words, with `{pool}`, `{pool2}` .., `{pools}` and `{acks}` for the files.
     pub words: Vec<String>,
-    /// Exit statuses that are no violation.
     pub ok: Vec<i32>,
-    /// The time limit.
     pub time: Duration,
     /// The limit of its address space, in bytes.
     pub memory: u64,
@@ -81,11 +79,9 @@ fn without_numbers(line: &str) -> String {
 /// The files that a recovery is given.
 #[derive(Clone, Copy, Debug)]
 pub struct Files<'a> {
-    /// The pools.
     pub pools: &'a [PathBuf],
     /// The folder that holds the pools under their own names.
     pub folder: &'a Path,
-    /// The file with what had been acknowledged.
     pub acks: &'a Path,
 }
 
@@ -143,13 +139,11 @@ pub fn unknown_pool(words: &[String], pools: usize) -> Option<String> {
 }
 
 impl Recovery {
-    /// Whether the command asks for what was acknowledged.
     pub fn wants_acks(&self) -> bool {
         self.oracle.as_ref().is_some_and(Oracle::wants_acks)
             || self.words.iter().any(|word| word.contains("{acks}"))
     }
 
-    /// Whether this end is a violation.
     pub fn fails(&self, ended: Ended) -> bool {
         !matches!(ended, Ended::Status(status) if self.ok.contains(&status))
     }
@@ -302,7 +296,6 @@ fn files(output: &Path, errors: Option<&Path>) -> Result<(File, File), CrashTest
     Ok((file, errors))
 }
 
-/// The end of a recovery's output.
 pub fn said(output: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok(mut file) = File::open(output) {

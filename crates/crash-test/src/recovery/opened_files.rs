@@ -22,7 +22,6 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
-/// A stop at a system call, with `PTRACE_O_TRACESYSGOOD`.
 const AT_CALL: libc::c_int = libc::SIGTRAP | 0x80;
 /// Calls that open a file; the older two are x86-64's alone.
 #[cfg(target_arch = "x86_64")]
@@ -34,10 +33,8 @@ const OPENING: [libc::c_long; 4] = [
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OPENING: [libc::c_long; 2] = [libc::SYS_openat, libc::SYS_openat2];
-/// The longest time that this may take.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The files that a recovery opened.
 #[derive(Debug, Default)]
 pub struct Opened {
     /// Files outside of its folder that it opened for writing.

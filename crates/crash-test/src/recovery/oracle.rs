@@ -37,7 +37,6 @@ enum Acknowledged {
 /// What the recovery prints after each beginning of the operations.
 #[derive(Clone, Debug)]
 pub struct Oracle {
-    /// By the number of operations.
     outputs: Vec<Vec<u8>>,
     acknowledged: Acknowledged,
 }
@@ -95,7 +94,6 @@ impl Oracle {
         }))
     }
 
-    /// Whether the number of acknowledged operations matters.
     pub fn wants_acks(&self) -> bool {
         self.acknowledged == Acknowledged::Lines
     }
@@ -165,7 +163,6 @@ impl Oracle {
         ))
     }
 
-    /// What was run for it, for the report.
     pub fn told(&self) -> Value {
         let distinct: FxHashSet<&Vec<u8>> = self.outputs.iter().collect();
         json!({
@@ -217,7 +214,6 @@ fn check_lines(recording: &Recording, operations: usize) -> Result<(), CrashTest
     Ok(())
 }
 
-/// The runs of all beginnings.
 struct Prefixes<'a> {
     question: &'a Question,
     recording: &'a Recording,

@@ -1,8 +1,6 @@
 //! The system call at which a traced process has stopped, by the registers of this machine's processor.
 
-/// A system call.
 pub struct Call {
-    /// Its number.
     pub number: libc::c_long,
     /// Its first three arguments. On 64-bit ARM its answer takes the place of the first.
     pub arguments: [u64; 3],

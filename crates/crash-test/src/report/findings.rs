@@ -9,14 +9,11 @@ use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
 use crate::search::reduce::Reduced;
 
-/// A failed recovery.
 #[derive(Clone, Debug)]
 pub struct Violation {
     /// The image that the recovery was run on.
     pub image: Image,
-    /// How the recovery ended.
     pub ended: Ended,
-    /// The beginning of what the recovery printed.
     pub said: String,
     /// Seconds from the first recovery to this violation.
     pub seconds: f64,
@@ -33,7 +30,6 @@ pub struct Round {
     pub assumed: Vec<String>,
 }
 
-/// What an exploration found.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Every recovery that failed, in the order of cuts.
@@ -50,17 +46,13 @@ pub struct Found {
     pub no_start: Option<NoStart>,
     /// Seconds from the first recovery until the first cut to be tried was found.
     pub start_seconds: f64,
-    /// Images tried.
     pub images: u64,
-    /// Recoveries run, reductions included.
     pub recoveries: u64,
     /// Images tried and images failed, by the event that the cut comes before.
     pub by_event: FxHashMap<u32, (u32, u32)>,
-    /// The rounds of the search.
     pub rounds: Vec<Round>,
     /// Violations that a known cause explains, without a reduction of their own.
     pub explained: usize,
-    /// Contents of images that were tried.
     pub(crate) seen: FxHashSet<u64>,
     /// Violations of the present rounds by kind of moment and image.
     pub(crate) failed: FxHashMap<(u32, Kind), u32>,
@@ -78,7 +70,6 @@ pub struct Found {
     pub looking: f64,
     /// Seconds from the first recovery to the end, reductions included.
     pub seconds: f64,
-    /// Whether all passes were completed.
     pub finished: bool,
     /// The number of [`images::PASSES`] that were completed.
     pub passes: usize,
@@ -95,7 +86,6 @@ pub enum NoStart {
     Undisturbed,
     /// While the first cut at which the recovery copes was searched for.
     Search {
-        /// Cuts that were tried.
         tried: u32,
         /// How the recovery ended at the last of them, and what it printed.
         refused: Option<(Ended, String)>,
@@ -114,7 +104,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict in words.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Violation => "violation",
@@ -125,7 +114,6 @@ impl Verdict {
 }
 
 impl Found {
-    /// The verdict.
     pub fn verdict(&self) -> Verdict {
         match (self.violations.is_empty(), self.passes >= FIRST) {
             (false, _) => Verdict::Violation,

@@ -161,7 +161,6 @@ fn timeline(
     shown
 }
 
-/// The cut of an image.
 fn cut(recording: &Recording, course: &Course, image: &Image) -> Value {
     let cut = &course.cuts[image.cut as usize];
     let (row, event) = (recording.row(cut.event), cut.event as usize);
@@ -335,7 +334,6 @@ fn pools(recording: &Recording) -> Vec<Value> {
     .collect()
 }
 
-/// What was tried, and what that comes to.
 fn tried(question: &Question, explored: &Explored) -> Value {
     let recording = &explored.shared.recording;
     let found = &explored.found;

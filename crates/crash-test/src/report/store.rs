@@ -24,9 +24,7 @@ pub struct Store {
     pub pool: Option<String>,
     /// The number of bytes from there to the last that it changed.
     pub bytes: u64,
-    /// Its row in the recording.
     pub row: u64,
-    /// Its thread.
     pub thread: u16,
     /// What became of a late store: whether and where it was flushed and fenced.
     pub fate: Option<String>,

@@ -30,7 +30,6 @@ const NEVER: f64 = 1.5;
 /// How much stores are suspected that nobody ever flushes or fences, if no cause names them: beside causes, and where a violation has none.
 const UNNAMED: [f64; 2] = [0.05, 0.5];
 
-/// How much a store says of the fault.
 pub(crate) fn weight(of: &Store, among: usize, late: bool) -> f64 {
     let own = match (&of.frame, &of.through) {
         (Some(_), None) => 1.0,
@@ -50,9 +49,7 @@ pub(crate) struct Cause {
     pub(crate) reduced: Reduced,
     /// The number of its images that are left behind.
     pub(crate) kept: usize,
-    /// The round of looking that found it.
     pub(crate) round: usize,
-    /// Violations of its kinds.
     pub(crate) count: usize,
     /// Seconds until the first was found.
     pub(crate) first: f64,

@@ -31,19 +31,12 @@ type Known = (Option<Reason>, Duration);
 /// What all workers share.
 #[derive(Debug)]
 pub struct Shared {
-    /// The recovery.
     pub recovery: Recovery,
-    /// The recording.
     pub recording: Recording,
-    /// Its cuts.
     pub course: Arc<Course>,
-    /// What reserve power saves.
     pub platform: Platform,
-    /// Recoveries so far.
     pub recoveries: AtomicU64,
-    /// The budget.
     pub(crate) clock: Clock,
-    /// Nanoseconds of the slowest recovery that coped.
     pub(crate) slowest: AtomicU64,
     /// Why it fails, if it does, by image; and of a time-out, after how long.
     pub(crate) verdicts: Mutex<FxHashMap<(u64, usize), Known>>,
@@ -51,7 +44,6 @@ pub struct Shared {
     pub(crate) known: Mutex<Vec<FxHashSet<u32>>>,
     /// The event from which on the pool is made: before it the recovery may refuse it.
     pub(crate) made: AtomicU64,
-    /// How it may.
     pub(crate) refusal: Refusal,
     /// How the recovery ends on the pool before the first store.
     pub(crate) refused: Mutex<Option<Ended>>,
@@ -59,7 +51,6 @@ pub struct Shared {
     pub(crate) repaired: Mutex<FxHashMap<u32, Image>>,
     /// Images that wait for a worker are not tried any more.
     pub(crate) enough: AtomicBool,
-    /// Whether all workers are to stop.
     pub stop: AtomicBool,
 }
 
@@ -75,7 +66,6 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// By its name on the command line.
     pub fn named(name: &str) -> Option<Refusal> {
         match name {
             "orderly" => Some(Refusal::Orderly),
@@ -87,7 +77,6 @@ impl Refusal {
 }
 
 impl Shared {
-    /// Whether the pool is still being made at this cut.
     pub fn creates(&self, cut: u32) -> bool {
         u64::from(self.course.cuts[cut as usize].event) < self.made.load(Ordering::Relaxed)
     }
@@ -116,7 +105,6 @@ impl Shared {
 /// What one worker has: a copy of the pool and files for the recovery.
 #[derive(Debug)]
 pub struct Bench<'a> {
-    /// Shared with the others.
     pub shared: &'a Shared,
     copy: Copy<'a>,
     floors: Floors<'a>,
@@ -292,7 +280,6 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// What is sure of each line at a cut.
     pub(crate) fn floors(&mut self, cut: u32) -> Vec<u32> {
         self.floors.go(cut, |_, _| ());
         self.floors.floor.clone()

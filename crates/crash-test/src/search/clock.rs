@@ -3,7 +3,6 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// A budget and its start.
 #[derive(Debug)]
 pub struct Clock {
     began: OnceLock<Instant>,
@@ -43,7 +42,6 @@ impl Clock {
         self.budget.map(|budget| budget.saturating_sub(passed))
     }
 
-    /// Whether the budget is spent.
     pub fn is_spent(&self) -> bool {
         self.left().is_some_and(|left| left.is_zero())
     }

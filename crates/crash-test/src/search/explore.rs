@@ -70,9 +70,7 @@ fn check(recording: &Recording, platform: Platform) -> Result<(), CrashTestError
 
 /// The result of an exploration, and what it is about.
 pub struct Explored {
-    /// The recording and its cuts.
     pub shared: Shared,
-    /// What was found.
     pub found: Found,
     /// For a replay: the image, how the recovery ended and what it printed.
     pub replayed: Option<(Image, Ended, String)>,

@@ -35,7 +35,6 @@ const NOTHING_NEW: usize = 6;
 const LOOKING: f64 = 0.35;
 /// Of a budget, what is spent on waiting for recoveries that do not end.
 const WAITING: f64 = 0.25;
-/// The search at all cuts.
 pub(crate) struct Search<'a> {
     pub(crate) question: &'a Question,
     pub(crate) shared: &'a Shared,
@@ -283,7 +282,6 @@ impl<'a> Search<'a> {
         Ok(true)
     }
 
-    /// Whether looking ends here.
     fn is_enough(&self) -> bool {
         let budget = self.question.budget;
         let (known, begun) = self.before;
@@ -399,7 +397,6 @@ mod tests {
         asking(&question(), shared, found, status, test)
     }
 
-    /// The same, with a question.
     fn asking<T>(
         question: &Question,
         shared: &Shared,

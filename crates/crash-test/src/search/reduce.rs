@@ -12,18 +12,15 @@ use crate::recording::persistence::{Course, State, Visit, replay};
 use crate::recovery::Reason;
 use crate::search::bench::Bench;
 
-/// Recoveries of one search.
 const MOST: u32 = 60;
 /// How far before and after a cut others are asked whether they pass, and how far each is.
 const AROUND: u32 = 400;
 const CLOSE: u32 = 8;
-/// Of a line's stores, how many are tried.
 const STORES: u32 = 8;
 
 /// A reduced violation: the fewest lines that were early, and the fewest that were late.
 #[derive(Clone, Debug)]
 pub struct Reduced {
-    /// The smallest image that fails.
     pub image: Image,
     /// Lines that had persisted too early, each with the version that is too early.
     pub early: Vec<Over>,
@@ -31,9 +28,7 @@ pub struct Reduced {
     pub late: Vec<Over>,
     /// An image that passes: the failing one with the late lines, or without the early ones.
     pub passes: Option<Image>,
-    /// Whether no image around it passes.
     pub unexplained: bool,
-    /// Whether there was time for the whole reduction.
     pub finished: bool,
     /// Whether a known cause explains it: without that cause's early stores it passes.
     pub explained: bool,
@@ -210,7 +205,6 @@ enum Outcome {
     FailsOtherwise,
 }
 
-/// What a reduction has come to.
 struct Reduction<'a, 'b> {
     bench: &'a mut Bench<'b>,
     reason: &'a Reason,
@@ -232,13 +226,11 @@ impl Reduction<'_, '_> {
         })
     }
 
-    /// Whether lines over the base pass.
     fn passes(&mut self, over: &[Over]) -> Result<bool, CrashTestError> {
         let image = given(self.base, over);
         Ok(self.outcome(&image, self.acked)? == Outcome::Passes)
     }
 
-    /// Whether lines over the base fail for the violation's reason.
     fn fails(&mut self, over: &[Over]) -> Result<bool, CrashTestError> {
         let image = given(self.base, over);
         Ok(self.outcome(&image, self.acked)? == Outcome::Fails)

@@ -54,7 +54,6 @@ pub(crate) fn named_start(
     }
 }
 
-/// How a recovery ended, and what it said, in brackets.
 pub(crate) fn of_refusal((ended, said): &(Ended, String)) -> String {
     let colon = if said.is_empty() { "" } else { ": " };
     format!(" ({ended}{colon}{said})")

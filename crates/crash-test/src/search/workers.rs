@@ -13,16 +13,13 @@ use crate::search::bench::{Bench, Shared};
 use crate::search::known_causes;
 use crate::search::reduce::{self, Reduced};
 
-/// Jobs that wait for a worker.
 pub(crate) const QUEUE: usize = 16;
 
-/// What a worker is to do.
 pub(crate) enum Job {
     Try(Image, Duration),
     Reduce(usize, Image, Reason),
 }
 
-/// What came of it.
 pub(crate) enum Answer {
     Tried(Image, Result<(Ended, String), CrashTestError>),
     Reduced(usize, Result<Reduced, CrashTestError>),

@@ -17,13 +17,11 @@ use sardonyx::medium::image::Content;
 /// Lines in which something that nobody has written is looked for.
 const NEAR: u64 = 64;
 
-/// The change that one attack makes.
 pub struct Change {
     /// Lines with their new contents; `None`: as if never written.
     pub lines: Vec<(Place, Option<Content>)>,
     /// The region of the first line.
     pub region: &'static str,
-    /// The change in words.
     pub what: String,
 }
 
@@ -417,7 +415,6 @@ impl Knowledge<'_> {
         Some(Past { old, groups, since })
     }
 
-    /// So many levels, up to all of them.
     fn depth(&self, dice: &mut ChaCha8Rng) -> usize {
         (dice.next_u64() % (self.levels as u64 + 1)) as usize
     }
@@ -453,7 +450,6 @@ impl Knowledge<'_> {
 struct Past {
     old: Rc<Seen>,
     groups: Rc<Groups>,
-    /// Of it, what the run has written.
     since: Vec<Place>,
 }
 
@@ -501,7 +497,6 @@ fn one_of(places: &[Place], dice: &mut ChaCha8Rng) -> Place {
     places[number]
 }
 
-/// What holds of `parts`, in words.
 fn listed<const N: usize>(parts: [(bool, String); N]) -> String {
     let parts = parts.into_iter().filter(|(holds, _)| *holds);
     let parts: Vec<String> = parts.map(|(_, part)| part).collect();
@@ -511,7 +506,6 @@ fn listed<const N: usize>(parts: [(bool, String); N]) -> String {
     }
 }
 
-/// Lines that are about to be changed.
 struct Changes<'n> {
     now: &'n Now,
     lines: BTreeMap<Place, Option<Content>>,
@@ -556,7 +550,6 @@ fn number_of(line: &Line, bits: &Range<usize>) -> u64 {
     numbered.fold(0, |all, (at, from)| all | bit(from) << at)
 }
 
-/// Word `number` of a line.
 fn word_of(content: Option<&Content>, number: usize) -> [u8; 8] {
     content.map_or([0; 8], |(line, _)| line.as_chunks().0[number])
 }

@@ -11,17 +11,14 @@ use sardonyx::line::Place;
 use sardonyx::medium::image::{Content, Image};
 use sardonyx::plan::untimed::Untimed;
 
-/// What the medium held at a cut.
 pub type Held = BTreeMap<Place, Content>;
 
-/// Lines by the name of their region.
 pub type Groups = Vec<(&'static str, Vec<Place>)>;
 
 /// What the medium held at a look, without what is on chip.
 pub struct Seen {
     pub position: u64,
     pub lines: Held,
-    /// All lines.
     pub all: Groups,
     /// The lines that the layers above the integrity know.
     pub known: Groups,
@@ -68,11 +65,9 @@ impl Now {
 pub struct Knowledge<'h> {
     pub history: &'h History,
     pub kept: Option<Box<dyn PowerFail>>,
-    /// Levels of nodes, the lowest included.
     pub levels: usize,
     /// The looks so far, the oldest first.
     pub before: Vec<Rc<Seen>>,
-    /// What differs of each of them from what is seen now.
     differs: RefCell<BTreeMap<usize, Rc<Groups>>>,
 }
 
@@ -113,12 +108,10 @@ impl<'h> Knowledge<'h> {
         }
     }
 
-    /// Notes that another look begins.
     pub fn looks_on(&self) {
         self.differs.borrow_mut().clear();
     }
 
-    /// Whether the layers above the integrity know the line.
     pub fn is_known(&self, place: Place) -> bool {
         let kept = self.kept.as_deref();
         kept.is_none_or(|kept| kept.kept_of(place).is_some())

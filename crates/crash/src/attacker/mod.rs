@@ -92,7 +92,6 @@ impl<'h> Attacker<'h> {
         Rc::new(self.knowledge.see(position, self.survivors.untimed.image()))
     }
 
-    /// All attacks at the present position.
     fn look(&mut self, look: u64, found: &mut Attacked) {
         self.knowledge.looks_on();
         if self.asked.one.is_none_or(|one| one.look == look) {

@@ -23,14 +23,12 @@ pub struct Strike<'s> {
     /// Of what kind, drawn from what, and before which access; the first is the layers' recovery, the second that of
     /// a hardware log.
     wanted: Option<(Attack, &'s mut ChaCha8Rng, u64)>,
-    /// Accesses so far.
     pub accesses: u64,
     /// What was changed, if anything.
     pub made: Option<Change>,
 }
 
 impl<'s> Strike<'s> {
-    /// No attack.
     pub fn nobody(seen: &'s Rc<Seen>) -> Strike<'s> {
         Strike {
             seen,
@@ -40,7 +38,6 @@ impl<'s> Strike<'s> {
         }
     }
 
-    /// An access is next.
     fn before_access(&mut self, knowledge: &Knowledge, untimed: &mut Untimed) {
         if let Some((kind, dice, at)) = &mut self.wanted
             && *at == self.accesses

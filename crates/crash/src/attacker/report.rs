@@ -36,7 +36,6 @@ sardonyx::names::named! {
 }
 
 impl Attack {
-    /// Whether `promises` say that it is noticed.
     pub fn is_refused_by(self, promises: Refuses) -> bool {
         match self {
             Attack::Tamper => promises.tamper,
@@ -54,18 +53,14 @@ pub struct Attacks {
     pub looks: u64,
     /// Attacks of each kind at each of these cuts, and as many in the run that follows.
     pub each: u64,
-    /// This one attack alone.
     pub one: Option<OneAttack>,
 }
 
 /// One attack, by the numbers that draw it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneAttack {
-    /// At which look, from 1 on.
     pub look: u64,
-    /// The time of the attack.
     pub when: When,
-    /// The kind of the attack.
     pub kind: Attack,
     /// Its number among the attacks of that kind at that look, from 0 on.
     pub number: u64,
@@ -88,7 +83,6 @@ impl Attacks {
 /// The outcome of attacks of one kind at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Came {
-    /// Attacks that changed the medium.
     pub tried: u64,
     /// Attacks that a recovery or a read refused.
     pub refused: u64,
@@ -102,16 +96,11 @@ pub struct Came {
     pub first: Option<First>,
 }
 
-/// An attack that nobody noticed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct First {
-    /// The attacks among which it was.
     pub asked: Attacks,
-    /// Which of them it is.
     pub one: OneAttack,
-    /// The position of the cut.
     pub position: u64,
-    /// What was done and what followed, a line of text each.
     pub story: Vec<String>,
     /// The run, and the number of its pass in a plan.
     pub run: Option<(Run, usize)>,
@@ -120,7 +109,6 @@ pub struct First {
 /// The outcome of all attacks on a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attacked {
-    /// Cuts at which there were attacks.
     pub cuts: u64,
     /// Cuts whose honest recovery was refused, or after which an honest run was refused; such cuts are not attacked.
     pub honest_refused: u64,
@@ -134,7 +122,6 @@ impl Attacked {
         &self.came[when as usize][attack as usize]
     }
 
-    /// All kinds.
     pub(crate) fn each(&self) -> impl Iterator<Item = (When, Attack, &Came)> {
         let pairs = When::ALL
             .into_iter()
@@ -148,7 +135,6 @@ impl Attacked {
         tried.min().unwrap_or(0)
     }
 
-    /// Undetected attacks that `promises` says are noticed.
     pub fn unkept(&self, promises: Refuses) -> u64 {
         let promised = self
             .each()
@@ -156,7 +142,6 @@ impl Attacked {
         promised.map(|(_, _, came)| came.undetected).sum()
     }
 
-    /// Undetected attacks.
     pub fn undetected(&self) -> u64 {
         self.each().map(|(_, _, came)| came.undetected).sum()
     }

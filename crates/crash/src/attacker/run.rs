@@ -19,7 +19,6 @@ use sardonyx::line::{Line, Logical};
 use sardonyx::machine::{read_untimed, write_untimed};
 use sardonyx::plan::{At, Step};
 
-/// Requests of a run that is attacked.
 const REQUESTS: usize = 24;
 
 /// One of them.

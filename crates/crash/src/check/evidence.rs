@@ -16,7 +16,6 @@ const MOST_ENTRIES: usize = 4;
 const MOST_WORDS: usize = 3;
 
 impl Checker<'_> {
-    /// What there is to see of `violation` at the present position.
     pub(crate) fn evidence(&mut self, violation: &Violation) -> Vec<String> {
         if violation.kind.is_secrecy() || violation.kind == Kind::RunEnded {
             return Vec::new();
@@ -160,7 +159,6 @@ fn log_told(history: &History, expected: &Expected, log: &Logged) -> Vec<String>
     told
 }
 
-/// Which transaction has left `line` as `read`.
 fn whose(history: &History, line: u64, read: &Line) -> String {
     match history.left_by(line, read) {
         Some(left) => left,
@@ -169,12 +167,10 @@ fn whose(history: &History, line: u64, read: &Line) -> String {
     }
 }
 
-/// How `read` differs from what `line` should be.
 fn differs(history: &History, line: u64, read: &Line, should: &Line) -> String {
     format!("{}; {}", whose(history, line, read), words(read, should))
 }
 
-/// The words that differ.
 fn words(read: &Line, should: &Line) -> String {
     let pairs = read
         .as_chunks::<8>()

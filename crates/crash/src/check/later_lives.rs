@@ -23,7 +23,6 @@ use sardonyx::workload::{Fault, Recovered, Workload};
 
 /// Transactions of a core in a life after the first, at most.
 const MOST_TRANSACTIONS: u64 = 3;
-/// Lives that a run may have.
 const MOST_LIVES: u32 = 3;
 /// Cuts of a later life are followed by another so many times more rarely than cuts of the first.
 const RARER: u64 = 16;

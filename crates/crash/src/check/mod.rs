@@ -43,13 +43,10 @@ struct Core {
     window: Window,
     /// The last transaction visible.
     visible: u64,
-    /// Lines that recovery put back.
     restored: Vec<u64>,
-    /// Lines that were wrong.
     wrong: BTreeSet<u64>,
     /// Lines that may have changed while recovery gave up, and so were not compared.
     not_compared: BTreeSet<u64>,
-    /// What recovery or the structure's check said.
     fault: Option<(Kind, Fault)>,
 }
 
@@ -94,7 +91,6 @@ pub struct Checker<'h> {
     put_back: Vec<u64>,
     /// `eadr`: lines stored to since the last state.
     stored: Vec<u64>,
-    /// What has been checked, and what was wrong.
     pub explored: Explored,
 }
 

@@ -23,7 +23,6 @@ pub struct Golden {
     recovery: Option<Batch>,
     /// The last transaction.
     last: u64,
-    /// The contents that have been recorded.
     pub expected: Expected,
 }
 
@@ -44,7 +43,6 @@ pub struct Window {
 }
 
 impl Window {
-    /// Notes that the core has made `mark`.
     pub fn follow(&mut self, mark: Mark) {
         match mark {
             Mark::Committing(number) => self.allowed = number,
@@ -68,11 +66,8 @@ impl Window {
 /// The contents of a program's lines by transaction.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    /// The program's specification.
     pub spec: ProgramSpec,
-    /// The region's lines in the machine.
     pub region: Lines,
-    /// Those that hold the undo log.
     pub log: Lines,
     /// The offset in the region, in bytes, of the log's header.
     pub header: u64,
@@ -280,7 +275,6 @@ impl Expected {
         left.map(|(number, _)| *number).or_else(initial)
     }
 
-    /// Whether `line` is log or data.
     pub fn class_of(&self, line: u64) -> Class {
         match self.log.contains(line) {
             true => Class::Log,
@@ -288,7 +282,6 @@ impl Expected {
         }
     }
 
-    /// Lines whose content differs between two transactions.
     pub fn between(&self, a: u64, b: u64) -> impl Iterator<Item = u64> + '_ {
         let index = |number: u64| number.saturating_sub(self.first) as usize;
         let (from, to) = (index(a.min(b)), index(a.max(b)));

@@ -40,7 +40,6 @@ use sardonyx::plan::{At, Holding};
 use sardonyx::settings::Settings;
 use sardonyx::workload::{ProgramSpec, SpecError, Workload};
 
-/// Lines of a page.
 const PAGE_LINES: u64 = 64;
 
 /// Why there is no run that can be cut.
@@ -93,25 +92,20 @@ pub enum HistoryError {
 
 /// One timed run of programs on a design, and what a power cut could leave of it.
 pub struct History {
-    /// The design's name.
     pub design: String,
-    /// What the design promises of the lines that a cut leaves.
     pub guarantee: Guarantee,
     /// The machine, its medium reduced to what the programs need.
     pub machine: Arc<Machine>,
     /// The number of the programs' life: 1, and one more after each cut.
     pub life: u32,
-    /// The seed of evictions and delays.
     pub seed: u64,
     /// The medium as setup, or the cut before, left it.
     pub image: Image,
     /// Every write, acceptance, change on chip and mark of the run, in order.
     pub journal: Box<Journal>,
-    /// What each core's lines should hold.
     pub programs: Vec<Expected>,
     /// What the lines of a program that all cores share should hold; `None` if there is none.
     pub joint: Option<Joint>,
-    /// The pads that were used, and when.
     pub pads: Arc<Pads>,
     /// The write requests of each line, in the order of handling.
     pub requests: FxHashMap<u64, Vec<u32>>,
@@ -127,17 +121,13 @@ pub struct History {
     held: Held,
 }
 
-/// What a life of the programs begins with.
 pub struct Life {
-    /// The medium.
     pub image: Image,
     /// The lines that were encrypted before it began, as last encrypted.
     pub encrypted: Vec<Encrypted>,
     /// What the lines of each core read as, if that will be asked.
     pub found: Vec<Vec<Line>>,
-    /// The programs of the cores.
     pub programs: Vec<Golden>,
-    /// The seed of evictions and delays.
     pub seed: u64,
     /// The pads of the life before.
     pub before: Option<Before>,
@@ -146,7 +136,6 @@ pub struct Life {
 }
 
 impl Life {
-    /// The first.
     fn first(image: Image, encrypted: Vec<Encrypted>, programs: Vec<Golden>, seed: u64) -> Life {
         Life {
             image,
@@ -164,7 +153,6 @@ impl Life {
 pub struct SetUp {
     /// Before the first life.
     nothing: History,
-    /// The medium.
     image: Image,
     encrypted: Vec<Encrypted>,
     programs: Vec<Golden>,
@@ -228,7 +216,6 @@ impl SetUp {
         })
     }
 
-    /// What the design promises.
     pub fn guarantee(&self) -> Guarantee {
         self.nothing.guarantee
     }
@@ -311,7 +298,6 @@ impl History {
         self.live(life, self.controller(), Some(Holding::Chosen(chosen)))
     }
 
-    /// A controller with the machine's caches.
     fn first_controller(&self) -> Controller {
         let mut layout = Layout::new(self.data_lines());
         self.stack.build(&self.machine.settings, &mut layout)
@@ -437,7 +423,6 @@ impl History {
         self.controller().levelling().cloned()
     }
 
-    /// Where everything lies in the medium.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -538,22 +523,18 @@ impl History {
         }
     }
 
-    /// Whether lines are encrypted.
     pub fn is_encrypted(&self) -> bool {
         self.stack.encrypts(&self.machine.settings)
     }
 
-    /// Whether all lines draw from one encryption counter.
     pub fn has_global_counter(&self) -> bool {
         self.stack.policy.counters == Counters::Global
     }
 
-    /// Where the medium holds encrypted lines.
     pub fn held(&self) -> &Held {
         &self.held
     }
 
-    /// The layers.
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
@@ -568,13 +549,11 @@ impl History {
         may_fill(&self.machine.settings)
     }
 
-    /// Whether `line` is log or data.
     pub fn class_of(&self, line: u64) -> Class {
         let core = self.core_of(line);
         core.map_or(Class::Data, |core| self.programs[core].class_of(line))
     }
 
-    /// The core whose region `line` is in.
     pub fn core_of(&self, line: u64) -> Option<usize> {
         self.programs.iter().position(|p| p.region.contains(line))
     }
@@ -640,7 +619,6 @@ pub(crate) fn shrink(machine: &mut Machine, lines: u64, spare: u64) {
     geometry.rows = geometry.rows.min(lines.div_ceil(row) + spare);
 }
 
-/// The same settings with small caches.
 pub(crate) fn fresh(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
     for key in designs::caches() {

@@ -21,14 +21,12 @@ use sardonyx::plan::untimed::Untimed;
 /// Lines and their bytes, in the order of their numbers.
 pub type Lines = [(u64, Line)];
 
-/// What the cuts of one run have shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readable {
     /// The number of unreadable lines at each cut.
     pub unreadable: Vec<u64>,
     /// The number of lines that were read at each cut.
     pub lines: u64,
-    /// Lines written to the medium, metadata included.
     pub writes: u64,
     /// Time from the first event to the last, in nanoseconds.
     pub nanoseconds: f64,

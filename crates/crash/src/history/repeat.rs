@@ -55,7 +55,6 @@ pub struct Handling<'h> {
     pub mask: Option<Line>,
     /// Each request is made twice: the second time for the line whose number differs in this bit, with other contents.
     pub twin: Option<(u32, Line)>,
-    /// This key is set to this value.
     pub begin: Option<(&'static str, u64)>,
 }
 
@@ -80,7 +79,6 @@ pub enum Crowded {
     Full(Exhausted),
 }
 
-/// What the requests left when they were handled again.
 pub struct Again {
     /// Encrypted lines, in the order of handling.
     pub covered: Vec<Encrypted>,
@@ -88,9 +86,7 @@ pub struct Again {
     pub beside: Vec<MediumWrite>,
     /// The bytes beside lines, whatever they hold.
     pub sidebands: Vec<(Place, [u8; 8])>,
-    /// The layout of the medium.
     pub layout: Layout,
-    /// What of it lies under pads.
     held: Held,
     /// The first line that a recovered controller reads otherwise than it was last written, if any; checked where lines
     /// have twins, or counters begin elsewhere.
@@ -218,7 +214,6 @@ impl History {
         Some(again)
     }
 
-    /// Whether the stack has a hardware log.
     pub fn keeps_log(&self) -> bool {
         self.stack.keeps_log()
     }
@@ -234,7 +229,6 @@ impl History {
         pressed.any(|(name, value)| self.small.find(name) == value)
     }
 
-    /// What the stack's keys are under a pressure.
     fn pressed(&self, pressure: &Pressure) -> Vec<(&'static str, u64)> {
         let layers = self.stack.layers().into_iter();
         let keys = layers.flat_map(|layer| layer.about().keys);
@@ -501,7 +495,6 @@ impl History {
     }
 }
 
-/// A hardware log with transactions under way.
 struct Undoing<'h> {
     history: &'h History,
     settings: Settings,
@@ -552,7 +545,6 @@ impl<'h> Undoing<'h> {
         write_untimed(&mut self.controller, &mut self.untimed, write);
     }
 
-    /// `core` begins transaction `number`.
     fn transaction(&mut self, core: u32, number: u64) {
         self.ask(|controller, plan| controller.begin(core, number, plan));
     }
@@ -572,7 +564,6 @@ impl<'h> Undoing<'h> {
         self.fits()
     }
 
-    /// `core` commits, which has changed `lines`.
     fn commit(&mut self, core: u32, lines: Range<u64>) {
         self.ask(|controller, plan| {
             controller.commit(core, plan);

@@ -5,24 +5,17 @@ use serde::Serialize;
 use crate::history::History;
 use sardonyx::workload::ProgramSpec;
 
-/// What was run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Run {
-    /// The design's name.
     pub design: String,
-    /// The program's name.
     pub program: String,
     /// The mistake in the program's own log, if any.
     pub mutant: Option<&'static str>,
-    /// Cores; each has a program.
     pub cores: usize,
     /// Who shares lines of counters: [`sardonyx::workload::Sharing`].
     pub sharing: &'static str,
-    /// Transactions of a core.
     pub transactions: u64,
-    /// Bytes of a transaction's item.
     pub transaction_bytes: u64,
-    /// Bytes of each structure.
     pub footprint_bytes: u64,
     /// The seed of evictions, delays and sampled cuts.
     pub seed: u64,
@@ -43,7 +36,6 @@ impl Run {
         }
     }
 
-    /// The run that `history` is of.
     pub fn recorded(history: &History) -> Run {
         let programs = &history.programs;
         Run::of(

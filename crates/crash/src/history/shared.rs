@@ -17,13 +17,10 @@ pub type Who = (usize, u64);
 /// The contents of the shared lines, by transaction.
 #[derive(Clone, Debug)]
 pub struct Joint {
-    /// The lines.
     pub region: Lines,
-    /// Those of them that hold logs.
     pub logs: Lines,
     /// Of each core the last transaction that was visible at first.
     first: Vec<u64>,
-    /// What they held then.
     pub initial: Vec<Line>,
     /// Of each line that changed: who has left it as what, in the order of the locks.
     versions: FxHashMap<u64, Vec<(Who, Line)>>,

@@ -56,22 +56,18 @@ sardonyx::names::named! {
 }
 
 impl Platform {
-    /// Whether the processor's caches are drained.
     pub fn drains_caches(self) -> bool {
         matches!(self, Platform::Eadr | Platform::Gpf)
     }
 
-    /// Whether nothing is drained.
     pub fn drains_nothing(self) -> bool {
         matches!(self, Platform::None | Platform::GpfFailed)
     }
 
-    /// Whether a line that is being programmed may be torn.
     pub fn tears(self) -> bool {
         self.drains_nothing() || self == Platform::GpfDevice
     }
 
-    /// Whether the device that holds `place` drains nothing.
     fn loses(self, place: Place) -> bool {
         self.drains_nothing()
             || self == Platform::GpfDevice && (place.0 / PAGE_LINES).is_multiple_of(2)
@@ -107,7 +103,6 @@ pub struct Survivors<'h> {
     drains_chip: bool,
     /// How new the bytes of lines are, where it is.
     versions: FxHashMap<u64, Box<[u64; LINE_BYTES]>>,
-    /// `eadr`: dirty lines of the processors' caches.
     cached: BTreeMap<Logical, (Line, Persist)>,
     /// `eadr`: lines that are not drained: a hardware log holds them back.
     locked: FxHashSet<Logical>,
@@ -183,7 +178,6 @@ impl<'h> Survivors<'h> {
         self
     }
 
-    /// Where the line that the layers know as `place` lies now.
     fn at(&self, place: Place) -> Place {
         let levelling = self.levelling.as_ref();
         levelling.map_or(place, |levelling| levelling.at(place))
@@ -209,7 +203,6 @@ impl<'h> Survivors<'h> {
         self
     }
 
-    /// The number of events that have happened.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -305,7 +298,6 @@ impl<'h> Survivors<'h> {
         event
     }
 
-    /// Whether what array write `index` is of is drained by nobody.
     fn loses(&self, index: u32) -> bool {
         self.platform.loses(self.journal.array[index as usize].at)
     }
@@ -429,7 +421,6 @@ impl<'h> Survivors<'h> {
         changed.push(Changed::Words(write.place, words));
     }
 
-    /// Whether `line` is drained from a processor's cache.
     pub fn is_cached(&self, line: u64) -> bool {
         let line = Logical(line);
         self.cached.contains_key(&line) && !self.locked.contains(&line)
@@ -493,7 +484,6 @@ impl<'h> Survivors<'h> {
         whole
     }
 
-    /// Makes torn lines whole again.
     pub fn mend(&mut self, whole: Vec<Whole>) {
         for (place, line, beside) in whole.into_iter().rev() {
             self.untimed.image_mut().write(place, &line, 0xff, beside);

@@ -13,7 +13,6 @@ use sardonyx::controller::layers::Placement;
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::image::Image;
 
-/// The table, both ways.
 pub struct Mapped {
     entries: Entries,
     place_of: FxHashMap<u64, Place>,
@@ -70,7 +69,6 @@ impl Mapped {
         }
     }
 
-    /// The lines that are mapped to `place`.
     pub fn at(&self, place: Place) -> &[u64] {
         self.lines_at.get(&place.0).map_or(&[], Vec::as_slice)
     }

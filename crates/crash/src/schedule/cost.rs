@@ -5,7 +5,6 @@ use crate::verdict::report::OneRun;
 use sardonyx::controller::designs::Stack;
 use sardonyx::mechanisms::Mechanism;
 
-/// What the program needs whatever it does.
 const BASE: u64 = 64 << 20;
 /// Bytes for each byte of a structure (measured: 60 on `sca`, 110 on `esd+sca`), and for each transaction
 /// of up to 256 bytes (measured: 42,000).

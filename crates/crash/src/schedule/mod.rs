@@ -40,25 +40,19 @@ const ROUNDS_FOR_NOTHING: usize = 2;
 /// A design and a program, to be tried by a plan of passes.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The machine's name or file.
     pub machine: String,
     /// Keys and values over the machine's, and over those that a pass sets.
     pub overrides: Vec<(String, String)>,
-    /// The design's name.
     pub design: String,
-    /// The program's name.
     pub program: String,
-    /// What makes the program's transactions durable.
     pub durability: DurabilityKind,
     /// The first seed of the plan.
     pub seed: u64,
     /// Cores of the passes with several cores: 2 by default; 1: no such passes.
     pub cores: Option<usize>,
-    /// Transactions of each core, for all passes.
     pub transactions: Option<u64>,
     /// Bytes of a transaction's item, for all passes.
     pub item_bytes: Option<u64>,
-    /// Bytes of each structure, for all passes.
     pub footprint: Option<u64>,
     /// How to explore; the passes run on this number of threads, each pass on one.
     pub options: Options,
@@ -68,7 +62,6 @@ pub struct Trial {
     pub shorten: bool,
 }
 
-/// What the runs of one pass have shown, whatever their seeds.
 #[derive(Clone, Default)]
 struct Shown {
     runs: u64,
@@ -87,7 +80,6 @@ struct Found {
     passes: Vec<Shown>,
     kinds: BTreeMap<Kind, (u64, usize, Told)>,
     error: Option<(usize, HistoryError)>,
-    /// What came of attacks, by the run's number.
     attacked: BTreeMap<usize, Attacked>,
     /// Of each kind the run of the first.
     runs: BTreeMap<Kind, OneRun>,
@@ -99,7 +91,6 @@ impl Trial {
         passes(&self.program, logged, self.cores, shares_places, limits)
     }
 
-    /// Bytes of an item of `pass`.
     fn item_bytes(&self, pass: &Pass) -> u64 {
         self.item_bytes.unwrap_or(match self.durability {
             DurabilityKind::Hardware if pass.item_bytes == LONG_ITEM => LONG_ITEM,
@@ -108,7 +99,6 @@ impl Trial {
         })
     }
 
-    /// Bytes of each structure of `pass`.
     fn footprint(&self, pass: &Pass) -> u64 {
         match pass.meeting {
             true => MEETING * self.item_bytes(pass),
@@ -345,7 +335,6 @@ impl Trial {
         }
     }
 
-    /// What bounds its runs.
     fn bounds<'a>(&'a self, stack: &'a Stack, machine: &'a Machine) -> Bounds<'a> {
         Bounds {
             stack,
@@ -460,7 +449,6 @@ impl Shown {
 }
 
 impl Found {
-    /// All passes together.
     fn all(&self) -> Shown {
         let mut all = Shown::default();
         for shown in &self.passes {
@@ -476,7 +464,6 @@ impl Found {
         all
     }
 
-    /// How far all passes have come.
     fn reached(&self, all: &Shown) -> Reached {
         let mut reached = all.reached();
         reached.reach(Value::Attacks, self.all_attacked().fewest());

@@ -34,7 +34,6 @@ pub(crate) struct Pass {
     pub transactions: u64,
     /// Comes to the layers' limits: to that of each one's list.
     pub limits: Option<usize>,
-    /// The medium has no spare lines.
     pub full: bool,
     /// It has so many places fewer than the programs take; the run may end because something is full.
     pub short: Option<u64>,
@@ -47,7 +46,6 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// One in which everything is small.
     fn of(program: &str) -> Pass {
         Pass {
             program: program.to_owned(),
@@ -159,13 +157,11 @@ impl Pass {
     }
 }
 
-/// The limits of the layers of `stack`.
 pub(crate) fn limits_of(stack: &Stack) -> impl Iterator<Item = &'static Limit> {
     let layers = stack.layers().into_iter();
     layers.flat_map(|layer| layer.about().limits)
 }
 
-/// How many passes it takes to come to them all.
 pub(crate) fn most_limits(stack: &Stack) -> usize {
     let passes = limits_of(stack).map(|limit| limit.passes());
     passes.max().unwrap_or(0)

@@ -39,7 +39,6 @@ impl Chance {
         }
     }
 
-    /// Counts this many further trials.
     pub fn tried(&mut self, trials: u64) {
         self.trials += trials;
     }
@@ -77,7 +76,6 @@ fn power(expected: f64, seen: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The tail of the binomial distribution, summed.
     fn tail(trials: u32, probability: f64, seen: u32) -> f64 {
         let mut term = (1.0 - probability).powi(trials as i32);
         let mut below = 0.0;

@@ -31,10 +31,8 @@ use sardonyx::settings::Settings;
 
 pub use pads::{Before, Pads};
 
-/// Eight-byte words of a line.
 const WORDS: usize = LINE_BYTES / 8;
 
-/// Where the medium holds encrypted lines.
 #[derive(Clone, Debug, Default)]
 pub struct Held {
     /// The number of lines of data, counted from the first; lines of a log may lie among them.
@@ -57,7 +55,6 @@ impl Held {
         }
     }
 
-    /// Whether lines at `place` lie under a pad.
     pub fn covers(&self, place: Place) -> bool {
         place.0 < self.lines || self.log.contains(&place.0)
     }
@@ -70,7 +67,6 @@ pub struct Encrypted {
     pub place: Place,
     /// The counter under which it was encrypted, by the design's own word; `None` if the design does not say.
     pub counter: Option<u64>,
-    /// What the line holds, unencrypted.
     pub plain: Line,
     /// Its 8-byte words that were written, a bit each.
     pub words: u8,
@@ -105,7 +101,6 @@ impl Encrypted {
         })
     }
 
-    /// Whether word `word` was written.
     fn carries(&self, word: usize) -> bool {
         self.words >> word & 1 == 1
     }

@@ -15,12 +15,9 @@ use sardonyx::plan::journal::Journal;
 const ENOUGH: usize = 128;
 /// Pieces of a pad are compared with those of so many older uses of its place.
 const OLDER: usize = 256;
-/// The same where parts of a line keep their ciphertext.
 const OLDER_PARTS: usize = 32;
-/// No such word, or use.
 const NONE: u32 = u32::MAX;
 
-/// One use of a pad.
 struct Use {
     what: Encrypted,
     /// From this position of the journal on it reaches the array.
@@ -80,7 +77,6 @@ impl Bits {
 /// The pads of the run before, and the position at which its power was cut.
 pub type Before = (Arc<Pads>, u64);
 
-/// Every pad of a run.
 #[derive(Default)]
 pub struct Pads {
     uses: Vec<Use>,
@@ -88,7 +84,6 @@ pub struct Pads {
     by_word: FxHashMap<u64, u32>,
     /// Of each word the one before it with the same value.
     older_word: Vec<u32>,
-    /// The newest use of each place.
     by_place: FxHashMap<u64, u32>,
     /// The greatest counter that has reached the array, by position.
     greatest: Vec<(u32, u64)>,

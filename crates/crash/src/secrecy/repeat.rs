@@ -43,7 +43,6 @@ const NUMBERS: [u64; 7] = [
     1 << 48,
     1 << 56,
 ];
-/// The same where each is handled twice.
 const TWINS: usize = 24;
 /// Masks of contents that are tried, each with its complement.
 const MASKS: u64 = 4;
@@ -52,7 +51,6 @@ const FURTHER_KEYS: u64 = 2;
 /// Structures that hang on the key may have the same bytes under another key, though not so often as this.
 const STRUCTURE: f64 = 1.0 / 16.0;
 
-/// What handling requests again shows.
 pub(crate) fn with_less(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
     let again = |how: Handling, count| history.again(&how, count);
     let Some(this) = again(Handling::default(), AGAIN) else {
@@ -123,7 +121,6 @@ fn alike<'a>(
     Some((&this.covered[index], what))
 }
 
-/// The same under keys of which one byte each differs.
 fn part_of_the_key(
     history: &History,
     this: &Again,
@@ -141,7 +138,6 @@ fn part_of_the_key(
     })
 }
 
-/// The same requests at other places, one bit of which differs.
 fn elsewhere(history: &History, this: &Again) -> Option<Violation> {
     let own = (0..u64::BITS).take_while(|bit| 1 << bit < history.data_lines());
     let high = HIGH_BITS.into_iter();

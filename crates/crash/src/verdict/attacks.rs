@@ -12,7 +12,6 @@ use sardonyx::controller::layers::Refuses;
 /// The outcome of attacks, as reports have it.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttackReport {
-    /// Cuts at which there were attacks.
     pub cuts: u64,
     /// Cuts whose honest recovery was refused, or after which an honest run was refused.
     pub honest_refused: u64,
@@ -27,11 +26,8 @@ pub struct AttackReport {
 pub struct AttackRow {
     /// The time: with the power off, while recovering, or in a run.
     pub when: &'static str,
-    /// The kind of attack.
     pub kind: &'static str,
-    /// Whether the integrity promises to notice it.
     pub promised: bool,
-    /// Attacks that changed the medium.
     pub tried: u64,
     /// Attacks that a recovery or a read refused.
     pub refused: u64,
@@ -45,18 +41,12 @@ pub struct AttackRow {
     pub first: Option<Told>,
 }
 
-/// The numbers that make an attack again.
 #[derive(Clone, Debug, Serialize)]
 pub struct Again {
-    /// Cuts at which the attacker looked.
     pub looks: u64,
-    /// Attacks of each kind at each look.
     pub each: u64,
-    /// The number of the look.
     pub look: u64,
-    /// The time of the attack.
     pub when: &'static str,
-    /// The kind of the attack.
     pub kind: &'static str,
     /// Its number among the attacks of that kind at that look.
     pub number: u64,

@@ -24,7 +24,6 @@ const EVERYWHERE: [Mechanism; 5] = [
     Mechanism::JoinedEviction,
     Mechanism::NextLife,
 ];
-/// Mechanisms that take more cores than one.
 const OF_CORES: [Mechanism; 3] = [
     Mechanism::SharedCounterLine,
     Mechanism::HandedLine,
@@ -36,7 +35,6 @@ const OF_QUEUES: [Mechanism; 3] = [
     Mechanism::Merge,
     Mechanism::Forward,
 ];
-/// Values that every verdict rests on.
 const ALWAYS: [Value; 8] = [
     Value::Runs,
     Value::States,
@@ -61,7 +59,6 @@ pub enum Need {
 }
 
 impl Need {
-    /// Its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Need::Used(mechanism) => mechanism.name(),
@@ -69,7 +66,6 @@ impl Need {
         }
     }
 
-    /// The least that a verdict rests on.
     pub fn least(self) -> u64 {
         match self {
             Need::Used(mechanism) => mechanism.least(),
@@ -80,13 +76,10 @@ impl Need {
 
 /// The options that limit what runs can reach.
 pub struct Bounds<'a> {
-    /// The design under trial.
     pub stack: &'a Stack,
-    /// The machine below it.
     pub machine: &'a Machine,
     /// What makes transactions durable: the program's log, or the hardware's.
     pub durability: DurabilityKind,
-    /// How runs are cut.
     pub options: Options,
     /// Cores, if the user has set them.
     pub cores: Option<usize>,
@@ -94,7 +87,6 @@ pub struct Bounds<'a> {
     pub transactions: Option<u64>,
     /// Keys and values that the user has set.
     pub overrides: &'a [(String, String)],
-    /// Whether one run was asked for, and no plan.
     pub once: bool,
 }
 
@@ -233,11 +225,8 @@ impl Bounds<'_> {
 /// An amount that a verdict needs and the runs have not reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lack {
-    /// The name of the amount.
     pub what: &'static str,
-    /// The amount that there was.
     pub had: u64,
-    /// The amount that is needed.
     pub least: u64,
     /// The options that may prevent it; if there are none a plan goes on by itself.
     pub kept_by: Vec<String>,
@@ -257,7 +246,6 @@ impl CacheSizes {
         CacheSizes(sizes.collect())
     }
 
-    /// Adds the sizes of another run.
     pub fn append(&mut self, other: &CacheSizes) {
         self.0
             .resize_with(self.0.len().max(other.0.len()), FxHashSet::default);
@@ -273,7 +261,6 @@ impl CacheSizes {
     }
 }
 
-/// How often the run has used each mechanism.
 pub fn exercised(history: &History, explored: &Explored) -> Exercised {
     let mut exercised = history.exercised();
     exercised.add(Mechanism::NextLife, explored.covered.recovery_cuts);
@@ -283,7 +270,6 @@ pub fn exercised(history: &History, explored: &Explored) -> Exercised {
     exercised
 }
 
-/// How far the run has come.
 pub fn reached(history: &History, explored: &Explored) -> Reached {
     let journal = &history.journal;
     let mut reached = journal.reached;

@@ -11,7 +11,6 @@ use sardonyx::plan::journal::{Event, Mark, MediumWrite, Sealed};
 /// Events that are shown of a line, and marks where it is about no line: the last before the cut.
 const EVENTS: usize = 12;
 const MARKS: usize = 8;
-/// The same where a later life has more to tell.
 const EVENTS_BEFORE: usize = 4;
 /// Levels of a tree, at most.
 const LEVELS: usize = 32;
@@ -171,7 +170,6 @@ fn carried(history: &History, write: &MediumWrite, place: Place) -> Option<u64> 
         .then(|| history.counter_in(&write.line, place))
 }
 
-/// What happened to `line`, and what the violation's core did.
 fn events(history: &History, violation: &Violation, line: Option<u64>) -> Vec<String> {
     let journal = &history.journal;
     let mut places: Vec<Place> = line.into_iter().map(Place).collect();

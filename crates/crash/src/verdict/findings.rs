@@ -5,26 +5,21 @@ use crate::verdict::violation::Tally;
 /// How much has been looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Covered {
-    /// Cuts.
     pub cuts: u64,
     /// Cuts that left bytes which no earlier cut left: states.
     pub states: u64,
-    /// States that were checked in full.
     pub full: u64,
     /// States from which a hardware log put lines back.
     pub undone: u64,
     /// States in which a recovery found no place for a line that it puts back.
     pub no_room: u64,
-    /// Cuts of later lives.
     pub recovery_cuts: u64,
     /// Times that requests of the run were handled with other contents and written to the same places.
     pub masked: u64,
-    /// The longest chain of later lives.
     pub later_lives: u64,
 }
 
 impl Covered {
-    /// Adds what `other` has covered.
     pub fn add(&mut self, other: Covered) {
         self.cuts += other.cuts;
         self.states += other.states;
@@ -37,10 +32,8 @@ impl Covered {
     }
 }
 
-/// What an exploration has shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explored {
-    /// How much has been checked.
     pub covered: Covered,
     /// Violations by kind, with the first of each.
     pub tally: Tally,

@@ -10,39 +10,25 @@ use sardonyx::mechanisms::{Exercised, Reached};
 /// What a plan has shown; the names of the fields are those of `sardonyx crash run --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tried {
-    /// The design's name.
     pub design: String,
-    /// The program's name.
     pub program: String,
     /// The mistake in the program's own log, if any.
     pub mutant: Option<&'static str>,
     /// The first seed of the plan.
     pub seed: u64,
-    /// What reserve power drains.
     pub platform: &'static str,
-    /// What of a line that is being accepted is atomic.
     pub tear: &'static str,
-    /// What the design promises.
     pub guarantee: &'static str,
-    /// Runs that were made.
     pub runs: u64,
     /// Positions of these runs at which the power could be cut.
     pub positions: u64,
-    /// Cuts that were made.
     pub cuts: u64,
-    /// Different states among them.
     pub distinct_states: u64,
-    /// Cuts at which every line was checked.
     pub checked_in_full: u64,
-    /// Cuts of later lives.
     pub recovery_cuts: u64,
-    /// Cuts that break recoverability.
     pub lost_cuts: u64,
-    /// Cuts that break secrecy.
     pub secret_cuts: u64,
-    /// How often each mechanism was used.
     pub exercised: Exercised,
-    /// How far the runs have come.
     pub reached: Reached,
     /// Mechanisms and values that the verdict has to rest on.
     pub required: Vec<&'static str>,
@@ -50,11 +36,9 @@ pub struct Tried {
     pub not_exercised: Vec<&'static str>,
     /// The same, with the amount that there was, the amount needed, and the options that may prevent it.
     pub lacks: Vec<Lack>,
-    /// The verdict.
     pub verdict: Verdict,
     /// What the verdict is limited to, because options have removed some of what it would rest on.
     pub narrowed: Vec<&'static str>,
-    /// Whether the command ends with an error.
     pub fails: bool,
     /// Limits of the layers that no run of a plan reaches, each with the reason.
     pub not_reached: Vec<(&'static str, &'static str)>,
@@ -65,47 +49,32 @@ pub struct Tried {
     pub attacks: Option<AttackReport>,
     /// The first violation of each kind.
     pub violations: Vec<Told>,
-    /// The plan's passes.
     pub passes: Vec<Row>,
-    /// Seconds of wall-clock time.
     pub seconds: f64,
 }
 
 /// One pass of a plan, with what its runs have shown.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The program's name.
     pub program: String,
     /// Cores of the first run.
     pub cores: usize,
-    /// Who shares lines of counters.
     pub sharing: &'static str,
-    /// Bytes of a transaction's item.
     pub transaction_bytes: u64,
-    /// Bytes of a structure.
     pub footprint_bytes: u64,
-    /// Transactions of a core.
     pub transactions: u64,
     /// The pass's settings over the machine's, without those that do nothing there.
     pub settings: Vec<(String, String)>,
     /// The seed of the first run.
     pub seed: u64,
-    /// Runs that were made.
     pub runs: u64,
     /// Positions of these runs at which the power could be cut.
     pub positions: u64,
-    /// Cuts that were made.
     pub cuts: u64,
-    /// Different states among them.
     pub distinct_states: u64,
-    /// Cuts of later lives.
     pub recovery_cuts: u64,
-    /// Cuts that break recoverability.
     pub lost_cuts: u64,
-    /// Cuts that break secrecy.
     pub secret_cuts: u64,
-    /// How often each mechanism was used.
     pub exercised: Exercised,
-    /// How far the runs have come.
     pub reached: Reached,
 }

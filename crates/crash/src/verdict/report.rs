@@ -24,30 +24,24 @@ use sardonyx::mechanisms::{Exercised, Reached, Value};
 use sardonyx::plan::script::{Script, Scripting};
 use sardonyx::workload::ProgramSpec;
 
-/// A run and how to cut it.
 #[derive(Clone, Debug)]
 pub struct OneRun {
     /// The machine, before its medium is reduced.
     pub machine: Machine,
-    /// The design's name.
     pub design: String,
-    /// The programs, one for each core.
     pub specs: Vec<ProgramSpec>,
     /// The seed from which evictions, delays and sampled cuts are drawn.
     pub seed: u64,
-    /// How to explore.
     pub options: Options,
     /// The evictions, delays and pauses, if the seed does not draw them.
     pub script: Option<Script>,
 }
 
 impl OneRun {
-    /// What is to be run, as reports name it.
     pub fn run(&self) -> Run {
         Run::of(&self.design, &self.specs[0], self.specs.len(), self.seed)
     }
 
-    /// The run, by `scripting`.
     pub(crate) fn recorded(&self, scripting: Scripting) -> Result<History, HistoryError> {
         History::scripted(
             &self.machine,
@@ -144,7 +138,6 @@ impl OneRun {
         }))
     }
 
-    /// What bounds that one run.
     fn bounds<'a>(&'a self, stack: &'a Stack) -> Bounds<'a> {
         Bounds {
             stack,
@@ -241,7 +234,6 @@ impl Verdict {
         }
     }
 
-    /// Whether the command ends with an error.
     pub fn fails(self) -> bool {
         matches!(self, Verdict::Broken | Verdict::NotExercised)
     }
@@ -250,32 +242,20 @@ impl Verdict {
 /// One run and its cuts: what `sardonyx crash once --json` has.
 #[derive(Clone, Debug, Serialize)]
 pub struct Once {
-    /// What was run.
     #[serde(flatten)]
     pub run: Run,
-    /// What reserve power drains.
     pub platform: &'static str,
-    /// What of a line that is being accepted is atomic.
     pub tear: &'static str,
-    /// What the design promises.
     pub guarantee: &'static str,
     /// Positions at which the power can be cut.
     pub positions: u64,
-    /// Cuts that were made.
     pub cuts: u64,
-    /// Different states among them.
     pub distinct_states: u64,
-    /// Cuts at which every line was checked.
     pub checked_in_full: u64,
-    /// Cuts of later lives.
     pub recovery_cuts: u64,
-    /// Cuts that break recoverability.
     pub lost_cuts: u64,
-    /// Cuts that break secrecy.
     pub secret_cuts: u64,
-    /// How often each mechanism was used.
     pub exercised: Exercised,
-    /// How far the run has come.
     pub reached: Reached,
     /// Mechanisms and values that the verdict has to rest on.
     pub required: Vec<&'static str>,
@@ -283,39 +263,29 @@ pub struct Once {
     pub not_exercised: Vec<&'static str>,
     /// The same, with the amount that there was and the amount needed.
     pub lacks: Vec<Lack>,
-    /// The verdict.
     pub verdict: Verdict,
-    /// Whether the command ends with an error.
     pub fails: bool,
     /// The outcome of attacks, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attacks: Option<AttackReport>,
     /// The first violation of each kind.
     pub violations: Vec<Told>,
-    /// Seconds of wall-clock time.
     pub seconds: f64,
 }
 
 /// The cuts of one run by the stages of a transaction.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stages {
-    /// What was run.
     #[serde(flatten)]
     pub run: Run,
-    /// What reserve power drains.
     pub platform: &'static str,
-    /// Cuts that were made.
     pub cuts: u64,
-    /// What each stage has shown.
     pub stages: Vec<OfStage>,
 }
 
-/// One stage of a transaction.
 #[derive(Clone, Debug, Serialize)]
 pub struct OfStage {
-    /// Its name.
     pub stage: &'static str,
-    /// What its cuts have shown.
     #[serde(flatten)]
     pub shown: Shown,
 }
@@ -323,27 +293,17 @@ pub struct OfStage {
 /// The first violation of a kind, as reports have it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Told {
-    /// The promise that is broken.
     pub kind: &'static str,
-    /// What it breaks: `integrity`, `secrecy` or `recoverability`.
     pub about: &'static str,
-    /// The number of cuts that break it.
     pub count: u64,
-    /// The run's seed.
     pub seed: u64,
-    /// The position of the cut.
     pub cut: Option<u64>,
     /// The position of the cut in the later life, if the violation shows there.
     pub recovery_cut: Option<u64>,
-    /// The core whose program is affected.
     pub core: Option<usize>,
-    /// The affected line.
     pub line: Option<u64>,
-    /// The affected place.
     pub place: Option<u64>,
-    /// What is wrong, in words.
     pub what: String,
-    /// What led to it, a line of text each.
     pub history: Vec<String>,
     /// The run, if it is one of a plan's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -363,7 +323,6 @@ pub struct Told {
 }
 
 impl Told {
-    /// The same, told of the shorter history.
     pub(crate) fn shortened(self, reduced: &Reduced) -> Told {
         let (history, violation) = (&reduced.history, &reduced.violation);
         let mut told = Told {

@@ -24,21 +24,14 @@ const MOST_TOLD: usize = 12;
 /// How large a failing history is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Size {
-    /// Cores.
     pub cores: u64,
-    /// Transactions of each core.
     pub transactions: u64,
-    /// Evicted lines.
     pub evictions: u64,
-    /// Delayed writes.
     pub delays: u64,
-    /// Pauses.
     pub pauses: u64,
-    /// The position of the cut.
     pub cut: u64,
 }
 
-/// A find that was made shorter.
 pub(crate) struct Reduced {
     pub question: OneRun,
     pub history: History,
@@ -65,7 +58,6 @@ impl Reason {
     }
 }
 
-/// What is spent.
 struct Spent {
     runs: u64,
     cuts: u64,

@@ -47,7 +47,6 @@ sardonyx::names::named! {
 }
 
 impl Kind {
-    /// What a violation of this kind breaks: `integrity`, `secrecy` or `recoverability`.
     pub fn about(self) -> &'static str {
         match self {
             Kind::Undetected => "integrity",
@@ -70,16 +69,13 @@ impl Kind {
     }
 }
 
-/// One thing wrong at one cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The promise that is broken.
     pub kind: Kind,
     /// The position of the cut in the journal.
     pub position: u64,
     /// The positions of the cuts in later lives, one for each, if the violation shows there.
     pub later_cuts: Vec<u64>,
-    /// The core whose program it is about.
     pub core: Option<usize>,
     /// The affected line, as the processor numbers it.
     pub line: Option<u64>,
@@ -87,7 +83,6 @@ pub struct Violation {
     pub place: Option<Place>,
     /// What is wrong, in words, with the numbers of lines and transactions.
     pub what: String,
-    /// What the cut left, a line of text each.
     pub evidence: Vec<String>,
     /// What led to it in later lives, a line of text each.
     pub story: Vec<String>,
@@ -119,14 +114,11 @@ pub struct Cuts {
     last: Option<(u64, Option<u64>)>,
 }
 
-/// Violations by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The number of violations of each kind, and the first.
     pub kinds: BTreeMap<Kind, (u64, Violation)>,
-    /// Cuts with a violation of recoverability.
     pub lost: Cuts,
-    /// Cuts with a violation of secrecy.
     pub secret: Cuts,
 }
 

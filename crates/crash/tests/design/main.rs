@@ -22,9 +22,7 @@ use sardonyx_crash::{History, Options, explain, explore};
 
 /// Lines of the medium of the round trip: few, so that lines are written again and places are used again.
 const LINES: u64 = 256;
-/// Lines that it writes.
 const WRITTEN: u64 = 96;
-/// Kinds of contents.
 const KINDS: [&str; 12] = [
     "zeros",
     "ones",
@@ -40,7 +38,6 @@ const KINDS: [&str; 12] = [
     "ones but one bit",
 ];
 
-/// The designs that this run is about.
 fn asked() -> Option<String> {
     let name = std::env::var("SARDONYX_DESIGN").ok()?;
     if let Err(error) = Stack::named(&name) {
@@ -50,7 +47,6 @@ fn asked() -> Option<String> {
     Some(name)
 }
 
-/// A content of kind number `kind`.
 fn content(kind: usize, earlier: &Line, dice: &mut ChaCha8Rng) -> Line {
     let mut line = [0; 64];
     match KINDS[kind] {

@@ -15,14 +15,11 @@ use sardonyx::units::Time;
 
 use crate::fault::{Layers, named};
 
-/// The layer around which a fault stands.
 pub type Right<A> = dyn Layer<Addr = A>;
 
-/// What a faulty layer does otherwise than the right one.
 pub trait Wrong: Default + Send + 'static {
     /// What the layer is asked for: a logical line above a mapping, a place below.
     type Addr: Copy + Send;
-    /// The name of the right layer.
     const RIGHT: &'static str;
 
     fn read(
@@ -87,7 +84,6 @@ pub trait Wrong: Default + Send + 'static {
     }
 }
 
-/// A right layer that does nothing wrong.
 struct Nothing<W>(PhantomData<W>);
 
 impl<W> Default for Nothing<W> {
@@ -189,7 +185,6 @@ impl<W: Wrong> Layer for Around<W> {
     }
 }
 
-/// What a layer says of itself, under another name.
 fn about(name: &'static str, right: &About) -> About {
     About { name, ..*right }
 }
@@ -213,7 +208,6 @@ fn a_policy<W: Wrong<Addr = Place>>(name: &'static str) -> AnyLayer {
     })))
 }
 
-/// A wrapper around an encryption policy.
 pub fn policy<W: Wrong<Addr = Place>>(name: &'static str) -> Layers {
     Layers {
         wrong: a_policy::<W>(name),
@@ -244,7 +238,6 @@ fn a_mapping<W: Wrong<Addr = Logical>>(name: &'static str) -> AnyLayer {
     })))
 }
 
-/// A wrapper around a mapping.
 pub fn mapping<W: Wrong<Addr = Logical>>(name: &'static str) -> Layers {
     Layers {
         wrong: a_mapping::<W>(name),
@@ -275,7 +268,6 @@ fn a_logging<W: Wrong<Addr = Logical>>(name: &'static str) -> AnyLayer {
     })))
 }
 
-/// A wrapper around a hardware log.
 pub fn logging<W: Wrong<Addr = Logical>>(name: &'static str) -> Layers {
     Layers {
         wrong: a_logging::<W>(name),

@@ -18,11 +18,9 @@ use sardonyx::units::Time;
 
 use crate::fault::{Layers, named};
 
-/// What a wrapper has seen.
 #[derive(Default)]
 pub struct Seen {
     regions: Vec<Region>,
-    /// Lines that have been written.
     pub written: BTreeSet<Place>,
 }
 
@@ -34,15 +32,10 @@ impl Seen {
     }
 }
 
-/// What a faulty integrity does otherwise than the right one.
 pub trait Wrong: Send + 'static {
-    /// The name of the right integrity.
     const RIGHT: &'static str;
-    /// Acceptances that registers are behind.
     const LATE: usize = 0;
-    /// Registers follow what reserve power dumps.
     const DUMPS: bool = true;
-    /// Registers are on chip, where no attacker comes.
     const ON_CHIP: bool = true;
 
     /// Whether a line that was read is believed, whatever the right integrity says.
@@ -50,13 +43,11 @@ pub trait Wrong: Send + 'static {
         false
     }
 
-    /// Whether registers follow the acceptance of a line.
     fn follows(_seen: &Seen, _place: Place) -> bool {
         true
     }
 }
 
-/// A right integrity that does nothing wrong.
 struct Nothing<W>(PhantomData<W>);
 
 impl<W: Wrong> Wrong for Nothing<W> {
@@ -215,7 +206,6 @@ fn layer<W: Wrong>(name: &'static str) -> AnyLayer {
     })))
 }
 
-/// A wrapper around an integrity.
 pub fn integrity<W: Wrong>(name: &'static str) -> Layers {
     Layers {
         wrong: layer::<W>(name),

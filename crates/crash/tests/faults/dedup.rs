@@ -4,7 +4,6 @@ use crate::fault::{Fault, rows};
 use crate::own_dedup::{Slip, on_demand, sound};
 use crate::plans::{DUPLICATES, FULL, FULL_OF_DUPLICATES, LONG_FULL_OF_DUPLICATES};
 
-/// Mappings persist with their lines.
 pub const SOUND: &[Fault] = rows! { "*+fca", DUPLICATES;
     "comparison-skipped" sound(ComparisonSkipped)
         "A line with the same check bits is taken for the same." [Cuts: WrongLine, Requests: WrongLine]
@@ -44,13 +43,11 @@ pub const ON_DEMAND: &[Fault] = rows! { "*+sca", DUPLICATES;
         "A write-back of counters takes the lines' own places for those where they lie." [Cuts: WrongLine]
 };
 
-/// A hardware log stands above.
 pub const LOGGED: &[Fault] = rows! { "hw-log/*+sca", DUPLICATES;
     "duplicate-ungated" on_demand(DuplicateUngated)
         "The mapping of a duplicate does not wait for the log of its line." [Cuts: WrongLine]
 };
 
-/// No place is free.
 pub const WITHOUT_PLACES: &[Fault] = rows! { "*+fca", FULL;
     "full-writes-over" sound(FullWritesOver)
         "If no place is free a line goes to its own, whoever is there." [Cuts: WrongLine]

@@ -21,7 +21,6 @@ pub struct Layers {
 /// One thing that is wrong, where it is tried, and what must report it.
 pub struct Fault {
     pub name: &'static str,
-    /// What is wrong, in a sentence.
     pub meaning: &'static str,
     /// Makes the layers; the faulty one has the fault's name.
     pub layers: fn(&'static str) -> Layers,
@@ -96,7 +95,6 @@ impl Check {
     pub const ALL: [Check; 4] = [Check::Cuts, Check::Order, Check::Requests, Check::Attacks];
 }
 
-/// What a small plan has come to.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub cuts: u64,
@@ -117,7 +115,6 @@ impl Outcome {
         found
     }
 
-    /// What `check` has reported.
     pub fn by(&self, check: Check) -> BTreeSet<Kind> {
         let check = if check == Check::Lives {
             Check::Cuts
@@ -151,7 +148,6 @@ fn know(layer: AnyLayer) {
 }
 
 impl Fault {
-    /// The stack with the faulty layer.
     pub fn wrong(&self) -> String {
         self.stack_with((self.layers)(self.name).wrong)
     }

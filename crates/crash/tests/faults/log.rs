@@ -26,7 +26,6 @@ pub const OWN: &[Fault] = rows! { "*/identity+co-located", LOGGED;
         "The registers count a header before it is accepted." [Cuts: WrongLine]
 };
 
-/// Counters lie in lines of their own.
 pub const WITH_COUNTERS: &[Fault] = rows! { "*/identity+sca", LOGGED;
     "log-counters-left" own(CountersLeft)
         "The counters of the log's lines are not written with them." [Cuts: WrongLine, Requests: WrongLine]

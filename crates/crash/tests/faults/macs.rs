@@ -21,7 +21,6 @@ pub const UNNOTICED: &[Fault] = rows! { "identity+sca@*", SMALL;
         "A line that is not there is believed never to have been written." [Attacks: Undetected]
 };
 
-/// Something lies beside each line.
 pub const BESIDE: &[Fault] = rows! { "identity+co-located@*", SMALL;
     "mac-without-beside" own(WithoutBeside)
         "The MAC is not of what lies beside the line." [Attacks: Undetected]
@@ -32,7 +31,6 @@ pub const REFUSED: &[Fault] = rows! { "identity+sca@*", SMALL;
         "The MAC is not in one group with its line." [Cuts: NotAuthentic]
 };
 
-/// Reserve power dumps registers past the guard.
 pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", LOGGED;
     "mac-dump-forgotten" own(DumpForgotten)
         "Reserve power makes no MAC of what it dumps." [Cuts: NotAuthentic]

@@ -37,7 +37,6 @@ use sardonyx_crash::Kind;
 use fault::{Check, Fault};
 use plans::Plan;
 
-/// Faults of one part of a stack.
 struct Group {
     name: &'static str,
     pub faults: &'static [&'static [Fault]],

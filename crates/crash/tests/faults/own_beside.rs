@@ -110,7 +110,6 @@ impl Beside {
 struct Words {
     slip: Slip,
     pads: Pads,
-    /// The least counter.
     first: u64,
 }
 

@@ -49,7 +49,6 @@ struct Chains {
     filling: Vec<Filling>,
 }
 
-/// Lines of a bucket.
 fn pitch(settings: &Settings) -> u64 {
     1 + settings.get(&RECORDS) * (1 + PER_RECORD as u64)
 }
@@ -119,7 +118,6 @@ impl Chains {
         line
     }
 
-    /// What the next line of the chain is encrypted by.
     fn chain_on(&self, recent: &mut Block, line: &Line, secret: &Line) {
         match self.slip {
             Slip::ChainOfPlaintext => *recent = line.as_chunks().0[BLOCKS - 1],

@@ -30,7 +30,6 @@ slips! {
     }
 }
 
-/// Counters in a line.
 const PER_LINE: u64 = 8;
 const REGION: &str = "own-counters";
 

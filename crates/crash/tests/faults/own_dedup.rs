@@ -33,7 +33,6 @@ slips! {
 
 struct Own {
     slip: Slip,
-    /// Mappings persist with their lines.
     sound: bool,
     checks: Efit,
     table: Amt,
@@ -318,7 +317,6 @@ pub fn sound<const SLIP: usize>(name: &'static str) -> Layers {
     }
 }
 
-/// The mapping whose entries persist on demand.
 pub fn on_demand<const SLIP: usize>(name: &'static str) -> Layers {
     Layers {
         wrong: layer::<SLIP, false>(name),

@@ -24,11 +24,9 @@ slips! {
     }
 }
 
-/// MACs of a line.
 const PER_LINE: u64 = 8;
 const REGION: &str = "own-macs";
 
-/// Where MACs lie, and what is wrong with them.
 #[derive(Clone)]
 pub struct Macs {
     slip: Slip,
@@ -116,7 +114,6 @@ impl Macs {
         }
     }
 
-    /// Whether what is read from `place` is looked at.
     fn is_verified(&self, place: Place) -> bool {
         match self.slip {
             Slip::TablesUnverified => place.0 < self.data_lines,

@@ -29,13 +29,11 @@ slips! {
 
 const REGION: &str = "own-register";
 
-/// The sum over lines of MACs.
 #[derive(Clone)]
 struct Sum {
     slip: Slip,
     macs: Macs,
     register: Region,
-    /// Lines of MACs that are in it.
     known: BTreeMap<Place, Line>,
     value: u64,
 }
@@ -164,7 +162,6 @@ impl Guard for Rooted {
     }
 }
 
-/// What is on chip follows what is accepted.
 struct Register(Sum);
 
 impl Register {

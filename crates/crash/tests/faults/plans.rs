@@ -32,7 +32,6 @@ pub const TIGHT: &[(&str, &str)] = &[
     ("medium.queues.low_watermark", "1"),
 ];
 
-/// One core, everything packed and tight.
 pub const SMALL: Plan = Plan {
     program: "btree",
     cores: 1,
@@ -83,7 +82,6 @@ pub const LOGGED: Plan = Plan {
     ..SMALL
 };
 
-/// Four cores over such a log.
 pub const MANY: Plan = Plan {
     cores: 4,
     sharing: Sharing::Interleaved { cores: 4 },

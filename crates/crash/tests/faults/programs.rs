@@ -8,7 +8,6 @@ use sardonyx_crash::{Cuts, History, Options, explore};
 
 const SEED: u64 = 1;
 
-/// What a schedule leaves out.
 type Obliging = (&'static str, fn(&mut Script));
 const OBLIGING: [Obliging; 4] = [
     ("nothing", |_| {}),

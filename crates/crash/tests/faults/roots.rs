@@ -19,7 +19,6 @@ pub const FAULTS: &[Fault] = rows! { "identity+sca@*", SMALL;
         "Lines of MACs are not verified when they come from memory." [Attacks: Undetected]
 };
 
-/// Reserve power dumps registers past the guard.
 pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", LOGGED;
     "sum-not-dumped" rooted(NotDumped)
         "The register does not follow what reserve power dumps." [Cuts: NotAuthentic]

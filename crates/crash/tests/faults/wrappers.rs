@@ -280,7 +280,6 @@ pub const LOG_OF_MANY: &[Fault] = rows! { "*/identity+sca", MANY;
         "The log begins no transaction of a third core." [Cuts: WrongLine, Requests: WrongLine]
 };
 
-/// So few transactions that registers are left for each.
 pub const LOG_OF_FEW: &[Fault] = rows! { "*/identity+sca", LOGGED_BRIEFLY;
     "log-not-truncated" logging[NotTruncated]
         "A commit does not truncate the log." [Cuts: Lost, Requests: WrongLine]

@@ -11,15 +11,11 @@ use sardonyx::config::Machine;
 use sardonyx::names::did_you_mean;
 use sardonyx::settings::{Row, Settings};
 
-/// A merging algorithm.
 pub struct Algorithm {
-    /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
     pub line: &'static str,
     /// The paper that it comes from, or the program that has it.
     pub source: &'static str,
-    /// The keys that it declares.
     pub keys: fn() -> Vec<&'static Row>,
     /// The keys that it declares for runs in time.
     pub timed_keys: fn() -> Vec<&'static Row>,
@@ -27,7 +23,6 @@ pub struct Algorithm {
     pub merges: Option<Merges>,
 }
 
-/// How an algorithm merges.
 pub struct Merges {
     /// Whether it looks into pages beyond their order and the kernel's checksum, so that their bytes must be kept.
     pub looks_into_pages: bool,
@@ -50,7 +45,6 @@ macro_rules! algorithms {
 
 algorithms! { none ksm pageforge }
 
-/// Algorithms made known while the program runs.
 static REGISTERED: RwLock<Vec<&'static Algorithm>> = RwLock::new(Vec::new());
 
 /// Registers an algorithm that no file of this crate has; its keys keep their defaults.
@@ -83,7 +77,6 @@ impl Algorithm {
     }
 }
 
-/// Names of those that merge.
 pub(super) fn that_merge() -> Vec<&'static str> {
     let merging = built_in().filter(|known| known.merges.is_some());
     merging.map(|known| known.name).collect()

@@ -9,20 +9,15 @@ use super::{ImageError, Machine, MachineSpace, ProcessPages};
 use crate::{Bytes, Checksum, Contents, Frame, Page};
 use sardonyx::line::{LINE_BYTES, Line};
 
-/// A machine, with what its pages hold.
 #[derive(Debug)]
 pub struct Held {
-    /// Its name.
     pub name: String,
-    /// Where its pages are.
     pub space: MachineSpace,
-    /// For each snapshot, each page's content.
     snapshots: Vec<Vec<u32>>,
     /// Pages that the last snapshot names but does not hold.
     pub missing: u64,
     /// See [`super::Snapshot::holes`].
     pub holes: u64,
-    /// What is known of a live process's other pages.
     pub process: Option<ProcessPages>,
     /// See [`Machine::ended`].
     pub ended: Option<u32>,
@@ -46,7 +41,6 @@ pub struct Images {
     pool: Pool,
     /// The machines, in the order in which they are scanned.
     pub machines: Vec<Held>,
-    /// The content that is all zeros.
     pub zero: Option<u32>,
 }
 
@@ -158,14 +152,12 @@ impl Images {
         })
     }
 
-    /// The number of pages of all machines.
     pub fn pages(&self) -> usize {
         self.machines
             .last()
             .map_or(0, |machine| machine.space.end as usize)
     }
 
-    /// Snapshots of the machine that has most.
     pub fn snapshots(&self) -> usize {
         let each = self.machines.iter().map(|machine| machine.snapshots.len());
         each.max().unwrap_or(0)
@@ -202,7 +194,6 @@ impl Images {
         pairs.filter(|pair| pair[0][at] != pair[1][at]).count()
     }
 
-    /// The machine that a page belongs to.
     pub fn machine_of(&self, page: Page) -> &Held {
         let index = self
             .machines
@@ -222,11 +213,9 @@ pub enum Change {
     Went,
 }
 
-/// What a run sees: some machines at some pass.
 #[derive(Debug)]
 pub struct View<'i> {
     images: &'i Images,
-    /// Machines whose pages are there.
     chosen: Vec<bool>,
     page: Vec<u32>,
     /// What each page held when its key was last taken.
@@ -296,7 +285,6 @@ impl<'i> View<'i> {
         self.images
     }
 
-    /// What the page holds now.
     pub fn content(&self, page: Page) -> Option<u32> {
         Some(self.page[page as usize]).filter(|content| *content != NONE)
     }

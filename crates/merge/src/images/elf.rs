@@ -12,10 +12,8 @@ use super::{Data, Extent, ImageError, Named, Snapshot, bad};
 use crate::PAGE_BYTES;
 
 const PAGE: u64 = PAGE_BYTES as u64;
-/// The note that lists mapped files.
 const NT_FILE: u32 = 0x4649_4c45;
 
-/// The segments of a core.
 pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
     let problem = |error: object::read::Error| bad(path, format!("as an ELF core: {error}"));
     let header = FileHeader64::<Endianness>::parse(&*map).map_err(|_| {

@@ -4,7 +4,6 @@ use twox_hash::XxHash64;
 
 use crate::{Bytes, Checksum, PAGE_BYTES};
 
-/// The checksum of a page.
 pub fn checksum(bytes: &Bytes, kind: Checksum) -> u32 {
     match kind {
         Checksum::XxHash64 => XxHash64::oneshot(0, bytes) as u32,

@@ -13,7 +13,6 @@ pub const MAGIC: &[u8] = b"EMiL";
 const HEAD: usize = 32;
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// The ranges of a dump.
 pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
     let (mut extents, mut at): (Vec<Extent>, usize) = (Vec::new(), 0);
     while at < map.len() {

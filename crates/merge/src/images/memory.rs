@@ -11,14 +11,12 @@ use sardonyx::line::{LINE_BYTES, Line};
 /// Some pages, and the merged frames made of them.
 #[derive(Debug)]
 pub struct Memory {
-    /// What each page's own frame holds.
     pub own: Vec<Bytes>,
     frozen: FxHashMap<u32, Bytes>,
     next: u32,
 }
 
 impl Memory {
-    /// With these pages.
     pub fn new(own: Vec<Bytes>) -> Memory {
         Memory {
             own,
@@ -35,7 +33,6 @@ impl Memory {
         }
     }
 
-    /// Merged frames that are kept.
     pub fn kept(&self) -> usize {
         self.frozen.len()
     }

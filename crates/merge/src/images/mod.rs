@@ -30,7 +30,6 @@ pub use space::{MachineSpace, Region};
 pub struct Extent {
     /// Number of the first page in the machine: its address by the page size.
     pub first: u64,
-    /// The number of pages.
     pub pages: u32,
     /// The offset of the first page in the data.
     pub offset: u64,
@@ -43,7 +42,6 @@ pub struct Named {
     pub first: u64,
     /// Number after the last.
     pub end: u64,
-    /// The name.
     pub name: String,
 }
 
@@ -68,7 +66,6 @@ impl Data {
         }
     }
 
-    /// The page that begins at `offset`.
     pub fn page(&self, offset: u64) -> &Bytes {
         let start = offset as usize;
         let bytes = &self.bytes()[start..start + PAGE_BYTES];
@@ -76,14 +73,11 @@ impl Data {
     }
 }
 
-/// A machine's pages at one time.
 #[derive(Debug)]
 pub struct Snapshot {
     /// Their bytes.
     pub data: Data,
-    /// Where they are, by page number, without overlaps.
     pub extents: Vec<Extent>,
-    /// What lies where, as far as it is known.
     pub names: Vec<Named>,
     /// Pages that the image names but does not hold, such as those of mapped files in a core.
     pub missing: u64,
@@ -92,7 +86,6 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The snapshot of a machine without pages.
     pub fn empty() -> Snapshot {
         Snapshot {
             data: Data::Memory(Vec::new()),
@@ -104,14 +97,11 @@ impl Snapshot {
     }
 }
 
-/// A machine and its snapshots.
 #[derive(Debug)]
 pub struct Machine {
-    /// Its name: the path or the process.
     pub name: String,
     /// The snapshots in the order of passes; at least one.
     pub snapshots: Vec<Snapshot>,
-    /// What is known of a live process's other pages.
     pub process: Option<ProcessPages>,
     /// The pass from which on a live process is gone; `None` if it has not exited.
     pub ended: Option<u32>,

@@ -17,7 +17,6 @@ const NOWHERE: u32 = u32::MAX;
 /// Bytes of live processes are kept in pieces of so many pages: 16 MiB.
 const PIECE: usize = 4096;
 
-/// What the system says when it gives no more memory.
 pub(super) fn memory_ended(_: TryReserveError) -> ImageError {
     ImageError(
         "memory ended: the system gives this program no more; give fewer machines, fewer --snapshots, or a \
@@ -61,7 +60,6 @@ pub(super) enum Held {
     Contents(Vec<u32>),
 }
 
-/// All contents.
 #[derive(Debug)]
 pub struct Pool {
     data: Vec<Data>,
@@ -72,9 +70,7 @@ pub struct Pool {
     known: HashTable<u32>,
     /// The place after the last.
     places: u32,
-    /// There are live processes.
     keep: Option<Keep>,
-    /// Bytes of contents have been let go.
     let_go: bool,
     zero: bool,
 }
@@ -98,7 +94,6 @@ fn bytes_at<'d>(data: &'d [Data], stretches: &[Stretch], place: u32) -> &'d Byte
     data[stretch.data as usize].page(offset)
 }
 
-/// A page that is to be known.
 struct Candidate<'b> {
     bytes: &'b Bytes,
     hash: u32,
@@ -121,7 +116,6 @@ impl Pool {
         }
     }
 
-    /// Keeps a snapshot's data.
     pub(super) fn hold(&mut self, data: Data) -> Held {
         match data {
             Data::Contents(contents) => Held::Contents(contents),
@@ -308,7 +302,6 @@ impl Pool {
         Ok(rank)
     }
 
-    /// Puts each content at its new number.
     fn move_to(&mut self, rank: &[u32]) -> Result<(), ImageError> {
         let mut moved = Vec::new();
         moved.try_reserve_exact(rank.len()).map_err(memory_ended)?;
@@ -329,7 +322,6 @@ impl Pool {
         Ok(())
     }
 
-    /// The number of contents.
     pub fn len(&self) -> usize {
         self.contents.len()
     }

@@ -29,7 +29,6 @@ const ZERO_PAGE: u64 = 1 << 24;
 /// What is known of a process beside the bytes of its anonymous pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ProcessPages {
-    /// Anonymous pages that were read.
     pub anonymous: u64,
     /// Pages of files or of shared memory, which are shared already.
     pub shared_already: u64,
@@ -45,7 +44,6 @@ pub struct ProcessPages {
     pub offered: u64,
     /// Pages that the kernel has merged so far.
     pub merged: u64,
-    /// What `/proc/PID/ksm_stat` says, name by name.
     pub kernel: Vec<(String, i64)>,
     /// Whether frames could be looked at, so that huge, merged and zero pages are known.
     pub frames_known: bool,
@@ -54,7 +52,6 @@ pub struct ProcessPages {
     pub huge_at: Vec<u64>,
 }
 
-/// Pages of a huge page.
 pub const HUGE_PAGES: u64 = 512;
 /// Pages read at once.
 const BATCH: usize = 64;
@@ -84,7 +81,6 @@ impl Process {
         Ok(Process { pid, folder })
     }
 
-    /// Number and command.
     pub fn name(&self) -> String {
         let command = fs::read_to_string(self.path("comm")).unwrap_or_default();
         format!("pid {} ({})", self.pid, command.trim())
@@ -192,7 +188,6 @@ fn offered(process: &Process) -> Vec<Range<u64>> {
     found
 }
 
-/// `name value` lines of `ksm_stat`.
 fn kernel_says(process: &Process) -> Vec<(String, i64)> {
     let stat = process.text("ksm_stat").unwrap_or_default();
     let pairs = stat.lines().filter_map(|line| {
@@ -302,7 +297,6 @@ fn read(
 }
 
 impl Reading<'_> {
-    /// A page by its entry of `pagemap`.
     fn look(&mut self, page: u64, entry: u64) -> Result<(), ImageError> {
         if entry & PRESENT == 0 {
             self.about.swapped += u64::from(entry & SWAPPED != 0);
@@ -372,7 +366,6 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Counts a page that has been read.
     fn count(&mut self, page: u64, flags: u64, exclusive: bool) {
         let about = &mut self.about;
         about.anonymous += 1;

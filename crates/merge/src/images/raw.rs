@@ -7,7 +7,6 @@ use memmap2::Mmap;
 use super::{Data, Extent, ImageError, Snapshot, bad};
 use crate::PAGE_BYTES;
 
-/// The one extent of a raw dump.
 pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
     let bytes = map.len();
     let over = bytes % PAGE_BYTES;

@@ -26,7 +26,6 @@ pub struct MachineSpace {
     pub end: Page,
 }
 
-/// A stretch of a machine, for reports.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Region(pub String);
 
@@ -71,7 +70,6 @@ impl MachineSpace {
         })
     }
 
-    /// How many pages it has.
     pub fn pages(&self) -> usize {
         (self.end - self.first) as usize
     }

@@ -3,7 +3,6 @@
 
 /// The least share of a processor that the advisor uses, in percent.
 const MIN_CPU: u64 = 10;
-/// Weight of the newest change, in percent.
 const NEWEST: u64 = 30;
 
 /// What it remembers of the pass before.

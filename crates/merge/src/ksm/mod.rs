@@ -72,7 +72,6 @@ impl Node for Item {
     }
 }
 
-/// The unstable tree during a walk.
 struct UnstableWalk<'i> {
     items: &'i [Item],
     forks: &'i Forks,
@@ -115,23 +114,15 @@ impl Walkable for UnstableWalk<'_> {
 /// The kernel's counters, from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counters {
-    /// Merged frames.
     pub pages_shared: u64,
     /// Pages that share them, beside the first of each: what is saved.
     pub pages_sharing: u64,
-    /// Pages in the unstable tree.
     pub pages_unshared: u64,
-    /// Pages that are in no tree.
     pub pages_volatile: u64,
-    /// Pages skipped by `smart_scan` so far.
     pub pages_skipped: u64,
-    /// Pages scanned so far.
     pub pages_scanned: u64,
-    /// Pages mapped to the zero page.
     pub ksm_zero_pages: u64,
-    /// Chains of frames of equal content.
     pub stable_node_chains: u64,
-    /// Frames in all chains together.
     pub stable_node_dups: u64,
     /// Bytes saved less bytes of items.
     pub general_profit: i64,
@@ -146,7 +137,6 @@ pub struct Keys {
     pub matches: u64,
     /// Keys unlike those of the last pass.
     pub mismatches: u64,
-    /// Matches although the page had changed.
     pub false_matches: u64,
 }
 
@@ -169,7 +159,6 @@ pub struct Ksm<C, S> {
     known: u64,
     scanned: u64,
     skipped: u64,
-    /// What the keys have said.
     pub keys: Keys,
     merges: u64,
     breaks: u64,
@@ -222,7 +211,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         &mut self.items[page as usize]
     }
 
-    /// What the page maps.
     pub fn maps(&self, page: Page) -> Maps {
         self.items[page as usize].maps
     }
@@ -249,7 +237,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         merged.then(|| (self.node_of(page), self.stable.mapped(self.node_of(page))))
     }
 
-    /// Whether the kernel keeps an item for the page.
     pub fn has_item(&self, page: Page) -> bool {
         self.items[page as usize].hangs != Hangs::Unknown
     }
@@ -304,7 +291,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         }
     }
 
-    /// Removes the page.
     pub fn unmap(&mut self, page: Page) {
         self.leave_frame(page);
         self.item(page).maps = Maps::Nothing;
@@ -390,7 +376,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.scan(page);
     }
 
-    /// The next page of the pass.
     fn scan(&mut self, page: Page) {
         let Item { maps, hangs, .. } = *self.item(page);
         if matches!(maps, Maps::Nothing | Maps::Zero) {
@@ -456,7 +441,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.item(page).hangs = Hangs::Nowhere;
     }
 
-    /// Tries to merge the page.
     fn consider(&mut self, page: Page) {
         if self.maps(page) == Maps::Merged {
             self.list(page);
@@ -628,7 +612,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.cpu_ns() + self.slept_ms * 1_000_000
     }
 
-    /// The kernel's counters now.
     pub fn counters(&self) -> Counters {
         let Stable {
             shared,

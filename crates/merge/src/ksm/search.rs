@@ -11,11 +11,9 @@ use crate::{Checksum, Contents, Frame, Page};
 pub enum Visit {
     /// A frame to compare with. `node` hangs in the tree now, `holder` holds the frame.
     Here {
-        /// The node in the tree.
         node: u32,
         /// The node whose frame it is: `node`, or one of its chain.
         holder: u32,
-        /// The frame.
         frame: Frame,
     },
     /// The node was stale and has been removed: the walk begins again.
@@ -24,11 +22,8 @@ pub enum Visit {
     Lost,
 }
 
-/// A tree that can be walked.
 pub trait Walkable {
-    /// The root or `NIL`.
     fn root(&self) -> u32;
-    /// The child or `NIL`.
     fn child(&self, at: u32, side: Side) -> u32;
     /// Looks at a node; this may remove it.
     fn visit(&mut self, at: u32) -> Visit;
@@ -38,12 +33,7 @@ pub trait Walkable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walk {
     /// At a frame with the same bytes.
-    Match {
-        /// The node in the tree.
-        node: u32,
-        /// The node whose frame it is.
-        holder: u32,
-    },
+    Match { node: u32, holder: u32 },
     /// Nowhere; a node for it would hang here.
     End(Option<(u32, Side)>),
     /// At a page that is gone.
@@ -55,13 +45,10 @@ pub enum Walk {
 pub struct Work {
     /// The number of times that it was set to work.
     pub tables: u64,
-    /// Calls of its functions.
     pub calls: u64,
-    /// Comparisons of two pages.
     pub comparisons: u64,
     /// Lines of 64 bytes that were read for comparisons, two at a time.
     pub compared_lines: u64,
-    /// Lines that were read for keys alone.
     pub key_lines: u64,
 }
 
@@ -79,13 +66,11 @@ pub trait Search {
     /// searched, unless the algorithm asks for it first.
     fn key(&mut self, contents: &mut impl Contents, page: Page) -> u32;
 
-    /// A new candidate page.
     fn begin(&mut self, page: Page);
 
     /// Processor time so far, at so many nanoseconds a checksum and a comparison by software.
     fn cpu_ns(&self, checksum_ns: u64, compare_ns: u64) -> u64;
 
-    /// What hardware has done.
     fn work(&self) -> Option<Work> {
         None
     }
@@ -96,7 +81,6 @@ pub trait Search {
     }
 }
 
-/// The search by software.
 #[derive(Clone, Debug)]
 pub struct Software {
     checksum: Checksum,

@@ -144,7 +144,6 @@ impl Preset {
         })
     }
 
-    /// Its settings.
     pub fn settings(self) -> Settings {
         let mut settings = Settings::default();
         if self == Preset::Linux6 {
@@ -210,7 +209,6 @@ pub fn looks_into_pages(settings: &Settings) -> bool {
     settings.get(&CHECKSUM) == Checksum::Jhash2Kilobyte
 }
 
-/// The settings as the scan uses them.
 #[derive(Clone, Debug)]
 pub struct Knobs {
     /// See [`CHECKSUM`].
@@ -238,7 +236,6 @@ pub struct Knobs {
 }
 
 impl Knobs {
-    /// As `settings` say.
     pub fn of(settings: &Settings) -> Knobs {
         let number = |key: &Key<u64>| settings.get(key);
         let advisor = settings.get(&ADVISOR_MODE);

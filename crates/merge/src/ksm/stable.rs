@@ -51,21 +51,17 @@ pub struct Stable {
     nodes: Vec<StableNode>,
     free: Vec<u32>,
     tree: Tree,
-    /// Mappings that a frame may have.
     max_sharing: u32,
     prune_ms: u32,
     /// Frames that the kernel believes to be shared.
     pub shared: u64,
     /// Pages that share them, beside the first of each.
     pub sharing: u64,
-    /// Chains.
     pub chains: u64,
-    /// Frames in chains.
     pub dups: u64,
 }
 
 impl Stable {
-    /// An empty tree.
     pub fn new(max_sharing: u32, prune_ms: u32) -> Stable {
         Stable {
             nodes: Vec::new(),
@@ -92,22 +88,18 @@ impl Stable {
         self.at(node).chain == IS_CHAIN
     }
 
-    /// The number of the merged frame.
     pub fn frozen(&self, node: u32) -> u32 {
         self.at(node).frozen
     }
 
-    /// Whether one more page may map the frame.
     pub fn takes_more(&self, node: u32) -> bool {
         self.takes(node, 0)
     }
 
-    /// How many pages map the frame.
     pub fn mapped(&self, node: u32) -> u32 {
         self.at(node).mapped
     }
 
-    /// Whether a page maps the frame.
     pub fn is_mapped(&self, node: u32) -> bool {
         self.at(node).mapped > 0
     }
@@ -157,7 +149,6 @@ impl Stable {
         }
     }
 
-    /// Notes that another page maps the frame.
     pub fn mapped_too(&mut self, node: u32) {
         self.at_mut(node).mapped += 1;
     }
@@ -223,7 +214,6 @@ impl Stable {
         }
     }
 
-    /// Takes a frame out of its chain.
     fn unlink(&mut self, node: u32) {
         let StableNode {
             chain, next, prev, ..
@@ -362,7 +352,6 @@ impl Stable {
     }
 }
 
-/// The stable tree during a walk.
 #[derive(Debug)]
 pub struct StableWalk<'s> {
     stable: &'s mut Stable,

@@ -33,7 +33,6 @@ keys! {
         in Between("5", "80", "a quarter, and four times as long");
 }
 
-/// PageForge's keys, without their types.
 pub fn rows() -> Vec<&'static Row> {
     vec![
         &ECC_MATRIX.row,
@@ -54,7 +53,6 @@ fn outside(entry: usize, side: Side) -> u8 {
     OUTSIDE + 2 * entry as u8 + side as u8
 }
 
-/// Which entry the search left, and on which side.
 fn left_at(ptr: u8) -> (usize, Side) {
     let side = if ptr.is_multiple_of(2) {
         Side::Left
@@ -67,26 +65,21 @@ fn left_at(ptr: u8) -> (usize, Side) {
 /// Search by the Scan Table.
 #[derive(Clone, Debug)]
 pub struct PageForge {
-    /// The hardware.
     pub table: ScanTable,
-    /// The frame in the PFE.
     loaded: Option<Frame>,
     call_ns: u64,
 }
 
 /// A part of a tree in the table.
 struct Batch {
-    /// Node and holder of each entry.
     entries: [(u32, u32); OTHER_PAGES],
     count: usize,
     /// The child that is lost, by the pointer that leads there.
     lost: Option<u8>,
-    /// Whether all that hangs below is in the table.
     last: bool,
 }
 
 impl PageForge {
-    /// A search as `settings` say.
     pub fn new(settings: &Settings) -> PageForge {
         let mut table = ScanTable::new(settings.get(&ECC_MATRIX), settings.get(&ECC_WORD));
         let offset = |key: &Key<u8>| settings.get(key);
@@ -272,7 +265,6 @@ impl PageForge {
 /// A page in a graph of pages.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphNode {
-    /// The page's frame.
     pub frame: Frame,
     /// Where to go on if the candidate is smaller.
     pub less: Option<usize>,

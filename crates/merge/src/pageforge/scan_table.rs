@@ -7,11 +7,9 @@ use sardonyx::ecc::Matrix;
 
 /// Entries for pages to compare with: a root and four levels below it (Table 2).
 pub const OTHER_PAGES: usize = 31;
-/// Lines of a page.
 const LINES: usize = 64;
 /// Sections of a page, each with one line in the key.
 pub const SECTIONS: usize = 4;
-/// Lines of a section.
 const SECTION_LINES: usize = LINES / SECTIONS;
 
 /// A page to compare with.
@@ -40,13 +38,11 @@ pub struct Info {
     pub key: Option<u32>,
     /// Which entry matched if `duplicate`, else where the search left the table.
     pub ptr: u8,
-    /// The S bit: all is done.
     pub scanned: bool,
     /// The D bit: the entry at `ptr` has the same bytes.
     pub duplicate: bool,
 }
 
-/// The module in the memory controller.
 #[derive(Clone, Debug)]
 pub struct ScanTable {
     others: [Option<Other>; OTHER_PAGES],
@@ -56,12 +52,10 @@ pub struct ScanTable {
     matrix: Matrix,
     /// The word of a line whose check byte is the minikey.
     word: usize,
-    /// What it has done.
     pub work: Work,
 }
 
 impl ScanTable {
-    /// An empty table.
     pub fn new(matrix: Matrix, word: usize) -> ScanTable {
         ScanTable {
             others: [None; OTHER_PAGES],

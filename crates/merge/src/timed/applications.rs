@@ -6,10 +6,8 @@
 use sardonyx::names::did_you_mean;
 use sardonyx::settings::{Key, Row, Settings, keys};
 
-/// An application's keys.
 #[derive(Debug)]
 pub struct Application {
-    /// Its name.
     pub name: &'static str,
     queries: &'static Key<u64>,
     instructions: &'static Key<u64>,
@@ -27,9 +25,7 @@ pub struct Application {
 /// The load of an application, as some settings have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
-    /// Queries a second of a virtual machine.
     pub queries_per_second: u64,
-    /// Instructions of a query, on average.
     pub instructions: u64,
     /// Standard deviation of their number over its mean, in percent.
     pub spread_percent: u64,
@@ -41,7 +37,6 @@ pub struct Demand {
     pub depends_percent: u64,
     /// Memory that is used again and again, in KiB.
     pub hot_kib: u64,
-    /// Memory that is used occasionally, in KiB.
     pub cold_kib: u64,
     /// Of 1,000 accesses, those to the memory that is used occasionally.
     pub cold_permille: u64,
@@ -52,7 +47,6 @@ pub struct Demand {
 }
 
 impl Application {
-    /// As `settings` say.
     pub fn demand(&self, settings: &Settings) -> Demand {
         Demand {
             queries_per_second: settings.get(self.queries),

@@ -177,7 +177,6 @@ impl Run<'_> {
         }))
     }
 
-    /// What queries took.
     fn sojourns(&self, host: &Host, out: &mut Figures) {
         let counts = |done: &&Done| done.arrival >= self.window.0;
         let of_vm = |queries: &Queries| -> Vec<Done> {
@@ -210,7 +209,6 @@ impl Run<'_> {
         out.put(&own::GEOMEAN_SOJOURN, geometric);
     }
 
-    /// What the cores did.
     fn thread(&self, host: &Host, out: &mut Figures) {
         let vms = host.vms.len();
         let total = |core: &Core| -> Time { core.time.iter().copied().sum() };
@@ -316,7 +314,6 @@ fn memory(played: &mut Played, out: &mut Figures) {
     }
 }
 
-/// Gigabytes a second between each two samples.
 fn bandwidths(samples: &[Sample]) -> Vec<f64> {
     let pairs = samples.windows(2);
     let rate = |pair: &[Sample]| {

@@ -8,22 +8,17 @@ use crate::images::Images;
 use crate::{Frame, Page};
 use sardonyx::machine::{Mapped, PAGE_LINES};
 
-/// Where frames lie.
 #[derive(Debug)]
 pub struct Frames {
-    /// Each machine's page table.
     tables: Vec<Arc<Mapped>>,
     /// Each machine's first page.
     firsts: Vec<Page>,
-    /// Of each page's own frame.
     own: Vec<u64>,
-    /// Of each merged one.
     merged: FxHashMap<u32, u64>,
     zero: Option<u64>,
     /// The next that nobody has had. None is given twice, so that nothing that is still on its way can reach
     /// somebody else's page.
     next: u64,
-    /// Where the nodes of the kernel's trees lie.
     nodes_at: u64,
 }
 
@@ -44,12 +39,10 @@ impl Frames {
         }
     }
 
-    /// The machines' page tables.
     pub fn tables(&self) -> &[Arc<Mapped>] {
         &self.tables
     }
 
-    /// Pages of all machines.
     pub fn pages(&self) -> Page {
         self.own.len() as Page
     }
@@ -59,7 +52,6 @@ impl Frames {
         self.firsts[machine] + number as Page
     }
 
-    /// The page's own frame.
     pub fn own(&self, page: Page) -> u64 {
         self.own[page as usize]
     }

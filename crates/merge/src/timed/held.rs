@@ -23,7 +23,6 @@ pub struct Initial {
 }
 
 impl Initial {
-    /// Of those machines.
     pub fn new(images: &Arc<Images>) -> Initial {
         let pages = 0..images.pages() as Page;
         Initial {
@@ -49,7 +48,6 @@ impl Backing for Initial {
 /// The lines that a memory was given before the window, and those that it stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// Lines given.
     pub lines: u64,
     /// Lines stored: the others share the place of an equal one.
     pub stored: u64,

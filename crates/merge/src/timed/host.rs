@@ -24,7 +24,6 @@ impl Guests for Vms<'_> {
     }
 }
 
-/// What is counted in the window.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     /// Pages that the thread has scanned in the window.
@@ -35,7 +34,6 @@ pub struct Figures {
     pub intervals: Vec<Time>,
     /// The module's time for each filling of its table.
     pub tables: Vec<Time>,
-    /// Stores to merged pages.
     pub copies: u64,
 }
 
@@ -44,29 +42,21 @@ pub struct Figures {
 pub struct Core {
     doing: Part,
     since: Time,
-    /// Time by part, in the window.
     pub time: [Time; Part::COUNT],
 }
 
-/// The host.
 pub struct Host<'i> {
-    /// The costs of its work.
     pub costs: Costs,
-    /// Counting begins, and arrivals end.
     window: (Time, Time),
     /// The virtual machines, each on the core of its number.
     pub vms: Vec<Queries>,
-    /// All cores.
     pub cores: Vec<Core>,
     /// What merges, if anything does.
     pub scan: Option<Scan<'i>>,
-    /// Where pages lie.
     pub frames: Frames,
-    /// The kernel's thread.
     pub thread: Thread,
     /// What modules are to do, if there are any.
     pub jobs: Option<Jobs>,
-    /// What is counted in the window.
     pub figures: Figures,
     over: bool,
     /// All stores, in order.
@@ -141,7 +131,6 @@ impl<'i> Host<'i> {
         true
     }
 
-    /// Books what the core has just done.
     fn charge(&mut self, core: usize, now: Time) {
         let of = &mut self.cores[core];
         let took = now.since(of.since);
@@ -199,7 +188,6 @@ impl<'i> Host<'i> {
         }
     }
 
-    /// Gives a piece to a core.
     fn give(&mut self, lane: usize, piece: Piece, now: Time, batch: &mut Batch) -> Part {
         let part = piece.part();
         self.figures.merging_lines += piece.lines();
@@ -259,7 +247,6 @@ impl<'i> Host<'i> {
         }
     }
 
-    /// Notes that a core has stored something.
     pub fn stored(&mut self, core: usize, line: Virtual, from: u8, bytes: &[u8]) {
         if line.0 & DIRECT != 0 {
             return; // a copy, whose bytes are there already
@@ -273,7 +260,6 @@ impl<'i> Host<'i> {
         }
     }
 
-    /// Whether all is done.
     pub fn is_over(&self) -> bool {
         self.over
     }

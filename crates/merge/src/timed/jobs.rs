@@ -3,18 +3,14 @@
 use sardonyx::config::Machine;
 use sardonyx::units::Time;
 
-/// Modules that compare pages for the thread.
 #[derive(Clone, Debug)]
 pub struct ModuleCosts {
-    /// Their name.
     pub name: &'static str,
     /// The number of modules; each compares one candidate page at a time.
     pub count: usize,
-    /// The time between two polls.
     pub poll: Time,
     /// Instructions of a call of a module's functions, without those for an entry.
     pub call: u32,
-    /// Those for an entry.
     pub entry: u32,
     /// The time through the on-chip network, of a request, and of an answer from another controller.
     pub network: Time,
@@ -41,19 +37,14 @@ pub struct Job {
     pub keys: Vec<u64>,
 }
 
-/// The modules' jobs.
 #[derive(Debug)]
 pub struct Jobs {
-    /// What the modules cost.
     pub costs: ModuleCosts,
-    /// The job of each module.
     given: Vec<Option<Job>>,
-    /// When each was done with it.
     finished: Vec<Option<Time>>,
 }
 
 impl Jobs {
-    /// No jobs yet.
     pub fn new(costs: ModuleCosts) -> Jobs {
         Jobs {
             given: vec![None; costs.count],
@@ -67,7 +58,6 @@ impl Jobs {
         lane % self.given.len()
     }
 
-    /// Gives a module a job.
     pub fn give(&mut self, module: usize, job: Job) {
         (self.given[module], self.finished[module]) = (Some(job), None);
     }
@@ -77,12 +67,10 @@ impl Jobs {
         self.given[module].take().expect("a bell for a job")
     }
 
-    /// Notes when the module finished.
     pub fn finish(&mut self, module: usize, at: Time) {
         self.finished[module] = Some(at);
     }
 
-    /// Whether the module has finished its job.
     pub fn is_done(&self, module: usize, now: Time) -> bool {
         self.finished[module].is_some_and(|at| at <= now)
     }

@@ -30,7 +30,6 @@ pub enum Touch {
     KeyLine(Frame, u8),
 }
 
-/// The pages.
 #[derive(Debug)]
 pub struct Live<'i> {
     view: View<'i>,
@@ -38,7 +37,6 @@ pub struct Live<'i> {
     written: FxHashMap<Page, Box<Bytes>>,
     /// Of pages whose key was taken when they were so, what they held then.
     keyed: FxHashMap<Page, Box<Bytes>>,
-    /// Merged frames that were made of such.
     frozen: FxHashMap<u32, Box<Bytes>>,
     next_frozen: u32,
     /// The log of what merging does, if it is wanted.

@@ -51,19 +51,15 @@ pub use settled::{Settled, Start};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// Its name.
     pub application: String,
-    /// The merging algorithm.
     pub design: String,
     /// The design of the memory under the applications: its name, or `LOGGING/MAPPING+POLICY@INTEGRITY`.
     pub memory: String,
-    /// The machine's name or file.
     pub machine: String,
     /// Keys and values, of the machine and of the merge.
     pub sets: Vec<(String, String)>,
     /// Images of the virtual machines, in turn; without any they are generated.
     pub images: Vec<PathBuf>,
-    /// The seed of all random numbers.
     pub seed: u64,
 }
 
@@ -121,10 +117,8 @@ pub fn tables() -> [String; 2] {
     [merge_keys::table_of(own_rows()), text]
 }
 
-/// A question that has been understood.
 struct Plan {
     algorithm: &'static Algorithm,
-    /// The memory's design.
     memory: String,
     machine: Machine,
     settings: Settings,

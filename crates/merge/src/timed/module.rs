@@ -12,7 +12,6 @@ use sardonyx::machine::{
 };
 use sardonyx::units::Time;
 
-/// Under way.
 struct Work {
     job: Job,
     began: Time,
@@ -23,13 +22,11 @@ struct Work {
     next: u8,
     /// Lines that have not come.
     out: usize,
-    /// When those that have are all there.
     here: Time,
     /// The candidate's lines that are kept, a bit each.
     kept: u64,
 }
 
-/// The module.
 pub struct Module<'i> {
     agent: usize,
     number: usize,
@@ -43,7 +40,6 @@ pub struct Module<'i> {
 }
 
 impl<'i> Module<'i> {
-    /// Module `number`, which is agent `agent`.
     pub fn new(
         agent: usize,
         number: usize,
@@ -74,7 +70,6 @@ impl<'i> Module<'i> {
         }
     }
 
-    /// The lines of this step.
     fn lines(&self) -> [Option<u64>; 2] {
         let work = self.work.as_ref().expect("at work");
         match work.job.pairs.get(work.at) {
@@ -208,7 +203,6 @@ impl Agent for Module<'_> {
 /// What has gone through the last-level cache and to memory, at regular times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
-    /// When.
     pub at: Time,
     /// Lines read and written in memory until then.
     pub traffic: [u64; 2],
@@ -218,7 +212,6 @@ pub struct Sample {
     pub merging: u64,
 }
 
-/// An agent that takes samples.
 pub struct Sampler<'i> {
     every: Time,
     next: Time,

@@ -24,12 +24,10 @@ impl Draw {
         Draw(SplitMix64(mix(seed ^ mix(purpose))))
     }
 
-    /// The next number.
     pub fn next(&mut self) -> u64 {
         self.0.draw()
     }
 
-    /// A random number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0.below(end)
     }
@@ -51,12 +49,10 @@ impl Draw {
     }
 }
 
-/// Which pages an application uses, by number in its machine.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     /// Pages that are used again and again: its own, and those that other machines have too.
     pub hot: [Vec<u32>; 2],
-    /// Pages that are used occasionally, likewise.
     pub cold: [Vec<u32>; 2],
 }
 
@@ -65,7 +61,6 @@ pub struct Pages {
 struct Query {
     arrival: Time,
     began: Time,
-    /// Instructions that are left.
     left: u64,
     /// Of them, until the write of a page that other machines have.
     copies: bool,
@@ -76,7 +71,6 @@ struct Query {
 /// A completed query.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// When it arrived.
     pub arrival: Time,
     /// The time from its arrival to its end.
     pub sojourn: Time,
@@ -84,11 +78,9 @@ pub struct Done {
     pub waited: Time,
     /// The part of this in which the kernel's thread had interrupted it.
     pub thread: Time,
-    /// The part of this spent executing.
     pub executed: Time,
 }
 
-/// One virtual machine.
 #[derive(Debug)]
 pub struct Queries {
     demand: Demand,
@@ -97,7 +89,6 @@ pub struct Queries {
     served: u64,
     current: Option<Query>,
     draw: Draw,
-    /// The completed queries.
     pub done: Vec<Done>,
 }
 
@@ -131,7 +122,6 @@ impl Queries {
         }
     }
 
-    /// Whether a query waits or is being executed.
     pub fn is_busy(&self, now: Time) -> bool {
         self.current.is_some() || self.next_arrival().is_some_and(|at| at <= now)
     }
@@ -142,7 +132,6 @@ impl Queries {
         self.next_arrival().filter(|at| waits && *at <= now)
     }
 
-    /// The time of the next arrival.
     pub fn next_arrival(&self) -> Option<Time> {
         self.arrivals.front().map(|(at, _)| *at)
     }

@@ -25,7 +25,6 @@ use sardonyx::machine::{
 };
 use sardonyx::units::Time;
 
-/// What a core executes.
 struct CoreSource<'i> {
     core: usize,
     name: String,
@@ -62,13 +61,11 @@ impl OpSource for CoreSource<'_> {
 
 type Agents<'i> = Vec<Box<dyn Agent + 'i>>;
 
-/// The timed part.
 pub(super) struct Run<'i> {
     pub(super) host: Arc<Mutex<Host<'i>>>,
     pub(super) pages: Pages,
     pub(super) passes: usize,
     pub(super) keys: Keys,
-    /// When counting begins and arrivals end.
     pub(super) window: (Time, Time),
 }
 
@@ -160,7 +157,6 @@ impl<'i> Run<'i> {
         Ok((agents, spaces))
     }
 
-    /// Plays it.
     pub(super) fn play(
         &self,
         plan: &Plan,
@@ -184,10 +180,8 @@ impl<'i> Run<'i> {
     }
 }
 
-/// A run that is over.
 pub(super) struct Played<'i> {
     pub(super) system: System<'i>,
-    /// The memory's figures, among others.
     pub(super) outcome: Outcome,
     pub(super) samples: Vec<Sample>,
     /// What memory was given before.

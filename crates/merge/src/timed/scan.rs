@@ -12,13 +12,11 @@ use sardonyx::machine::PAGE_LINES;
 pub trait Merging<'i>: Send {
     /// Scans a page; whether it counts among `pages_to_scan`.
     fn step(&mut self, page: Page) -> bool;
-    /// A pass begins.
     fn begin_pass(&mut self);
     /// A processor is about to write a page that does not map its own frame: it gets one, with the same bytes.
     fn unshare(&mut self, page: Page);
     /// The frame behind a page, none if it maps the zero page.
     fn frame(&self, page: Page) -> Option<Frame>;
-    /// The pages.
     fn live(&mut self) -> &mut Live<'i>;
     /// Calls of a module's functions so far.
     fn calls(&self) -> u64;
@@ -57,14 +55,11 @@ impl<'i, S: Search + Send> Merging<'i> for Ksm<Live<'i>, S> {
     }
 }
 
-/// What the thread has done.
 #[derive(Clone, Debug, Default)]
 pub struct Scanned {
-    /// Pages that it has scanned.
     pub pages: u64,
     /// Comparisons in trees, and lines of each page that they read.
     pub comparisons: [u64; 2],
-    /// Pages merged.
     pub merges: u64,
     /// Which page was merged into which frame, in order.
     pub order: Vec<(Page, u64)>,
@@ -72,11 +67,8 @@ pub struct Scanned {
 
 /// An algorithm on its way over the pages.
 pub struct Scan<'i> {
-    /// What merges.
     pub merging: Box<dyn Merging<'i> + 'i>,
-    /// What has been done so far.
     pub done: Scanned,
-    /// The next page.
     cursor: Page,
     /// Calls of a module's functions that have been given to a core.
     calls: u64,

@@ -13,7 +13,6 @@ use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::machine::PAGE_LINES;
 use sardonyx::settings::Settings;
 
-/// Passes in which the savings are the same.
 pub(super) const SETTLED: usize = 10;
 /// Passes after which it goes on although they are not.
 const MOST_PASSES: usize = 100;
@@ -30,15 +29,10 @@ pub struct Settled<'i> {
     pub(super) cursor: Page,
 }
 
-/// What an algorithm begins with.
 pub struct Start<'i, 'g> {
-    /// The machines' pages.
     pub images: &'i Images,
-    /// All keys.
     pub settings: &'g Settings,
-    /// Of what is drawn.
     pub seed: u64,
-    /// False ends it.
     pub go_on: &'g mut dyn FnMut() -> bool,
 }
 

@@ -29,10 +29,8 @@ pub enum Part {
 }
 
 impl Part {
-    /// How many parts there are.
     pub const COUNT: usize = Part::Other as usize + 1;
 
-    /// Whether it is the thread's.
     pub fn is_thread(self) -> bool {
         matches!(self, Part::Compare | Part::Hash | Part::Other)
     }
@@ -41,9 +39,7 @@ impl Part {
 /// What the thread's work costs, and the rules by which it moves.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// The length of a core's cycle.
     pub clock: Time,
-    /// Instructions in a cycle.
     pub width: u64,
     /// Instructions: of getting a core, a line's comparison and hash, a page, a node, a merge, a fault.
     pub switch: u32,
@@ -57,14 +53,12 @@ pub struct Costs {
     pub merge: u32,
     /// See [`keys::FAULT`].
     pub fault: u32,
-    /// Lines that a hash takes.
     pub hashed_lines: u8,
     uncacheable: bool,
     /// The longest time that a core with nothing to do idles.
     pub idle: Time,
     /// Whether an in-order core belongs to the thread alone.
     pub own_core: bool,
-    /// The thread's sleep between two intervals.
     pub sleep: Time,
     /// See [`ksm::PAGES_TO_SCAN`].
     pub pages_to_scan: u64,
@@ -76,7 +70,6 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// As the settings say.
     pub fn of(machine: &Machine, settings: &Settings) -> Costs {
         let clock = machine.core.clock;
         let width = machine.core.width.max(1);
@@ -110,7 +103,6 @@ impl Costs {
     }
 }
 
-/// What one filling of a module's table has it compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filling {
     /// Comparisons in order: two frames, the line of the tree's node, and the number of lines.
@@ -125,39 +117,16 @@ pub enum Piece {
     /// Only instructions.
     Compute(u32),
     /// A node of the kernel's trees, and instructions.
-    Node {
-        /// The line that holds it.
-        line: u64,
-        /// The number of instructions.
-        instructions: u32,
-    },
+    Node { line: u64, instructions: u32 },
     /// Reading lines of two frames.
-    Compare {
-        /// The candidate's.
-        a: u64,
-        /// The other's.
-        b: u64,
-        /// The number of lines.
-        lines: u8,
-    },
+    Compare { a: u64, b: u64, lines: u8 },
     /// Reading the first lines of a frame.
-    Hash {
-        /// The frame.
-        frame: u64,
-        /// The number of lines.
-        lines: u8,
-    },
+    Hash { frame: u64, lines: u8 },
     /// A module's table is filled and set to work.
-    Table {
-        /// Calls of its functions.
-        calls: u32,
-        /// What the module compares.
-        filling: Filling,
-    },
+    Table { calls: u32, filling: Filling },
 }
 
 impl Piece {
-    /// Lines of pages that it reads.
     pub fn lines(&self) -> u64 {
         match self {
             Piece::Compare { lines, .. } => 2 * u64::from(*lines),
@@ -176,7 +145,6 @@ impl Piece {
     }
 }
 
-/// The operations of a piece.
 pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
     let load = |batch: &mut Batch, line: u64, past: bool| {
         let line = Virtual(DIRECT | line);
@@ -217,17 +185,14 @@ pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
 /// The work on one page; with several modules several pages are worked on at once.
 #[derive(Debug, Default)]
 pub struct Lane {
-    /// The pieces that are left.
     pub script: VecDeque<Piece>,
     /// The time before which it does nothing.
     pub wake: Time,
     /// Whether the module is at work, so that the thread polls at `wake`.
     pub polls: bool,
-    /// Whether nothing is left in this interval.
     pub idle: bool,
 }
 
-/// The other users of the cores.
 pub trait Guests {
     /// Whether a core's guest has something to do at that time, which is not later than the present.
     fn is_busy(&self, core: usize, at: Time) -> bool;
@@ -235,7 +200,6 @@ pub trait Guests {
     fn woken(&self, core: usize, now: Time) -> Option<Time>;
 }
 
-/// The thread.
 #[derive(Debug)]
 pub struct Thread {
     /// Asleep until then.
@@ -243,15 +207,10 @@ pub struct Thread {
     /// The core that it is on, or was on.
     core: usize,
     cores: usize,
-    /// Since when it is on it.
     since: Time,
-    /// When the interval began, with its sleep.
     began: Time,
-    /// Pages scanned in this interval.
     pub scanned: u64,
-    /// The pages that it works on.
     pub lanes: Vec<Lane>,
-    /// Moves from core to core.
     pub moves: u64,
     draw: Draw,
 }
@@ -272,7 +231,6 @@ impl Thread {
         }
     }
 
-    /// Whether it wants `core` and has it.
     pub fn has(&mut self, core: usize, now: Time, costs: &Costs, guests: &impl Guests) -> bool {
         if let Some(until) = self.asleep {
             if now < until {
@@ -304,7 +262,6 @@ impl Thread {
             .is_some_and(|(after, woken)| woken >= after)
     }
 
-    /// Goes to another core, or stays.
     fn go(&mut self, now: Time, costs: &Costs, guests: &impl Guests) {
         self.since = now;
         if costs.own_core {

@@ -13,7 +13,6 @@ use sardonyx::settings::Settings;
 const ONCE: u64 = 1 << 40;
 const FAMILY: u64 = 1 << 41;
 
-/// So many machines of so many pages.
 pub fn machines(settings: &Settings, count: u64, pages: u64, seed: u64) -> Vec<Machine> {
     (0..count)
         .map(|number| machine(settings, number, count, pages, seed))

@@ -58,14 +58,10 @@ os._exit(0)
 ";
 /// In place of a page's number: all that was told is to be written now, and may be merged.
 const FLUSH: u32 = u32::MAX;
-/// Another mapping takes the place of these pages.
 pub(super) const REMAP: u32 = u32::MAX - 1;
-/// These pages are given back.
 pub(super) const LOSE: u32 = u32::MAX - 2;
-/// The process forks.
 pub(super) const FORK: u32 = u32::MAX - 3;
 
-/// Where a process came from.
 enum Origin {
     Spawned(Child),
     /// Forked by another one that holds pages: it is told through this.
@@ -153,7 +149,6 @@ impl Holder {
         self.tell(bytes)
     }
 
-    /// Loses these pages, which are its own.
     pub(super) fn lose(&mut self, how: u32, pages: Range<Page>) -> Result<()> {
         let count = pages.len() as u32;
         [how, pages.start - self.pages.start, count]
@@ -174,7 +169,6 @@ impl Holder {
         Ok(())
     }
 
-    /// Items that the kernel keeps for it.
     pub(super) fn items(&self) -> Result<u64> {
         let path = format!("/proc/{}/ksm_stat", self.number);
         let stat =

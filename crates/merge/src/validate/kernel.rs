@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use crate::images::ImageError;
 
-/// The kernel's directory.
 pub const KSM: &str = "/sys/kernel/mm/ksm";
 /// Knobs that are set here, or that setting another one changes, in the order in which they are restored.
 const KNOBS: [&str; 7] = [
@@ -53,7 +52,6 @@ pub(super) fn write(name: &str, value: impl std::fmt::Display) -> Result<()> {
     })
 }
 
-/// Gives the knobs back.
 pub(super) struct Restore {
     knobs: Vec<(&'static str, String)>,
     run: String,

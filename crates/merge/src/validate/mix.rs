@@ -9,25 +9,21 @@ use super::holder::{LOSE, REMAP};
 use crate::images::mixes;
 use crate::{Bytes, PAGE_BYTES, Page};
 
-/// What a process of a mix does.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) pages: Range<Page>,
     /// It is forked by the process of that number before that pass.
     pub(super) forked: Option<(usize, usize)>,
-    /// Before which pass it exits.
     pub(super) exits: Option<usize>,
 }
 
 /// A random mix: knobs, which process has which pages, forks and exits before which pass, and before each pass which
 /// pages are written with what.
 pub(super) struct RandomMix {
-    /// Pages of all processes, of children too.
     pub(super) pages: usize,
     pub(super) passes: usize,
     pub(super) processes: Vec<Life>,
     pub(super) sets: Vec<(&'static str, &'static str, String)>,
-    /// Processes lose pages.
     pub(super) loses: bool,
     rng: ChaCha8Rng,
     pool: u64,

@@ -47,7 +47,6 @@ fn counters(start: &Counters, holders: &[Holder]) -> Result<Counters> {
     })
 }
 
-/// Frames behind the pages of all processes.
 fn frames(holders: &[Holder]) -> Result<u64> {
     let mut all = HashSet::new();
     for holder in holders {
@@ -57,7 +56,6 @@ fn frames(holders: &[Holder]) -> Result<u64> {
     Ok(all.len() as u64)
 }
 
-/// What the kernel and the model have said of a mix.
 struct Compared {
     row: Value,
     values: u64,
@@ -115,7 +113,6 @@ fn forks(
     Ok(())
 }
 
-/// Living processes lose pages.
 fn lose(
     losses: Vec<(u32, Range<Page>)>,
     holders: &mut [Holder],
@@ -131,7 +128,6 @@ fn lose(
     Ok(())
 }
 
-/// Living processes write pages.
 fn write_pages(
     writes: Vec<(Page, Bytes)>,
     holders: &mut [Holder],

@@ -22,7 +22,6 @@ pub fn plugin() -> PathBuf {
         .expect("the plugin is built with the workspace: cargo test --workspace, or cargo build -p sardonyx-recorder")
 }
 
-/// Compiles `tests/programs/NAME.c`.
 pub fn compile(name: &str, folder: &Path, more: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
     let program = folder.join(name);

@@ -148,7 +148,6 @@ pub extern "C" fn at_core<const STORE: bool>(
 /// The bit in an instruction's word that says that it is locked; addresses of programs end at 2^47.
 pub const LOCKED: u64 = 1 << 62;
 
-/// Says which instruction does what `work` does.
 fn at_site(vcpu: c_uint, word: *mut c_void, work: impl FnOnce(&mut State)) {
     let word = word.addr() as u64;
     with(|state| {
@@ -214,12 +213,10 @@ pub extern "C" fn past_caches(vcpu: c_uint, info: MemInfo, address: u64, _: *mut
     with(|state| state.past_caches(vcpu, address, size(info)));
 }
 
-/// Before sfence and mfence.
 pub extern "C" fn at_fence(vcpu: c_uint, word: *mut c_void) {
     at_site(vcpu, word, |state| state.fence(vcpu));
 }
 
-/// Before clwb, clflush and clflushopt.
 pub extern "C" fn at_flush(vcpu: c_uint, flush: *mut c_void) {
     // SAFETY: `translate` hands over one that is leaked.
     let flush = unsafe { &*flush.cast::<Flush>() };

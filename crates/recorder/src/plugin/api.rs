@@ -25,13 +25,9 @@ pub type OnExit = extern "C" fn(Id, *mut c_void);
 pub type OnSyscall = extern "C" fn(Id, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
 pub type OnReturn = extern "C" fn(Id, c_uint, i64, i64);
 
-/// `QEMU_PLUGIN_CB_R_REGS`
 pub const READS_REGISTERS: c_uint = 1;
-/// `QEMU_PLUGIN_CB_NO_REGS`
 pub const NO_REGISTERS: c_uint = 0;
-/// `QEMU_PLUGIN_MEM_R`
 pub const LOADS: c_uint = 1;
-/// `QEMU_PLUGIN_MEM_W`
 pub const STORES: c_uint = 2;
 /// `QEMU_PLUGIN_INLINE_ADD_U64`
 pub const ADD_U64: c_uint = 0;
@@ -51,7 +47,6 @@ pub struct GArray<T> {
     pub len: c_uint,
 }
 
-/// `qemu_plugin_reg_descriptor`
 #[repr(C)]
 pub struct RegisterName {
     pub handle: Handle,
@@ -132,7 +127,6 @@ pub fn api() -> &'static Api {
     API.get().expect("looked up when the plugin is loaded")
 }
 
-/// The beginning of `qemu_info_t`.
 #[repr(C)]
 pub struct Info {
     pub target_name: *const c_char,

@@ -13,7 +13,6 @@ pub const THREADS: usize = 1 << 14;
 struct Counter(AtomicU64);
 
 static COUNTERS: [Counter; THREADS] = [const { Counter(AtomicU64::new(0)) }; THREADS];
-/// What the kernel ran for the program's pages.
 static KERNEL: Counter = Counter(AtomicU64::new(0));
 static IN_USE: AtomicU32 = AtomicU32::new(1);
 /// What QEMU adds to while there is one thread, and until there is any.
@@ -27,7 +26,6 @@ pub fn number(vcpu: u32) -> u16 {
     vcpu.min(THREADS as u32 - 1) as u16
 }
 
-/// Notes a new thread.
 pub fn begin(vcpu: u32) {
     IN_USE.fetch_max(u32::from(number(vcpu)) + 1, Ordering::Relaxed);
     if vcpu == 0 {
@@ -72,7 +70,6 @@ pub fn add(vcpu: u32, instructions: u64) {
     );
 }
 
-/// The instructions of each thread.
 pub fn each() -> impl Iterator<Item = u64> {
     take();
     let in_use = IN_USE.load(Ordering::Relaxed) as usize;
@@ -81,7 +78,6 @@ pub fn each() -> impl Iterator<Item = u64> {
         .map(|c| c.0.load(Ordering::Relaxed))
 }
 
-/// Adds the kernel's instructions.
 pub fn add_kernel(instructions: u64) {
     KERNEL.0.fetch_add(instructions, Ordering::Relaxed);
 }
@@ -103,7 +99,6 @@ pub fn resume(instructions: u64) {
     COUNTERS[0].0.store(instructions, Ordering::Relaxed);
 }
 
-/// Begins with zero, in a child.
 pub fn reset() {
     take();
     KERNEL.0.store(0, Ordering::Relaxed);

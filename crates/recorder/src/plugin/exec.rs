@@ -169,7 +169,6 @@ fn command(path: &CStr, words: u64) -> Option<Vec<CString>> {
 /// What a program leaves to the one that it becomes: in a file of the recorder's folder, since nothing else of it remains.
 #[derive(Serialize, Deserialize)]
 pub struct Left {
-    /// What it becomes.
     path: CString,
     /// In a ring of several processes it is not the first.
     child: bool,
@@ -182,11 +181,8 @@ pub struct Left {
     sites: u32,
     /// Files that were mapped, in order: their device and inode.
     files: Vec<(u64, u64)>,
-    /// Those of them that were copied.
     grounds: HashSet<(u64, u64)>,
-    /// Its memory, which goes with it.
     memory: Vec<(u64, u64)>,
-    /// Frames, its own among the free ones.
     stock: Stock,
 }
 
@@ -217,7 +213,6 @@ impl Left {
         self.child
     }
 
-    /// Where the caches are, which are large.
     fn caches(folder: &str) -> PathBuf {
         Left::path(folder).with_extension("caches")
     }
@@ -262,7 +257,6 @@ impl Left {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Goes on where it stopped.
     pub fn resume(self, state: &mut State) {
         counters::resume(self.instructions);
         state.grounds = self.grounds;

@@ -38,7 +38,6 @@ fn written_through(descriptor: i32) -> bool {
     flags >= 0 && flags & libc::O_ACCMODE == libc::O_RDWR
 }
 
-/// Copies the file behind the descriptor.
 fn copy(descriptor: i32, to: &Path) -> io::Result<()> {
     // Another open file, so that the program's position stays as it is.
     let from = File::open(format!("/proc/self/fd/{descriptor}"))?;

@@ -28,7 +28,6 @@ pub extern "C" fn at_first(vcpu: c_uint, info: MemInfo, address: u64, data: *mut
     }
 }
 
-/// A group in two lines.
 #[inline(never)]
 extern "C" fn in_two(vcpu: c_uint, info: MemInfo, low: u64, data: *mut c_void) {
     let group = Word::of(data);

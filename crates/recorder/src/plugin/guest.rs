@@ -10,7 +10,6 @@ use super::api::api;
 /// The most that the kernel takes for a word of a command (`MAX_ARG_STRLEN`).
 const LONGEST_STRING: usize = 32 * 4096;
 
-/// What is added to a guest address for the host's.
 static BASE: AtomicUsize = AtomicUsize::new(0);
 
 /// Notes where QEMU has the program's byte at this address, by which it is known where all are.
@@ -23,7 +22,6 @@ pub fn lies(address: u64, host: *const u8) {
     }
 }
 
-/// Where the byte at a guest address is in this process.
 #[inline(always)]
 pub fn host(address: u64) -> *const u8 {
     let base = BASE.load(Ordering::Relaxed);
@@ -47,17 +45,14 @@ pub fn read<const BYTES: usize>(address: u64) -> Option<[u8; BYTES]> {
     (read == BYTES as isize).then_some(bytes)
 }
 
-/// Whether the guest's byte there can be read.
 pub fn is_readable(address: u64) -> bool {
     read::<1>(address).is_some()
 }
 
-/// A word of the guest's.
 pub fn word(address: u64) -> Option<u64> {
     read(address).map(u64::from_le_bytes)
 }
 
-/// A C string of the guest's.
 pub fn text(address: u64) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     while text.len() < LONGEST_STRING {
@@ -73,11 +68,9 @@ pub fn text(address: u64) -> Option<Vec<u8>> {
     None
 }
 
-/// A part of the program's memory.
 pub struct Area {
     pub start: u64,
     pub end: u64,
-    /// Where it is in its file.
     pub offset: u64,
     /// Its file, if it begins with a slash.
     pub path: String,

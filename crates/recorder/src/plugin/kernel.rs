@@ -179,7 +179,6 @@ fn drops(level: Level, advice: u64) -> bool {
     advice == MADV_DONTNEED as u64 || at_the_core
 }
 
-/// The kernel wrote for the program.
 fn store(state: &mut State, vcpu: c_uint, address: u64, bytes: u64) {
     state.touch(vcpu, address, bytes, true);
 }
@@ -367,7 +366,6 @@ fn file_of(state: &State, descriptor: i32) -> Option<u64> {
     state.out.maps.known(stat.st_dev, stat.st_ino)
 }
 
-/// The program wrote this where somebody listens.
 fn printed(state: &mut State, address: u64, bytes: u64) {
     let end = address.saturating_add(bytes);
     let mut at = address;
@@ -456,7 +454,6 @@ fn mapping(
     }
 }
 
-/// The heap ends at `end` now.
 fn grown(state: &mut State, end: u64) {
     if state.heap != 0 {
         (state.regions).set(page_up(state.heap), page_up(end), Contents::Zeros);

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::word::Word;
 
-/// Lists that a callback's word can name.
 const LISTS: usize = 1 << 31;
 
 /// All lists; the first is the empty one.
@@ -23,7 +22,6 @@ impl Default for Lists {
 }
 
 impl Lists {
-    /// The groups of a list.
     pub fn open(&self, number: usize) -> &[Word] {
         &self.lists[number]
     }

@@ -60,7 +60,6 @@ unsafe fn state() -> &'static mut State {
     unsafe { (*STATE.0.get()).assume_init_mut() }
 }
 
-/// Calls `work` with the state, alone.
 fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
     lock();
     // SAFETY: the lock is held, and the only user of the state without it runs while there is no other thread.

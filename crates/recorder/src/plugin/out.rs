@@ -24,7 +24,6 @@ const WAIT: Duration = Duration::from_micros(100);
 const LOOK: u32 = 1000;
 const PAGE_LINES: u64 = 64;
 
-/// Where records go, and what is known for them.
 pub struct Out {
     ring: Option<Ring>,
     encoder: Encoder,
@@ -34,13 +33,11 @@ pub struct Out {
     pub skip: u64,
     /// The thread that the next records are of.
     pub thread: u16,
-    /// Shared mappings of files.
     pub maps: Maps,
     /// With `--read-data`: by page, the lines whose contents the trace has.
     known: Option<HashMap<u64, u64>>,
     /// The first lines of pages that the trace has bytes of, if what they hold at the end is wanted.
     verified: Option<BTreeSet<u64>>,
-    /// Pages' frames, at level `memory`.
     pub frames: Frames,
     /// Dirty lines of pages that are gone or cannot be read, as they were.
     pub captured: FxHashMap<u64, [u8; 64]>,
@@ -187,7 +184,6 @@ impl Out {
         }
     }
 
-    /// Whether anybody listens.
     pub fn on(&self) -> bool {
         self.ring.is_some()
     }
@@ -257,7 +253,6 @@ impl Out {
         self.record_at(op, line, data, site);
     }
 
-    /// A record of a site.
     #[inline]
     pub fn record_at(&mut self, op: u8, line: u64, data: Option<[u8; 64]>, site: Option<u32>) {
         self.take_turn();
@@ -297,7 +292,6 @@ impl Out {
         self.send(&bytes[..length]);
     }
 
-    /// A fence, which has no line.
     pub fn fence(&mut self) {
         self.record(op::FENCE, self.encoder.line(), None);
     }
@@ -399,7 +393,6 @@ impl Out {
         }
     }
 
-    /// Whether the line is of a page that is gone.
     pub fn is_gone(&self, line: u64) -> bool {
         match line < FILES {
             true => self.frames.address(line).is_none(),

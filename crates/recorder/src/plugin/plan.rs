@@ -90,7 +90,6 @@ fn requests(lists: &mut Lists, insns: usize, groups: &[Group]) -> Option<Vec<Opt
     Some(requests)
 }
 
-/// The callbacks of whatever QEMU does.
 fn plain() -> Request {
     Request {
         load: Some(access::alone::<false>),

@@ -7,15 +7,12 @@ use std::collections::HashMap;
 
 /// A call that has not returned.
 struct Frame {
-    /// The call.
     pc: u64,
-    /// Where its return address is.
     stack: u64,
     /// The call's site plus 1, once a record needed it.
     site: u32,
 }
 
-/// What is known of the program's places.
 #[derive(Default)]
 pub struct Sites {
     threads: Vec<Vec<Frame>>,
@@ -60,7 +57,6 @@ impl Sites {
         frames.push(Frame { pc, stack, site: 0 });
     }
 
-    /// The return address at `stack` is used.
     pub fn returned(&mut self, vcpu: u32, stack: u64) {
         Sites::unwind(self.frames(vcpu), stack);
     }

@@ -21,16 +21,12 @@ use crate::ring::Ring;
 
 /// Lines that one thread can be writing past the caches at a time (Intel's processors have ten or twelve buffers).
 const BUFFERS: usize = 10;
-/// Bytes of a child's ring.
 const CHILD_RING: u64 = 4 << 20;
 
-/// A line being written past the caches.
 struct Buffer {
     thread: u16,
     line: u64,
-    /// Bit i: byte i was written.
     bytes: u64,
-    /// Of the latest store to it.
     site: Option<u32>,
     /// At level `cpu`, what the line held after that store.
     held: Option<[u8; 64]>,
@@ -56,7 +52,6 @@ pub struct Code {
     pub handlers: HashSet<u64>,
     /// Flush instructions with their operations' codes, which QEMU's translations point to.
     flushes: HashMap<(Instruction, u64), &'static Flush>,
-    /// Groups with stores to come.
     pub lists: Lists,
 }
 
@@ -101,7 +96,6 @@ pub struct State {
     pub grounds: HashSet<(u64, u64)>,
     /// What was checked, if that is wanted.
     pub checked: Option<Checked>,
-    /// Where the kernel clears a thread's number when it ends.
     pub cleared: BTreeSet<u64>,
     /// Addresses of lines whose stores may have come after their mark was taken.
     pub late: BTreeSet<u64>,
@@ -111,7 +105,6 @@ pub struct State {
     /// System calls that were asked for and are not there, with their names.
     pub refused: BTreeSet<(i64, &'static str)>,
     cleared_pages: u64,
-    /// Other processes may have its shared memory.
     has_forked: bool,
     /// Children that are not recorded.
     left_out: u64,
@@ -213,7 +206,6 @@ impl State {
         self.out.restart(ring);
     }
 
-    /// The program is about to fork.
     pub fn forks(&mut self) {
         if self.options.one_order && self.out.share() {
             self.out.forks(true);
@@ -247,7 +239,6 @@ impl State {
         Some(ring)
     }
 
-    /// Another thread is about to begin.
     pub fn more_threads(&mut self) {
         counters::take();
         threads::more();
@@ -348,7 +339,6 @@ impl State {
         first + address / 64 % PAGE_LINES
     }
 
-    /// The same, for a look that gives nothing.
     pub fn line_at(&self, address: u64) -> u64 {
         match self.out.frames.look(address / PAGE_BYTES) {
             Some(place) => place.line + address / 64 % PAGE_LINES,
@@ -571,7 +561,6 @@ impl State {
         }
     }
 
-    /// What comes next is the thread's.
     #[inline]
     pub fn begin(&mut self, vcpu: u32) {
         self.out.thread = counters::number(vcpu);
@@ -580,7 +569,6 @@ impl State {
         }
     }
 
-    /// The reader wants no more.
     #[cold]
     fn leave(&mut self) {
         self.out.full = false;
@@ -589,7 +577,6 @@ impl State {
         self.out.leave(cached);
     }
 
-    /// What the caches hold, where these are their dirty lines.
     fn cached(&self, dirty: &[u64]) -> Cached {
         Cached {
             dirty: dirty.len() as u64,
@@ -686,7 +673,6 @@ impl State {
         self.buffers.len() - 1
     }
 
-    /// Sends the buffers that `which` wants.
     fn empty_buffers(&mut self, mut which: impl FnMut(&Buffer) -> bool) {
         let out = &mut self.out;
         self.buffers.retain(|buffer| {
@@ -804,7 +790,6 @@ impl State {
         self.out.blind.extend(pages.iter().map(|(page, _)| *page));
     }
 
-    /// The pages can be read again.
     pub fn show(&mut self, start: u64, end: u64) {
         if !self.out.blind.is_empty() {
             (self.out.blind).retain(|page| !(start..end).contains(&(page * PAGE_BYTES)));
@@ -931,7 +916,6 @@ impl State {
         }
     }
 
-    /// Where the program's files are in memory.
     fn tell_modules(&mut self, areas: &[Area]) {
         for area in areas {
             if area.path.starts_with('/') {

@@ -11,7 +11,6 @@ static LOCK: AtomicBool = AtomicBool::new(false);
 /// The ring's, once several processes write to it.
 static BETWEEN: AtomicPtr<Lock> = AtomicPtr::new(null_mut());
 
-/// Whether the program has, or has had, more than one thread.
 #[inline(always)]
 pub fn threaded() -> bool {
     SEVERAL.load(Ordering::Relaxed)
@@ -53,7 +52,6 @@ fn between() -> Option<&'static Lock> {
     unsafe { BETWEEN.load(Ordering::Relaxed).as_ref() }
 }
 
-/// Whether several processes write to the ring.
 pub fn shared() -> bool {
     between().is_some()
 }

@@ -15,14 +15,11 @@ use super::translate::on_access;
 use super::{with, word};
 use crate::group::{Group, Member};
 
-/// The environment variable that asks for checks.
 pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
 
-/// Counts of checks.
 #[derive(Default)]
 pub struct Checked {
     accesses: u64,
-    /// Of them, accesses that another's callback stood for.
     spared: u64,
     /// Runs of blocks, and of them those that were left early.
     blocks: u64,
@@ -46,7 +43,6 @@ struct Expected {
     seen: Cell<usize>,
 }
 
-/// An instruction's.
 struct Part {
     block: &'static Expected,
     member: Member,

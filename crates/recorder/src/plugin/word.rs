@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::caches::LINE_BYTES;
 
-/// Groups in a block.
 pub const GROUPS: usize = 1 << ORDINAL;
 
 /// The lowest address of each group of the block that runs, if it has stores to come. One block runs at a time.
@@ -37,7 +36,6 @@ pub struct Parts {
     pub stored: Option<(u8, u8)>,
     /// To the first member.
     pub first: u8,
-    /// In the block.
     pub ordinal: u8,
     /// The number of the list of groups that have stores to come there.
     pub open: u32,
@@ -79,7 +77,6 @@ impl Word {
         self.0 >> (4 * BYTE) & 1 != 0
     }
 
-    /// Whether it stores below `split`, and from there on.
     #[inline(always)]
     pub fn stores_at(self, split: u64) -> (bool, bool) {
         let stores = self.stores();

@@ -17,7 +17,6 @@ use super::layers::Layers;
 /// Most lines a medium may hold: 40-bit line numbers (ESD's AMT entry), 64 TB.
 const MAX_LINES: u128 = 1 << 40;
 
-/// Checks values against each other.
 pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     geometry(machine, layers)?;
     queues(machine, layers)?;
@@ -100,7 +99,6 @@ fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Cells are programmed behind banks.
 fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     let medium = &machine.engine.medium;
     let Some(cells) = &medium.cells else {

@@ -19,7 +19,6 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// A fault of a whole file.
     pub(super) fn file(file: &str, problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         ConfigError {
             file: file.to_owned(),
@@ -30,7 +29,6 @@ impl ConfigError {
         }
     }
 
-    /// A fault of one key.
     pub(super) fn key(
         place: &Place,
         key: &str,
@@ -62,7 +60,6 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The file, the preset or `--set`.

@@ -20,7 +20,6 @@ use crate::settings::{Allowed, Key, Row};
 
 const CORE_COUNT: Allowed = Allowed::Int { min: 1, max: 1024 };
 
-/// How many cores.
 pub(super) static CORES: Key<usize> = Key::required("cores", CORE_COUNT, "Cores");
 
 static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {

@@ -15,7 +15,6 @@ use super::ranges::{self, Written};
 use super::read::{self, Document, Raw, Setting};
 use super::{Assumed, Machine, check, write};
 
-/// How the place of a value begins that `--set` gives.
 const SET: &str = "--set";
 /// Presets that may extend each other in a chain.
 const MAX_DEPTH: usize = 4;
@@ -87,7 +86,6 @@ impl Layers {
         Layers::of_document(document, preset.name, depth + 1)
     }
 
-    /// One `--set key=value`.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
         self.put(SET, name, value)
     }
@@ -110,7 +108,6 @@ impl Layers {
         Ok(())
     }
 
-    /// The machine, checked.
     pub(super) fn build(self) -> Result<Machine, ConfigError> {
         let mut settings = Settings::default();
         for key in keys::all() {
@@ -252,7 +249,6 @@ impl Layers {
     }
 }
 
-/// Whether the scheduler counts row hits.
 fn has_starvation(settings: &Settings) -> bool {
     settings.named::<Scheduler>("medium.queues.scheduler") != Scheduler::Fcfs
 }
@@ -270,7 +266,6 @@ fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value, Con
     })
 }
 
-/// The same, or what is wrong with it.
 pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Result<Value, String> {
     let raw = &setting.raw;
     let fault_if = |bad: bool, fault: &str| match bad {

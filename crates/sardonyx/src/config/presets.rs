@@ -59,12 +59,10 @@ pub fn all() -> &'static [Preset] {
     &PRESETS
 }
 
-/// The preset of that name.
 pub(super) fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }
 
-/// What to say when there is no preset `name`.
 pub(super) fn remedy(name: &str) -> String {
     let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
     let meant = did_you_mean(name, &names);

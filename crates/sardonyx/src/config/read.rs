@@ -11,7 +11,6 @@ use super::names;
 use super::ranges::Written;
 use crate::settings::Row;
 
-/// A value as somebody wrote it.
 #[derive(Clone, Debug)]
 pub(super) enum Raw {
     /// Digits in a radix, without underscores.

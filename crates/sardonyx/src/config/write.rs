@@ -10,7 +10,6 @@ use super::keys;
 use super::{Machine, Range};
 use crate::settings::{Allowed, Value};
 
-/// A value as TOML writes it.
 pub(super) fn literal(value: Value) -> String {
     match value {
         Value::Int(n) => n.to_string(),

@@ -75,7 +75,6 @@ kinds! {
     Integrity integrity "integrities" integrities;
 }
 
-/// Layers made known while the program runs.
 static REGISTERED: RwLock<Vec<AnyLayer>> = RwLock::new(Vec::new());
 
 /// Registers a layer, with its keys, that no file of this crate has.

@@ -74,13 +74,11 @@ struct Aligned(Line);
 struct Times {
     /// The step after which the line is in the cache.
     fetched: Step,
-    /// When all updates of it may leave the chip.
     ripe: Step,
 }
 
 /// Where the look-ups of a line stand in its worth, above the clock of the last.
 const LOOKUP: u64 = 1 << 56;
-/// As many as ESD's `referH` counts.
 const MOST_LOOKUPS: u64 = u8::MAX as u64 * LOOKUP;
 
 /// A line that has been looked up: where it is in the cache; good until the next
@@ -103,7 +101,6 @@ pub struct MetadataCache {
     tags: Vec<u64>, // place + 1; 0 is empty
     /// When each line was used last, and above that, if they count, how often: the least goes first.
     worth: Vec<u64>,
-    /// What a look-up adds to a line's worth.
     lookup: u64,
     /// The 8-byte words of each line that differ from the medium's; apart, because a victim's entry has
     /// long left the host's caches.

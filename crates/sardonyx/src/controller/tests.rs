@@ -51,7 +51,6 @@ fn tiny(settings: &mut Settings) {
     settings.set(&REFRESH_EVERY, 50);
 }
 
-/// Any word of a key.
 fn any_of<T: Word>(key: &'static Key<T>) -> impl Strategy<Value = (&'static str, Value)> {
     let words = prop::sample::select(T::WORDS);
     words.prop_map(|word| (key.row.name, Value::Word(word)))

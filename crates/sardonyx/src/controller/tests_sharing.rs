@@ -34,7 +34,6 @@ fn written(name: &'static str, writes: &[(u64, u16)]) -> Rig {
     rig
 }
 
-/// The lines of a table.
 fn table(rig: &Rig, name: &str) -> Vec<Line> {
     let mut regions = rig.layout.regions().iter();
     let region = regions.find(|region| region.name == name).unwrap();
@@ -54,7 +53,6 @@ fn shared(writes: &[(u64, u16)]) -> u64 {
     shared
 }
 
-/// The five-byte entry at `from`.
 fn number(line: &Line, from: usize) -> Option<u64> {
     let mut bytes = [0; 8];
     bytes[..5].copy_from_slice(&line[from..from + 5]);

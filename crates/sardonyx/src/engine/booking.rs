@@ -15,7 +15,6 @@ struct InFlight {
     last: Step,
 }
 
-/// The table of requests in flight.
 #[derive(Default)]
 pub(crate) struct Requests {
     table: Vec<InFlight>,

@@ -29,7 +29,6 @@ struct Entry {
     /// Lines whose bytes are here, and of these the ones that the cells have not been given.
     valid: u64,
     fresh: u64,
-    /// The cells read it, or will.
     fetching: bool,
     /// It waits to be written; it is being written; it leaves after that.
     queued: bool,
@@ -61,7 +60,6 @@ pub(super) struct Buffer {
     draw: SplitMix64,
     fetches: VecDeque<usize>,
     writes: VecDeque<usize>,
-    /// When each job under way is over.
     jobs: BinaryHeap<Reverse<(u64, Job, usize)>>,
     cells_free: u64,
     /// What has happened until then is done.
@@ -71,10 +69,8 @@ pub(super) struct Buffer {
     accept_free: u64,
     data_free: u64,
     done: VecDeque<Issued>,
-    /// An access waits for room.
     blocked: bool,
     uses: u64,
-    /// Entries that are being fetched or will be.
     fetching: usize,
     pub blocks: Blocks,
 }
@@ -146,12 +142,10 @@ impl Buffer {
         self.next_over().min(self.next_begun()).max(cycle + 1)
     }
 
-    /// When the next job is over.
     fn next_over(&self) -> u64 {
         self.jobs.peek().map_or(NEVER, |Reverse(job)| job.0)
     }
 
-    /// When the cells begin the next one.
     fn next_begun(&self) -> u64 {
         match self.fetches.is_empty() && self.writes.is_empty() {
             true => NEVER,

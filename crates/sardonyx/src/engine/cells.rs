@@ -57,7 +57,6 @@ impl Written {
 /// A medium's cells. Where groups are inverted, a bit for each says so.
 pub(super) struct Cells {
     params: CellParams,
-    /// Cycles of a pulse.
     set: u64,
     reset: u64,
     levels: [Level; 4],

@@ -14,7 +14,6 @@ use crate::medium::params::{MediumParams, PagePolicy, Queues, Scheduler};
 use crate::plan::command::{Command, CommandKind};
 use crate::plan::steps::Step;
 
-/// No cycle at all.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The queue whose slot an access takes.
@@ -78,17 +77,14 @@ pub(crate) enum Turned {
 
 pub(crate) struct Channel {
     index: u32,
-    /// A cycle, in picoseconds.
     clock: u64,
     decoder: Decoder,
     queues: Queues,
     lists: [Lists; 2],
-    /// Slots in use.
     used: [usize; 3],
     capacity: [usize; 3],
     /// Writes that hold a slot but may not be issued yet.
     unready: usize,
-    /// Counter writes that may be issued.
     counters: usize,
     draining: bool,
     /// Queued writes go although neither a watermark nor idleness asks for it: the caller waits.
@@ -100,9 +96,7 @@ pub(crate) struct Channel {
     buffer: Option<Box<Buffer>>,
     /// Array writes that reads interrupt, if any are.
     pausing: Option<Box<Pausing>>,
-    /// Each busy bank's access.
     transactions: [Transaction; MOST],
-    /// Banks with a transaction.
     busy: u64,
     turn: u32,
     /// The cycle in which it acts next, for the engine.
@@ -342,7 +336,6 @@ impl Channel {
         next.map_or(NEVER, |next| next.max(cycle + 1))
     }
 
-    /// Banks whose array write is interrupted.
     #[inline]
     fn interrupted(&self) -> u64 {
         let pausing = self.pausing.as_ref();

@@ -19,7 +19,6 @@ pub(crate) const MOST: usize = MAX_BANKS;
 struct Bank {
     /// Earliest cycle of each command as this bank alone allows it.
     next: [u64; 4],
-    /// The open row, or the one being opened.
     row: Option<u64>,
     /// Row hits since it was opened.
     hits: u32,
@@ -81,7 +80,6 @@ const STRIDE: usize = 8;
 /// computes the minimum and the maximum of several of them at once.
 type Cycles = [f64; STRIDE];
 
-/// Later than any command.
 const IDLE: f64 = (1u64 << 62) as f64;
 
 /// A cycle as such a number. The host converts signed integers only.
@@ -100,7 +98,6 @@ fn later(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// The least of eight.
 #[inline]
 fn least(at: &Cycles) -> f64 {
     let [a, b, c, d, e, f, g, h] = *at;
@@ -115,7 +112,6 @@ fn due(at: &Cycles, now: f64) -> u64 {
     (0..STRIDE).fold(0, |set, lane| set | due(lane))
 }
 
-/// All banks of a channel.
 pub(crate) struct Banks {
     timing: Timing,
     columns: [Column; 2],
@@ -135,7 +131,6 @@ pub(crate) struct Banks {
     per_rank: usize,
     rank_shift: u32,
     refreshing: u64,
-    /// Banks whose next command is an activate.
     opening: u64,
     bus_used: u64,
 }

@@ -27,7 +27,6 @@ impl Engine {
         self.start_ready();
     }
 
-    /// Starts everything that has become ready.
     pub(super) fn start_ready(&mut self) {
         while let Some(step) = self.ready.pop() {
             self.start(step);

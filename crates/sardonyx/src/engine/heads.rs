@@ -10,7 +10,6 @@ use super::channel::NEVER;
 /// Low bits of a key that name the source. Events of equal times go in the order of the sources,
 /// channels before the others. 54 bits are left for picoseconds: five hours.
 const SOURCE_BITS: u32 = 10;
-/// The latest time that a key can hold.
 const END: u64 = (1 << (64 - SOURCE_BITS)) - 2;
 /// Set in the key of a source that is not a channel.
 const RESULT: u64 = 1 << (SOURCE_BITS - 1);
@@ -26,7 +25,6 @@ pub(crate) enum Head {
 
 /// The key of each source's next event; [`NEVER`] for a source without one.
 pub(crate) struct Heads {
-    /// The channels' keys, and the least of them.
     acts: Vec<u64>,
     first_act: u64,
     /// The other sources' keys, a binary tree: the least of all at 1, the lesser of 2i and 2i + 1 at i,
@@ -161,7 +159,6 @@ mod tests {
         assert!(heads.time() == END && heads.stopped);
     }
 
-    /// Against a look at all of them.
     #[test]
     fn the_earliest_comes_first_and_channels_before_results() {
         for channels in [1, 2, 5] {

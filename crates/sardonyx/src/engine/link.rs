@@ -5,12 +5,9 @@ use crate::medium::link::{First, LinkParams, Message};
 use crate::medium::params::Unit;
 use crate::plan::steps::Step;
 
-/// When each way is free again, in picoseconds.
 pub(super) struct Link {
     params: LinkParams,
-    /// The way down, for requests to read.
     reads: u64,
-    /// The same for writes.
     writes: u64,
     up: u64,
 }

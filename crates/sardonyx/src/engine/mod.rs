@@ -110,7 +110,6 @@ pub struct Engine {
     requests: Requests,
     in_ingress: usize,
     answers: Vec<Answer>,
-    /// One of the answers is to a read.
     read_answered: bool,
     acceptances: Vec<Acceptance>,
     ledger: Ledger,

@@ -54,7 +54,6 @@ pub(super) struct Stop {
     left: u64,
 }
 
-/// The array writes of a channel.
 pub(super) struct Pausing {
     params: PausingParams,
     banks: [Under; MOST],

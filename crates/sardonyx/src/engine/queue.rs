@@ -5,7 +5,6 @@ use super::channel::Slots;
 use super::constraints::MOST;
 use crate::plan::steps::Step;
 
-/// No entry.
 pub(crate) const NONE: u16 = u16::MAX;
 
 /// A queued access.
@@ -44,7 +43,6 @@ const NO_ROW: u32 = u32::MAX;
 /// Tags that are compared at once.
 const STRIDE: usize = 8;
 
-/// The lists of all banks.
 pub(crate) struct Lists {
     entries: Vec<Entry>,
     /// Each entry's tag, to find quickly that a row has no entry.

@@ -233,7 +233,6 @@ impl Engine {
         }
     }
 
-    /// Accepts each member, all at one instant.
     fn accept_group(&mut self, group: u32, accept: impl Fn(&mut Engine, Step)) {
         let told = self.plan.observers.closely();
         if told {

@@ -21,7 +21,6 @@ use crate::plan::request::{Answer, Asked, Request};
 use crate::stats::Cause;
 use crate::units::Time;
 
-/// Rows that wait for being encoded.
 const BATCH: usize = 8192;
 /// Rows of a row group: what stays in memory, encoded.
 const ROW_GROUP: usize = 1 << 17;
@@ -45,7 +44,6 @@ pub struct Requests {
     parts: Vec<Part>,
 }
 
-/// Columns that fill.
 #[derive(Default)]
 struct Rows {
     count: usize,

@@ -122,9 +122,7 @@ struct Thread {
     left: u64,
     waiting: usize,
     began: Time,
-    /// Lines that it may ask for now.
     window: Vec<(u64, Time)>,
-    /// Lines that have come to be stored to.
     stores: VecDeque<(u64, Time)>,
 }
 
@@ -143,12 +141,9 @@ struct Run<'l> {
     share: u64,
     threads: Vec<Thread>,
     draw: SplitMix64,
-    /// By tag.
     lines: Vec<Asked>,
     free: Vec<u64>,
-    /// Lines that are done.
     done: u64,
-    /// When counting began, and what the cells had done.
     began: Option<(Time, Option<Blocks>)>,
     point: Point,
 }

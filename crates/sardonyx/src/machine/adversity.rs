@@ -10,7 +10,6 @@ use crate::line::{Lines, Logical};
 use crate::plan::script::{Index, Scripting};
 use crate::units::Time;
 
-/// Operations between two evictions, in the mean.
 const EVICT_ONE_IN: [u32; 3] = [8, 24, 64];
 /// After a counter-atomic store one in so many is followed by an eviction.
 const EVICT_MARKED_ONE_IN: u32 = 4;
@@ -22,7 +21,6 @@ const LONGEST_BURST: u32 = 16;
 const LONGEST_PAUSE: [u32; 3] = [4, 16, 256];
 /// For so many operations both stay what they are.
 const STRETCH: u32 = 256;
-/// Lines that the caches hold for each core.
 const CACHED_LINES: [usize; 3] = [32, 64, 256];
 
 /// What goes wrong, drawn from a seed.
@@ -31,16 +29,13 @@ pub struct Adversity {
     evict_one_in: u32,
     /// Operations until that is drawn anew.
     left: u32,
-    /// So many operations more have an eviction each.
     burst: u32,
     /// Lines that the caches hold for each core.
     pub cached_lines: usize,
     scripting: Scripting,
     /// Which line goes when, as the script says, if it does.
     told: Option<Index>,
-    /// Operations of each core, where that counts.
     operations: Vec<u64>,
-    /// Sources that pause.
     pausing: u64,
 }
 
@@ -110,7 +105,6 @@ impl Adversity {
         goes
     }
 
-    /// A number below `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
         self.random.next_u32() as usize % end
     }

@@ -109,18 +109,15 @@ struct Run<'l> {
     memory: Memory,
     addresses: Addresses,
     load: &'l Load,
-    /// Requests so far.
     asked: u64,
     waiting: usize,
     /// By tag: when a request was made, and whether it counts.
     began: Vec<(Time, bool)>,
     free: Vec<u64>,
     counted_from: Option<Time>,
-    /// Requests that count and are answered.
     counted: u64,
     last: Time,
     point: Point,
-    /// When the next request is due, in picoseconds.
     due: f64,
 }
 
@@ -223,7 +220,6 @@ impl Run<'_> {
     }
 }
 
-/// Where requests go, and what they write.
 struct Addresses {
     draw: SplitMix64,
     pattern: Pattern,
@@ -266,7 +262,6 @@ impl Addresses {
         Logical(streams[stream] % self.lines)
     }
 
-    /// No two are the same.
     fn content(&mut self) -> Line {
         let mut line = [0; LINE_BYTES];
         for word in line.chunks_exact_mut(8) {

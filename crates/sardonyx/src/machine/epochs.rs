@@ -19,7 +19,6 @@ const FIRST: u32 = 20;
 const FINE: u32 = 4;
 const BUCKETS: usize = 48 << FINE;
 
-/// Answers of one kind in an epoch.
 #[derive(Clone, Default)]
 struct Answered {
     count: u64,
@@ -28,14 +27,12 @@ struct Answered {
     buckets: Vec<u32>,
 }
 
-/// The bucket of a latency in picoseconds.
 fn bucket(ps: u64) -> usize {
     let above = (ps | 1 << FINE).ilog2() - FINE;
     let within = ps >> above;
     (((u64::from(above) << FINE) + within) as usize).min(BUCKETS - 1)
 }
 
-/// The greatest latency of a bucket.
 fn upper(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     let above = (bucket >> FINE).saturating_sub(1);
@@ -167,7 +164,6 @@ impl Epoch {
     }
 }
 
-/// The epochs of a run under way.
 pub(super) struct Epochs {
     begun: Time,
     shift: u32,
@@ -243,7 +239,6 @@ impl Epochs {
         &mut self.epochs[number]
     }
 
-    /// Every two neighbours become one.
     #[cold]
     fn widen(&mut self) {
         self.shift += 1;

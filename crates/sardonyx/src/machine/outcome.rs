@@ -15,7 +15,6 @@ use crate::latency::Latencies;
 use crate::stats::{Cause, Direction, Ledger};
 use crate::units::Time;
 
-/// Points of a latency distribution.
 const CDF_POINTS: usize = 200;
 const LINE_BITS: u64 = 512;
 const SECONDS_A_YEAR: f64 = 365.25 * 24.0 * 3600.0;
@@ -166,7 +165,6 @@ impl PartialEq for HostSpeed {
     }
 }
 
-/// A run that is over.
 pub(super) struct Finished<'s> {
     pub machine: &'s Machine,
     pub port: &'s Port,

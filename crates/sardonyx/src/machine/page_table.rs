@@ -165,11 +165,9 @@ pub struct Frames {
 
 /// Pages whose frames are found without the table, for the host's sake.
 const RECENT: usize = 256;
-/// No trace has a line of this page.
 const NO_PAGE: u64 = u64::MAX;
 /// Pages whose frames stand together: 2 MiB, as in a table of the last level of x86-64.
 const RUN: usize = 512;
-/// No memory has a frame of this number.
 const NO_FRAME: u64 = u64::MAX;
 
 impl Frames {

@@ -42,7 +42,6 @@ struct Write {
 /// A victim of the caches that memory has not taken yet.
 struct Victim {
     core: usize,
-    /// Cores that wait for its acceptance.
     waiting: u64,
     written: WriteBack,
     arrival: Time,
@@ -77,7 +76,6 @@ pub struct Port {
     victims: VecDeque<Victim>,
     probed: Vec<Probed>,
     pub(super) backing: Option<Box<dyn Backing>>,
-    /// Who has rung for whom.
     rung: Vec<(usize, Time)>,
     pub(super) locks: Locks,
     pub(super) logs: Vec<Lines>,
@@ -90,9 +88,7 @@ pub struct Port {
     pub(super) last_answer: Time,
     pub(super) fences: u64,
     pub(super) committed: Vec<u64>,
-    /// The transaction that each core is in.
     transactions: Vec<u64>,
-    /// Cores in a transaction of the hardware's.
     logging: u64,
 }
 
@@ -541,7 +537,6 @@ impl Port {
         }
     }
 
-    /// Whether victims wait.
     pub(super) fn holds_victims(&self) -> bool {
         !self.victims.is_empty()
     }

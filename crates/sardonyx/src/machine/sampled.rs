@@ -142,7 +142,6 @@ impl System<'_> {
         Ok(passed)
     }
 
-    /// One window, in time.
     fn window(
         &mut self,
         sampling: &Sampling,
@@ -215,7 +214,6 @@ struct Known {
     instructions: f64,
     /// Instructions of all cores in a nanosecond at full speed.
     speed: f64,
-    /// The same at one instruction a cycle.
     cycles: f64,
 }
 
@@ -273,7 +271,6 @@ impl Known {
     }
 }
 
-/// The half widths of a figure.
 fn of<'h>(
     half_widths: &'h mut [(&'static Figure, f64)],
     figure: &'static Figure,

@@ -17,7 +17,6 @@ use crate::plan::journal::Journal;
 use crate::plan::orders::Choice;
 use crate::units::Time;
 
-/// Turns between two looks at the progress.
 const PROGRESS_EVERY: u64 = 1 << 12;
 
 /// How much of a run is warm-up: state changes, figures do not count.
@@ -34,15 +33,12 @@ pub struct System<'s> {
     pub(super) machine: Machine,
     pub(super) port: Port,
     pub(super) agents: Vec<Box<dyn Agent + 's>>,
-    /// When each agent can go on.
     pub(super) turns: Vec<Option<Turn>>,
     answers: Vec<(usize, Answer)>,
     pub(super) warmup: Warmup,
-    /// What had happened when counting began.
     pub(super) before: Option<Before>,
     /// Where counting ends and where nobody goes on, in requests, if that is before the sources' end.
     pub(super) until: Option<Until>,
-    /// The figures when counting ended, then.
     pub(super) counted: Option<Outcome>,
 }
 
@@ -55,7 +51,6 @@ pub(super) struct Until {
     pub played: u64,
 }
 
-/// What had happened when counting began.
 pub(super) struct Before {
     pub time: Time,
     pub committed: u64,
@@ -307,7 +302,6 @@ impl<'s> System<'s> {
         self.agents.iter().all(|agent| agent.finished())
     }
 
-    /// Nobody is to ask for anything more.
     fn is_over(&self) -> bool {
         self.until
             .is_some_and(|until| self.port.admitted >= until.played)

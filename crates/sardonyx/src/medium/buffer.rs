@@ -19,7 +19,6 @@ pub enum Victim {
 
 words!(Victim { "random" => Random, "oldest" => Oldest });
 
-/// The parameter that says whether there is one.
 const BLOCKS: &str = "medium.buffer.blocks";
 const BUFFERED: Needs = Needs {
     met: |settings| matches!(settings.find(BLOCKS), Some(Value::Int(1..))),

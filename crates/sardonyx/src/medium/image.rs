@@ -81,14 +81,12 @@ pub struct Image {
     sparse_from: u64,
     /// For each page: which of its lines have been written, and its frame plus one.
     pages: Vec<[u64; 2]>,
-    /// The page of each frame.
     frames: Vec<usize>,
     segments: Vec<MmapMut>,
     sparse: FxHashMap<u64, u32>,
     /// The same places in order.
     sparse_order: BTreeSet<u64>,
     sparse_lines: Vec<(Line, u32)>,
-    /// Of those, what no place has any more.
     sparse_free: Vec<u32>,
     sidebands: FxHashMap<u64, [u8; 8]>,
     wear: Wear,

@@ -163,7 +163,6 @@ pub(crate) struct Decoder {
     rank: Bits,
     bank: Bits,
     bank_bits: u32,
-    /// Bits of the fields below the row.
     below: u32,
     /// Rows of a bank, and lines of the medium, if other fields are above the row; 0 if not.
     rows: u64,

@@ -49,7 +49,6 @@ pub struct Memory {
     controller: Controller,
     design: String,
     layout: Layout,
-    /// Nobody will ask for anything any more.
     ended: bool,
 }
 

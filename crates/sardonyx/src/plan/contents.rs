@@ -8,12 +8,10 @@ use crate::line::{Line, Place};
 use crate::medium::image::Image;
 use crate::medium::layout::Region;
 
-/// Hints that are prefetched together.
 const HINT_BATCH: usize = 4;
 /// Hints that are kept. A line is prefetched one batch after its page, whose entry has arrived by then.
 const HINTS: usize = 2 * HINT_BATCH;
 
-/// The overlay over the image.
 pub(crate) struct Contents {
     pub overlay: Overlay,
     pub image: Image,

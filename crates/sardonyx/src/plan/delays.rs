@@ -30,7 +30,6 @@ pub(crate) struct Delays {
     scripting: Scripting,
     /// What the script says, if it does.
     told: Option<Index>,
-    /// Writes of each place, where that counts.
     writes: FxHashMap<u64, u64>,
 }
 

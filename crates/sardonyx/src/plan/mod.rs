@@ -131,7 +131,6 @@ pub enum Holding {
     Chosen(Vec<u16>),
 }
 
-/// When a write that nothing forbids is accepted.
 #[derive(Default)]
 pub(crate) enum Schedule {
     /// As soon as there is room.
@@ -167,7 +166,6 @@ pub struct Plan {
     pub(crate) levelling: Option<Box<StartGap>>,
     /// Array writes of each place, moves apart; only where lines move.
     pub(crate) worn: Option<FxHashMap<u64, u64>>,
-    /// Lines that it has refused.
     pub(crate) refused: Vec<Place>,
     /// Lines that were looked at on behalf of integrity, if somebody counts what its recovery does.
     pub(crate) looked: Option<RefCell<Vec<Place>>>,
@@ -557,7 +555,6 @@ impl Plan {
         Stored { accepted, done }
     }
 
-    /// Holds writes back from now on.
     pub(crate) fn hold(&mut self, holding: Holding) {
         self.schedule = match holding {
             Holding::Drawn(seed, scripting) => {

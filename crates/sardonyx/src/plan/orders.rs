@@ -26,11 +26,9 @@ pub struct Choice {
     pub key: u64,
 }
 
-/// A write that waits to be chosen.
 struct Held {
     promise: Promise,
     accept: Step,
-    /// What it waits for besides.
     after: [Step; 3],
     key: u64,
 }
@@ -40,7 +38,6 @@ struct Held {
 pub(crate) struct Orders {
     /// The choices to make, the first write from then on.
     chosen: Vec<u16>,
-    /// The choices made.
     made: Vec<Choice>,
     held: Vec<Held>,
     seen: Seen,
@@ -139,7 +136,6 @@ struct Seen {
     on_chip: FxHashMap<u64, (u64, u64)>,
     /// Of each core, its last mark.
     marks: FxHashMap<u32, u64>,
-    /// The sums of the three.
     sum: u64,
 }
 

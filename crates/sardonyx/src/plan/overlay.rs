@@ -83,7 +83,6 @@ pub(crate) struct Flight {
     users: u32,
 }
 
-/// Everything in flight, by line.
 #[derive(Default)]
 pub(crate) struct Overlay {
     flights: FxHashMap<u64, Flight>,

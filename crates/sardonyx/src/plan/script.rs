@@ -46,7 +46,6 @@ impl Scripting {
         (self, written)
     }
 
-    /// Whether a seed draws and nobody writes down what.
     pub(crate) fn is_idle(&self) -> bool {
         self.told.is_none() && self.written.is_none()
     }
@@ -66,5 +65,4 @@ impl Scripting {
     }
 }
 
-/// What happens at which operation, or to which write.
 pub(crate) type Index = FxHashMap<(u64, u64), u64>;

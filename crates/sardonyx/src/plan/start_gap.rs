@@ -29,7 +29,6 @@ fn count(line: &Line) -> u64 {
 /// A region's lines: which place each is at.
 #[derive(Clone, Debug, Default)]
 struct Lines {
-    /// All its moves.
     moves: u64,
     /// Writes since the last.
     writes: u64,
@@ -45,9 +44,7 @@ pub struct StartGap {
     params: LevellingParams,
     /// Places from here on, those of what follows and those of hashed tables, stay where they are.
     end: u64,
-    /// Each region's further place.
     gaps: Region,
-    /// Each region's register.
     registers: Region,
     regions: FxHashMap<u64, Lines>,
     due: Vec<u64>,
@@ -320,7 +317,6 @@ impl<'i> Places<'i> {
 
 /// What wear levelling makes of a plan.
 impl Plan {
-    /// Where `place` lies in the array.
     #[inline]
     pub(super) fn at(&self, place: Place) -> Place {
         match &self.levelling {
@@ -340,7 +336,6 @@ impl Plan {
         }
     }
 
-    /// Moves the lines that are due.
     pub(crate) fn level(&mut self) {
         let due = |plan: &mut Plan| plan.levelling.as_mut()?.due.pop();
         while let Some(region) = due(self) {

@@ -122,7 +122,6 @@ impl Record {
     }
 }
 
-/// All steps from the base on.
 pub(crate) struct Steps {
     ring: Vec<Record>,
     base: u64,

@@ -119,7 +119,6 @@ pub struct SpecError {
 
 /// Largest footprint: more would fill the host's memory.
 const MOST_BYTES: u64 = 1 << 36;
-/// Most transactions of one run.
 const MOST_TRANSACTIONS: u64 = 1 << 32;
 
 impl ProgramSpec {

@@ -14,21 +14,17 @@ use crate::shape::Shape;
 use crate::tables::{Digest, Found, NOTHING, log_name, read, table_name};
 use crate::{DeviceError, Result};
 
-/// The result of a check.
 #[derive(Debug, Serialize)]
 pub struct Checked {
-    /// What the device was made for.
     #[serde(flatten)]
     pub shape: Shape,
     /// The number of the last commit; none if the tables cannot be read.
     pub commit: Option<u64>,
-    /// Blocks that have contents.
     pub live_blocks: u64,
     /// Distinct contents, each of which was read and compared with its checksum.
     pub stored_blocks: u64,
     /// Bytes of the tables that were read and agree with their checksums.
     pub table_bytes: u64,
-    /// Bytes of contents that were read.
     pub block_bytes_read: u64,
     /// What is wrong, one line each, in the order of the slots.
     pub faults: Vec<String>,
@@ -127,7 +123,6 @@ impl Checked {
     }
 }
 
-/// Whether it came to the end.
 fn contents(
     files: &dyn Files,
     found: &Found,

@@ -73,7 +73,6 @@ impl Writing {
 struct OnDisk {
     bytes: Arc<dyn Bytes>,
     block_bytes: u64,
-    /// The volume's slot by the store's.
     places: Vec<u32>,
     writing: Writing,
 }

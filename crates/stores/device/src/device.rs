@@ -13,17 +13,11 @@ use crate::{Extent, Result, Shape, Volume, Wanted};
 /// What clients have asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
-    /// Requests to read.
     pub reads: u64,
-    /// Bytes of these.
     pub read_bytes: u64,
-    /// Requests to write.
     pub writes: u64,
-    /// Bytes of these.
     pub written_bytes: u64,
-    /// Requests to write zeros.
     pub zeroes: u64,
-    /// Requests to trim.
     pub trims: u64,
     /// Flushes, and requests that had to be on the disk when they were answered.
     pub flushes: u64,
@@ -32,7 +26,6 @@ pub struct Requests {
 /// The counters of a device since its start.
 #[derive(Clone, Debug, Serialize)]
 pub struct Counters {
-    /// What the device was made for.
     #[serde(flatten)]
     pub shape: Shape,
     /// What clients have asked for since the start.
@@ -42,9 +35,7 @@ pub struct Counters {
     pub read_time: Quantiles,
     /// Times of requests to write, with the flush of those that had to be on the disk at once.
     pub write_time: Quantiles,
-    /// Times of requests for zeros and trims.
     pub discard_time: Quantiles,
-    /// Times of flushes.
     pub flush_time: Quantiles,
     /// Blocks that the design has been told of; it counts once it knows all.
     pub told_blocks: u32,
@@ -52,7 +43,6 @@ pub struct Counters {
     pub totals: Totals,
 }
 
-/// An open device.
 pub struct Device {
     volume: Volume,
     design: Box<dyn Store + Send>,
@@ -63,7 +53,6 @@ pub struct Device {
     before: Totals,
     requests: Requests,
     latencies: Latencies,
-    /// A block that is read to be changed.
     scratch: Vec<u8>,
     digest_of_zeros: [u8; 32],
 }
@@ -103,7 +92,6 @@ impl Device {
         })
     }
 
-    /// The number of blocks that have contents.
     pub fn live_blocks(&self) -> u64 {
         self.volume.live_blocks()
     }

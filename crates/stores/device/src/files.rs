@@ -24,7 +24,6 @@ pub enum How {
     New,
 }
 
-/// The files of one folder, by name.
 pub trait Files: Debug + Send + Sync {
     /// The folder, for messages and for the rival's files.
     fn folder(&self) -> &Path;
@@ -67,7 +66,6 @@ pub trait Files: Debug + Send + Sync {
     fn lock(&self, name: &str, make: bool) -> io::Result<Option<Box<dyn Debug + Send + Sync>>>;
 }
 
-/// A file.
 pub trait Bytes: Debug + Send + Sync {
     /// Reads as much as was asked for.
     ///
@@ -113,7 +111,6 @@ pub trait Bytes: Debug + Send + Sync {
     fn punch(&self, at: u64, length: u64) -> io::Result<bool>;
 }
 
-/// A folder of this machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk {
     folder: PathBuf,

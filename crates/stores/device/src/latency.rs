@@ -21,15 +21,12 @@ pub enum Asked {
 /// Times of one kind of request, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
-    /// The number of requests.
     pub count: u64,
-    /// The median.
     pub median_us: f64,
     /// The 99th percentile.
     pub p99_us: f64,
     /// The 99.9th percentile.
     pub p999_us: f64,
-    /// The longest.
     pub most_us: f64,
 }
 
@@ -54,7 +51,6 @@ impl Latencies {
         self.0[asked as usize].saturating_record(nanoseconds.max(1));
     }
 
-    /// The times of a kind.
     pub fn of(&self, asked: Asked) -> Quantiles {
         let times = &self.0[asked as usize];
         let at = |quantile| times.value_at_quantile(quantile) as f64 / 1e3;

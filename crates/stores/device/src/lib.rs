@@ -58,7 +58,6 @@ impl DeviceError {
         DeviceError::Io(path.display().to_string(), error)
     }
 
-    /// Whether the disk is full.
     pub fn is_full(&self) -> bool {
         let full = |error: &io::Error| {
             matches!(

@@ -28,7 +28,6 @@ pub struct Wanted {
 #[serde(deny_unknown_fields)]
 pub struct Shape {
     pub(crate) format: u32,
-    /// The design that counts the cost.
     pub design: Named,
     /// The device's size in bytes.
     pub size_bytes: u64,
@@ -96,7 +95,6 @@ impl Shape {
         )))
     }
 
-    /// The number of blocks of the device.
     pub fn blocks(&self) -> u32 {
         (self.size_bytes / u64::from(self.block_bytes)) as u32
     }

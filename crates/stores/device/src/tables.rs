@@ -22,7 +22,6 @@ use crate::{DeviceError, Result};
 /// A content's checksum and name: BLAKE3.
 pub(crate) type Digest = [u8; 32];
 
-/// A block without content: it reads as zeros.
 pub(crate) const NOTHING: u32 = 0;
 
 /// The file that has the last commit's number.
@@ -40,7 +39,6 @@ const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"SARc");
 const RECORD_HEAD: usize = 24;
 /// A block, and its slot's number and one.
 const BLOCK_BYTES: usize = 8;
-/// A slot, its references, its checksum.
 const SLOT_BYTES: usize = 40;
 const SUM: usize = 32;
 /// Slots that a disk may refuse while a server runs.
@@ -74,7 +72,6 @@ pub(crate) struct Kept {
     pub digest: Digest,
 }
 
-/// Both tables in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Map {
     /// By block: [`NOTHING`], or the slot's number and one.
@@ -113,16 +110,13 @@ impl Map {
 /// What the mark says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// Of writes of the mark.
     sequence: u64,
     pub generation: u64,
     /// The number of the last commit.
     pub commit: u64,
-    /// Bytes of the log up to its end.
     log_bytes: u64,
     /// Over the table and those bytes.
     sum: Digest,
-    /// Whether the server ended cleanly, with nothing in doubt.
     pub is_clean: bool,
 }
 
@@ -163,7 +157,6 @@ impl Mark {
     }
 }
 
-/// What a folder's tables were found to be.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub map: Map,
@@ -372,7 +365,6 @@ impl Stream<'_> {
         }
     }
 
-    /// Over all that was taken.
     fn sum(&mut self) -> Digest {
         self.sum.update(&self.buffer[..self.from]);
         self.buffer.drain(..self.from);
@@ -496,7 +488,6 @@ fn damaged(files: &dyn Files, name: &str, what: &str) -> DeviceError {
     DeviceError::Tables(format!("{}: {what}", files.folder().join(name).display()))
 }
 
-/// What a failed attempt to commit means.
 pub(crate) enum Refused {
     /// There was no room; nothing is in doubt, and the commit can be tried again.
     Full(DeviceError),
@@ -504,7 +495,6 @@ pub(crate) enum Refused {
     InDoubt(DeviceError),
 }
 
-/// The tables as a server writes them.
 #[derive(Debug)]
 pub(crate) struct Tables {
     files: Arc<dyn Files>,
@@ -659,7 +649,6 @@ impl Tables {
             .map_err(|error| failed(&*self.files, MARK, error))
     }
 
-    /// Writes the older copy.
     fn write_mark(&mut self) -> io::Result<()> {
         self.mark.sequence += 1;
         let at = COPIES[(self.mark.sequence % 2) as usize];

@@ -11,27 +11,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::files::Bytes;
 
-/// Bytes of a page on the disk.
 const PAGE: usize = 4096;
 const SUM: usize = 32;
-/// Bytes that a page keeps.
 pub(crate) const KEPT: usize = PAGE - SUM - 8;
-/// Pages between two copies of one.
 const APART: u64 = 256;
 
-/// Such a file.
 #[derive(Debug)]
 pub(crate) struct Twice {
     file: Arc<dyn Bytes>,
     lost: AtomicU64,
 }
 
-/// What is kept in so many whole pages.
 pub(crate) fn whole_pages(bytes: u64) -> u64 {
     bytes.div_ceil(KEPT as u64) * KEPT as u64
 }
 
-/// Where a page and its copy begin.
 fn places(page: u64) -> [u64; 2] {
     let first = page / APART * 2 * APART + page % APART;
     [first, first + APART].map(|place| place * PAGE as u64)

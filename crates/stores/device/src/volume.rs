@@ -49,7 +49,6 @@ impl Default for Limits {
 struct Flags {
     /// The last commit may know it: its bytes must stay.
     committed: bool,
-    /// The disk has its room back.
     punched: bool,
 }
 
@@ -58,22 +57,17 @@ struct Flags {
 pub struct Extent {
     /// The first block.
     pub first: u32,
-    /// The number of blocks.
     pub blocks: u32,
-    /// Whether they have contents.
     pub has_content: bool,
 }
 
-/// An open volume.
 pub struct Volume {
     folder: Folder,
     limits: Limits,
     bytes: Arc<dyn Bytes>,
     tables: Tables,
     map: Map,
-    /// By slot.
     flags: Vec<Flags>,
-    /// Slots that hold something, by their checksums.
     by_digest: HashTable<u32>,
     live_blocks: u64,
     free: Vec<u32>,
@@ -196,7 +190,6 @@ impl Volume {
         &self.folder.shape
     }
 
-    /// The folder.
     pub fn folder(&self) -> &Path {
         self.folder.files.folder()
     }
@@ -217,12 +210,10 @@ impl Volume {
         Some(self.map.slots[slot as usize].digest)
     }
 
-    /// The number of blocks that have contents.
     pub fn live_blocks(&self) -> u64 {
         self.live_blocks
     }
 
-    /// The number of distinct contents.
     pub fn stored_blocks(&self) -> u64 {
         self.by_digest.len() as u64
     }
@@ -395,7 +386,6 @@ impl Volume {
         }
     }
 
-    /// Nothing is written from now on.
     fn doubt(&mut self, error: DeviceError) -> DeviceError {
         self.in_doubt = Some(error.to_string());
         error

@@ -219,7 +219,6 @@ fn a_bad_sector_of_the_tables_costs_nothing() {
     assert!(tried > 200 && noted > tried / 2, "{noted} of {tried}");
 }
 
-/// One thing that a disk does wrong.
 #[derive(Clone)]
 enum Fault {
     Flip(String, usize, u8),

@@ -16,7 +16,6 @@ pub struct Load {
     pub block_bytes: usize,
     /// Of 100 operations: writes, deletions, flushes; the rest are damages that a write heals.
     pub mix: [usize; 3],
-    /// Contents that come again and again.
     pub contents: usize,
     /// Blocks are written in order.
     pub in_order: bool,
@@ -138,7 +137,6 @@ impl Tried {
     }
 }
 
-/// Where a failure is.
 pub type What<'a> = &'a dyn Fn() -> String;
 
 /// A content that cannot be read and may have been one of several.

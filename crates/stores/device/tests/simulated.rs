@@ -22,7 +22,6 @@ use sardonyx_device::{Bytes, Files, How};
 pub const SECTOR: usize = 512;
 const PAGE: usize = 4096;
 
-/// Numbers that one seed makes.
 #[derive(Clone, Debug)]
 pub struct Draw(pub u64);
 
@@ -85,9 +84,7 @@ impl Change {
 
 #[derive(Clone, Debug, Default)]
 struct Inode {
-    /// On the disk for good.
     durable: Vec<u8>,
-    /// As reads give it.
     cached: Vec<u8>,
     /// Since the last sync.
     pending: Vec<Change>,
@@ -152,7 +149,6 @@ impl Inode {
         }
     }
 
-    /// As a sync that fails: the disk has some of it.
     fn lose(&mut self, draw: &mut Draw) {
         self.durable = self.cut(fate(draw), draw);
         self.pending.clear();
@@ -203,7 +199,6 @@ pub struct State {
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
     pending_names: Vec<Naming>,
-    /// Calls that change something.
     pub calls: u64,
 }
 
@@ -275,11 +270,9 @@ struct Inner {
     failed: bool,
 }
 
-/// The disk.
 #[derive(Clone)]
 pub struct Simulated {
     inner: Arc<Mutex<Inner>>,
-    /// For the rival, whose files are real.
     folder: PathBuf,
 }
 

@@ -13,27 +13,20 @@ use crate::{Cutting, EstimateError};
 
 /// Blocks of each kind that are written and read where a store is measured.
 const SAMPLE: u64 = 512;
-/// The smallest store.
 const LEAST: u64 = 1 << 20;
 
-/// What a design would take in total.
 #[derive(Debug, Serialize)]
 pub struct DesignCost {
-    /// Its name.
     pub design: &'static str,
-    /// Bytes of a block.
     pub block_bytes: u32,
-    /// Bytes that the store has room for.
     pub capacity_bytes: u64,
     /// Seconds by the store's clock, or as measured.
     pub seconds: f64,
     /// Nanojoules, from the middle of *assumed* brackets.
     pub energy_nj: f64,
-    /// Whether it comes from a run on this machine, which varies.
     pub measured: bool,
 }
 
-/// One block each: new, known, read.
 struct Each {
     distinct: Cost,
     duplicate: Cost,
@@ -120,7 +113,6 @@ fn modelled(
     })
 }
 
-/// In a short run, flushes included.
 fn measured(design: &Design, block_bytes: u32, folder: &Path) -> Result<Each, RunError> {
     let capacity_bytes = 4 * SAMPLE * u64::from(block_bytes);
     let mut store = made(design, capacity_bytes, block_bytes, folder)?;

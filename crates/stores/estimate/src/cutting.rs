@@ -19,7 +19,6 @@ pub(super) struct Fixed {
     /// Ascending; each a multiple of the first.
     sizes: Vec<usize>,
     digests: Vec<Digest>,
-    /// Whether each of the smallest blocks is zero throughout.
     zero: Vec<bool>,
 }
 
@@ -76,7 +75,6 @@ pub(super) fn is_zero(block: &[u8]) -> bool {
     words.all(|word| word.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
-/// Chunks whose ends the content decides.
 pub(super) struct ByContent {
     average: usize,
     /// What has been read of a file and is not cut yet.

@@ -29,7 +29,6 @@ fn followed(place: &Place, level: u32) -> bool {
     place[1].trailing_zeros() >= level
 }
 
-/// What one way of cutting has found.
 pub(super) struct Distinct {
     /// A content's place is the one that its digest names, or the next that was free.
     places: Vec<Place>,
@@ -46,13 +45,9 @@ pub(super) struct Distinct {
 /// Contents that occur `least` to `most` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct References {
-    /// The least number of occurrences.
     pub least: u64,
-    /// The greatest number of occurrences.
     pub most: u64,
-    /// The number of distinct contents.
     pub contents: u64,
-    /// The number of chunks with these contents.
     pub chunks: u64,
 }
 
@@ -78,7 +73,6 @@ impl Allotment {
         }
     }
 
-    /// The number of contents that it holds.
     pub fn limit(&self) -> usize {
         self.0 / 4 * 3
     }
@@ -90,7 +84,6 @@ impl Allotment {
 }
 
 impl Distinct {
-    /// An empty table.
     pub fn new(room: &Allotment) -> Distinct {
         Distinct {
             places: vec![[0; 3]; room.0],
@@ -127,7 +120,6 @@ impl Distinct {
         }
     }
 
-    /// Where the content is, or the free place for it.
     fn find(&self, wanted: &Place) -> usize {
         let mut at = self.home(wanted);
         while times(&self.places[at]) > 0 && self.places[at][..2] != wanted[..2] {

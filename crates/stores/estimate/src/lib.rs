@@ -29,7 +29,6 @@ use tree::{Found, Tree};
 
 /// How often what has been found so far is kept, so that a run that ends goes on from there.
 const KEEP_EVERY: Duration = Duration::from_secs(60);
-/// Of files that cannot be read, so many are named.
 const NAMED: usize = 10;
 /// Memory beside the tables: buffers, a directory's names.
 const BESIDE: u64 = 16 << 20;
@@ -56,24 +55,19 @@ pub struct Question {
 /// What is known before anything is read.
 #[derive(Debug, Serialize)]
 pub struct Plan {
-    /// Bytes to read; `None` of a stream.
     pub bytes: Option<u64>,
-    /// Files with contents.
     pub files: u64,
     /// The most memory in bytes.
     pub memory_bytes: u64,
-    /// Whether every count will be exact, whatever the contents are.
     pub exact: bool,
     #[serde(skip)]
     tables: Vec<Allotment>,
 }
 
-/// The result of an estimate.
 #[derive(Debug, Serialize)]
 pub struct Estimate {
     /// Bytes that were read; of a trace, those of its writes.
     pub bytes: u64,
-    /// Files with contents.
     pub files: u64,
     /// The most memory in bytes, as [`Plan`] says.
     pub memory_bytes: u64,
@@ -85,24 +79,20 @@ pub struct Estimate {
     pub hole_bytes: u64,
     /// The number of chunks that a trace reads.
     pub reads: u64,
-    /// The result of each way of cutting.
     pub cuttings: Vec<Cutting>,
 }
 
-/// The result of one way of cutting.
 #[derive(Debug, Serialize)]
 pub struct Cutting {
     /// `fixed`, `content-defined` or, of a trace, `recorded`.
     pub kind: &'static str,
     /// Bytes of a block; for chunks by content, the intended average; `None` for a trace.
     pub chunk_bytes: Option<u32>,
-    /// Chunks, always exact.
     pub chunks: u64,
     /// Their bytes, always exact.
     pub bytes: u64,
     /// Chunks of zeros only; 0 of a trace, which does not say.
     pub zero_chunks: u64,
-    /// Distinct contents.
     pub unique_chunks: u64,
     /// Their bytes.
     pub unique_bytes: u64,
@@ -110,7 +100,6 @@ pub struct Cutting {
     pub ratio: Option<f64>,
     /// 1: all distinct contents are counted. N: one in N is counted, and the figures are scaled.
     pub followed_one_in: u64,
-    /// Contents by the number of their occurrences.
     pub references: Vec<References>,
 }
 
@@ -296,7 +285,6 @@ fn open_input(name: &str) -> Outcome<Box<dyn Read>> {
     })
 }
 
-/// Why reading a file has ended early.
 enum Stop {
     Read(io::Error),
     Unwanted,
@@ -322,7 +310,6 @@ fn proceed(wanted: bool) -> Result<(), Stop> {
 struct Place {
     /// Files that are done, readable or not.
     entries: u64,
-    /// Of them, those with contents that were read.
     files: u64,
     unreadable: u64,
     unreadable_named: Vec<String>,
@@ -332,7 +319,6 @@ struct Place {
     offset: u64,
     /// Bytes before it.
     bytes: u64,
-    /// Bytes of holes that were skipped.
     #[serde(default)]
     holes: u64,
 }
@@ -508,7 +494,6 @@ impl Work {
     }
 }
 
-/// As much as there is, up to the buffer's length.
 fn fill(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

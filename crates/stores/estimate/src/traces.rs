@@ -44,7 +44,6 @@ pub(super) struct Counted {
     pub reads: u64,
 }
 
-/// Counts every chunk that the trace writes.
 pub(super) fn count(
     name: &str,
     input: impl Read,
@@ -95,7 +94,6 @@ fn fiu(line: &str, table: &mut Distinct, counted: &mut Counted) -> Result<(), St
     Ok(())
 }
 
-/// Where in a trace of destor's a line stands.
 enum Destor {
     Outside,
     /// The next line is a name of so many bytes.

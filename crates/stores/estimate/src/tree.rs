@@ -14,13 +14,10 @@ use super::{EstimateError, Outcome};
 /// Bytes of memory for each file that has several names, about.
 pub(super) const LINK: u64 = 64;
 
-/// What is to be read.
 #[derive(Default)]
 pub(super) struct Size {
-    /// `None` of a pipe.
     pub bytes: Option<u64>,
     pub files: u64,
-    /// Of the files, those that have several names.
     pub links: u64,
     /// The path is one file or one device.
     pub single: Option<()>,
@@ -31,7 +28,6 @@ pub(super) struct Found {
     pub length: u64,
 }
 
-/// Bytes and files, without reading any.
 pub(super) fn size(path: &Path) -> Outcome<Size> {
     let named = |error| EstimateError::Io(path.display().to_string(), error);
     let metadata = fs::metadata(path).map_err(named)?;

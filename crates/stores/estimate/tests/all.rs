@@ -68,7 +68,6 @@ proptest! {
     }
 }
 
-/// Bytes without repetition.
 fn noise(length: usize, mut seed: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length + 8);
     while bytes.len() < length {

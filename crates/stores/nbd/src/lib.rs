@@ -22,7 +22,6 @@ use serde_json::{Value, json};
 
 use crate::written::{DIGESTED, Written};
 
-/// Between two lines of counters.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 /// Whoever reads the counters may take so long for the last line.
 const END_AFTER: Duration = Duration::from_secs(2);
@@ -125,7 +124,6 @@ impl Counters {
         }
     }
 
-    /// Whether all has gone.
     fn push(&mut self) -> bool {
         while !self.rest.is_empty() {
             match self.file.write(&self.rest) {
@@ -164,7 +162,6 @@ impl State {
         }
     }
 
-    /// Flushes, says so and closes the device.
     fn end(&mut self) {
         let ended = self.device.as_mut().map_or(Ok(()), Device::end);
         let failed = ended.err().map(|error| error.to_string());
@@ -409,7 +406,6 @@ fn live(mut life: File) {
     std::process::exit(0);
 }
 
-/// What nbdkit looks for in the library.
 mod entry {
     use super::Connection;
 

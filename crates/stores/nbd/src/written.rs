@@ -8,16 +8,12 @@ use std::time::Instant;
 
 use sardonyx_device::Device;
 
-/// Bytes of a sector of a trace.
 const SECTOR: u64 = 512;
-/// Bytes that a digest stands for.
 pub const DIGESTED: u32 = 4096;
 
-/// A trace that is written.
 pub struct Written {
     file: BufWriter<File>,
     began: Instant,
-    /// Why nothing more is written.
     pub failed: Option<io::Error>,
 }
 
@@ -61,7 +57,6 @@ impl Written {
         self.failed = self.file.write_all(line.as_bytes()).err();
     }
 
-    /// Brings all of it to the file.
     pub fn end(&mut self) {
         if self.failed.is_none() {
             self.failed = self.file.flush().err();

@@ -45,7 +45,6 @@ pub struct Asked {
 /// Is told the operations done and in all (0: unknown); false ends the run.
 pub type Tell<'a> = &'a dyn Fn(u64, u64) -> bool;
 
-/// Operations between two reports of progress.
 const TELL_EVERY: u64 = 4096;
 
 impl Asked {

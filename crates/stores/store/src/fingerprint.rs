@@ -3,7 +3,6 @@
 
 use sha1::{Digest, Sha1};
 
-/// Bytes of a SHA-1.
 pub const SHA1_BYTES: usize = 20;
 
 /// The SHA-1 of a block, with the processor's instructions where it has them.

@@ -1,7 +1,6 @@
 //! A line of Florida International University's traces of I/O deduplication (Koller and
 //! Rangaswami, FAST 2010): `time pid process lba sectors W|R major minor digest..`.
 
-/// Bytes of a sector in these traces.
 const SECTOR: u64 = 512;
 
 /// A request to a disk with a digest for each equal share of its bytes.

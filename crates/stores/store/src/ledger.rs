@@ -27,7 +27,6 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Every purpose, with its name in reports.
     pub const ALL: [(Purpose, &str); 6] = [
         (Purpose::Free, "free"),
         (Purpose::Search, "search"),
@@ -52,15 +51,10 @@ pub enum Action {
 /// One step, or several equal steps in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its purpose.
     pub purpose: Purpose,
-    /// What the active rows do.
     pub action: Action,
-    /// Active rows in each step.
     pub rows: u64,
-    /// Masked-on bits of a row.
     pub bits: u32,
-    /// The number of equal steps.
     pub times: u64,
 }
 
@@ -69,13 +63,9 @@ pub struct Step {
 pub struct Work {
     /// Cycles (Sec. III-C).
     pub cycles: u64,
-    /// Match lines precharged.
     pub active_rows: u128,
-    /// Bits compared in them.
     pub compared_bits: u128,
-    /// Bits read.
     pub read_bits: u128,
-    /// Bits written.
     pub written_bits: u128,
 }
 
@@ -105,12 +95,10 @@ impl AddAssign for Work {
 pub struct Ledger([Work; Purpose::ALL.len()]);
 
 impl Ledger {
-    /// The work of a purpose.
     pub fn of(&self, purpose: Purpose) -> &Work {
         &self.0[purpose as usize]
     }
 
-    /// All work.
     pub fn total(&self) -> Work {
         let mut sum = Work::default();
         self.0.iter().for_each(|&work| sum += work);
@@ -153,7 +141,6 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begins an operation.
     pub fn clear(&mut self) {
         self.steps.clear();
         self.ledger = Ledger::default();
@@ -198,7 +185,6 @@ impl Log {
         &self.steps
     }
 
-    /// Their sums.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }

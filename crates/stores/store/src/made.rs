@@ -10,7 +10,6 @@ use sardonyx_base::random::{GAMMA, mix, splitmix64};
 /// What a generated block is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Made {
-    /// The number of its content.
     pub content: u128,
     /// The number of its pad, 0 for none: AES-128 in counter mode, so that no pad is used twice.
     pub pad: u64,
@@ -24,17 +23,14 @@ const WORD: usize = 8;
 const PAD: usize = 16;
 
 impl Made {
-    /// Without a pad.
     pub const fn of(content: u128) -> Made {
         Made { content, pad: 0 }
     }
 
-    /// The same in as little room as there is.
     pub(crate) fn pack(&self) -> [u64; 3] {
         [self.content as u64, (self.content >> 64) as u64, self.pad]
     }
 
-    /// What was packed.
     pub(crate) fn unpack([low, high, pad]: [u64; 3]) -> Made {
         Made {
             content: u128::from(high) << 64 | u128::from(low),

@@ -37,7 +37,6 @@ pub(crate) fn years(endures: f64, a_second: f64) -> Option<f64> {
     (a_second > 0.0).then(|| endures / a_second / SECONDS)
 }
 
-/// What was written as an object.
 pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,

@@ -42,14 +42,11 @@ pub enum Overwrite {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bracket {
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
 }
 
 impl Bracket {
-    /// A value that is known.
     pub const fn exactly(value: f64) -> Bracket {
         Bracket {
             low: value,
@@ -130,7 +127,6 @@ pub struct Parameters {
     pub modules: u32,
     /// Logical blocks that the translation table has room for.
     pub logical_blocks: u64,
-    /// Continuous or single compare.
     pub compare: Compare,
     /// The rows that a search's first compare activates.
     pub first: First,
@@ -144,7 +140,6 @@ pub struct Parameters {
     pub fingerprint_bits: u32,
     /// The array's clock (Sec. IV: 1 GHz).
     pub clock_ghz: f64,
-    /// What its events cost.
     pub energies: Energies,
 }
 
@@ -188,12 +183,10 @@ impl Parameters {
         self.segments() + u64::from(self.fingerprint_bits > 0)
     }
 
-    /// Distinct blocks that fit.
     pub fn slots(&self) -> u64 {
         self.capacity_bytes / u64::from(self.block_bytes)
     }
 
-    /// Rows of the array, all modules together.
     pub fn rows(&self) -> u64 {
         self.slots() * self.block_rows()
     }

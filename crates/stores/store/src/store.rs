@@ -31,7 +31,6 @@ pub struct Outcome {
     pub duplicate: bool,
     /// Of a read or a delete: there was such a block. Of a write: it replaced one.
     pub found: bool,
-    /// What it took.
     pub cost: Cost,
 }
 
@@ -73,7 +72,6 @@ pub enum Error {
 /// Everything since the store was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// Blocks written.
     pub writes: u64,
     /// Of these, how many had a content that was in the store.
     pub duplicate_writes: u64,
@@ -81,11 +79,8 @@ pub struct Totals {
     pub reads: u64,
     /// Blocks deleted that were there. An overwrite is one too.
     pub deletes: u64,
-    /// Logical blocks that can be read.
     pub live_blocks: u64,
-    /// Distinct blocks that are stored.
     pub stored_blocks: u64,
-    /// The sum of all costs.
     pub cost: Cost,
     /// Its energy by what it was for, in nanojoules.
     pub energy_by: Vec<(&'static str, f64)>,
@@ -93,7 +88,6 @@ pub struct Totals {
 
 /// A store of blocks of one size that keeps equal ones once.
 pub trait Store {
-    /// Bytes of a block.
     fn block_bytes(&self) -> usize;
 
     /// Writes a block. A block that is there under this address is deleted first.

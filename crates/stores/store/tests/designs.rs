@@ -27,7 +27,6 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Blocks that begin alike.
 fn block(content: u8) -> Vec<u8> {
     let mut bytes = vec![7; BLOCK as usize];
     bytes[BLOCK as usize / 2..].fill(content);
@@ -138,7 +137,6 @@ fn a_run_has_the_figures_that_its_design_names() {
     }
 }
 
-/// Another value than the default.
 fn other(design: &Design, number: usize) -> &'static str {
     let key = &design.keys[number];
     match key.kind {

@@ -5,14 +5,12 @@ use std::io::{BufRead, ErrorKind, Read};
 
 use super::parse::Request;
 
-/// Bytes of one of ChampSim's instructions.
 pub(super) const INSTRUCTION: usize = 64;
 /// Most bytes of one of gem5's messages, and of the memory that one packet touches.
 const MOST: u64 = 1 << 20;
 /// gem5's ticks in a second, where a trace does not say.
 const TICKS: u64 = 1_000_000_000_000;
 
-/// What is wrong with a trace, or with reading it.
 pub(super) enum Bad {
     /// With the trace.
     Trace(String),
@@ -80,7 +78,6 @@ impl ChampSim {
 
 /// gem5's packet trace: `gem5`, then messages of protobuf, each after its length. The first is the head.
 pub(super) struct Gem5 {
-    /// Of the clock that the gaps count.
     clock_khz: u64,
     ticks: Option<u64>,
     waiting: VecDeque<Request>,
@@ -186,7 +183,6 @@ fn message(from: &mut impl BufRead) -> Result<Option<Vec<u8>>, Bad> {
     Ok(Some(bytes))
 }
 
-/// The numbers of a message, by field.
 struct Fields([Option<u64>; 8]);
 
 impl Fields {

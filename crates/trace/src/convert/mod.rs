@@ -235,7 +235,6 @@ pub fn import(
     writer.finish()
 }
 
-/// A trace of text, line by line.
 struct Lines<'p> {
     format: Format,
     parser: &'p Parser,

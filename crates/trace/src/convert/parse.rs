@@ -3,7 +3,6 @@
 use super::Format;
 use crate::line::Line;
 
-/// What a line of another simulator's trace asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) cycle: Option<u64>,
@@ -25,13 +24,11 @@ impl Request {
     }
 }
 
-/// Reads the lines of one format.
 pub(super) struct Parser {
     format: Format,
     levels: Vec<u64>,
 }
 
-/// The levels of a ReadWriteTrace address.
 const LEVELS: [&str; 6] = ["channel", "rank", "bank group", "bank", "row", "column"];
 
 impl Parser {

@@ -158,7 +158,6 @@ impl Layer for CoLocated {
         plan.because(Cause::Encryption).unit(Unit::Aes, data);
     }
 
-    /// Counters went with their lines.
     fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
         Stored::at(after)
     }

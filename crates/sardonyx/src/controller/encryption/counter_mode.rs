@@ -193,9 +193,7 @@ pub static FILE: File<Policy> = File {
     ],
 };
 
-/// The region of the counters.
 const REGION: &str = "counters";
-/// Counters in a line of it.
 const PER_LINE: u64 = 8;
 
 /// Which writes are counter-atomic: one group of the line and its counter.
@@ -211,14 +209,12 @@ enum Atomicity {
     Free,
 }
 
-/// Where the next counter of a line comes from.
 enum Numbers {
     /// Each line counts its own writes, from this number on at least.
     PerLine(u64),
     Global(GlobalCounter),
 }
 
-/// Counter mode over the medium.
 struct CounterMode {
     pads: Pads,
     region: Region,
@@ -226,7 +222,6 @@ struct CounterMode {
     numbers: Numbers,
     atomicity: Atomicity,
     siblings: Siblings,
-    /// Lines that have a counter.
     counted: u64,
     wasted: u64,
 }
@@ -247,7 +242,6 @@ impl CounterMode {
         }
     }
 
-    /// All lines draw from one global counter.
     fn global(settings: &Settings, atomicity: Atomicity, layout: &mut Layout) -> Encryption {
         let mut mode = CounterMode::per_line(settings, layout);
         mode.numbers = Numbers::Global(GlobalCounter::new(settings, layout));

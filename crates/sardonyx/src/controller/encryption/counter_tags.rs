@@ -15,7 +15,6 @@ struct Entry {
     /// Which eight lines, plus one; 0 is empty.
     tag: u64,
     used: u64,
-    /// When each counter was there.
     fetched: [Option<Step>; PER_TAG as usize],
 }
 

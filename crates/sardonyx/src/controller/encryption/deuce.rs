@@ -118,7 +118,6 @@ fn build(settings: &Settings) -> Encryption {
 /// What lies beside a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Beside {
-    /// The leading counter: writes of the line.
     counter: u32,
     /// Words that have changed since the epoch began, a bit each.
     changed: u32,
@@ -144,7 +143,6 @@ struct Deuce {
     epoch: u64,
     word_bytes: usize,
     reads_first: bool,
-    /// The least counter.
     first: u64,
     counted: u64,
     wasted: u64,
@@ -153,7 +151,6 @@ struct Deuce {
 }
 
 impl Deuce {
-    /// All words' bits.
     fn all(&self) -> u32 {
         u32::MAX >> (32 - LINE_BYTES / self.word_bytes)
     }
@@ -190,7 +187,6 @@ impl Deuce {
         plan.both(one, other)
     }
 
-    /// The words of two contents that differ.
     fn differing(&self, old: &Line, new: &Line) -> u32 {
         let words = old.chunks(self.word_bytes).zip(new.chunks(self.word_bytes));
         let differ = words.enumerate().filter(|(_, (old, new))| old != new);
@@ -303,7 +299,6 @@ impl Layer for Deuce {
         plan.because(Cause::Encryption).unit(Unit::Aes, data);
     }
 
-    /// Counters and bits went with their lines.
     fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {
         Stored::at(after)
     }

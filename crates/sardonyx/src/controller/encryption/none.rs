@@ -38,7 +38,6 @@ pub fn build() -> Encryption {
     Box::new(NoEncryption)
 }
 
-/// Straight through.
 struct NoEncryption;
 
 impl Storey for NoEncryption {}

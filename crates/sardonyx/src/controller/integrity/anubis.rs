@@ -26,11 +26,9 @@ use crate::plan::guard::Guard;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::{AnyKey, Settings};
 
-/// Entries of a line of the table.
 const ENTRIES: u64 = 8;
 /// Lines of the table: for the largest cache that can be asked for, as a layout does not hang on what is on chip.
 const LINES: u64 = (1 << 28) / 64 / ENTRIES;
-/// The region.
 const REGION: &str = "shadow";
 
 const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &STOP_LOSS];
@@ -62,7 +60,6 @@ struct Shadow {
     stride: u64,
     /// Lines that the group at hand has changed and the cache keeps.
     changed: Vec<Place>,
-    /// What it writes to lines of the table.
     noted: BTreeMap<u64, Note>,
 }
 
@@ -73,7 +70,6 @@ struct Note {
 }
 
 impl Shadow {
-    /// The lines that the table names.
     fn named(&self, plan: &Plan) -> BTreeSet<Place> {
         let lines = plan.written(&self.table).into_iter();
         let lines = lines.map(|at| plan.peek(at).unwrap_or(ZERO_LINE));

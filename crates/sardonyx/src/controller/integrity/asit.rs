@@ -39,11 +39,9 @@ use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::Settings;
 use crate::stats::Cause;
 
-/// The region of the table.
 const REGION: &str = "shadow-nodes";
 /// Its lines: for the largest cache that can be asked for, as a layout does not hang on what is on chip.
 const LINES: u64 = (1 << 28) / LINE_BYTES as u64;
-/// Bytes of a counter in an entry.
 const LOW_BYTES: usize = 6;
 /// Where they begin: after the place and the MAC.
 const LOW_AT: usize = 16;
@@ -127,7 +125,6 @@ fn tried(
     Some((node, step))
 }
 
-/// The entry of a node of versions.
 fn entry_of(place: Place, node: &Line) -> Line {
     let mut entry = named(place);
     put(&mut entry, 1, word(node, MAC_AT / 8));
@@ -145,7 +142,6 @@ fn named(place: Place) -> Line {
     entry
 }
 
-/// The place that an entry names.
 fn place_of(entry: &Line) -> Option<Place> {
     word(entry, 0).checked_sub(1).map(Place)
 }
@@ -183,7 +179,6 @@ pub(super) struct Asit {
     verify: Verify,
     /// Sums of the highest level's nodes, as of what has been handled.
     register: Line,
-    /// From here on versions are counted.
     first: u64,
     pending: Vec<Pending>,
     /// Nodes that the group at hand has changed, by level and number.
@@ -275,12 +270,10 @@ impl Asit {
         at.0 - self.at.region.first.0
     }
 
-    /// Whether the request at hand has written the line at `place`.
     fn is_under_way(&self, place: Place) -> bool {
         self.pending.iter().any(|write| write.place == place)
     }
 
-    /// Settles the writes of one group.
     fn settle(&mut self, group: &[Pending], plan: &mut Plan) {
         let of = |at: &Where, write: &Pending| at.of_line(write.place).expect("it is protected");
         let mut leaves = BTreeSet::new();

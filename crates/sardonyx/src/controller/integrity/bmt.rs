@@ -86,7 +86,6 @@ pub trait Policy: Send {
         Order::Pipelined
     }
 
-    /// Whether a line of versions is merged with its queued write.
     fn merges(&self) -> bool {
         false
     }
@@ -114,7 +113,6 @@ struct Open {
     ripe: Step,
 }
 
-/// A write that is to be settled.
 pub(super) struct Pending {
     pub place: Place,
     pub line: At<Line>,
@@ -122,7 +120,6 @@ pub(super) struct Pending {
     pub stored: Stored,
 }
 
-/// A line of a level.
 type Changed = ((usize, u64), Open);
 
 /// The number of a group, the last of its writes, and all.
@@ -149,11 +146,9 @@ pub struct Trees {
     verify: Verify,
     accepts: Accepts,
     pending: Vec<Pending>,
-    /// Their places.
     under_way: FxHashMap<Place, Settled>,
     /// Of the group that is being settled: lines of versions (level 0) and of nodes.
     open: BTreeMap<(usize, u64), Open>,
-    /// The same of MACs.
     open_macs: BTreeMap<u64, Open>,
     /// When the last path was through each level.
     through: Vec<Step>,
@@ -211,7 +206,6 @@ impl Trees {
         At::new(line, at)
     }
 
-    /// The same as a line that the group changes.
     fn open(&mut self, level: usize, index: u64, plan: &mut Plan) -> &mut Open {
         if !self.open.contains_key(&(level, index)) {
             let line = self.fetch(level, index, Step::PAST, plan);
@@ -371,7 +365,6 @@ impl Trees {
         done
     }
 
-    /// Settles the writes of one group.
     fn settle(&mut self, group: &[Pending], policy: &mut dyn Policy, plan: &mut Plan) {
         let mut counted: BTreeMap<u64, (SmallVec<[u64; 4]>, bool)> = BTreeMap::new();
         for write in group {

@@ -44,7 +44,6 @@ const LAZY: &[&dyn AnyKey] = &[
     &AFTER_CUT,
 ];
 
-/// A layer of this kind.
 pub(super) const fn tree(
     name: &'static str,
     keys: &'static [&'static dyn AnyKey],

@@ -28,12 +28,10 @@ pub struct Root {
     tree: Tree,
     /// Lines of versions as the chip knows them, of what is accepted.
     newest: BTreeMap<u64, Line>,
-    /// The nodes above them.
     levels: Vec<Nodes>,
     register: Line,
     /// The lines of MACs that have been looked at.
     known: BTreeMap<u64, Line>,
-    /// Reserve power has dumped lines past the guard.
     dumps: bool,
 }
 

@@ -38,9 +38,7 @@ use crate::stats::Cause;
 
 /// The region of versions, which is the tree's lowest level.
 pub(super) const VERSIONS: &str = "versions";
-/// Bytes of a counter in a node.
 pub(super) const COUNTER_BYTES: usize = 7;
-/// Where a node's MAC begins.
 pub(super) const MAC_AT: usize = ARITY as usize * COUNTER_BYTES;
 /// The key of MACs of nodes, as public as all others.
 const NODE_KEY: &[u8; 16] = b"sardonyx: counte";
@@ -90,7 +88,6 @@ pub static FILE: File<Integrity> = File {
     designs: &[],
 };
 
-/// Counter `number` of a node.
 pub(super) fn counter(node: &Line, number: u64) -> u64 {
     let mut bytes = [0; 8];
     let from = number as usize * COUNTER_BYTES;
@@ -98,7 +95,6 @@ pub(super) fn counter(node: &Line, number: u64) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// What the counter above a node is.
 pub(super) fn sum(node: &Line) -> u64 {
     (0..ARITY).map(|number| counter(node, number)).sum()
 }
@@ -126,7 +122,6 @@ pub(super) fn counted(level: usize, index: u64, node: &Line, number: u64, value:
     node
 }
 
-/// Whether a node is what the counter above it says.
 pub(super) fn is_right(level: usize, index: u64, node: &Line, above: u64) -> bool {
     sum(node) == above && word(node, 7) == mac_of_node(level, index, node, above)
 }
@@ -170,11 +165,9 @@ struct Sgx {
     /// Of lines of MACs, which never differ from the medium's, and of nodes.
     cache: MetadataCache,
     verify: Verify,
-    /// Whether versions are written with their lines, and nodes made anew.
     sound: bool,
     /// Sums of the highest level's nodes, as of what has been handled.
     register: Line,
-    /// From here on versions are counted.
     first: u64,
 }
 
@@ -407,7 +400,6 @@ pub(super) struct Sums {
     /// Nodes of versions.
     pub newest: BTreeMap<u64, Line>,
     pub register: Line,
-    /// Reserve power has dumped lines past the guard.
     dumps: bool,
 }
 

@@ -170,7 +170,6 @@ fn words(line: Option<Line>) -> [u64; 8] {
     std::array::from_fn(|word| u64::from_le_bytes(line[word * 8..][..8].try_into().unwrap()))
 }
 
-/// How many lines were compared.
 fn compare(rig: &Rig, trees: bool) -> usize {
     let all = rig.layout.regions();
     let own = all.iter().position(|region| region.name == "macs").unwrap();

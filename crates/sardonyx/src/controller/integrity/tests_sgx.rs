@@ -25,7 +25,6 @@ fn bytes(rig: &Rig, place: u64) -> Line {
     rig.plan.peek(Place(place)).unwrap_or([0; 64])
 }
 
-/// The node that stands over these counters.
 fn node(level: u64, index: usize, counters: &[u64]) -> Line {
     let mut line = [0; 64];
     for (slot, counter) in counters.iter().enumerate() {

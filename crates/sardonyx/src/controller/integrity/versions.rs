@@ -38,7 +38,6 @@ const NAMES: [&str; 8] = [
     "versions-7",
 ];
 
-/// Bits that a minor number has room for.
 const ROOM: u64 = 7;
 /// What they hold.
 pub const MOST_MINOR: u64 = (1 << ROOM) - 1;
@@ -60,7 +59,6 @@ pub struct Versions {
     /// Their lines.
     pub region: Region,
     minor_bits: u64,
-    /// From here on they are counted.
     first: u64,
 }
 
@@ -116,7 +114,6 @@ impl Versions {
         first as usize..(first + bits) as usize
     }
 
-    /// The greatest minor number.
     fn most(&self) -> u64 {
         (1 << self.minor_bits) - 1
     }

@@ -114,7 +114,6 @@ const LIMITS: &[Limit] = &[
     },
 ];
 
-/// Lines from one bucket to the next.
 fn pitch(settings: &Settings) -> u64 {
     undo::pitch(
         settings,
@@ -122,7 +121,6 @@ fn pitch(settings: &Settings) -> u64 {
     )
 }
 
-/// The words of a bucket's line.
 const VALID: usize = 0;
 const NONCE: usize = 1;
 const HEADER_IV: usize = 2;
@@ -131,7 +129,6 @@ const DATA_IV: usize = 4;
 /// One chain of a bucket that is being filled.
 #[derive(Clone, Copy, Default)]
 struct Chain {
-    /// The RC register, and when it has this.
     recent: Block,
     known: Step,
 }
@@ -141,25 +138,20 @@ struct Chain {
 struct Filling {
     headers: Chain,
     data: Chain,
-    /// Lines of the data chain.
     lines: u64,
-    /// The vectors are accepted.
     vectors: Step,
 }
 
-/// Lines of the log in chains.
 struct Chained {
     feedback: Feedback,
     serial: bool,
     valid: Valid,
     region: Region,
-    /// Lines from one bucket to the next.
     pitch: u64,
     records: u64,
     buckets: u64,
     /// The last nonce that a vector was made of.
     nonce: u64,
-    /// By slot.
     filling: Vec<Filling>,
 }
 
@@ -180,7 +172,6 @@ impl Chained {
         }
     }
 
-    /// The line of `bucket` itself.
     fn bucket(&self, bucket: u16) -> Place {
         self.region.line(u64::from(bucket) * self.pitch)
     }

@@ -14,12 +14,10 @@ use crate::settings::Settings;
 
 const RECORD_LINES: u64 = 1 + PER_RECORD as u64;
 
-/// Lines from one bucket to the next.
 fn pitch(settings: &Settings) -> u64 {
     undo::pitch(settings, settings.get(&undo::RECORDS) * RECORD_LINES)
 }
 
-/// Lines of the log.
 fn lines(settings: &Settings) -> u64 {
     settings.get(&undo::BUCKETS) * pitch(settings)
 }
@@ -82,11 +80,8 @@ fn build(order: Persist, settings: &Settings, below: Top, layout: &mut Layout) -
 
 /// Lines of the log as the layer below encrypts lines.
 struct ByCounters {
-    /// Whether they are written with their counters.
     order: Persist,
-    /// The first.
     first: u64,
-    /// Lines from one bucket to the next.
     pitch: u64,
 }
 

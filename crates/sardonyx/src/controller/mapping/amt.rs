@@ -14,9 +14,7 @@ use crate::stats::Cause;
 
 /// Bytes of a place: ESD's `Addr_base` and `Addr_offsets` (Sec. III-B).
 pub(super) const ENTRY: usize = 5;
-/// The table's region.
 const REGION: &str = "mapping";
-/// What an entry can name.
 pub(super) const PLACES: Limit = Limit {
     name: "places in mappings",
     bits: 8 * ENTRY as u32,
@@ -24,7 +22,6 @@ pub(super) const PLACES: Limit = Limit {
     pads: false,
     reached: Reached::High { bits: HIGH },
 };
-/// That all of them are taken.
 pub(super) const FREE_PLACES: Limit = Limit {
     name: "free places",
     bits: 8 * ENTRY as u32,

@@ -56,7 +56,6 @@ pub static FILE: File<Mapping> = File {
     ],
 };
 
-/// Bytes of a CRC-32.
 const CRC_BYTES: usize = 4;
 /// Bytes of metadata a line, as DeWrite gives them: 16 bytes and 3 bits.
 const BYTES_PER_LINE: f64 = 16.375;
@@ -110,7 +109,6 @@ impl Fingerprint for ByCrc32 {
         Digest::new(&crc32fast::hash(data).to_le_bytes())
     }
 
-    /// A full count means a fresh copy.
     fn may_share(&self, found: &Match) -> bool {
         !found.count.is_full()
     }

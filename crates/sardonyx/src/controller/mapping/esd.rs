@@ -119,7 +119,6 @@ const LIMITS: &[Limit] = &[
     },
 ];
 
-/// ESD with one persistence of mappings.
 const fn mapping(
     name: &'static str,
     build: fn(&Settings, Encryption, &mut Layout) -> Top,
@@ -219,7 +218,6 @@ enum Persistence {
     Always,
 }
 
-/// ESD's mapping over an encryption.
 struct Esd {
     matrix: Matrix,
     collision: Collision,
@@ -358,7 +356,6 @@ impl Esd {
         stored
     }
 
-    /// One line less refers to `place`.
     fn unrefer(&mut self, place: Place, after: Step, unmapped: Step, plan: &mut Plan) {
         let count = self.amt.count(place, after, plan);
         let Left::Some(less) = count.refer.one_less() else {
@@ -373,7 +370,6 @@ impl Esd {
         }
     }
 
-    /// There is no free place: what helps.
     fn remedy(&self) -> &'static str {
         match self.reclaim {
             Reclaim::Counted => "give the machine more rows",

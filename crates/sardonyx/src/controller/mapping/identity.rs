@@ -33,7 +33,6 @@ pub static FILE: File<Mapping> = File {
     }],
 };
 
-/// Every line at home.
 struct Identity {
     below: Encryption,
 }

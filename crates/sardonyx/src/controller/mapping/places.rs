@@ -84,7 +84,6 @@ impl<T: Copy + Default> Paged<T> {
     }
 }
 
-/// A set of places.
 #[derive(Default)]
 struct Places {
     words: Paged<u64>,
@@ -152,7 +151,6 @@ pub struct Allocator {
     /// In `freed`, and so not to be put there again.
     queued: Places,
     freed: Freed,
-    /// When the old owners of places freed of late were unmapped.
     unmapped: FxHashMap<u64, Step>,
     unmapped_limit: usize,
     /// Everything at and above it has been handed out once, or everything below it in a log.

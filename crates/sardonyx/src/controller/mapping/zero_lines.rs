@@ -24,7 +24,6 @@ use crate::stats::Cause;
 
 /// Lines whose bits are in one line of the table.
 const PER_LINE: u64 = 512;
-/// The table's region.
 const REGION: &str = "zero-lines";
 
 keys! {
@@ -70,7 +69,6 @@ pub static FILE: File<Mapping> = File {
     }],
 };
 
-/// Every line at home, or a bit.
 struct ZeroLines {
     logs: bool,
     table: Region,

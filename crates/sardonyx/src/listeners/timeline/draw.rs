@@ -15,7 +15,6 @@ use crate::plan::performed::{Performed, Work};
 use crate::stats::Purpose;
 use crate::units::Time;
 
-/// All tracks of what was kept.
 pub(super) fn drawn(params: &EngineParams, decoder: &Decoder, mut kept: Kept) -> Tracks {
     kept.requests.sort_by_key(|request| request.number);
     kept.owners.sort_by_key(|owner| owner.first);
@@ -48,7 +47,6 @@ pub(super) fn drawn(params: &EngineParams, decoder: &Decoder, mut kept: Kept) ->
 
 /// The slices of a step: the first and the last of them, by number.
 type Ends = (usize, usize);
-/// When something was in use.
 type Spans = Vec<(Time, Time)>;
 
 struct Drawing<'k> {
@@ -58,7 +56,6 @@ struct Drawing<'k> {
     of_steps: FxHashMap<Step, Ends>,
     of_requests: FxHashMap<u64, usize>,
     owners: &'k [Owner],
-    /// Slices of commands, by bank.
     banks: BTreeMap<(u32, u32, u32), Vec<usize>>,
     /// When each channel's data bus carries data, and each bank has an access whose commands are not out.
     buses: BTreeMap<u32, Spans>,
@@ -127,7 +124,6 @@ impl Drawing<'_> {
         self.of_requests.insert(request.number, number);
     }
 
-    /// A slice of a step.
     fn slice(
         &mut self,
         track: Track,
@@ -274,7 +270,6 @@ impl Drawing<'_> {
         self.of_steps.insert(step.step, ends); // what waits for it waits for its bank
     }
 
-    /// When a column command's data are on the bus.
     fn data(&self, column: &Command) -> (Time, Time) {
         let timing = &self.params.medium.timing;
         let lead = match column.kind {
@@ -428,7 +423,6 @@ impl Drawing<'_> {
         }
     }
 
-    /// How many accesses each queue holds, within the window.
     fn depths(&mut self, (begin, end): (Time, Time)) {
         for ((channel, queue), spans) in std::mem::take(&mut self.depths) {
             let mut changes: BTreeMap<Time, i64> = BTreeMap::new();

@@ -41,7 +41,6 @@ pub struct Named {
 /// The commands of an access, in order; the last is that of its column.
 type Commands = Vec<Command>;
 
-/// A request of the window.
 struct Drawn {
     number: u64,
     asked: Asked,
@@ -60,14 +59,12 @@ struct Owner {
     request: u64,
 }
 
-/// What is drawn.
 #[derive(Default)]
 struct Kept {
     requests: Vec<Drawn>,
     owners: Vec<Owner>,
     steps: Vec<(Performed, Commands)>,
     refreshes: Vec<Command>,
-    /// When the window begins and ends.
     span: (Time, Time),
 }
 
@@ -164,7 +161,6 @@ impl Timeline {
         self.kept.owners.extend(owners);
     }
 
-    /// Whether a request is of the window.
     fn is_drawn(&self, number: u64) -> bool {
         match self.phase {
             Phase::Before | Phase::After(_) => false,

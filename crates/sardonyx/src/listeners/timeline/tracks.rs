@@ -88,7 +88,6 @@ impl Track {
         }
     }
 
-    /// The kind of its slices.
     fn category(self) -> &'static str {
         match self {
             Track::Core(_) => "request",
@@ -105,7 +104,6 @@ impl Track {
     }
 }
 
-/// Something said of a slice.
 #[derive(Clone, Debug)]
 pub(super) enum Said {
     Number(u64),
@@ -114,7 +112,6 @@ pub(super) enum Said {
     Text(&'static str),
 }
 
-/// A slice of a track.
 #[derive(Clone, Debug)]
 pub(super) struct Slice {
     pub begin: Time,
@@ -127,7 +124,6 @@ pub(super) struct Slice {
     pub parts: Vec<Slice>,
 }
 
-/// All tracks of a run.
 #[derive(Default)]
 pub(super) struct Tracks {
     slices: Vec<(Track, Slice)>,

@@ -6,12 +6,10 @@ use crate::medium::params::CacheLevel;
 /// The log bit of a line: the core's transaction has logged it.
 const LOGGED: u32 = 1 << 31;
 
-/// A set-associative LRU cache of tags.
 pub(super) struct Private {
     sets: Sets,
     /// Line + 1, 0 for none; the most recent of a set first.
     tags: Vec<u64>,
-    /// Their top bit is the log bit.
     slots: Vec<u32>,
 }
 
@@ -95,7 +93,6 @@ fn to_front<T: Copy>(of: &mut [T]) {
     of[0] = last;
 }
 
-/// How lines fall into sets: by their number, as in hardware.
 pub(super) struct Sets {
     pub ways: usize,
     sets: u64,

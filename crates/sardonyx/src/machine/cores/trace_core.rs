@@ -26,7 +26,6 @@ pub struct Taken {
     pub read: Option<ReadId>,
 }
 
-/// What stands at the end of what has been taken.
 enum Head {
     /// An access, fetched at this tick.
     Ready(u64),
@@ -90,7 +89,6 @@ pub struct TraceCore {
     fetched: u64,
     /// When the last write was taken.
     written: u64,
-    /// The head has gone by without a clock.
     passed: bool,
     /// Instructions that have gone by so, up to the access before the head.
     over: u64,
@@ -206,7 +204,6 @@ impl TraceCore {
         self.time(retired.max(self.written))
     }
 
-    /// Goes to the next access.
     fn advance(&mut self) {
         let gap = match self.stream.peek(0) {
             Some(access) => access.gap,

@@ -11,7 +11,6 @@ struct Miss {
     /// Instructions before it.
     at: u64,
     fetched: u64,
-    /// When its data are usable.
     back: Option<u64>,
 }
 

@@ -9,10 +9,8 @@ use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
 
 /// Pages that are found without the table: a power of two.
 const RECENT: usize = 64;
-/// A page whose number no line has.
 const NO_PAGE: u64 = u64::MAX;
 
-/// Lines that memory is asked for together.
 const CHUNK: usize = 4096;
 
 struct Page {
@@ -86,7 +84,6 @@ impl Contents {
         &self.lines[place as usize / CHUNK][place as usize % CHUNK]
     }
 
-    /// A place for one more line.
     fn place(&mut self) -> u32 {
         if self.used == self.lines.len() * CHUNK {
             self.lines.push(vec![ZERO_LINE; CHUNK].into());

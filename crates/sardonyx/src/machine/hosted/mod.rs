@@ -34,7 +34,6 @@ use crate::units::Time;
 /// The last time that a host may speak of: five hours.
 const END: Time = Time::from_ps(18_000_000_000_000_000);
 
-/// A request in flight.
 #[derive(Clone)]
 struct Flight {
     what: What,
@@ -44,15 +43,12 @@ struct Flight {
     presented: Time,
     admitted: Time,
     accepted: Option<Time>,
-    /// The source's next fence waits for it.
     persist: bool,
     tell_array: bool,
-    /// Free for another request.
     free: bool,
     read: Line,
     part: (u8, u8),
     written: bool,
-    /// Flushes and fences that wait for its acceptance.
     waiters: SmallVec<[u32; 2]>,
 }
 
@@ -91,7 +87,6 @@ pub struct Hosted {
     told: VecDeque<Told>,
     /// How far the host's clock has come, as far as it has said.
     clock: Time,
-    /// What the host says of its cores.
     cores: Vec<CoreFigures>,
     before: Option<Before>,
     checked: Checked,

@@ -131,7 +131,6 @@ impl Hosted {
         }
     }
 
-    /// Takes acceptances and answers from memory.
     pub(super) fn take(&mut self) {
         while self.port.memory.has_acceptances() {
             let accepted: SmallVec<[_; 4]> = self.port.memory.acceptances().collect();

@@ -17,7 +17,6 @@ use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source};
 /// Accesses that [`Stream::peek`] can see ahead, if the trace has as many.
 pub const LOOK_AHEAD: usize = 32;
 
-/// Accesses that are translated at a time.
 const CHUNK: usize = 128;
 
 /// One access to memory.

@@ -7,7 +7,6 @@ use crate::machine::{Batch, OpKind, OpSource, RunError, TraceUse};
 use crate::trace::{GapUnit, Level, Op, Record, Source};
 use crate::units::Time;
 
-/// Records that are translated at a time.
 const CHUNK: usize = 256;
 /// Bytes of a load whose size was not recorded.
 const LOADED: u8 = 8;

@@ -26,7 +26,6 @@ pub struct Hardware {
     sharing: Sharing,
     /// Where the number of the last transaction stands.
     done: u64,
-    /// What follows begins here.
     end: u64,
 }
 
@@ -49,7 +48,6 @@ impl Hardware {
 }
 
 impl Durability for Hardware {
-    /// None; what follows begins here.
     fn log_bytes(&self) -> Range<u64> {
         self.end..self.end
     }
@@ -89,14 +87,12 @@ impl Durability for Hardware {
     }
 }
 
-/// A transaction under way.
 struct HardwareTransaction<'m> {
     memory: &'m mut dyn PersistentMemory,
     number: u64,
     /// Lines stored to, in the order of their first store.
     changed: Vec<u64>,
     span: u64,
-    /// Where its number goes.
     done: u64,
 }
 

@@ -18,10 +18,8 @@ use crate::workload::{
 };
 
 const LINE: u64 = LINE_BYTES as u64;
-/// Old lines in a block.
 const PER_BLOCK: u64 = 7;
 
-/// Offsets in the header line.
 const VALID: u64 = 0;
 const TRANSACTION: u64 = 8;
 const ENTRIES: u64 = 16;
@@ -60,7 +58,6 @@ impl Header {
 }
 
 impl SoftwareUndo {
-    /// What the header takes.
     fn header_bytes(&self) -> u64 {
         match self.sharing.is_apart() {
             true => COUNTER_SPAN,
@@ -72,12 +69,10 @@ impl SoftwareUndo {
         self.start + self.header_bytes() + index / PER_BLOCK * COUNTER_SPAN
     }
 
-    /// Where the address of entry `index` stands.
     fn address(&self, index: u64) -> u64 {
         self.block(index) + index % PER_BLOCK * 8
     }
 
-    /// Where the old line of entry `index` stands.
     fn old_line(&self, index: u64) -> u64 {
         self.block(index) + (1 + index % PER_BLOCK) * LINE
     }
@@ -224,9 +219,7 @@ pub(super) fn write_back_counters(memory: &mut dyn PersistentMemory, lines: &[u6
     }
 }
 
-/// One line to be changed.
 struct Change {
-    /// Its address.
     home: u64,
     old: Line,
     new: Line,
@@ -235,7 +228,6 @@ struct Change {
     to: usize,
 }
 
-/// A transaction under way.
 struct UndoTransaction<'m> {
     memory: &'m mut dyn PersistentMemory,
     log: SoftwareUndo,

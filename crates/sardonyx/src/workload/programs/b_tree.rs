@@ -28,7 +28,6 @@ const NODE: u64 = 384;
 /// Node bytes a key in a tree of random keys, of which nodes hold about ten.
 const NODE_SHARE: u64 = 37;
 
-/// The tree.
 struct BTree {
     spec: ProgramSpec,
     heap: Heap,
@@ -116,7 +115,6 @@ impl BTree {
 struct Walk {
     keys: Keys,
     item_bytes: u64,
-    /// Of the leaves.
     depth: Option<usize>,
 }
 

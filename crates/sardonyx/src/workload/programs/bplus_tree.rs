@@ -29,7 +29,6 @@ const NODE: u64 = 256;
 /// Node bytes a key in a tree of random keys, of which nodes hold about ten.
 const NODE_SHARE: u64 = 27;
 
-/// The tree.
 struct BPlusTree {
     spec: ProgramSpec,
     heap: Heap,
@@ -125,7 +124,6 @@ impl BPlusTree {
 struct Walk {
     keys: Keys,
     item_bytes: u64,
-    /// Of the leaves.
     depth: Option<usize>,
     /// What the last leaf says comes next.
     next: Option<u64>,

@@ -27,7 +27,6 @@ const COUNT: u64 = 32;
 /// Offset in a node, whose item follows its header line. Address 0 is not a node.
 const NEXT: u64 = 0;
 
-/// The queue.
 struct ChainQueue {
     spec: ProgramSpec,
     heap: Heap,

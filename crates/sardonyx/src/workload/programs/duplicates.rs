@@ -80,7 +80,6 @@ impl Duplicates {
         POOL + number * self.lines + index
     }
 
-    /// What takes the place of `old`, at line `index`.
     fn next(&self, old: &Line, number: u64, index: u64, random: &mut Random) -> Line {
         match random.below(16) {
             0 => *old,

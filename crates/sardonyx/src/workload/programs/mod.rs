@@ -72,7 +72,6 @@ pub struct ProgramFile {
 
 const LINE: u64 = LINE_BYTES as u64;
 
-/// The smallest footprint of most: a page.
 const PAGE: u64 = 4096;
 
 /// Instructions of one step of a search that touch no memory (assumed).
@@ -128,7 +127,6 @@ struct Keys {
 }
 
 impl Keys {
-    /// Of the tree whose root line is in `memory`.
     fn new(memory: &mut dyn Bytes, heap: Heap) -> Result<Keys, Fault> {
         let free = memory.load_u64(FREE);
         let count = memory.load_u64(COUNT);
@@ -162,7 +160,6 @@ impl Keys {
         Ok(())
     }
 
-    /// There are no more.
     fn end(self) -> Result<(), Fault> {
         match self.left {
             0 => Ok(()),

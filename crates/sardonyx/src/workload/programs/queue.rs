@@ -12,7 +12,6 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     build,
 };
 
-/// Makes it.
 pub(super) fn build(spec: ProgramSpec, heap: u64) -> (Heap, Box<dyn Program>) {
     let capacity = (spec.footprint / spec.item_bytes).max(2);
     let heap = Heap::new(heap, capacity * spec.item_bytes);
@@ -28,7 +27,6 @@ pub(super) fn build(spec: ProgramSpec, heap: u64) -> (Heap, Box<dyn Program>) {
 const HEAD: u64 = 0;
 const TAIL: u64 = 8;
 
-/// The ring.
 struct Queue {
     spec: ProgramSpec,
     heap: Heap,

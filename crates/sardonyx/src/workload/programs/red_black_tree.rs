@@ -27,7 +27,6 @@ const RED: u64 = 32;
 /// No tree is deeper: twice the logarithm of 2^64 keys.
 const DEEPEST: usize = 128;
 
-/// The tree.
 struct RedBlackTree {
     spec: ProgramSpec,
     heap: Heap,

@@ -66,12 +66,10 @@ impl Array {
         }
     }
 
-    /// Rows.
     pub fn rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// Masks everything off.
     pub fn mask_off(&mut self) {
         self.mask.fill(false);
     }
@@ -82,7 +80,6 @@ impl Array {
         self.mask[at..at + bits.len()].fill(true);
     }
 
-    /// Masked-on columns.
     pub fn masked_on(&self) -> u32 {
         self.mask.iter().map(|&on| u32::from(on)).sum()
     }
@@ -158,7 +155,6 @@ impl Array {
             .collect()
     }
 
-    /// The tagged rows.
     pub fn tagged(&self) -> Vec<usize> {
         (0..self.tag.len()).filter(|&row| self.tag[row]).collect()
     }

@@ -7,14 +7,11 @@ use crate::ledger::{Action, Ledger, Log, Purpose};
 use crate::parameters::{Compare, First, Overwrite, Parameters};
 use crate::store::{Error, Lba, Outcome, Store, Totals};
 
-/// Bits of an LBA and of a PA.
 const ADDRESS: usize = 64;
 
-/// A ReCAM store, bit by bit.
 #[derive(Clone, Debug)]
 pub struct BitLevel {
     parameters: Parameters,
-    /// Columns: data, address field, `empty`, `block_start`.
     modules: Vec<Array>,
     /// The translation table, in a module of its own. Columns: address (of an LBA row its LBA, of a
     /// PA row its PA), link, `kind` (1 for a PA row), `empty`. Several LBA rows may link to one PA row,
@@ -23,9 +20,7 @@ pub struct BitLevel {
     log: Log,
     /// The PA to be assigned next: arbitrary and unique (Sec. III-C).
     next_pa: u64,
-    /// The module that takes the next unique block.
     turn: usize,
-    /// Writes of data that each slot has seen.
     wear: Vec<u32>,
     /// Writes, duplicates among them, reads and deletes, as [`Store`] counts them.
     counts: [u64; 4],
@@ -134,7 +129,6 @@ impl BitLevel {
         Some(bytes)
     }
 
-    /// Deletes a block; whether there was one.
     pub fn delete(&mut self, lba: Lba) -> bool {
         self.log.clear();
         if self.find_lba(lba).is_none() {
@@ -366,7 +360,6 @@ impl BitLevel {
         }
     }
 
-    /// Rows that begin a block.
     fn starts(&self) -> u64 {
         let start = self.parameters.row_bits as usize + ADDRESS + 1;
         self.modules
@@ -384,7 +377,6 @@ impl BitLevel {
         count(&self.table, &[(kind, false), (kind + 1, false)])
     }
 
-    /// Whether another LBA has the PA of this one.
     fn is_shared(&mut self, lba: Lba) -> bool {
         let link = self.locate_lba(lba).expect("it is there");
         let mut columns: Vec<(usize, bool)> = (ADDRESS..).zip(link.iter().copied()).collect();
@@ -517,7 +509,6 @@ fn fill(array: &mut Array, column: usize) {
     array.write();
 }
 
-/// Rows with these bits.
 fn count(array: &Array, columns: &[(usize, bool)]) -> u64 {
     let mut copy = array.clone();
     copy.mask_off();

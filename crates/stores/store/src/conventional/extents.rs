@@ -62,7 +62,6 @@ impl Extents {
         Some(Extent { at, bytes })
     }
 
-    /// Frees a stretch with the next commit.
     pub fn free(&mut self, extent: Extent) {
         self.freed.push(extent);
     }

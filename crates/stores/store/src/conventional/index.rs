@@ -39,7 +39,6 @@ pub struct Mapping {
 
 /// Under which key a store says how it was made.
 const FORMAT: &str = "format";
-/// Bytes of a place and a length.
 const EXTENT: usize = 12;
 const CHUNK: usize = EXTENT + 4;
 
@@ -72,7 +71,6 @@ fn mapping_of(bytes: &[u8]) -> Mapping {
     }
 }
 
-/// The chunk index and the translation table.
 pub struct Index {
     path: String,
     database: Database,
@@ -131,7 +129,6 @@ impl Index {
         Ok(index)
     }
 
-    /// Every committed chunk.
     pub fn each_chunk(&self, mut each: impl FnMut(Fingerprint, Chunk)) -> Result<(), Error> {
         for entry in self.chunks.iter() {
             let (key, value) = entry.into_inner().map_err(|e| engine(&self.path, &e))?;
@@ -143,7 +140,6 @@ impl Index {
         Ok(())
     }
 
-    /// Every committed mapping.
     pub fn each_mapping(&self, mut each: impl FnMut(Mapping)) -> Result<(), Error> {
         for entry in self.mappings.iter() {
             let (_, value) = entry.into_inner().map_err(|e| engine(&self.path, &e))?;
@@ -159,7 +155,6 @@ impl Index {
         }
     }
 
-    /// The chunks with this fingerprint.
     pub fn chunks(&mut self, key: &Fingerprint, done: &mut Activity) -> Result<Chunks, Error> {
         if let Some(chunks) = self.changed_chunks.get(key).or_else(|| self.cache.get(key)) {
             done.cache_answers += 1;
@@ -246,12 +241,10 @@ impl Index {
         Ok(())
     }
 
-    /// The number of distinct chunks.
     pub fn stored(&self) -> u64 {
         self.stored
     }
 
-    /// The number of logical blocks.
     pub fn live(&self) -> u64 {
         self.live
     }

@@ -66,7 +66,6 @@ impl Default for Draw {
 pub struct Options {
     /// Bytes of a block; chunks by content may have other lengths.
     pub block_bytes: u32,
-    /// Bytes of chunks that fit.
     pub capacity_bytes: u64,
     /// False stores every block anew, which shows what deduplication costs.
     pub deduplicate: bool,
@@ -85,7 +84,6 @@ pub struct Options {
     /// Whether commits between flushes wait for the drive too. If not, a power cut may leave a block that was flushed
     /// and then overwritten with neither its old nor its new content.
     pub sync_commits: bool,
-    /// The power that the machine draws.
     pub draw: Draw,
 }
 
@@ -123,30 +121,24 @@ impl Options {
 /// What the store has done, counted and measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Activity {
-    /// Seconds in operations and flushes.
     pub seconds: f64,
     /// Seconds of these on a processor, without waiting for the drive or for other programs. The engine's own threads
     /// are left out.
     pub processor_seconds: f64,
-    /// Seconds of these spent hashing.
     pub hash_seconds: f64,
     /// Seconds of these spent waiting for the drive.
     pub sync_seconds: f64,
-    /// Bytes written to the file of chunks.
     pub bytes_written: u64,
     /// Bytes read from the file of chunks, comparisons included.
     pub bytes_read: u64,
-    /// Look-ups that the summary vector answered.
     pub bloom_answers: u64,
     /// Look-ups that the cache or changes not yet committed answered.
     pub cache_answers: u64,
-    /// Look-ups that went to the engine.
     pub engine_lookups: u64,
     /// Chunks with an equal fingerprint whose bytes differ.
     pub collisions: u64,
 }
 
-/// A conventional deduplicating store in a folder.
 pub struct Conventional {
     options: Options,
     path: PathBuf,
@@ -154,7 +146,6 @@ pub struct Conventional {
     bloom: BloomFilter,
     index: Index,
     extents: Extents,
-    /// Bytes of chunks.
     stored_bytes: u64,
     scratch: Vec<u8>,
     counts: Counts,
@@ -173,7 +164,6 @@ struct Counts {
 const CHUNKS: &str = "chunks";
 /// One part in so many of the file is spare, so that a full store can replace a block. *assumed*
 const SPARE: u64 = 16;
-/// The engine's folder in it.
 const INDEX: &str = "index";
 
 impl Conventional {
@@ -220,7 +210,6 @@ impl Conventional {
         })
     }
 
-    /// What the store has done.
     pub fn activity(&self) -> &Activity {
         &self.activity
     }
@@ -393,7 +382,6 @@ impl Conventional {
         })
     }
 
-    /// Chunks in the file.
     fn stored(&self) -> u64 {
         if self.options.deduplicate {
             self.index.stored()
@@ -519,7 +507,6 @@ impl Conventional {
     }
 }
 
-/// When an operation began, and what there was.
 struct Before {
     wall: Instant,
     running: Duration,
@@ -527,7 +514,6 @@ struct Before {
     read: u64,
 }
 
-/// What this thread has had of processors.
 fn running() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)

@@ -11,16 +11,12 @@ use crate::parameters::Bracket;
 /// A key of a design, as `recam.row_bits`.
 #[derive(Debug, Serialize)]
 pub struct Key {
-    /// Its name without the design's.
     pub name: &'static str,
-    /// The kind of its values.
     #[serde(flatten)]
     pub kind: Kind,
     /// Its default as users write it; `None` if it follows from other keys.
     pub default: Option<&'static str>,
-    /// The source of the default.
     pub source: &'static str,
-    /// Its meaning, in a line.
     pub line: &'static str,
     /// The option of the command line that sets it, if there is one.
     pub option: Option<&'static str>,
@@ -37,17 +33,11 @@ pub enum Kind {
     /// A number of bytes.
     Bytes,
     /// A whole number from `least` on.
-    Count {
-        /// The least.
-        least: u32,
-    },
+    Count { least: u32 },
     /// `true` or `false`.
     Flag,
     /// One of these words; the option of the command line, if there is one, sets the last.
-    Choice {
-        /// The words.
-        words: &'static [&'static str],
-    },
+    Choice { words: &'static [&'static str] },
     /// A number, or a range as in `0.1-17`.
     Bracket,
 }

@@ -34,20 +34,15 @@ designs! {
     conventional
 }
 
-/// What a design's file says of it.
 #[derive(Serialize)]
 pub struct Design {
-    /// Its name on the command line.
     pub name: &'static str,
-    /// Where it comes from.
     pub source: &'static str,
     /// What it is, and where its time comes from, in a sentence.
     pub line: &'static str,
     /// Whether it is executed on real files and measured, so nothing may run beside it; otherwise it is simulated.
     pub executed: bool,
-    /// What its energy follows from.
     pub energy_from: &'static str,
-    /// The keys that users set.
     pub keys: &'static [Key],
     /// The values, keys or not, that no source gives.
     pub assumed: &'static [Assumed],
@@ -56,7 +51,6 @@ pub struct Design {
     /// Checks a run before anything is written.
     #[serde(skip)]
     pub check: fn(&Keys, &Job<'_>) -> Result<(), RunError>,
-    /// Begins a run.
     #[serde(skip)]
     pub run: fn(&Keys, &Job<'_>) -> Opened<dyn Running>,
     /// The store for a device or an estimate.
@@ -74,16 +68,12 @@ pub type Build<T> = fn(&Keys, Room<'_>) -> Opened<T>;
 /// A store, or why there is none.
 pub type Opened<T> = Result<Box<T>, RunError>;
 
-/// A value that no source gives.
 #[derive(Serialize)]
 pub struct Assumed {
     /// The key, or what else it is called.
     pub parameter: &'static str,
-    /// Its value, as reports show it.
     pub value: &'static str,
-    /// The reason for the value.
     pub why: &'static str,
-    /// What depends on it.
     pub bears_on: Bears,
 }
 
@@ -99,11 +89,8 @@ pub enum Bears {
     Life,
 }
 
-/// What a run is given.
 pub struct Job<'a> {
-    /// What is written and read.
     pub workload: &'a Workload,
-    /// Bytes of a block.
     pub block_bytes: u32,
     /// An empty folder, for a store that is executed.
     pub folder: Option<&'a Path>,
@@ -120,7 +107,6 @@ impl Job<'_> {
     }
 }
 
-/// A store on a workload.
 pub trait Running {
     /// Whether the workload's files are cut by content, the blocks' size being the average.
     fn cuts_by_content(&self) -> bool {
@@ -146,11 +132,8 @@ pub trait Running {
     fn figures(&mut self) -> Result<Map<String, Value>, Error>;
 }
 
-/// What a device or an estimate gives a store.
 pub struct Room<'a> {
-    /// Bytes of distinct blocks that fit.
     pub capacity_bytes: u64,
-    /// Bytes of a block.
     pub block_bytes: u32,
     /// An empty folder, for a store that is executed.
     pub folder: &'a Path,

@@ -309,7 +309,6 @@ impl Array {
         })
     }
 
-    /// As large as there is room.
     fn within(&self, room: &Room<'_>) -> Parameters {
         self.parameters(room.capacity_bytes, room.block_bytes)
     }
@@ -317,7 +316,6 @@ impl Array {
 
 /// The fast model on a workload whose contents are bytes, or made of numbers.
 struct OnArray<C: Contents> {
-    /// Writes that a row survives.
     endures: Bracket,
     store: Recam<C>,
     put: fn(&mut Recam<C>, Lba, Content<'_>) -> Result<Outcome, Error>,

@@ -4,7 +4,6 @@ use crate::made::Made;
 
 /// The bytes of the blocks that are stored, by slot, and those of a new one.
 pub trait Contents {
-    /// What a writer gives for a block.
     type Block: ?Sized;
 
     /// Bytes of a new block from `at` on.
@@ -13,10 +12,8 @@ pub trait Contents {
     /// Bytes of a stored block from `at` on.
     fn kept_bytes(&self, slot: u32, at: usize, into: &mut [u8]);
 
-    /// Keeps a new block in a slot.
     fn keep(&mut self, slot: u32, block: &Self::Block);
 
-    /// The slot is empty from now on.
     fn forget(&mut self, slot: u32);
 }
 
@@ -40,7 +37,6 @@ impl Contents for Box<dyn Contents<Block = [u8]> + Send> {
     }
 }
 
-/// Bytes in memory.
 #[derive(Clone, Debug, Default)]
 pub struct InMemory(Vec<Option<Box<[u8]>>>);
 

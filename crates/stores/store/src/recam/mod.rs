@@ -25,7 +25,6 @@ use crate::ledger::{Action, Ledger, Log, Purpose};
 use crate::parameters::{Compare, First, Overwrite, Parameters, ParametersError};
 use crate::store::{Cost, Error, Lba, Outcome, Store, Totals};
 
-/// Bits of an LBA and of a PA.
 const ADDRESS: u32 = 64;
 /// `empty` and `block_start` of a row; `kind` and `empty` of the table's.
 const FLAGS: u32 = 2;
@@ -34,19 +33,15 @@ const FLAGS: u32 = 2;
 struct Slot {
     /// Logical blocks that have it; 0 for an empty slot.
     shared_by: u32,
-    /// The leaf of its block.
     leaf: u32,
-    /// Writes of data.
     wear: u32,
 }
 
-/// A ReCAM store of any size.
 #[derive(Debug)]
 pub struct Recam<C: Contents = InMemory> {
     parameters: Parameters,
     contents: C,
     prefixes: Prefixes,
-    /// Slots ever used, module by module.
     slots: Vec<Vec<Slot>>,
     /// Slots used before and empty, the topmost first, module by module.
     emptied: Vec<BinaryHeap<Reverse<u32>>>,
@@ -225,7 +220,6 @@ impl<C: Contents> Recam<C> {
         self
     }
 
-    /// What the array is.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
@@ -235,7 +229,6 @@ impl<C: Contents> Recam<C> {
         &self.log
     }
 
-    /// The work of all operations by purpose.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -250,13 +243,11 @@ impl<C: Contents> Recam<C> {
         self.slots.iter().flatten().map(|slot| slot.wear)
     }
 
-    /// Writes of data of one slot.
     pub fn slot_wear(&self, slot: u32) -> u32 {
         let (module, within) = self.place_of(slot);
         self.slots[module].get(within).map_or(0, |slot| slot.wear)
     }
 
-    /// Whether there is a block under this address.
     pub fn is_live(&self, lba: Lba) -> bool {
         self.table.get(lba).is_some()
     }
@@ -331,7 +322,6 @@ impl<C: Contents> Recam<C> {
         Ok((false, old.is_some()))
     }
 
-    /// Reads a block; whether there is one.
     pub fn get(&mut self, lba: Lba, into: &mut [u8]) -> Outcome {
         match self.table.get(lba) {
             Some(slot) => self.contents.kept_bytes(slot, 0, into),
@@ -370,7 +360,6 @@ impl<C: Contents> Recam<C> {
         }
     }
 
-    /// Deletes a block; whether there was one.
     pub fn remove(&mut self, lba: Lba) -> Outcome {
         self.log.clear();
         self.compare_table_for_address();
@@ -419,7 +408,6 @@ impl<C: Contents> Recam<C> {
         self.modules.one(module, cycles);
     }
 
-    /// Where a block is or would be, which costs nothing.
     fn place_for(&mut self, block: &C::Block, print: Option<u64>) -> Place {
         self.prefixes
             .find(&mut view!(self, Some(block), print), &mut self.shared)

@@ -1,7 +1,6 @@
 //! Modules in parallel: operations begin in their order, a search needs all modules, everything else
 //! one. With one module the time that passes is the sum of all cycles, as Sec. III-C counts.
 
-/// When each module is free, in cycles.
 #[derive(Clone, Debug)]
 pub struct Modules {
     free: Vec<u64>,
@@ -10,7 +9,6 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// So many, all free.
     pub fn new(modules: usize) -> Modules {
         Modules {
             free: vec![0; modules],
@@ -25,7 +23,6 @@ impl Modules {
         self.began = begin;
     }
 
-    /// Cycles in one.
     pub fn one(&mut self, module: usize, cycles: u64) {
         let begin = self.free[module].max(self.began);
         self.free[module] = begin + cycles;

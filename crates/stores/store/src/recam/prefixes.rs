@@ -22,11 +22,8 @@ const ROOT: u32 = 0;
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// Rows that all blocks beneath have in common.
     depth: u32,
-    /// Blocks beneath.
     count: u32,
-    /// One of them.
     slot: u32,
     parent: u32,
     /// Of its first row below the parent, as it was when it came there: a block that has been damaged
@@ -40,21 +37,18 @@ struct Node {
     alike: u32,
 }
 
-/// The tree.
 #[derive(Clone, Debug)]
 pub struct Prefixes {
     nodes: Vec<Node>,
     unused: Vec<u32>,
     /// By a hash of the parent and of the first row below it: the first node that has it.
     children: FxHashMap<u64, u32>,
-    /// Rows of a block.
     rows: u32,
 }
 
 /// Blocks that share a prefix with the new one: for each of `rows` further rows, `blocks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shared {
-    /// Rows.
     pub rows: u32,
     /// Stored blocks that are equal up to each of them.
     pub blocks: u32,
@@ -93,7 +87,6 @@ impl Prefixes {
         }
     }
 
-    /// Blocks stored.
     pub fn blocks(&self) -> u32 {
         self.nodes[ROOT as usize].count
     }
@@ -163,7 +156,6 @@ impl Prefixes {
         leaf
     }
 
-    /// Takes a block away.
     pub fn remove(&mut self, leaf: u32) {
         let Node { slot, parent, .. } = self.nodes[leaf as usize];
         self.detach(leaf);

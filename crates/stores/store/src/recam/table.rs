@@ -7,7 +7,6 @@ use crate::store::Lba;
 const PAGE: u64 = 512;
 const NONE: u32 = u32::MAX;
 
-/// Slots by logical block.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     pages: FxHashMap<u64, Box<[u32; PAGE as usize]>>,
@@ -37,7 +36,6 @@ impl Table {
         }
     }
 
-    /// Blocks that have a slot.
     pub fn len(&self) -> u64 {
         self.live
     }

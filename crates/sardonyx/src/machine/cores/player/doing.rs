@@ -125,7 +125,6 @@ impl Player<'_> {
         Ok(asked || evicted)
     }
 
-    /// Where `line` lies.
     #[inline]
     fn locate(&self, port: &mut Port, line: Virtual) -> Result<Logical, RunError> {
         port.translate(self.core, line)
@@ -275,7 +274,6 @@ impl Player<'_> {
         Some((missed, logged))
     }
 
-    /// Operations that write something back.
     fn persist(&mut self, port: &mut Port, kind: OpKind, line: Logical, fetch: u64) -> bool {
         let clean = match kind {
             OpKind::WriteBack | OpKind::Flush => !port.caches().is_dirty(line),

@@ -52,21 +52,17 @@ pub struct Player<'s> {
     fetched: u64,
     head: Head,
     need: Need,
-    /// Loads and stores without an answer.
     loads_out: usize,
     stores_out: usize,
-    /// When all loads answered so far are usable.
     loaded: u64,
     /// Writes that are not accepted, and when all others were known to be.
     unaccepted: usize,
     persistent: u64,
     counts: Counts,
     waits: Waits,
-    /// Whether the source wants to be told of stores.
     watched: bool,
 }
 
-/// What has delayed fetch, in ticks.
 #[derive(Default)]
 struct Waits {
     fence: u64,

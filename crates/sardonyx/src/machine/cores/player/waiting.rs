@@ -21,7 +21,6 @@ impl Player<'_> {
         true
     }
 
-    /// Looks whether the head waits still.
     pub(super) fn unblock(&mut self) {
         if self.head == Head::Blocked {
             self.settle();
