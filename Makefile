@@ -18,7 +18,7 @@ PYTHON_CODE := python tests/python tools
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: build qemu wheel run docs check test test-all test-rust test-python design fresh lint fmt golden figures bench c-library \
+.PHONY: build qemu wheel run docs check test test-all test-rust test-python design fresh lint fmt golden tables bench c-library \
   system system-all lock corpus clean
 
 build: $(RELEASE)
@@ -125,9 +125,9 @@ lock:
 golden: build
 	$(BIN)/python tools/golden.py
 
-# All figures of the docs against their commands, which takes hours; `make test-all` checks those whose commands are quick.
-figures: build
-	$(BIN)/python tools/figures.py
+# The tables of the docs against their commands; `make test-all` checks those whose commands are quick.
+tables: build
+	$(BIN)/python tools/tables.py
 
 bench:
 	cargo bench --quiet --package sardonyx --locked --bench requests --bench programs

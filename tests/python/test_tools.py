@@ -10,6 +10,7 @@ from pathlib import Path
 import costs
 import new_design
 import pytest
+import tables
 
 ROOT = Path(__file__).parents[2]
 
@@ -140,3 +141,55 @@ def test_a_name_that_is_taken_or_none_is_refused(tree: Path) -> None:
         new_design.begin(tree, "zero-lines", "dedup-fold")
     with pytest.raises(new_design.Refusal, match="small letters"):
         new_design.begin(tree, "My_Lines", "zero-lines")
+
+
+# ---- tables of the docs
+
+PAGE = """# Page
+
+<!-- table quick: sardonyx compare a | runs: design, metrics.time=time (ns), metrics.share% -->
+| design | time (ns) | metrics.share |
+|---|---|---|
+| x | 9 | 50.0 % |
+<!-- /table -->
+
+<!-- table: sardonyx reproduce b | cells.rows -->
+<!-- /table -->
+"""
+SAID = {
+    "sardonyx compare a": {"runs": [{"design": "x", "metrics": {"time": 12345.6, "share": 0.5}}]},
+    "sardonyx reproduce b": {
+        "cells": {
+            "rows": [
+                {
+                    "stage": "prepare",
+                    "in_the_paper": True,
+                    "log": {"ours": "kept", "paper": "kept", "agrees": True},
+                    "data": {"ours": "lost", "paper": "kept", "agrees": False},
+                }
+            ]
+        }
+    },
+}
+
+
+def test_a_table_that_differs_is_named_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    monkeypatch.setattr(tables, "ask", lambda command, _: SAID[command])
+
+    def ran(*options: str) -> int:
+        monkeypatch.setattr("sys.argv", ["tables.py", *options, str(page)])
+        return tables.main()
+
+    assert ran("--quick") == 1 and "compare a: the table differs" in capsys.readouterr().out
+    assert page.read_text() == PAGE and ran("--write") == 0
+    written = page.read_text()
+    assert "| x | 12,346 | 50 % |" in written and "| 9 |" not in written
+    assert "| prepare | kept | lost (the paper: kept) |" in written
+    assert ran() == 0
+    page.write_text(written.replace("metrics.time", "metrics.tim"))
+    with pytest.raises(SystemExit, match=r"no tim in .*; there are time, share"):
+        ran("--quick")

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Annotated, Protocol, TypeVar
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli import complete, curve_threads
+from sardonyx.cli import complete
 from sardonyx.cli.common import (
     MOST,
     check_json_target,
@@ -26,12 +25,15 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
+from sardonyx.cli.curve_threads import AS_IS, Shown, threads_shown
 from sardonyx.cli.options import JsonTo, Machine, Set, Workers
 from sardonyx.report import write_curve_report
+from sardonyx.report.curves import figures
 from sardonyx.runs.accesses import Accesses, is_of_accesses
 from sardonyx.runs.accesses import read_measured as read_accesses
 from sardonyx.runs.curves import (
     Curves,
+    Loads,
     Measured,
     Point,
     agreement,
@@ -145,8 +147,8 @@ def curve(
             seed=seed,
             in_order=in_order,
         )
-        curve_threads.check(loads, plot, json_to)
-        curve_threads.show(loads, _run(loads, workers), plot, json_to)
+        _check(loads, plot, json_to)
+        _tell(loads, threads_shown(loads, _run(loads, workers)), plot, json_to)
         return
     if in_order:
         raise _core.SardonyxError(f"--in-order: nothing of {machine} is a load of threads")
@@ -164,18 +166,27 @@ def curve(
         seed=seed,
         measured=tuple(beside),
     )
+    _check(asked, plot, json_to)
+    _tell(asked, _shown(asked, _run(asked, workers)), plot, json_to)
+
+
+def _check(asked: Loads, plot: Path | None, json_to: str | None) -> None:
+    """Refuse what cannot be run or written, before anything runs."""
     asked.check()
     check_json_target(json_to)
     if plot is not None:
         check_target(plot, [], "--plot ")
-    points = _run(asked, workers)
+
+
+def _tell(asked: Loads, shown: Shown, plot: Path | None, json_to: str | None) -> None:
+    """Print, draw and write what was found."""
     people = for_people(json_to)
-    people.print(_table(points))
-    _conclude(people, asked, points)
+    for part in shown.printed:
+        people.print(part, soft_wrap=isinstance(part, Text))
     if plot is not None:
-        write_curve_report(asked, points, plot, _core.VERSION)
+        write_curve_report(asked, shown.facts, shown.figures, plot)
         people.print(f"plots: {plot}", soft_wrap=True)
-    write_json(json_to, _document(asked, points))
+    write_json(json_to, shown.document)
 
 
 def _measured(given: str | None, machine: str) -> tuple[str, str]:
@@ -237,30 +248,34 @@ def _ns(value: float | None) -> str:
     return "-" if value is None else f"{value:,.1f}"
 
 
-def _conclude(people: Console, asked: Curves, points: list[Point]) -> None:
+def _shown(asked: Curves, points: list[Point]) -> Shown:
     found = agreement(points)
+    facts = [
+        ("waiting at most", f"{asked.outstanding:,} requests"),
+        ("streams", f"{asked.streams}" if asked.streams else "none: any line"),
+    ]
     if found is None:
-        people.print(
-            Text(
-                "No measurements of this machine are known: --measured FILE gives yours.",
-                style="dim",
-            )
+        said = "No measurements of this machine are known: --measured FILE gives yours."
+        return Shown(
+            [_table(points), Text(said, style="dim")],
+            facts,
+            figures(points),
+            _document(asked, points),
         )
-        return
     worst = found.worst
-    people.print(
-        Text(
-            f"Read latencies differ from the measured ones by {found.mean:.1%} on the mean of "
-            f"{found.points} points, ends of curves included; most by {worst.error:+.1%}, at "
-            f"{worst.reads_percent} % reads and {worst.gb_per_s:.1f} GB/s on {worst.design}. The "
-            f"bandwidths at the ends differ by {found.ends:.1%} on the mean."
-        ),
-        soft_wrap=True,
+    said = f"{found.mean:.1%} on the mean of {found.points} points"
+    facts.append(("read latency, from measured", said))
+    facts.append(("bandwidth at the ends, from measured", f"{found.ends:.1%} on the mean"))
+    sentence = Text(
+        f"Read latencies differ from the measured ones by {found.mean:.1%} on the mean of "
+        f"{found.points} points, ends of curves included; most by {worst.error:+.1%}, at "
+        f"{worst.reads_percent} % reads and {worst.gb_per_s:.1f} GB/s on {worst.design}. The "
+        f"bandwidths at the ends differ by {found.ends:.1%} on the mean."
     )
-    if asked.sets or asked.designs != ("no-encryption",):
-        people.print(
-            Text("What was measured is the machine as it is, without a design.", style="dim")
-        )
+    parts: list[Table | Text] = [_table(points), sentence]
+    if not asked.as_measured():
+        parts.append(AS_IS)
+    return Shown(parts, facts, figures(points), _document(asked, points))
 
 
 def _document(asked: Curves, points: list[Point]) -> dict[str, object]:

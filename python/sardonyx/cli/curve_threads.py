@@ -5,45 +5,49 @@ Left out: everything that computes, and the options, which ``curve`` has.
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import check_json_target, check_target, for_people, write_json
-from sardonyx.report import write_accesses_report
+from sardonyx.draw.figure import Figure, Missing
+from sardonyx.report.accesses import figures
 from sardonyx.runs.accesses import QUANTITIES, Accesses, Point, agreements
 
 #: What a curve should be within, on the mean of its points.
 WITHIN = 0.1
+AS_IS = Text("What was measured is the machine as it is, without a design.", style="dim")
 
 
-def show(asked: Accesses, points: list[Point], plot: Path | None, json_to: str | None) -> None:
-    """Print, draw and write the points of ``asked``."""
-    people = for_people(json_to)
-    people.print(_table(points))
-    people.print(_agreements(points))
+@dataclass(frozen=True)
+class Shown:
+    """What is printed of points, said and drawn in the report, and written as JSON."""
+
+    printed: Sequence[Table | Text]
+    facts: Sequence[tuple[str, str]]
+    figures: Sequence[Figure | Missing]
+    document: dict[str, object]
+
+
+def threads_shown(asked: Accesses, points: list[Point]) -> Shown:
+    """The points beside the measured ones, and how far each curve lies from its own."""
+    parts: list[Table | Text] = [_table(points), _agreements(points)]
     far = [found for found in agreements(points) if found.mean > WITHIN]
     if far:
         names = ", ".join(f"{' of '.join(reversed(found.curve))}" for found in far)
-        people.print(Text(f"Further than {WITHIN:.0%} on the mean: {names}."), soft_wrap=True)
-    if asked.sets or asked.designs != ("no-encryption",):
-        people.print(
-            Text("What was measured is the machine as it is, without a design.", style="dim")
+        parts.append(Text(f"Further than {WITHIN:.0%} on the mean: {names}."))
+    if not asked.as_measured():
+        parts.append(AS_IS)
+    facts = [
+        (
+            " of ".join(reversed(found.curve)),
+            f"{found.mean:.1%} on the mean of {found.points} points",
         )
-    if plot is not None:
-        write_accesses_report(asked, points, plot, _core.VERSION)
-        people.print(f"plots: {plot}", soft_wrap=True)
-    write_json(json_to, _document(asked, points))
-
-
-def check(asked: Accesses, plot: Path | None, json_to: str | None) -> None:
-    """Refuse what cannot be run or written, before anything runs."""
-    asked.check()
-    check_json_target(json_to)
-    if plot is not None:
-        check_target(plot, [], "--plot ")
+        for found in agreements(points)
+    ]
+    return Shown(parts, facts, figures(points), _document(asked, points))
 
 
 def _table(points: list[Point]) -> Table:

@@ -11,16 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sardonyx import studies
+from sardonyx import _core, studies
 from sardonyx.draw.figure import Figure, Missing
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
-    accesses,
     cache_sizes,
     claims,
     content,
-    curves,
     endurance,
     merging,
     over_time,
@@ -32,10 +30,8 @@ from sardonyx.report import (
 )
 from sardonyx.report import swept as swept_figures
 from sardonyx.report.content import Group
-from sardonyx.runs.accesses import Accesses, agreements
-from sardonyx.runs.accesses import Point as AccessPoint
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.curves import Curves, Point, agreement
+from sardonyx.runs.curves import Loads
 from sardonyx.runs.origin import Origin
 from sardonyx.runs.results import Trace
 from sardonyx.sweeps.table import Swept
@@ -112,43 +108,22 @@ def write_savings_report(
 
 
 def write_curve_report(
-    asked: Curves, points: Sequence[Point], path: str | os.PathLike[str], version: str = ""
-) -> None:
-    """Write curves of latency against bandwidth to ``path``, complete or not at all."""
-    facts = [
-        ("machine", asked.machine),
-        ("designs", ", ".join(asked.designs)),
-        ("settings", ", ".join(f"{key}={value}" for key, value in asked.sets) or "none"),
-        ("waiting at most", f"{asked.outstanding:,} requests"),
-        ("streams", f"{asked.streams}" if asked.streams else "none: any line"),
-        ("requests a point", f"{asked.requests:,}"),
-    ]
-    if found := agreement(points):
-        said = f"{found.mean:.1%} on the mean of {found.points} points"
-        facts.append(("read latency, from measured", said))
-        facts.append(("bandwidth at the ends, from measured", f"{found.ends:.1%} on the mean"))
-    group = Group("about-curves", "Under load", curves.figures(points))
-    write_text(path, page.render_curves(asked.machine, [*facts, ("Sardonyx", version)], [group]))
-
-
-def write_accesses_report(
-    asked: Accesses,
-    points: Sequence[AccessPoint],
+    asked: Loads,
+    found: Sequence[tuple[str, str]],
+    drawn: Sequence[Figure | Missing],
     path: str | os.PathLike[str],
-    version: str = "",
 ) -> None:
-    """Write curves of a module under threads to ``path``, complete or not at all."""
+    """Write curves to ``path``, complete or not at all; ``found`` is what else is to be said."""
     facts = [
         ("machine", asked.machine),
         ("designs", ", ".join(asked.designs)),
         ("settings", ", ".join(f"{key}={value}" for key, value in asked.sets) or "none"),
-        ("lines a point", f"{asked.requests:,}"),
+        ("requests a point", f"{asked.requests:,}"),
+        *found,
+        ("Sardonyx", _core.VERSION),
     ]
-    for found in agreements(points):
-        said = f"{found.mean:.1%} on the mean of {found.points} points"
-        facts.append((" of ".join(reversed(found.curve)), said))
-    group = Group("about-curves", "Under load", accesses.figures(points))
-    write_text(path, page.render_curves(asked.machine, [*facts, ("Sardonyx", version)], [group]))
+    group = Group("about-curves", "Under load", list(drawn))
+    write_text(path, page.render_curves(asked.machine, facts, [group]))
 
 
 def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> None:

@@ -5,7 +5,6 @@ Left out: how they are shown and drawn.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.questions import AccessesQuestion
-from sardonyx.runs.jobs import check_designs
+from sardonyx.runs.curves import Loads, rows_of
 
 COLUMNS = (
     "figure",
@@ -101,17 +100,7 @@ def is_of_accesses(text: str) -> bool:
 
 def read_measured(text: str, name: str) -> list[Measured]:
     """The points of a CSV with the columns ``COLUMNS``; lines that begin with # are comments."""
-    numbered = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
-    lines = [(n, line) for n, line in numbered if not line.startswith("#")]
-    rows = csv.reader(line for _, line in lines)
-    if tuple(next(rows, ())) != COLUMNS:
-        raise _core.SardonyxError(f"{name}: its first line is not {','.join(COLUMNS)}")
-    points = [
-        _point(row, f"{name}:{number}") for (number, _), row in zip(lines[1:], rows, strict=True)
-    ]
-    if not points:
-        raise _core.SardonyxError(f"{name}: has no points")
-    return points
+    return [_point(row, where) for where, row in rows_of(text, name, COLUMNS)]
 
 
 def _point(row: list[str], where: str) -> Measured:
@@ -150,22 +139,12 @@ def _point(row: list[str], where: str) -> Measured:
     return point
 
 
-@dataclass(frozen=True)
-class Accesses:
-    """Measured loads of threads, on designs of one machine."""
+@dataclass(frozen=True, kw_only=True)
+class Accesses(Loads):
+    """Measured loads of threads."""
 
-    machine: str
-    designs: tuple[str, ...]
     points: tuple[Measured, ...]
-    sets: tuple[tuple[str, str], ...] = ()
-    requests: int = 60_000
-    seed: int = 1
     in_order: bool = False
-
-    def check(self) -> None:
-        """Refuse what no run could be made of, before one is."""
-        check_designs(self.designs)
-        _core.machine(self.machine, list(self.sets))
 
     def count(self) -> int:
         """How many points there will be."""

@@ -91,48 +91,64 @@ def shipped(machine: str) -> str | None:
 
 def read_measured(text: str, name: str) -> list[Measured]:
     """The points of a CSV with the columns ``COLUMNS``; lines that begin with # are comments."""
-    numbered = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
-    lines = [(n, line) for n, line in numbered if not line.startswith("#")]
-    rows = csv.reader(line for _, line in lines)
-    if tuple(next(rows, ())) != COLUMNS:
-        raise _core.SardonyxError(f"{name}: its first line is not {','.join(COLUMNS)}")
     points = []
-    for (number, _), row in zip(lines[1:], rows, strict=True):
+    for where, row in rows_of(text, name, COLUMNS):
         try:
             percent, bandwidth, latency = int(row[0]), float(row[1]), float(row[2])
         except (ValueError, IndexError):
             percent, bandwidth, latency = -1, 0.0, 0.0
         if len(row) != 3 or not (0 < percent <= 100 and 0 < bandwidth < 1e6 and 0 < latency < 1e9):
             raise _core.SardonyxError(
-                f"{name}:{number}: {','.join(row)}: give a share of reads of 1 to 100 %, GB a "
-                "second and nanoseconds"
+                f"{where}: {','.join(row)}: give a share of reads of 1 to 100 %, GB a second and "
+                "nanoseconds"
             )
         points.append(Measured(percent, bandwidth, latency))
-    if not points:
-        raise _core.SardonyxError(f"{name}: has no points")
     return points
 
 
-@dataclass(frozen=True)
-class Curves:
+def rows_of(text: str, name: str, columns: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """The rows of a CSV with these columns, each with its place; # begins a comment."""
+    numbered = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = [(n, line) for n, line in numbered if not line.startswith("#")]
+    rows = csv.reader(line for _, line in lines)
+    if tuple(next(rows, ())) != tuple(columns):
+        raise _core.SardonyxError(f"{name}: its first line is not {','.join(columns)}")
+    found = [(f"{name}:{number}", row) for (number, _), row in zip(lines[1:], rows, strict=True)]
+    if not found:
+        raise _core.SardonyxError(f"{name}: has no points")
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loads:
     """Loads on designs of one machine."""
 
     machine: str
     designs: tuple[str, ...]
-    #: In percent; a curve for each.
-    reads: tuple[int, ...]
     sets: tuple[tuple[str, str], ...] = ()
-    outstanding: int = 256
-    streams: int = 16
-    bytes: int = 1 << 30
     requests: int = 60_000
     seed: int = 1
-    measured: tuple[Measured, ...] = ()
 
     def check(self) -> None:
         """Refuse what no run could be made of, before one is."""
         check_designs(self.designs)
         _core.machine(self.machine, list(self.sets))
+
+    def as_measured(self) -> bool:
+        """Whether the machine is as it was measured, without a design."""
+        return not self.sets and self.designs == ("no-encryption",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves(Loads):
+    """Steady loads, from little to as much as goes through."""
+
+    #: In percent; a curve for each.
+    reads: tuple[int, ...]
+    outstanding: int = 256
+    streams: int = 16
+    bytes: int = 1 << 30
+    measured: tuple[Measured, ...] = ()
 
     def run(self, workers: int | None, told: Callable[[], None] = lambda: None) -> list[Point]:
         """All points, curve by curve; ``told`` is called after each."""

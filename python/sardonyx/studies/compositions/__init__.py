@@ -134,7 +134,7 @@ class Tried:
     def replay(self) -> str:
         """The command that makes the same cuts again, and tells what they break."""
         asked = self.question
-        words = ["sardonyx", "crash", asked.program, "--designs", asked.design]
+        words = ["sardonyx", "crash", "run", asked.program, "--designs", asked.design]
         words += [] if asked.software_log else ["--no-log"]
         words += ["--seed", str(asked.seed), "--cuts", str(asked.cuts)]
         words += ["--recovery-cuts", str(asked.recovery_cuts), "--machine", asked.machine]
