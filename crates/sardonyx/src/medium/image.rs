@@ -8,7 +8,7 @@ use memmap2::MmapMut;
 use rustc_hash::FxHashMap;
 use sardonyx_prefetch::prefetch;
 
-use super::layout::{Region, SPARSE_START};
+use super::layout::Region;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 const FRAME_LINES: u64 = 64;
@@ -72,6 +72,9 @@ pub struct Wear {
 /// A line, and the 8 bytes stored beside it, if any.
 pub type Content = (Line, Option<[u8; 8]>);
 
+/// Lines that a table of pages is taken for, of 4 GiB at most: 1 TiB. A larger medium has its last lines one by one.
+const DENSE: u64 = 1 << 34;
+
 /// The bytes in the array.
 pub struct Image {
     /// Lines from this one on are kept one by one.
@@ -96,7 +99,7 @@ pub struct Image {
 impl Default for Image {
     fn default() -> Image {
         Image {
-            sparse_from: SPARSE_START,
+            sparse_from: DENSE,
             pages: Vec::new(),
             frames: Vec::new(),
             segments: Vec::new(),
@@ -363,6 +366,7 @@ impl Image {
                 .map(Place)
                 .collect();
         }
+        let sparse = self.sparse_order.range(first..end.max(first));
         let pages = (self.pages.len() as u64).min(end.div_ceil(FRAME_LINES));
         let mut places = Vec::new();
         for page in first / FRAME_LINES..pages {
@@ -375,6 +379,7 @@ impl Image {
                 }
             }
         }
+        places.extend(sparse.copied().map(Place));
         places
     }
 
@@ -484,7 +489,7 @@ mod tests {
     #[test]
     fn what_is_unwritten_was_never_written() {
         for mut image in [Image::new(), Image::sparse()] {
-            let (one, other) = (Place(3), Place(SPARSE_START + 3));
+            let (one, other) = (Place(3), Place(DENSE + 3));
             for place in [one, other] {
                 image.write(place, &[7; LINE_BYTES], 0xff, Some([1; 8]));
                 image.write(Place(place.0 + 1), &[8; LINE_BYTES], 0xff, None);
@@ -499,7 +504,7 @@ mod tests {
                 assert_eq!(image.read(place), Some(part));
             }
             let places: Vec<u64> = image.written_lines().map(|(place, _)| place.0).collect();
-            assert_eq!(places, [3, 4, SPARSE_START + 3, SPARSE_START + 4]);
+            assert_eq!(places, [3, 4, DENSE + 3, DENSE + 4]);
         }
     }
 }
