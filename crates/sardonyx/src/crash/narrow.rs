@@ -56,6 +56,13 @@ pub(super) fn narrow(
     }
     let places = enough.reached.of(Value::PlacesInUse);
     let short = machine.settings.get(&CRASH_SHORT);
+    let most = places.max(buckets);
+    if most == 0 {
+        return Ok(()); // nothing of it can be full
+    }
+    if short > most {
+        return Err(HistoryError::Short { short, most });
+    }
     let take = |machine: &mut Machine, (places_less, buckets_less): (u64, u64)| {
         if buckets > 0 {
             let there = (buckets + 1).saturating_sub(buckets_less);
