@@ -269,7 +269,9 @@ def test_machines_and_show(sardonyx: Program, tmp_path: Path) -> None:
 
 
 def test_designs_are_listed(sardonyx: Program, core: FakeCore) -> None:
-    assert "dewrite" in sardonyx("designs").out
+    listed = sardonyx("designs").out
+    assert "dewrite" in listed
+    assert "@bonsai-lazy-sound" in listed
 
 
 def test_reproduce_prints_every_claim(sardonyx: Program, core: FakeCore, trace: str) -> None:

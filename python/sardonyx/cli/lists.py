@@ -19,8 +19,9 @@ from sardonyx.runs.recordings import recordings as found
 
 
 def designs(json_to: JsonTo = None) -> None:
-    """List the designs, each with a line and its source."""
-    _list(api.designs(), ("name", "line", "source"), json_to)
+    """List the designs, each with a line and its source, and what may stand behind each."""
+    schemes = [{**each, "name": f"@{each['name']}"} for each in json.loads(_core.integrities())]
+    _list([*api.designs(), *schemes], ("name", "line", "source"), json_to)
 
 
 def programs(json_to: JsonTo = None) -> None:

@@ -72,6 +72,17 @@ pub enum HistoryError {
         /// Bytes free.
         free: u64,
     },
+    /// The programs are larger than the medium.
+    #[error(
+        "the programs' {end} lines do not fit in the machine's {there}; give a smaller footprint, fewer transactions \
+         or cores, or a larger machine"
+    )]
+    Room {
+        /// The line behind their last.
+        end: u64,
+        /// Lines of the medium.
+        there: u64,
+    },
     /// More is to lack than the run uses.
     #[error(
         "pages.crash_short = {short}: the run uses no more than {most} places or buckets; give {most} at most"
@@ -180,6 +191,10 @@ impl SetUp {
             machine.engine.medium.geometry.rows = u64::MAX;
         }
         shrink(&mut machine, end + spare, u64::from(spare > 0));
+        let there = machine.engine.medium.geometry.lines();
+        if there < end {
+            return Err(HistoryError::Room { end, there });
+        }
         if may_fill(&machine.settings) {
             narrow(&mut machine, design, (specs, first), seed)?;
         }
