@@ -1,4 +1,4 @@
-"""What the crash test of a recorded program is asked (``crates/crash-test``), as one JSON document."""
+"""What the crash test of a recorded program is asked, as one JSON document."""
 
 from __future__ import annotations
 

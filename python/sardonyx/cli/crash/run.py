@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sardonyx import _core, questions
+from sardonyx import _core
 from sardonyx.cli.common import (
     CHECK_FAILED,
     MOST,

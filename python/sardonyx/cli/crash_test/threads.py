@@ -1,7 +1,7 @@
 """Other orders of a recording's threads than the recorded one, each cut as the recording is.
 
-What they may be follows from what happened before what (crates/crash-test/src/recording/orders.rs). Left out:
-what the recorded order's own cuts show.
+What they may be follows from what happened before what
+(``crates/crash-test/src/recording/orders.rs``). Left out: what the recorded order's own cuts show.
 """
 
 from __future__ import annotations
