@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 #: The most words of a page of the docs, without blocks of code, tables that commands write and rows
-#: about one key: of a page by task, and of those that explain, are looked things up in, or go through a paper claim by claim.
+#: about one key: of a page by task, and of those that explain, are looked things up in, or go
+#: through a paper claim by claim.
 TASK = 1200
 LONGER = {
     "add-a-design": 1500,
