@@ -60,7 +60,7 @@ def main() -> None:
     chosen = asked.parse_args()
     traces = chosen.traces or [str(ROOT / f"traces/{name}.parquet") for name in TRACES]
     count, share = parse_warmup(chosen.warmup)
-    points = api.points(traces, chosen.designs.split(","), None, ProgramSource(), cache_sizes=False)
+    points = api.points(traces, chosen.designs.split(","), None, ProgramSource())
     held = dict.fromkeys(FIGURES, 0)
     tried = dict.fromkeys(FIGURES, 0)
     print(f"{'trace':<12}{'design':<16}{'whole, s':>9}{'sample, s':>10}{'faster':>8}  missed")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +13,6 @@ from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import PATH, note, out
-from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.tables import best_table, claims_table, compare_table, exhibit_table
 from sardonyx.files import replaced_together
 from sardonyx.papers.reproduction import NAME as BESIDE_PAPER
@@ -31,29 +28,26 @@ RESULTS = "results.json"
 PAGE = "report.html"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Report(Options):
-    """The options of ``sardonyx report``."""
-
+def report(
     directory: Annotated[
         Path, typer.Argument(help="A directory that compare, reproduce or sweep wrote.", **PATH)
-    ]
+    ],
     goal: Annotated[
         list[str] | None,
         typer.Option(help='For a sweep: a figure, as in "max ipc"; two draw a front; repeatable.'),
-    ] = None
-
-
-def report(asked: Report) -> Work:
+    ] = None,
+) -> None:
     """Print the table of saved results again and rewrite their report.html.
 
     For a sweep, from whatever shards are there: the best points, and a report of small multiples,
     parallel coordinates and the Pareto front of its figures.
     """
-    directory = asked.directory
     if directory.is_dir() and not (directory / "results.json").exists() and is_swept(directory):
-        return Work(partial(_sweep, directory, asked.goal or []), "for a sweep")
-    return Work(partial(_again, directory), f"for {directory}, which holds no sweep")
+        _sweep(directory, goal or [])
+        return
+    if goal:
+        raise SardonyxError(f"--goal: is of sweeps, and {directory} holds none; leave it out")
+    _again(directory)
 
 
 def _again(directory: Path) -> None:

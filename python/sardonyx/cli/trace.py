@@ -278,39 +278,29 @@ def _format(option: str, given: str | None, path: str) -> str:
     return given
 
 
-@dataclass(frozen=True, kw_only=True)
-class Synth(Options):
-    """The options of ``sardonyx trace synth``."""
-
+def synth(
     spec: Annotated[
         str,
         typer.Argument(help="A rung of the locality ladder, or a JSON file of a specification."),
-    ]
-    target: Target
-    records: Annotated[int | None, typer.Option(min=1, max=MOST, help="Records to generate.")] = (
-        None
-    )
+    ],
+    target: Target,
+    records: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="Records to generate.")
+    ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="The same seed gives the same trace.")
-    ] = 0
-    json_to: JsonTo = None
-
-
-def synth(asked: Synth) -> Work:
+    ] = 0,
+    json_to: JsonTo = None,
+) -> None:
     """Generate a trace with stated statistics.
 
     [bold]Example[/bold]: sardonyx trace synth rung-60 rung-60.parquet --seed 7
     """
-    check_json_target(asked.json_to, [asked.spec])
-    writable(asked.target, asked.json_to, [asked.spec])
-    stated = _spec(asked.spec)
-    if asked.records is not None:
-        stated["records"] = asked.records
-    run = partial(_synth, asked.spec, stated, asked.target, asked.seed, asked.json_to)
-    return Work(run, "here")
-
-
-def _synth(spec: str, stated: dict[str, Any], target: Path, seed: int, json_to: str | None) -> None:
+    check_json_target(json_to, [spec])
+    writable(target, json_to, [spec])
+    stated = _spec(spec)
+    if records is not None:
+        stated["records"] = records
     done = watched(err, spec, partial(_core.trace_synth, json.dumps(stated), str(target), seed))
     facts_of(str(target), json.loads(done), json_to)
 
