@@ -72,7 +72,7 @@ impl Shared {
 
     /// Somebody looks at a page: what is due is written first.
     fn look(&mut self) {
-        self.looks += 1;
+        self.looks = self.looks.saturating_add(1);
         while let Some(write) = self.coming.front().copied() {
             if write.after > self.looks {
                 break;
