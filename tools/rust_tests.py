@@ -151,7 +151,9 @@ def main() -> int:
     """Build, run and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="marked tests too")
-    parser.add_argument("--only", metavar="WORD", default="", help="tests whose name has this")
+    parser.add_argument(
+        "--only", metavar="WORD", action="append", default=[], help="tests whose name has this"
+    )
     parser.add_argument(
         "--show", metavar="WORD", default="", help="those, whatever their mark, and what they print"
     )
@@ -161,11 +163,11 @@ def main() -> int:
     programs = build(asked.cargo or ["--workspace"])
     every = [test for program in programs for test in tests(program)]
     marked = MARKS if asked.show else ("slow", "machine") if asked.all else ()
-    word = asked.only or asked.show
+    words = [*asked.only, asked.show] if asked.show else asked.only
     chosen = [test for test in every if test.mark is None or test.mark in marked]
-    chosen = [test for test in chosen if word in test.label]
+    chosen = [test for test in chosen if not words or any(word in test.label for word in words)]
     if not chosen:
-        print(f"no test has {word!r} in its name", file=sys.stderr)
+        print(f"no test has {' or '.join(words)} in its name", file=sys.stderr)
         return 2
     known = costs.known("rust")
     chosen.sort(key=lambda test: -known.get(test.label, 1.0))
@@ -183,7 +185,7 @@ def main() -> int:
             if ended.status or asked.show:
                 print(f"---- {ended.test.label}, status {ended.status}\n{ended.said}")
     measured = [costs.Cost("rust", one.test.label, one.seconds, one.test.mark) for one in ends]
-    wrong = costs.judge("rust", measured, whole=not word and not asked.cargo)
+    wrong = costs.judge("rust", measured, whole=not words and not asked.cargo)
     skipped = [one for one in ends if one.skipped is not None and one.status == 0]
     for one in skipped:
         print(f"skipped {one.test.label}: {one.skipped}")
