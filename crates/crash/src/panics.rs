@@ -43,7 +43,7 @@ mod tests {
         let inner = caught(|| caught(|| panic!("number {}", 7)).unwrap_err());
         let told = inner.expect("the inner one was caught");
         assert!(
-            told.ends_with(": number 7") && told.contains("caught.rs:"),
+            told.ends_with(": number 7") && told.contains("panics.rs:"),
             "{told}"
         );
     }

@@ -60,6 +60,8 @@ pub(crate) fn narrow(
     if most == 0 {
         return Ok(()); // nothing of it can be full
     }
+    // A run is tried for each number up to it, so it has a bound.
+    let most = most + MOST_NARROWED;
     if short > most {
         return Err(HistoryError::Short { short, most });
     }

@@ -85,7 +85,7 @@ pub enum HistoryError {
     },
     /// More is to lack than the run uses.
     #[error(
-        "pages.crash_short = {short}: the run uses no more than {most} places or buckets; give {most} at most"
+        "pages.crash_short = {short}: is more than the run has places or buckets; give {most} at most"
     )]
     Short {
         /// As set.
