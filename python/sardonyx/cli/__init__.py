@@ -83,7 +83,10 @@ COMMANDS = {
         "check_host",
         "Compare what controller, port and application measured; fail where they disagree.",
     ),
-    "designs": ("lists", "List the designs, each with a line and its source."),
+    "designs": (
+        "lists",
+        "List the designs, each with a line and its source, and what may stand behind each.",
+    ),
     "programs": ("lists", "List the persistent programs that compare takes, each with a line."),
     "recordings": ("lists", "List the recordings that come with the program."),
     "machines": ("lists", "List the machines that come with the program, each with its source."),
