@@ -1,6 +1,9 @@
 """The golden files, tests/golden/*.txt: commands and what they said, as text, so that a change of
 the simulator's inside can be held against it. Each command is run and its lines are compared.
 
+A row has a few figures and a digest of all that was said of a design; ``--whole FOLDER`` writes all
+of it, so that two checkouts can be compared figure by figure.
+
 It knows nothing but the command line. Of ``crash`` it keeps whether any of three seeds violates
 what is promised, and of the SCA paper's Table 1 the cells, because the schedules behind both may
 change. Left out: ``requests_per_second``, which is the host's, and the latency distributions.
@@ -9,6 +12,7 @@ change. Left out: ``requests_per_second``, which is the host's, and the latency 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import subprocess
 import sys
@@ -29,6 +33,16 @@ QUANTITIES += ["medium_reads", "medium_writes"]
 #: A run of a reproduction in a few figures; its claims are made of all.
 BRIEF = {"simulated_ns", "energy_nj", "mean_read_latency_ns", "mean_write_latency_ns"}
 BRIEF |= {"medium_reads", "medium_writes", "medium_write_bytes", "metadata_bytes", "ipc"}
+#: Figures of a row beside its digest.
+ROW = (
+    "simulated_ns",
+    "energy_nj",
+    "mean_read_latency_ns",
+    "mean_write_latency_ns",
+    "medium_writes",
+    "ipc",
+)
+CLAIM = ("reported", "ours", "gap", "unit")
 SHOWN_LINES, SHOWN_FIGURES = 40, 6
 
 #: What is said under a name.
@@ -112,6 +126,35 @@ def verdicts(sardonyx: str, words: Sequence[str]) -> Lines:
     return lines
 
 
+def condensed(whole: Lines) -> Lines:
+    """A row for each run of a comparison, each claim and each design of a reproduction: a few
+    figures and a digest of all that was said of it. Other lines stay as they are.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    for key, text in whole.items():
+        words = key.split()
+        if words[0] == "run":
+            rows.setdefault(f"runs of {words[2]}", {})[key] = text
+        elif words[0] == "claim" or words[-1] in ("metrics", "causes", "assumed"):
+            name = key.removesuffix(" assumed").removesuffix(" metrics").removesuffix(" causes")
+            rows.setdefault(name, {})[key] = text
+        else:
+            rows.setdefault(key, {})["itself"] = text
+    lines: Lines = {}
+    for name, said in rows.items():
+        if "itself" in said:
+            lines[name] = said["itself"]
+            continue
+        text = "\n".join(f"{key}: {said[key]}" for key in sorted(said))
+        digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        found = dict(word.partition("=")[::2] for word in text.split())
+        shown = [f"{n}={found[n]}" for n in (*ROW, *CLAIM) if n in found]
+        if name.startswith("runs of "):
+            shown = [f"runs={len(said)}"]
+        lines[name] = " ".join([*shown, f"digest={digest}"])
+    return lines
+
+
 def ask(sardonyx: str, words: Sequence[str]) -> Any:
     """What the command says in JSON."""
     line = [sardonyx, *words, "--json", "-"]
@@ -180,6 +223,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the commands marked quick only")
     parser.add_argument("--part", choices=files, action="append", help="a file; default: all")
     parser.add_argument("--jobs", type=int, default=2, help="commands at once; default 2")
+    parser.add_argument("--whole", type=Path, metavar="FOLDER", help="write all that was said here")
     parser.add_argument("--sardonyx", default=f"{ROOT}/.venv/bin/sardonyx", metavar="FILE")
     given = parser.parse_args()
     golden = {part: read(files[part]) for part in given.part or files}
@@ -187,17 +231,23 @@ def main() -> None:
     todo = [(p, c) for p, c in todo if c.startswith("quick:") or not given.quick]
     todo.sort(key=lambda item: "reproduce" not in item[1])  # the longest first
     wrong: list[str] = []
+    whole: dict[str, Golden] = {part: {} for part in golden}
     with ThreadPoolExecutor(given.jobs) as pool:
         asked = {pool.submit(said, given.sardonyx, item[1]): item for item in todo}
         for done, answer in enumerate(as_completed(asked), 1):
             part, command = asked[answer]
             if answer.exception():
                 pool.shutdown(cancel_futures=True)
-            lines = answer.result()
+            whole[part][command] = answer.result()
+            lines = condensed(answer.result())
             wrong += differences(command, golden[part][command], lines)
             golden[part][command] = lines
             print(f"\rgolden: {done} of {len(todo)} ", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
+    if given.whole:
+        given.whole.mkdir(parents=True, exist_ok=True)
+        for part, commands in whole.items():
+            write(given.whole / f"{part}.txt", dict(sorted(commands.items())))
     if given.write:
         for part, commands in golden.items():
             write(files[part], commands)
