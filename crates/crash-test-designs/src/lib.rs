@@ -241,7 +241,7 @@ pub fn below(
     cuts: u64,
     runner: Option<&OnReads<'_>>,
 ) -> Result<Shown, CrashTestError> {
-    let course = Course::of(recording, Saved::Adr);
+    let course = Course::from_recording(recording, Saved::Adr);
     let commits = commits(recording, &course);
     let mut first = vec![0; recording.lines.len()];
     for event in recording.walk().take(start) {

@@ -119,7 +119,7 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
             memory: 1 << 32,
             oracle: None,
         },
-        course: Arc::new(Course::of(&recording, Platform::Adr)),
+        course: Arc::new(Course::from_recording(&recording, Platform::Adr)),
         recording,
         platform: Platform::Adr,
         recoveries: AtomicU64::new(0),

@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 /// The values that are sure of the lines 0 to 2 at each cut.
 fn sure(program: &[(u16, Do)]) -> Vec<[u8; 3]> {
     let recording = recording(program);
-    let course = Course::of(&recording, Platform::Adr);
+    let course = Course::from_recording(&recording, Platform::Adr);
     let mut floors = vec![0; recording.lines.len()];
     let mut done = 0;
     let at = |cut: &crate::recording::persistence::Cut, floors: &mut Vec<u32>, done: &mut usize| {
@@ -85,7 +85,7 @@ fn there_is_a_cut_wherever_the_images_change_and_nowhere_else() {
 
 /// Every image of a recording's plan, as the values of its lines, by cut.
 fn images(recording: &Recording, platform: Platform) -> (Vec<Image>, BTreeSet<(u32, Vec<u8>)>) {
-    let course = Course::of(recording, platform);
+    let course = Course::from_recording(recording, platform);
     let scope = Scope {
         platform,
         tear: false,
@@ -161,7 +161,7 @@ fn a_page_is_what_it_was_at_some_moment_and_two_pages_are_of_any() {
     ];
     let held = |platform: Platform| {
         let made = crate::testing::recording_on(platform, &program);
-        let course = Course::of(&made, platform);
+        let course = Course::from_recording(&made, platform);
         let (images, _) = images(&made, platform);
         let mut all = BTreeSet::new();
         for image in images {
@@ -205,7 +205,7 @@ fn an_image_has_a_name_that_gives_it_back() {
         (0, Store(2, 5)),
     ];
     let made = recording(&program);
-    let course = Course::of(&made, Platform::Adr);
+    let course = Course::from_recording(&made, Platform::Adr);
     let (all, _) = images(&made, Platform::Adr);
     for image in all {
         let named = Image::named(&image.name(&made), &made, &course).unwrap();

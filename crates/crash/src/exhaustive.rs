@@ -314,7 +314,7 @@ impl Found {
         self.exercised.append(&exercised(history, &explored));
         for (kind, (count, first)) in &explored.tally.kinds {
             let told = || InOrder {
-                told: Told::of(history, *count, first),
+                told: Told::from_violation(history, *count, first),
                 order: chosen.to_vec(),
             };
             self.kinds.entry(*kind).or_insert_with(|| (0, told())).0 += count;

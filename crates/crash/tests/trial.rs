@@ -567,13 +567,13 @@ fn a_run_by_its_script_is_that_run() {
     assert!(script.evictions.len() > 10 && script.delays.len() > 10 && script.pauses.len() > 10);
     assert_eq!(recorded.journal.events, drawn.journal.events);
     assert_eq!(
-        run(Scripting::of(script.clone())).journal.events,
+        run(Scripting::follow(script.clone())).journal.events,
         drawn.journal.events
     );
     let mut less = script;
     less.delays.clear();
     assert_ne!(
-        run(Scripting::of(less)).journal.events,
+        run(Scripting::follow(less)).journal.events,
         drawn.journal.events
     );
 }

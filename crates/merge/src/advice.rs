@@ -259,7 +259,7 @@ fn exposures(images: &Images, finished: &Finished<'_>, tenants: &[Owner]) -> Vec
         }
     }
     let mut content_of: FxHashMap<u32, u32> = FxHashMap::default();
-    let mut found: Vec<Exposure> = tenants.iter().map(|of| Exposure::of(&of.name)).collect();
+    let mut found: Vec<Exposure> = tenants.iter().map(|of| Exposure::new(&of.name)).collect();
     for (page, tenant) in pages() {
         let Some(content) = images.last(page) else {
             continue;
@@ -307,7 +307,7 @@ fn exposures(images: &Images, finished: &Finished<'_>, tenants: &[Owner]) -> Vec
 }
 
 impl Exposure {
-    fn of(tenant: &str) -> Exposure {
+    fn new(tenant: &str) -> Exposure {
         Exposure {
             tenant: tenant.to_owned(),
             pages: 0,

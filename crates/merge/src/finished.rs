@@ -107,7 +107,7 @@ pub struct Merging {
 }
 
 impl Metrics {
-    pub(super) fn of(images: &Images, finished: &Finished<'_>) -> Metrics {
+    pub(super) fn count(images: &Images, finished: &Finished<'_>) -> Metrics {
         let pages = finished.run.pages();
         let last = finished.passes.last().copied().unwrap_or_default();
         let all = pages.pages.max(1) as f64;

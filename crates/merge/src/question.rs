@@ -221,7 +221,7 @@ impl Question {
             let finished = finish(run, self.passes, snapshots, tell)?;
             runs.push(Ran {
                 design: algorithm.name,
-                metrics: Metrics::of(images, &finished),
+                metrics: Metrics::count(images, &finished),
                 passes: finished.passes.clone(),
             });
             first = first.or(Some((merges, finished)));
@@ -258,7 +258,7 @@ impl Question {
                     images,
                     &finished,
                     &self.owned(images),
-                    advice::knobs(&finished, self.target, &Knobs::of(settings)),
+                    advice::knobs(&finished, self.target, &Knobs::from_settings(settings)),
                 ));
             }
             if self.why {
@@ -349,7 +349,7 @@ impl Question {
             rows.push(Alone {
                 owner: owner.name.clone(),
                 machines: owner.machines.len(),
-                metrics: Metrics::of(images, &finished),
+                metrics: Metrics::count(images, &finished),
             });
         }
         Some(Apart {
@@ -368,7 +368,7 @@ impl Question {
         asked: &Asked,
         tell: Tell<'_>,
     ) -> Option<Vec<WhatIf>> {
-        let base = Knobs::of(&asked.settings);
+        let base = Knobs::from_settings(&asked.settings);
         let flip = |on: bool| if on { "false" } else { "true" }.to_owned();
         let mut tries: Vec<Vec<(&str, String)>> = vec![
             vec![("ksm.smart_scan", flip(base.smart_scan))],
@@ -406,7 +406,7 @@ impl Question {
             }
             let run = (merges.on_images)(images, everyone.clone(), &settings);
             let finished = finish(run, self.passes, images.snapshots(), tell)?;
-            let metrics = Metrics::of(images, &finished);
+            let metrics = Metrics::count(images, &finished);
             found.push(WhatIf { set: sets, metrics });
         }
         Some(found)

@@ -55,7 +55,7 @@ impl<'i, S: Search> Run<'i, S> {
         search: S,
         settings: &Settings,
     ) -> Run<'i, S> {
-        let (view, knobs) = (View::new(images, chosen), Knobs::of(settings));
+        let (view, knobs) = (View::new(images, chosen), Knobs::from_settings(settings));
         Run {
             images,
             ksm: Ksm::new(view, search, knobs, images.pages()),

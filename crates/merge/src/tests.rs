@@ -161,7 +161,7 @@ fn knobs(preset: Preset, sets: &[(&str, &str)]) -> Knobs {
     for (key, value) in sets {
         settings::set(&mut settings, &settings::rows(), key, value).unwrap();
     }
-    Knobs::of(&settings)
+    Knobs::from_settings(&settings)
 }
 
 /// What each page shows is what was last written to it; counters add up.

@@ -105,7 +105,7 @@ impl Reader {
             std::thread::sleep(IDLE);
         }
         let words = header.cached.each_ref().map(|w| w.load(Ordering::Relaxed));
-        self.stream.cached(Cached::of(words));
+        self.stream.cached(Cached::from_counts(words));
     }
 
     /// Whether the processes that share the ring are all gone, and not only the first.

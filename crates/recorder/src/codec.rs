@@ -58,7 +58,7 @@ impl Cached {
     }
 
     /// The fields from words in that order.
-    pub fn of([dirty, gone, cleared, copied, frames]: [u64; 5]) -> Cached {
+    pub fn from_counts([dirty, gone, cleared, copied, frames]: [u64; 5]) -> Cached {
         Cached {
             dirty,
             gone,
@@ -481,7 +481,7 @@ impl Decoder {
                 for word in &mut words {
                     *word = from.number()?;
                 }
-                Event::Cached(Cached::of(words))
+                Event::Cached(Cached::from_counts(words))
             }
             THREAD => Event::Thread {
                 thread: from.thread()?,

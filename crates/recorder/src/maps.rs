@@ -69,7 +69,7 @@ impl Maps {
         &self.files
     }
 
-    pub fn of(files: Vec<(u64, u64)>) -> Maps {
+    pub fn from_files(files: Vec<(u64, u64)>) -> Maps {
         Maps {
             files,
             ..Maps::default()

@@ -51,7 +51,7 @@ pub struct Purpose {
 
 impl Purpose {
     /// A step that serves itself.
-    pub const fn of(cause: Cause) -> Purpose {
+    pub const fn new(cause: Cause) -> Purpose {
         Purpose {
             what: cause,
             whom: cause,

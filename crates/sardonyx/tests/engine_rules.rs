@@ -587,8 +587,8 @@ fn rule_10_the_parts_add_up_and_say_for_whom() {
     let ledger = engine.ledger();
     let (what, whom) = (Cause::Counter, Cause::Compare);
     let fetch = ledger.get(Purpose { what, whom }).write_latency;
-    let compare = ledger.get(Purpose::of(Cause::Compare)).write_latency;
-    let data = ledger.get(Purpose::of(Cause::Data)).write_latency;
+    let compare = ledger.get(Purpose::new(Cause::Compare)).write_latency;
+    let data = ledger.get(Purpose::new(Cause::Data)).write_latency;
     assert_eq!(compare, Time::from_ps(2_500));
     assert!(fetch > Time::ZERO && data > Time::ZERO);
     assert_eq!((fetch + compare + data).ps(), times[0]);
@@ -613,8 +613,8 @@ fn rule_10_a_path_is_kept_until_it_is_booked() {
     }
     let times = times(&mut engine, 4000);
     let ledger = engine.ledger();
-    let counter = ledger.get(Purpose::of(Cause::Counter)).write_latency;
-    let data = ledger.get(Purpose::of(Cause::Data)).write_latency;
+    let counter = ledger.get(Purpose::new(Cause::Counter)).write_latency;
+    let data = ledger.get(Purpose::new(Cause::Data)).write_latency;
     assert!(counter > Time::ZERO && counter < Time::from_ps(times[0] / 100));
     assert_eq!((counter + data).ps(), times[0]);
 }

@@ -202,7 +202,7 @@ impl PageWriter for Summed {
 /// The page `header` with a field `crc`, the fourth; `None` if it is not one without it. The field after it says how
 /// many numbers further it is, in its upper four bits: now one fewer.
 fn with_checksum(header: &[u8], crc: u32) -> Option<Vec<u8>> {
-    let claims = Claims::of(header)?;
+    let claims = Claims::parse(header)?;
     let (sizes, rest) = header.split_at(claims.end);
     let (next, rest) = rest.split_first()?;
     if claims.checksum || *next < 0x20 {

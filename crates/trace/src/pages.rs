@@ -67,7 +67,7 @@ impl Read for Header {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         if let Some(start) = self.unread.take() {
             self.file.seek(SeekFrom::Start(start))?;
-            match Claims::of(self.file.fill_buf()?) {
+            match Claims::parse(self.file.fill_buf()?) {
                 Some(claims) if claims.bytes <= PAGE_BYTES => {
                     let seen = [&self.seen.without, &self.seen.with];
                     seen[usize::from(claims.checksum)].store(true, Ordering::Relaxed);
@@ -103,7 +103,7 @@ pub(super) const NEXT_FIELD_I32: u8 = 0x15;
 
 impl Claims {
     /// Those of a page `header`; `None` if it does not begin so.
-    pub(super) fn of(header: &[u8]) -> Option<Claims> {
+    pub(super) fn parse(header: &[u8]) -> Option<Claims> {
         let mut at = 0;
         let mut number = || {
             let mut value = 0;
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_page_headers_claims_are_read() {
-        let claims = |header: &[u8]| Claims::of(header).map(|c| (c.bytes, c.end, c.checksum));
+        let claims = |header: &[u8]| Claims::parse(header).map(|c| (c.bytes, c.end, c.checksum));
         let plain = [0x15, 0, 0x15, 20, 0x15, 20, 0x2C];
         assert_eq!(claims(&plain), Some((10, 6, false)));
         let summed = [0x15, 0, 0x15, 20, 0x15, 20, 0x15, 6, 0x1C];

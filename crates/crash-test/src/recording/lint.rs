@@ -148,7 +148,7 @@ fn own_first(recording: &Recording, sources: &mut Sources<'_>) -> Option<usize> 
 struct Servants(FxHashSet<String>);
 
 impl Servants {
-    fn of(recording: &Recording, sources: &mut Sources<'_>) -> Servants {
+    fn from_recording(recording: &Recording, sources: &mut Sources<'_>) -> Servants {
         let (mut known, mut storing) = (FxHashSet::default(), FxHashSet::default());
         let mut callers: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
         for number in 0..recording.events.len() {
@@ -208,7 +208,7 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestErro
     let first = sources.as_mut();
     let first = first.and_then(|sources| own_first(recording, sources));
     let servants = match &mut sources {
-        Some(sources) => Servants::of(recording, sources),
+        Some(sources) => Servants::from_recording(recording, sources),
         None => Servants::default(),
     };
     let mut places: BTreeMap<(Fault, String, bool), Finding> = BTreeMap::new();

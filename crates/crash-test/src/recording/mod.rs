@@ -88,7 +88,7 @@ impl Acks {
     }
 
     /// The texts that were printed, by the rows before which they were; a character is a byte.
-    pub fn of(parts: Vec<(u64, String)>) -> Acks {
+    pub fn from_parts(parts: Vec<(u64, String)>) -> Acks {
         let mut acks = Acks::default();
         for (row, part) in parts {
             acks.text.extend(part.chars().map(|c| c as u8));
@@ -234,7 +234,7 @@ impl Recording {
             Ok(named) => named,
             Err(problem) => return refuse(problem),
         };
-        let found = named.iter().map(|file| Pool::of(file, path, &again));
+        let found = named.iter().map(|file| Pool::from_entry(file, path, &again));
         let found = found.collect::<Result<Vec<_>, _>>()?;
         let sites: Vec<(u32, u64, bool)> = entry(&provenance, "sites");
         let programs: Vec<(usize, u32)> = entry(&provenance, "site_programs");
@@ -260,7 +260,7 @@ impl Recording {
             modules: entry(&provenance, "modules"),
             marks: entry(&provenance, "marks"),
             has_acks: provenance.more.contains_key("acks"),
-            acks: Acks::of(acks),
+            acks: Acks::from_parts(acks),
             program: provenance.program.clone(),
             rows: 0,
             notes: Vec::new(),
@@ -275,7 +275,7 @@ impl Recording {
             scope: None,
             held: None,
         };
-        Reading::of(&recording, &files, &named, &provenance)?.read(&mut recording, &mut reader)?;
+        Reading::of_files(&recording, &files, &named, &provenance)?.read(&mut recording, &mut reader)?;
         recording.look_back(&provenance)?;
         Ok(recording)
     }

@@ -598,7 +598,7 @@ mod tests {
             from: FxHashMap::from_iter([(0, 2)]),
         };
         let sure = |recording: &Recording| -> Vec<u32> {
-            let course = Course::of(recording, Platform::Adr);
+            let course = Course::from_recording(recording, Platform::Adr);
             course.rises.iter().map(|rise| rise.slot).collect()
         };
         assert_eq!(sure(&made), [0, 1]);

@@ -350,7 +350,7 @@ impl Visit for Making<'_> {
 
 impl Course {
     /// Replays a recording and keeps its cuts and rises.
-    pub fn of(recording: &Recording, platform: Platform) -> Course {
+    pub fn from_recording(recording: &Recording, platform: Platform) -> Course {
         let mut making = Making {
             recording,
             course: Course::default(),

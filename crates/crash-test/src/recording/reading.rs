@@ -65,7 +65,7 @@ impl Reading<()> {
     ///
     /// # Errors
     /// What a file held before cannot be read.
-    pub(crate) fn of(
+    pub(crate) fn of_files(
         recording: &Recording,
         files: &[FileEntry],
         named: &[&FileEntry],

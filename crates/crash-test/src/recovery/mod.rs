@@ -45,7 +45,7 @@ pub struct Reason {
 
 impl Reason {
     /// The reason of an end, after what was printed.
-    pub fn of(ended: Ended, said: &str) -> Reason {
+    pub fn from_ending(ended: Ended, said: &str) -> Reason {
         let line = match ended {
             Ended::Status(_) => said.lines().next_back().unwrap_or_default(),
             // Where a signal or the time-out ends it, the last line is whatever came before, and may be half of one.
@@ -312,11 +312,11 @@ mod tests {
 
     #[test]
     fn a_reason_is_the_end_and_the_last_line_without_its_numbers() {
-        let of = |status, said| Reason::of(Ended::Status(status), said);
+        let of = |status, said| Reason::from_ending(Ended::Status(status), said);
         assert_eq!(of(1, "a\nkey 17 is gone"), of(1, "b\nkey 0x2f is gone"));
         assert_ne!(of(1, "key 17 is gone"), of(1, "key 17 is twice"));
         assert_ne!(of(1, "gone"), of(2, "gone"));
-        let crash = |said| Reason::of(Ended::Signal(11), said);
+        let crash = |said| Reason::from_ending(Ended::Signal(11), said);
         assert_eq!(crash("key 17"), crash("other"));
         assert_eq!(
             without_numbers("at 0x7f3a: node 3, left"),

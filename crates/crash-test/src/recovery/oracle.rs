@@ -50,7 +50,7 @@ impl Oracle {
     ///
     /// # Errors
     /// They fail on one, do not print the same twice, or print the same of all; what was printed is not a line for each operation.
-    pub fn of(
+    pub fn learn(
         question: &Question,
         recording: &Recording,
         dump: &Recovery,

@@ -96,7 +96,7 @@ pub fn explore(
             memory: question.memory_limit,
             oracle: None,
         },
-        course: Arc::new(Course::of(&recording, platform)),
+        course: Arc::new(Course::from_recording(&recording, platform)),
         recording,
         platform,
         recoveries: AtomicU64::new(0),
@@ -114,7 +114,7 @@ pub fn explore(
         enough: AtomicBool::new(false),
         stop: AtomicBool::new(false),
     };
-    let oracle = Oracle::of(question, &shared.recording, &shared.recovery)?;
+    let oracle = Oracle::learn(question, &shared.recording, &shared.recovery)?;
     shared.recovery.oracle = oracle;
     let folder = copy::scratch()?;
     let grounds = copy::grounds(&shared.recording, folder.path())?;

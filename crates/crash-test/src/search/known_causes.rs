@@ -34,7 +34,7 @@ fn place(stack: &[Frame]) -> Option<String> {
 
 impl Places {
     /// The places of all stores to the pools.
-    pub fn of(recording: &Recording, source: bool) -> Places {
+    pub fn from_recording(recording: &Recording, source: bool) -> Places {
         let mut places = Places::default();
         let mut sources = (source && !recording.sites.is_empty()).then(|| Sources::new(recording));
         for number in 0..recording.events.len() {

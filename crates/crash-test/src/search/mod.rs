@@ -324,7 +324,7 @@ impl<'a> Search<'a> {
             while crew.waiting < 4 && stale < NOTHING_NEW && !self.shared.clock.is_spent() {
                 let Some(&number) = next.next() else { break };
                 let violation = &self.found.violations[number];
-                let reason = Reason::of(violation.ended, &violation.said);
+                let reason = Reason::from_ending(violation.ended, &violation.said);
                 crew.give(Job::Reduce(number, violation.image.clone(), reason));
             }
             match crew.next() {

@@ -469,7 +469,7 @@ mod tests {
         };
         let image = given(0, &with(&[over(1, 2), over(2, 1)], &[]));
         let reduced = on_a_bench(&shared, |bench| {
-            reduce(bench, &image, &Reason::of(Ended::Status(1), ""), 0)
+            reduce(bench, &image, &Reason::from_ending(Ended::Status(1), ""), 0)
         })
         .unwrap();
         assert_eq!(reduced.early, [over(1, 1)], "its first store is enough");
@@ -495,7 +495,7 @@ mod tests {
             reduce(
                 bench,
                 &Image::fenced(7),
-                &Reason::of(Ended::Status(1), ""),
+                &Reason::from_ending(Ended::Status(1), ""),
                 0,
             )
         })
@@ -513,7 +513,7 @@ mod tests {
             reduce(
                 bench,
                 &Image::fenced(1),
-                &Reason::of(Ended::Status(1), ""),
+                &Reason::from_ending(Ended::Status(1), ""),
                 0,
             )
         })

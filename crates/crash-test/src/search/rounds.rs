@@ -35,7 +35,7 @@ pub fn assumed(
             "--assume-persisted: the recording has no places in the program, or --no-source leaves them out; record with --pc",
         ));
     }
-    let places = Places::of(recording, true);
+    let places = Places::from_recording(recording, true);
     for named in &question.assume_persisted {
         let sites = places.named(named)?;
         recording.assumed.extend(sites);
@@ -70,7 +70,7 @@ pub fn look(
         if found.violations.len() == before.1 || shared.clock.is_spent() {
             break;
         }
-        let places = places.get_or_insert_with(|| Places::of(&shared.recording, question.source));
+        let places = places.get_or_insert_with(|| Places::from_recording(&shared.recording, question.source));
         let learned = learn(shared, found, before.0, places, &mut assumed);
         stale = if learned { 0 } else { stale + 1 };
         if stale >= NOTHING_NEW {
@@ -115,7 +115,7 @@ fn learn(
     if late {
         assumed.sort_unstable();
         assumed.dedup();
-        shared.course = Arc::new(Course::of(&shared.recording, shared.platform));
+        shared.course = Arc::new(Course::from_recording(&shared.recording, shared.platform));
         found.failed.clear();
     }
     late || learned

@@ -43,7 +43,7 @@ impl Now {
     }
 
     /// The medium as it was seen, and over it what a controller at work has written.
-    pub fn of(seen: &Rc<Seen>, untimed: &Untimed) -> Now {
+    pub fn look(seen: &Rc<Seen>, untimed: &Untimed) -> Now {
         let over = untimed.overlaid();
         Now {
             seen: seen.clone(),

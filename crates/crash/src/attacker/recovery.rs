@@ -42,7 +42,7 @@ impl<'s> Strike<'s> {
         if let Some((kind, dice, at)) = &mut self.wanted
             && *at == self.accesses
         {
-            let now = Now::of(self.seen, untimed);
+            let now = Now::look(self.seen, untimed);
             self.made = knowledge.draw(*kind, &now, dice);
             if let Some(change) = &self.made {
                 write_past(untimed, change);

@@ -97,7 +97,7 @@ impl Attacker<'_> {
         self.serve(&mut controller, &requests[..point], &mut used);
         let (mut first, mut change) = (0, None);
         if let Some((kind, _, dice)) = attack {
-            let now = Now::of(seen, &self.survivors.untimed);
+            let now = Now::look(seen, &self.survivors.untimed);
             change = self.knowledge.draw(kind, &now, dice);
             // What nothing was done to is not an attack.
             let Some(change) = &change else {

@@ -218,7 +218,7 @@ impl SetUp {
             stack,
             small: Arc::new(fresh(&machine.settings)),
             counters: (stack.policy.counter_lines)(&layout),
-            held: Held::of(&layout, &stack, &machine.settings),
+            held: Held::from_stack(&layout, &stack, &machine.settings),
             layout: Arc::new(layout),
             machine: Arc::new(machine),
         };
@@ -682,7 +682,7 @@ pub(crate) fn set_up(
     if let Some(why) = untimed.failure() {
         return Err(why.into());
     }
-    let encrypted = secrecy::written(&untimed, 0, &Held::of(&layout, stack, &settings));
+    let encrypted = secrecy::written(&untimed, 0, &Held::from_stack(&layout, stack, &settings));
     untimed.settle();
     Ok((untimed.into_image(), encrypted))
 }

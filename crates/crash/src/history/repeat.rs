@@ -96,7 +96,7 @@ pub struct Again {
 }
 
 impl Again {
-    fn of(untimed: &Untimed, layout: Layout, held: Held) -> Again {
+    fn new(untimed: &Untimed, layout: Layout, held: Held) -> Again {
         let mut again = Again {
             covered: secrecy::written(untimed, 0, &held),
             beside: Vec::new(),
@@ -119,7 +119,7 @@ impl Again {
             let beside = write.sideband.map(|beside| (write.place, beside));
             self.sidebands.extend(beside);
             let is_clear = untimed.asked().handled.is_empty() && !self.held.covers(write.place)
-                || Encrypted::of(&write, untimed.asked(), &self.held).is_none();
+                || Encrypted::from_write(&write, untimed.asked(), &self.held).is_none();
             if is_clear {
                 self.beside.push(write);
             }
@@ -190,8 +190,8 @@ impl History {
             }
         }
         untimed.plan(|plan| controller.flush(plan));
-        let under_pads = Held::of(&layout, &self.stack, &settings);
-        let mut again = Again::of(&untimed, layout, under_pads);
+        let under_pads = Held::from_stack(&layout, &self.stack, &settings);
+        let mut again = Again::new(&untimed, layout, under_pads);
         untimed.settle();
         let mut recovered = self.stack.build(&settings, &mut Layout::new(lines));
         untimed.plan(|plan| {
@@ -337,7 +337,7 @@ impl History {
             return None;
         }
         let changed = RECORD * (records * MOST_BUCKETS + 1);
-        let mut log = Undoing::of(self, 2 * changed, 0..changed).ok()?;
+        let mut log = Undoing::new(self, 2 * changed, 0..changed).ok()?;
         log.transaction(0, 1);
         for line in 0..changed {
             log.log(0, line);
@@ -363,7 +363,7 @@ impl History {
         let (lines, changed) = (2 * cores * each, |core: u64| core * each..(core + 1) * each);
         let first = lines - cores * each;
         let undo = || -> Result<Option<Logical>, Exhausted> {
-            let mut log = Undoing::of(self, lines, first..lines)?;
+            let mut log = Undoing::new(self, lines, first..lines)?;
             for core in 0..cores {
                 log.transaction(core as u32, core + 1);
             }
@@ -508,7 +508,7 @@ struct Undoing<'h> {
 
 impl<'h> Undoing<'h> {
     /// In a medium of so many lines, of which those `held` have something in them.
-    fn of(history: &'h History, lines: u64, held: Range<u64>) -> Result<Undoing<'h>, Exhausted> {
+    fn new(history: &'h History, lines: u64, held: Range<u64>) -> Result<Undoing<'h>, Exhausted> {
         let settings = history.with_room();
         let mut undoing = Undoing {
             history,

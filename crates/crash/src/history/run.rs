@@ -22,7 +22,7 @@ pub struct Run {
 }
 
 impl Run {
-    pub(crate) fn of(design: &str, spec: &ProgramSpec, cores: usize, seed: u64) -> Run {
+    pub(crate) fn new(design: &str, spec: &ProgramSpec, cores: usize, seed: u64) -> Run {
         Run {
             design: design.into(),
             program: spec.name.clone(),
@@ -38,7 +38,7 @@ impl Run {
 
     pub fn recorded(history: &History) -> Run {
         let programs = &history.programs;
-        Run::of(
+        Run::new(
             &history.design,
             &programs[0].spec,
             programs.len(),

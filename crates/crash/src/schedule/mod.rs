@@ -204,7 +204,7 @@ impl Trial {
         let mut tried = self.describe(&stack, &passes, &found, started);
         let all = found.all();
         let lacks = bounds.lacks(&needs, &all.exercised, &found.reached(&all));
-        tried.verdict = Verdict::of(all.is_broken(), stack.guarantee(), lacks.is_empty());
+        tried.verdict = Verdict::judge(all.is_broken(), stack.guarantee(), lacks.is_empty());
         if let Some(attacks) = self.options.attacks {
             let (attacked, promises) = (found.all_attacked(), stack.integrity.promises);
             let verdict = tried.verdict;
@@ -260,7 +260,7 @@ impl Trial {
                 let run = question.as_ref().map(OneRun::run).unwrap_or_default();
                 let sizes = question
                     .as_ref()
-                    .map(|question| CacheSizes::of(stack, &question.machine));
+                    .map(|question| CacheSizes::from_stack(stack, &question.machine));
                 let sizes = sizes.unwrap_or_default();
                 let answer = question.and_then(|question| {
                     let looked = caught(|| question.look(&going));
@@ -533,7 +533,7 @@ impl Found {
                 run: Some(Run::recorded(history)),
                 pass: Some(index),
                 script: question.script.clone(),
-                ..Told::of(history, *count, first)
+                ..Told::from_violation(history, *count, first)
             };
             if self.kinds.get(kind).is_none_or(|known| number < known.1) {
                 self.runs.insert(*kind, question.clone());

@@ -46,7 +46,7 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    fn of(program: &str) -> Pass {
+    fn for_program(program: &str) -> Pass {
         Pass {
             program: program.to_owned(),
             several_cores: false,
@@ -73,7 +73,7 @@ impl Pass {
 
     /// As the machine says but for what the program itself asks for.
     fn relaxed(program: &str) -> Pass {
-        let mut pass = Pass::of(program);
+        let mut pass = Pass::for_program(program);
         pass.pressure.cache_lines = None;
         pass.pressure.short = false;
         pass.pressure.stride = None;
@@ -189,15 +189,15 @@ pub(crate) fn passes(
             transactions: 120,
             ..Pass::relaxed(program)
         },
-        large(Pass::of(program).stride(ODD)),
-        several(Pass::of(program)),
+        large(Pass::for_program(program).stride(ODD)),
+        several(Pass::for_program(program)),
         Pass {
             transactions: 24,
             ..several(large(Pass::relaxed(program).cache_lines(8).stride(ODD)))
         },
         Pass {
             packed: false,
-            ..several(Pass::of(program).cache_lines(8))
+            ..several(Pass::for_program(program).cache_lines(8))
         },
     ];
     if shares_places {
@@ -209,27 +209,27 @@ pub(crate) fn passes(
             },
             Pass {
                 transactions: 60,
-                ..Pass::of(DUPLICATES).cache_lines(8).limited()
+                ..Pass::for_program(DUPLICATES).cache_lines(8).limited()
             },
-            several(Pass::of(DUPLICATES)),
+            several(Pass::for_program(DUPLICATES)),
         ]);
     }
     // The tightest once more: some faults show in them alone.
     passes.extend([
-        Pass::of(program).stride(ODD).cached(16),
-        several(Pass::of(program).stride(ODD)),
+        Pass::for_program(program).stride(ODD).cached(16),
+        several(Pass::for_program(program).stride(ODD)),
     ]);
     let at_limits = |number| match number {
-        0 => Pass::of(program).long(),
+        0 => Pass::for_program(program).long(),
         1 => several(Pass {
             transactions: 24,
-            ..Pass::of(program)
+            ..Pass::for_program(program)
         }),
         _ => Pass::relaxed(program).long(),
     };
     passes.extend((0..limits).map(|number| at_limits(number).at_limits(number)));
     if shares_places {
-        passes.push(Pass::of(program).stride(ODD).full());
+        passes.push(Pass::for_program(program).stride(ODD).full());
     }
     if cores != Some(1) {
         let together = |pass: Pass| Pass {
@@ -239,7 +239,7 @@ pub(crate) fn passes(
         passes.extend([
             together(Pass {
                 transactions: 80,
-                ..Pass::of(ACCOUNTS)
+                ..Pass::for_program(ACCOUNTS)
             }),
             together(Pass {
                 transactions: 24,
@@ -257,12 +257,12 @@ fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec
     let mut passes = Vec::new();
     if shares_places {
         // Caches of a line: whatever is looked up, what was before is gone.
-        passes.push(Pass::of(SWAPS).cache_lines(1).short_of(1));
-        passes.push(several(Pass::of(DUPLICATES).cache_lines(1).short_of(4)));
+        passes.push(Pass::for_program(SWAPS).cache_lines(1).short_of(1));
+        passes.push(several(Pass::for_program(DUPLICATES).cache_lines(1).short_of(4)));
     }
     if logged {
         let short = |buckets| {
-            let mut short = several(Pass::of(program).short_of(buckets));
+            let mut short = several(Pass::for_program(program).short_of(buckets));
             short.transactions = 24;
             // A single core fills a log only where a transaction takes several buckets.
             short.pressure.long_transactions = false;
@@ -275,7 +275,7 @@ fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec
     let mut cached = Pass {
         packed: false, // so that lines of several cores want one set
         transactions: 120,
-        ..several(Pass::of(program).cached(2))
+        ..several(Pass::for_program(program).cached(2))
     };
     // A line that has left the caches is logged again: more entries than buckets of one record have room for.
     cached.pressure.long_transactions = true;

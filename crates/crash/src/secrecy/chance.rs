@@ -26,11 +26,11 @@ pub struct Chance {
 impl Chance {
     /// No trial yet, for pieces of four bytes: two are equal by chance with probability 2^-32.
     pub fn of_pieces() -> Chance {
-        Chance::of(1.0 / (1u64 << (8 * PIECE_BYTES)) as f64)
+        Chance::with_probability(1.0 / (1u64 << (8 * PIECE_BYTES)) as f64)
     }
 
     /// No trial yet; each comes true by chance with at most this probability.
-    pub fn of(probability: f64) -> Chance {
+    pub fn with_probability(probability: f64) -> Chance {
         Chance {
             probability,
             trials: 0,

@@ -19,7 +19,7 @@ pub struct Contents {
 
 impl Contents {
     /// The contents that `journal` was asked to write, or wrote to a log.
-    pub fn of(journal: &Journal) -> Contents {
+    pub fn from_journal(journal: &Journal) -> Contents {
         // Lines with little in them look like tables that have just been made.
         let telling = |line: &&Line| line.iter().collect::<FxHashSet<_>>().len() >= 8;
         let lines = journal.handled.iter().map(|handled| &handled.data);
@@ -43,7 +43,7 @@ impl Contents {
 /// reserve power would dump with a word of one.
 pub(crate) fn in_clear(history: &History) -> Vec<Violation> {
     let (journal, held) = (&history.journal, history.held());
-    let contents = Contents::of(journal);
+    let contents = Contents::from_journal(journal);
     let shows = |write: &MediumWrite| {
         let beside = write.sideband.map(u64::from_le_bytes);
         if beside.is_some_and(|word| contents.words.contains(&word) || history.pads.has_word(word))
@@ -52,7 +52,7 @@ pub(crate) fn in_clear(history: &History) -> Vec<Violation> {
         }
         // Ciphertext is noise, in which a word may turn up by chance once in 2^58 places; it stays that where its line moves.
         let moves = write.is_move() && held.covers(write.place);
-        let covered = moves || Encrypted::of(write, journal, held).is_some();
+        let covered = moves || Encrypted::from_write(write, journal, held).is_some();
         let shown =
             contents.lines.contains(&write.line) || !covered && contents.show_in(&write.line);
         let words = numbers(&write.line).into_iter().enumerate();

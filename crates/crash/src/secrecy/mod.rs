@@ -45,7 +45,7 @@ pub struct Held {
 
 impl Held {
     /// The encrypted lines of a layout in which `stack` has been built.
-    pub fn of(layout: &Layout, stack: &Stack, settings: &Settings) -> Held {
+    pub fn from_stack(layout: &Layout, stack: &Stack, settings: &Settings) -> Held {
         let mut regions = layout.regions().iter();
         let log = regions.find(|region| region.name == LOG_REGION);
         Held {
@@ -79,7 +79,7 @@ pub struct Encrypted {
 impl Encrypted {
     /// The encrypted line that `write` put into one of the places `held`; `None` if neither a request of `journal` nor
     /// its log caused the write.
-    pub fn of(write: &MediumWrite, journal: &Journal, held: &Held) -> Option<Encrypted> {
+    pub fn from_write(write: &MediumWrite, journal: &Journal, held: &Held) -> Option<Encrypted> {
         let (place, logged) = (write.place.0, journal.logged_by(write.order));
         let is_line = place < held.lines || logged.is_some() && held.log.contains(&place);
         // Of a log's own line, such as a bucket's, some words are written by themselves. A line that moves keeps its pad.
@@ -300,7 +300,7 @@ pub fn written(untimed: &Untimed, from: u64, held: &Held) -> Vec<Encrypted> {
     }
     let writes = untimed.writes(from);
     writes
-        .filter_map(|write| Encrypted::of(&write, untimed.asked(), held))
+        .filter_map(|write| Encrypted::from_write(&write, untimed.asked(), held))
         .collect()
 }
 

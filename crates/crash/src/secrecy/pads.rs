@@ -119,7 +119,7 @@ impl Pads {
                     }
                 }
             }
-            if let Some(what) = Encrypted::of(write, journal, held) {
+            if let Some(what) = Encrypted::from_write(write, journal, held) {
                 uses.insert(write.order, pads.uses.len());
                 pads.add(what, at as u32);
             }
@@ -128,7 +128,7 @@ impl Pads {
     }
 
     /// Uses in no order of time, all of which have reached the array.
-    pub(crate) fn of(uses: Vec<Encrypted>) -> Pads {
+    pub(crate) fn from_uses(uses: Vec<Encrypted>) -> Pads {
         let mut pads = Pads::default();
         for what in uses {
             pads.add(what, 0);
@@ -243,7 +243,7 @@ impl Pads {
         let mut returned = Chance::of_pieces();
         let part = self.uses.iter().find_map(|each| each.what.keeps);
         let part_bytes = part.map_or(PIECE_BYTES, |part| part.min(PIECE_BYTES));
-        let mut parts = Chance::of(0.5f64.powi(8 * part_bytes as i32));
+        let mut parts = Chance::with_probability(0.5f64.powi(8 * part_bytes as i32));
         for (index, new) in self.uses.iter().enumerate() {
             let what = &new.what;
             let position = u64::from(new.from);

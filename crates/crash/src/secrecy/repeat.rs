@@ -83,7 +83,7 @@ pub(crate) fn with_less(history: &History, masked: &Cell<u64>) -> Vec<Violation>
         again(how, AGAIN)
     });
     let one_line = one_line.map_or(Vec::new(), |again| again.covered);
-    found.extend(Pads::of(one_line).within().into_iter().next());
+    found.extend(Pads::from_uses(one_line).within().into_iter().next());
     found.extend(vectors(history, &this, &other_key));
     found.extend(digests(history, &this, &other_key, masked));
     found
@@ -467,7 +467,7 @@ fn hang<'a>(
 
 /// A digest, if more of the `pieces` than by accident are the same under each other key.
 fn digest_of(region: &'static str, pieces: &[&Piece], keyed: &[Clear]) -> Option<Violation> {
-    let mut same = Chance::of(STRUCTURE.powi(keyed.len() as i32));
+    let mut same = Chance::with_probability(STRUCTURE.powi(keyed.len() as i32));
     for (index, piece) in pieces.iter().enumerate() {
         same.tried(1);
         let stays = |clear: &Clear| {

@@ -185,7 +185,7 @@ fn words_that_were_not_written_say_nothing_and_those_that_were_count() {
         pad: std::array::from_fn(|word| mixed(1, 1, word as u64)),
         keeps: None,
     };
-    let pads = |second| Pads::of(vec![part(0x0f, 1, [1; 64]), part(second, 2, [2; 64])]);
+    let pads = |second| Pads::from_uses(vec![part(0x0f, 1, [1; 64]), part(second, 2, [2; 64])]);
     assert_eq!(words(&pads(0xf0)), [""; 0]);
     assert_eq!(words(&pads(0x18)).len(), 1);
 }
@@ -246,7 +246,7 @@ fn in_parts(is_new: impl Fn(u64, u64) -> bool) -> Pads {
             });
         }
     }
-    Pads::of(uses)
+    Pads::from_uses(uses)
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn parts_that_stay_may_keep_their_ciphertext_and_those_that_change_may_not() {
         pad: std::array::from_fn(|word| mixed(1, 16, word as u64)),
         keeps: Some(2),
     };
-    let pads = Pads::of(vec![chance(0x40, 16), chance(0x48, 17)]);
+    let pads = Pads::from_uses(vec![chance(0x40, 16), chance(0x48, 17)]);
     assert_eq!(words(&pads), [""; 0]);
     assert_eq!(pads.clash(&chance(0x49, 18), 1), None);
     let whole = Encrypted {
@@ -307,7 +307,7 @@ fn two_bytes_of_a_pad_that_return_with_another_content_are_seen_in_their_numbers
                 });
             }
         }
-        words(&Pads::of(uses))
+        words(&Pads::from_uses(uses))
     };
     assert_eq!(run(false), [""; 0]);
     let told = run(true);

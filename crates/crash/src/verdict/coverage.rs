@@ -100,7 +100,7 @@ impl Bounds<'_> {
         used.extend(self.stack.tries());
         let interrupts = self.machine.engine.medium.pausing.is_some();
         used.extend(interrupts.then_some(Mechanism::WriteInterrupted));
-        let moves = LevellingParams::of(&self.machine.settings).is_some();
+        let moves = LevellingParams::from_settings(&self.machine.settings).is_some();
         used.extend(moves.then_some(Mechanism::LineMoved));
         let encrypts = self.stack.encrypts(&self.machine.settings);
         used.extend(encrypts.then_some(Mechanism::OtherContents));
@@ -238,7 +238,7 @@ pub struct CacheSizes(Vec<FxHashSet<u64>>);
 
 impl CacheSizes {
     /// The sizes of a run on `machine`, before the caches are scaled to the number of cores.
-    pub fn of(stack: &Stack, machine: &Machine) -> CacheSizes {
+    pub fn from_stack(stack: &Stack, machine: &Machine) -> CacheSizes {
         let layers = stack.layers().into_iter();
         let keys = layers.flat_map(|layer| layer.about().keys);
         let caches = keys.filter_map(|key| key.cache());

@@ -39,7 +39,7 @@ pub struct OneRun {
 
 impl OneRun {
     pub fn run(&self) -> Run {
-        Run::of(&self.design, &self.specs[0], self.specs.len(), self.seed)
+        Run::new(&self.design, &self.specs[0], self.specs.len(), self.seed)
     }
 
     pub(crate) fn recorded(&self, scripting: Scripting) -> Result<History, HistoryError> {
@@ -62,7 +62,7 @@ impl OneRun {
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<Option<(History, Explored)>, HistoryError> {
         self.memory()?;
-        let script = self.script.clone().map(Scripting::of);
+        let script = self.script.clone().map(Scripting::follow);
         let history = self.recorded(script.unwrap_or_default())?;
         let mut options = self.options;
         if may_fill(&self.machine.settings) {
@@ -94,7 +94,7 @@ impl OneRun {
         let needs = bounds.needs();
         let exercised = exercised(&history, &explored);
         let mut reached = reached(&history, &explored);
-        let sizes = CacheSizes::of(&stack, &self.machine);
+        let sizes = CacheSizes::from_stack(&stack, &self.machine);
         reached.reach(Value::CacheSizes, sizes.count());
         let attacks = self.options.attacks;
         let attacked = attacks.map(|attacks| attack(&history, &self.options, attacks));
@@ -103,14 +103,14 @@ impl OneRun {
         }
         let lacks = bounds.lacks(&needs, &exercised, &reached);
         let broken = !tally.kinds.is_empty();
-        let verdict = Verdict::of(broken, history.guarantee, lacks.is_empty());
+        let verdict = Verdict::judge(broken, history.guarantee, lacks.is_empty());
         let promises = stack.integrity.promises;
         let verdict = match &attacked {
             Some(attacked) => verdict.under_attack(attacked, promises, attacks),
             None => verdict,
         };
         let violations = tally.kinds.values();
-        let violations = violations.map(|(count, first)| Told::of(&history, *count, first));
+        let violations = violations.map(|(count, first)| Told::from_violation(&history, *count, first));
         let undetected = attacked.iter().flat_map(|found| found.violations(promises));
         let violations = violations.chain(undetected);
         Ok(Some(Once {
@@ -205,7 +205,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// The verdict on a design that promises `guarantee`; `exercised`: all that it has to rest on was exercised.
-    pub fn of(broken: bool, guarantee: Guarantee, exercised: bool) -> Verdict {
+    pub fn judge(broken: bool, guarantee: Guarantee, exercised: bool) -> Verdict {
         match (broken, guarantee) {
             (true, Guarantee::Nothing) => Verdict::Caught,
             (true, _) => Verdict::Broken,
@@ -330,7 +330,7 @@ impl Told {
             pass: self.pass,
             script: reduced.question.script.clone(),
             shortened: Some([reduced.from, reduced.to]),
-            ..Told::of(history, self.count, violation)
+            ..Told::from_violation(history, self.count, violation)
         };
         told.history.splice(1..1, reduced.story());
         told
@@ -359,7 +359,7 @@ impl Told {
     }
 
     /// The first violation of its kind, of `count` in all.
-    pub fn of(history: &History, count: u64, violation: &Violation) -> Told {
+    pub fn from_violation(history: &History, count: u64, violation: &Violation) -> Told {
         Told {
             kind: violation.kind.name(),
             about: violation.kind.about(),

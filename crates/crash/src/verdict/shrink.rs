@@ -49,7 +49,7 @@ struct Reason {
 }
 
 impl Reason {
-    fn of(history: &History, violation: &Violation) -> Reason {
+    fn from_violation(history: &History, violation: &Violation) -> Reason {
         Reason {
             kind: violation.kind,
             later: !violation.later_cuts.is_empty(),
@@ -73,14 +73,14 @@ impl Spent {
 /// is written down and made again.
 pub(crate) fn reduce(question: &OneRun, kind: Kind) -> Option<Reduced> {
     let mut spent = Spent { runs: 0, cuts: 0 };
-    let told = question.script.clone().map(Scripting::of);
+    let told = question.script.clone().map(Scripting::follow);
     let (scripting, written) = told.unwrap_or_default().recorded();
     let history = question.recorded(scripting).ok()?;
     let script = std::mem::take(&mut *written.lock().expect("no thread panics"));
     let mut question = question.clone();
     let is_it = |reason: Reason| reason.kind == kind;
     let violation = first(&history, &question, kind, &is_it, &mut spent)?;
-    let reason = Reason::of(&history, &violation);
+    let reason = Reason::from_violation(&history, &violation);
     if reason.later {
         question.options.recovery_cuts = 1;
     }
@@ -143,7 +143,7 @@ fn takes(best: &mut Best, shorter: OneRun, reason: Reason, spent: &mut Spent) ->
         return false;
     }
     spent.runs += 1;
-    let told = shorter.script.clone().map(Scripting::of);
+    let told = shorter.script.clone().map(Scripting::follow);
     let (scripting, written) = told.unwrap_or_default().recorded();
     let Ok(history) = shorter.recorded(scripting) else {
         return false;
@@ -172,7 +172,7 @@ fn first(
 ) -> Option<Violation> {
     let is_that = |tally: &Tally| {
         let found = tally.kinds.get(&kind).map(|(_, first)| first)?;
-        is_it(Reason::of(history, found)).then(|| found.clone())
+        is_it(Reason::from_violation(history, found)).then(|| found.clone())
     };
     let mut checker = Checker::new(history, &question.options, &later_lives::live);
     checker.unpaced();

@@ -94,7 +94,7 @@ struct Beside {
 }
 
 impl Beside {
-    fn of(bytes: [u8; 8]) -> Beside {
+    fn from_bytes(bytes: [u8; 8]) -> Beside {
         let both = u64::from_le_bytes(bytes);
         Beside {
             counter: both as u32,
@@ -143,7 +143,7 @@ impl Layer for Words {
 
     fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
         let stored = plan.read(a, after);
-        let beside = plan.peek_sideband(a).map(Beside::of);
+        let beside = plan.peek_sideband(a).map(Beside::from_bytes);
         let line = stored.value.zip(beside);
         At::new(
             line.map(|(line, beside)| self.crypt(a, beside, &line)),
@@ -154,7 +154,7 @@ impl Layer for Words {
     fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {
         let (a, new) = (write.at, write.data.value);
         let found = plan.read(a, write.data.at);
-        let old = found.value.zip(plan.peek_sideband(a).map(Beside::of));
+        let old = found.value.zip(plan.peek_sideband(a).map(Beside::from_bytes));
         let last = old.map_or(0, |(_, beside)| u64::from(beside.counter));
         let next = (last + 1).max(self.first);
         let begins = last == 0 || next / EPOCH != last / EPOCH;

@@ -37,7 +37,7 @@ impl<const SLIP: usize> Fingerprint for BySum<SLIP> {
         (BySum, tables)
     }
 
-    fn of(&self, data: &Line) -> Digest {
+    fn digest(&self, data: &Line) -> Digest {
         let sum = data
             .iter()
             .fold(0u16, |sum, byte| sum.wrapping_add(u16::from(*byte)));

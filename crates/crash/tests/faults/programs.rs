@@ -41,7 +41,7 @@ fn is_caught(mutant: Mutant, oblige: fn(&mut Script)) -> bool {
     run(mutant, scripting);
     let mut script = written.lock().expect("one thread").clone();
     oblige(&mut script);
-    let history = run(mutant, Scripting::of(script));
+    let history = run(mutant, Scripting::follow(script));
     let options = Options {
         cuts: Cuts::Sample(history.positions().min(300)),
         recovery_cuts: 64,

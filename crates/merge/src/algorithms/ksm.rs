@@ -27,5 +27,5 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
 };
 
 fn search(settings: &Settings) -> Software {
-    Software::new(Knobs::of(settings).checksum)
+    Software::new(Knobs::from_settings(settings).checksum)
 }

@@ -236,7 +236,7 @@ pub struct Knobs {
 }
 
 impl Knobs {
-    pub fn of(settings: &Settings) -> Knobs {
+    pub fn from_settings(settings: &Settings) -> Knobs {
         let number = |key: &Key<u64>| settings.get(key);
         let advisor = settings.get(&ADVISOR_MODE);
         Knobs {

@@ -102,7 +102,7 @@ impl<'i> Run<'i> {
         let scan = merging.map(|merging| Scan::new(merging, cursor, &mut frames));
         let merges = plan.algorithm.merges.as_ref();
         let modules = merges.and_then(|merges| (merges.modules)(machine, settings));
-        let costs = Costs::of(machine, settings);
+        let costs = Costs::from_settings(machine, settings);
         let host = Host::new(costs, window, vms, frames, scan, modules, seed);
         Run {
             host: Arc::new(Mutex::new(host)),

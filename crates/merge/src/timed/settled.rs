@@ -48,7 +48,7 @@ impl<'i> Start<'i, '_> {
         } = self;
         let live = Live::new(View::new(images, vec![true; images.machines.len()]));
         let count = images.pages();
-        let mut ksm = Ksm::new(live, search, Knobs::of(settings), count);
+        let mut ksm = Ksm::new(live, search, Knobs::from_settings(settings), count);
         for page in 0..count as Page {
             if images.last(page).is_some() {
                 ksm.map(page);

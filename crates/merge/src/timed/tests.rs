@@ -364,7 +364,7 @@ fn a_guest_gets_its_core_when_the_scheduler_says() {
         ),
     ] {
         let plan = question("ksm", sets).plan().unwrap();
-        let costs = Costs::of(&plan.machine, &plan.settings);
+        let costs = Costs::from_settings(&plan.machine, &plan.settings);
         let guest = Guest {
             from: us(from),
             woken,

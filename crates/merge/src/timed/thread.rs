@@ -70,7 +70,7 @@ pub struct Costs {
 }
 
 impl Costs {
-    pub fn of(machine: &Machine, settings: &Settings) -> Costs {
+    pub fn from_settings(machine: &Machine, settings: &Settings) -> Costs {
         let clock = machine.core.clock;
         let width = machine.core.width.max(1);
         let us = |key| Time::from_ps(settings.get(key) * 1_000_000);

@@ -176,7 +176,7 @@ fn compare(
     let mapped: Vec<Page> = mapped.collect();
     let holders = ranges.into_iter().map(|pages| Holder::new(pages, &first));
     let mut holders = holders.collect::<Result<Vec<Holder>>>()?;
-    let knobs = Knobs::of(&settings);
+    let knobs = Knobs::from_settings(&settings);
     let search = Software::new(knobs.checksum);
     let mut model = Ksm::new(Memory::new(first), search, knobs, mix.pages);
     mapped.into_iter().for_each(|page| model.map(page));

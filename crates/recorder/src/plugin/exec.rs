@@ -39,7 +39,7 @@ pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6], areas
         && let Some(environment) = list(environment)
     {
         state.capture_all();
-        let left = Left::of(state, path.clone(), areas);
+        let left = Left::new(state, path.clone(), areas);
         state.remark(areas);
         if left.keep(state).is_ok() {
             become_it(&command, &environment);
@@ -191,7 +191,7 @@ impl Left {
         Path::new(folder).join(format!("left-{}", std::process::id()))
     }
 
-    fn of(state: &State, path: CString, areas: &[Area]) -> Left {
+    fn new(state: &State, path: CString, areas: &[Area]) -> Left {
         let out = &state.out;
         Left {
             path,
@@ -267,7 +267,7 @@ impl Left {
         let out = &mut state.out;
         (out.last, out.skip) = (self.last, self.skip);
         (out.child, out.execs) = (self.child, self.execs + 1);
-        out.maps = Maps::of(self.files);
+        out.maps = Maps::from_files(self.files);
         out.frames.resume(self.stock);
         out.sites = out.sites.take().map(|_| Sites::from(self.sites));
         out.tell(&Event::Became(self.path.into_bytes()));

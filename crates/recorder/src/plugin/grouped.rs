@@ -17,7 +17,7 @@ use crate::caches::LINE_BYTES;
 
 /// The callback of a group's first member.
 pub extern "C" fn at_first(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
-    let group = Word::of(data);
+    let group = Word::from_pointer(data);
     let low = group.low(address);
     group.looked_up(low);
     if low % LINE_BYTES + group.last() >= LINE_BYTES {
@@ -30,7 +30,7 @@ pub extern "C" fn at_first(vcpu: c_uint, info: MemInfo, address: u64, data: *mut
 
 #[inline(never)]
 extern "C" fn in_two(vcpu: c_uint, info: MemInfo, low: u64, data: *mut c_void) {
-    let group = Word::of(data);
+    let group = Word::from_pointer(data);
     let split = LINE_BYTES - low % LINE_BYTES;
     let (below, above) = group.stores_at(split);
     if !(access::hit(low, below) && access::hit(low.wrapping_add(split), above)) {
@@ -40,7 +40,7 @@ extern "C" fn in_two(vcpu: c_uint, info: MemInfo, low: u64, data: *mut c_void) {
 
 #[inline(never)]
 extern "C" fn miss(vcpu: c_uint, _: MemInfo, low: u64, data: *mut c_void) {
-    let group = Word::of(data);
+    let group = Word::from_pointer(data);
     if threaded() {
         return with(|state| {
             look(state, vcpu, low, group);

@@ -58,7 +58,7 @@ impl Word {
     }
 
     #[inline(always)]
-    pub fn of(data: *mut c_void) -> Word {
+    pub fn from_pointer(data: *mut c_void) -> Word {
         Word(data.addr() as u64)
     }
 
@@ -145,7 +145,7 @@ mod tests {
                     ordinal: 201,
                     open: (1 << 31) - 1,
                 };
-                let group = Word::of(Word::new(parts).data());
+                let group = Word::from_pointer(Word::new(parts).data());
                 assert_eq!((group.ordinal(), group.open()), (201, (1 << 31) - 1));
                 for low in 1000..1064u64 {
                     assert_eq!(group.low(low + u64::from(last / 2)), low);

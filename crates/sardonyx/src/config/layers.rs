@@ -135,10 +135,10 @@ impl Layers {
         let assumed = keys::all().filter_map(|key| self.doubted(key, &settings));
         let machine = Machine {
             assumed: assumed.collect::<Result<_, _>>()?,
-            engine: EngineParams::of(&settings),
-            core: CoreParams::of(&settings),
+            engine: EngineParams::from_settings(&settings),
+            core: CoreParams::from_settings(&settings),
             cores: settings.get(&keys::CORES),
-            caches: CachesParams::of(&settings),
+            caches: CachesParams::from_settings(&settings),
             settings,
             name: self.name.clone(),
             source: self.source.clone(),

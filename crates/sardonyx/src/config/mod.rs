@@ -164,9 +164,9 @@ impl Machine {
                 settings.put(per_core, false.value());
             }
         }
-        machine.caches = CachesParams::of(settings);
+        machine.caches = CachesParams::from_settings(settings);
         for unit in Unit::ALL {
-            let number = UnitParams::of(unit, settings).number;
+            let number = UnitParams::from_settings(unit, settings).number;
             machine.engine.units[unit as usize].number = number;
         }
         machine

@@ -175,7 +175,7 @@ impl Stack {
         let mapping = (self.mapping.build)(settings, below, layout);
         let top = (self.logging.build)(settings, mapping, layout);
         let guard = (self.integrity.build)(settings, layout);
-        let levelling = StartGap::of(settings, layout);
+        let levelling = StartGap::from_settings(settings, layout);
         Controller::new(top, guard, levelling)
     }
 

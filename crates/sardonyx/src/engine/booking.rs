@@ -108,7 +108,7 @@ fn path(
     mut part: impl FnMut(Purpose, u64, u64),
 ) {
     let ingress = entry.admitted - entry.request.arrival.ps();
-    part(Purpose::of(Cause::Ingress), ingress, ingress);
+    part(Purpose::new(Cause::Ingress), ingress, ingress);
     let mut end = now;
     while critical.step != Step::PAST {
         if critical.step < entry.first || critical.step > entry.last {

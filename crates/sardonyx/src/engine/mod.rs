@@ -272,7 +272,7 @@ impl Engine {
     /// Adds steps that only say that the request leaves the ingress and that it is answered.
     fn add_notify_steps(&mut self, stored: Stored, index: u32, leave: u8) {
         let Stored { accepted, done } = stored;
-        let purpose = Purpose::of(Cause::Data);
+        let purpose = Purpose::new(Cause::Data);
         let mut step = |after, notify| {
             let step = self
                 .plan

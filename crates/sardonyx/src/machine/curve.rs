@@ -80,7 +80,7 @@ pub enum CurveError {
 pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, CurveError> {
     let mut run = Run {
         memory: Memory::new(machine, design)?,
-        addresses: Addresses::of(load),
+        addresses: Addresses::from_load(load),
         load,
         asked: 0,
         waiting: 0,
@@ -230,7 +230,7 @@ struct Addresses {
 }
 
 impl Addresses {
-    fn of(load: &Load) -> Addresses {
+    fn from_load(load: &Load) -> Addresses {
         let streams = match load.pattern {
             Pattern::Streams(streams) => (streams as usize / 2).max(1),
             Pattern::Random => 0,

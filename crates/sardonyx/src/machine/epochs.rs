@@ -93,7 +93,7 @@ pub(super) struct Counts {
 
 impl Counts {
     /// What `memory` has counted.
-    pub fn of(memory: &Memory) -> Counts {
+    pub fn from_memory(memory: &Memory) -> Counts {
         let service = [Direction::Read, Direction::Write].map(|kind| memory.service(kind));
         let total = memory.ledger().grand_total();
         let figures = memory.figures();

@@ -520,7 +520,7 @@ impl Port {
             && self.counted
             && epochs.is_due(self.last_answer)
         {
-            epochs.count(self.last_answer, Counts::of(&self.memory));
+            epochs.count(self.last_answer, Counts::from_memory(&self.memory));
         }
     }
 

@@ -32,7 +32,7 @@ pub struct Usage {
 
 impl Usage {
     /// How much was in use of `memory` in the last `took`.
-    pub(super) fn of(machine: &Machine, memory: &Memory, took: Time) -> Usage {
+    pub(super) fn measure(machine: &Machine, memory: &Memory, took: Time) -> Usage {
         let medium = &machine.engine.medium;
         let share = |busy: u64| Amount::share(busy as f64, took.ps() as f64);
         let banks = memory.banks();

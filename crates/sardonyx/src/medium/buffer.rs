@@ -120,7 +120,7 @@ impl BufferParams {
     ];
 
     /// As `settings` say; `None` if there is no buffer.
-    pub fn of(settings: &Settings) -> Option<BufferParams> {
+    pub fn from_settings(settings: &Settings) -> Option<BufferParams> {
         let int = |name: &str, none: u64| match settings.find(name) {
             Some(Value::Int(value)) => value,
             _ => none,

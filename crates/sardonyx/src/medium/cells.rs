@@ -165,7 +165,7 @@ impl CellParams {
     ];
 
     /// As `settings` say; `None` if a write is a write.
-    pub fn of(settings: &Settings) -> Option<CellParams> {
+    pub fn from_settings(settings: &Settings) -> Option<CellParams> {
         let int = |name: &str, none: u64| match settings.find(name) {
             Some(Value::Int(value)) => value,
             _ => none,

@@ -74,7 +74,7 @@ pub struct LevellingParams {
 
 impl LevellingParams {
     /// As `settings` say; `None` if lines stay where they are.
-    pub fn of(settings: &Settings) -> Option<LevellingParams> {
+    pub fn from_settings(settings: &Settings) -> Option<LevellingParams> {
         (settings.get(&SCHEME) == Scheme::StartGap).then(|| LevellingParams {
             writes_per_move: settings.get(&WRITES_PER_MOVE),
             region_lines: settings.get(&REGION_LINES),

@@ -44,7 +44,7 @@ pub enum First {
 words!(First { "reads" => Reads, "oldest" => Oldest });
 
 const LINKED: Needs = Needs {
-    met: |settings| LinkParams::of(settings).is_some(),
+    met: |settings| LinkParams::from_settings(settings).is_some(),
     switches: &[
         "link.down_ns",
         "link.up_ns",
@@ -108,9 +108,9 @@ impl LinkParams {
     ];
 
     /// As `settings` say; `None` if there is no link.
-    pub fn of(settings: &Settings) -> Option<LinkParams> {
+    pub fn from_settings(settings: &Settings) -> Option<LinkParams> {
         let time = |name: &str| match settings.find(name) {
-            Some(value) => Time::of(value),
+            Some(value) => Time::from_value(value),
             None => Time::ZERO,
         };
         let link = LinkParams {

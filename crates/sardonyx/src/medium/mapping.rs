@@ -99,7 +99,7 @@ fn known(text: &str) -> Option<&'static str> {
 }
 
 impl Setting for Mapping {
-    fn of(value: Value) -> Mapping {
+    fn from_value(value: Value) -> Mapping {
         let Value::Word(text) = value else {
             unreachable!("{value:?} where the key's kind is an order")
         };
@@ -314,7 +314,7 @@ mod tests {
         ] {
             let mut geometry = geometry(0, 1, 2, 5, 2);
             geometry.channels = 3;
-            let decoder = Decoder::new(&geometry, Mapping::of(Value::Word(order)));
+            let decoder = Decoder::new(&geometry, Mapping::from_value(Value::Word(order)));
             let mut taken: FxHashMap<(usize, usize, u64), u64> = FxHashMap::default();
             for place in 0..2 * geometry.lines() {
                 let at = (
@@ -331,7 +331,7 @@ mod tests {
         // Pages of a column's lines go around the channels.
         let mut geometry = geometry(0, 0, 0, 5, 2);
         geometry.channels = 3;
-        let decoder = Decoder::new(&geometry, Mapping::of(Value::Word(WORDS[6].1)));
+        let decoder = Decoder::new(&geometry, Mapping::from_value(Value::Word(WORDS[6].1)));
         assert_eq!(
             [0, 1, 2, 3].map(|line| decoder.channel(Place(line))),
             [0, 1, 2, 0]
@@ -349,7 +349,7 @@ mod tests {
             (channels, ranks, banks, columns) in (0..3_u32, 0..2_u32, 0..3_u32, 0..3_u32),
             rows in 1..6_u64,
         ) {
-            let mapping = Mapping::of(Value::Word(&ORDERS[order]));
+            let mapping = Mapping::from_value(Value::Word(&ORDERS[order]));
             let geometry = geometry(channels, ranks, banks, rows, columns);
             let decoder = Decoder::new(&geometry, mapping);
             let mut taken: FxHashMap<(u64, usize, u64), u64> = FxHashMap::default();
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(ORDERS.len(), 120);
         for (word, order) in WORDS {
             assert_eq!(known(word), Some(word));
-            assert_eq!(Mapping::of(Value::Word(word)).value(), Value::Word(order));
+            assert_eq!(Mapping::from_value(Value::Word(word)).value(), Value::Word(order));
         }
         for wrong in [
             "row:rank:bank:channel",

@@ -109,7 +109,7 @@ words!(PagePolicy { "open" => Open, "closed" => Closed });
 
 /// The number of row hits is a key of its own.
 impl Setting for Scheduler {
-    fn of(value: Value) -> Scheduler {
+    fn from_value(value: Value) -> Scheduler {
         match value {
             Value::Word("fcfs") => Scheduler::Fcfs,
             _ => Scheduler::FrFcfs { starvation: 1 },
@@ -232,24 +232,24 @@ impl MediumParams {
         rows! { "medium."; "endurance" int(1, 1 << 60), "Writes that a cell survives"; };
 
     /// As `settings` say.
-    pub fn of(settings: &Settings) -> MediumParams {
-        let mut queues = Queues::of(settings);
+    pub fn from_settings(settings: &Settings) -> MediumParams {
+        let mut queues = Queues::from_settings(settings);
         if let Scheduler::FrFcfs { starvation } = &mut queues.scheduler {
             *starvation = settings.named(STARVATION);
         }
-        let (mut timing, cells) = (Timing::of(settings), CellParams::of(settings));
+        let (mut timing, cells) = (Timing::from_settings(settings), CellParams::from_settings(settings));
         timing.tRCD *= cells.map_or(1, |cells| cells.sensings);
         MediumParams {
-            geometry: Geometry::of(settings),
+            geometry: Geometry::from_settings(settings),
             mapping: settings.get(&MAPPING),
             timing,
             queues,
             group_merging: settings.get(&GROUP_MERGING),
             remerging: settings.get(&REMERGING),
-            buffer: BufferParams::of(settings),
+            buffer: BufferParams::from_settings(settings),
             cells,
-            pausing: PausingParams::of(settings),
-            energy: AccessEnergy::of(settings),
+            pausing: PausingParams::from_settings(settings),
+            energy: AccessEnergy::from_settings(settings),
             endurance: settings.named("medium.endurance"),
         }
     }
@@ -403,7 +403,7 @@ pub struct UnitParams {
 
 impl UnitParams {
     /// Those of `unit`, as `settings` say; their `cores` if it is one a core.
-    pub fn of(unit: Unit, settings: &Settings) -> UnitParams {
+    pub fn from_settings(unit: Unit, settings: &Settings) -> UnitParams {
         let name = unit.name();
         let number = match settings.named(&format!("units.{name}.number")) {
             0 => settings.named("cores"),
@@ -438,12 +438,12 @@ impl EngineParams {
     };
 
     /// As `settings` say.
-    pub fn of(settings: &Settings) -> EngineParams {
+    pub fn from_settings(settings: &Settings) -> EngineParams {
         EngineParams {
-            medium: MediumParams::of(settings),
+            medium: MediumParams::from_settings(settings),
             ingress: settings.named("engine.ingress"),
-            units: Unit::ALL.map(|unit| UnitParams::of(unit, settings)),
-            link: LinkParams::of(settings),
+            units: Unit::ALL.map(|unit| UnitParams::from_settings(unit, settings)),
+            link: LinkParams::from_settings(settings),
         }
     }
 }
@@ -540,7 +540,7 @@ impl Think {
     pub const KEYS: [&'static dyn AnyKey; 3] = [&THINK_INSTRUCTIONS, &THINK_LOADS, &THINK_BYTES];
 
     /// As `settings` say.
-    pub fn of(settings: &Settings) -> Think {
+    pub fn from_settings(settings: &Settings) -> Think {
         let loads = settings.get(&THINK_LOADS);
         Think {
             instructions: settings.get(&THINK_INSTRUCTIONS),
@@ -592,7 +592,7 @@ impl CachesParams {
     };
 
     /// As `settings` say.
-    pub fn of(settings: &Settings) -> CachesParams {
+    pub fn from_settings(settings: &Settings) -> CachesParams {
         let level = |name| CacheLevel {
             bytes: settings.named(&format!("caches.{name}.bytes")),
             ways: settings.named(&format!("caches.{name}.ways")),

@@ -69,7 +69,7 @@ pub struct PausingParams {
 
 impl PausingParams {
     /// As `settings` say; `None` if reads wait.
-    pub fn of(settings: &Settings) -> Option<PausingParams> {
+    pub fn from_settings(settings: &Settings) -> Option<PausingParams> {
         let policy = settings.get(&POLICY);
         (policy != Policy::None).then(|| PausingParams {
             pauses: policy != Policy::Cancel,

@@ -186,7 +186,7 @@ impl Plan {
             observers: Observers::default(),
             schedule: Schedule::Prompt,
             now: Time::ZERO,
-            purpose: Purpose::of(Cause::Data),
+            purpose: Purpose::new(Cause::Data),
             guard: None,
             levelling: None,
             worn: None,
@@ -209,7 +209,7 @@ impl Plan {
             whom: before.what,
         };
         // At the top a step serves itself: data is not done for anybody else's sake.
-        if before == Purpose::of(Cause::Data) {
+        if before == Purpose::new(Cause::Data) {
             self.purpose.whom = cause;
         }
         Because { plan: self, before }
@@ -234,7 +234,7 @@ impl Plan {
     pub(crate) fn arrive(&mut self, message: Message) {
         if !self.steps.at_once {
             let none = [Step::PAST; 3];
-            let link = Purpose::of(Cause::Link);
+            let link = Purpose::new(Cause::Link);
             self.steps.arrived = self.steps.create(Action::Cross(message), link, none, false);
         }
     }
@@ -244,7 +244,7 @@ impl Plan {
         if self.steps.at_once {
             return Step::PAST;
         }
-        let (link, after) = (Purpose::of(Cause::Link), [after, Step::PAST, Step::PAST]);
+        let (link, after) = (Purpose::new(Cause::Link), [after, Step::PAST, Step::PAST]);
         self.steps
             .create(Action::Cross(message), link, after, false)
     }
@@ -528,7 +528,7 @@ impl Plan {
         } else if self.steps.is_finished(before) {
             readers
         } else {
-            let (hazard, after) = (Purpose::of(Cause::Hazard), [before, readers, Step::PAST]);
+            let (hazard, after) = (Purpose::new(Cause::Hazard), [before, readers, Step::PAST]);
             self.steps.create(Action::Join, hazard, after, false)
         };
         let flight = self.contents.overlay.get_mut(place);

@@ -32,7 +32,7 @@ pub struct Scripting {
 
 impl Scripting {
     /// Follows `script`.
-    pub fn of(script: Script) -> Scripting {
+    pub fn follow(script: Script) -> Scripting {
         Scripting {
             told: Some(Arc::new(script)),
             written: None,

@@ -53,8 +53,8 @@ pub struct StartGap {
 
 impl StartGap {
     /// Wear levelling over everything that `layout` has, if `settings` ask for it.
-    pub fn of(settings: &Settings, layout: &mut Layout) -> Option<StartGap> {
-        let params = LevellingParams::of(settings)?;
+    pub fn from_settings(settings: &Settings, layout: &mut Layout) -> Option<StartGap> {
+        let params = LevellingParams::from_settings(settings)?;
         let end = layout.end();
         let count = end.div_ceil(params.region_lines);
         Some(StartGap {

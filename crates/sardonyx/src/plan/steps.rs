@@ -298,7 +298,7 @@ impl Steps {
             link = std::mem::take(&mut record.next[slot]);
             record.pending -= 1;
             if record.pending == 0 {
-                let hazard = Purpose::of(Cause::Hazard);
+                let hazard = Purpose::new(Cause::Hazard);
                 let ordered = (slot == HAZARD) & (record.action != Action::Coalesced);
                 let ordered = ordered | (record.purpose == hazard);
                 let purpose = select_unpredictable(ordered, hazard, purpose);

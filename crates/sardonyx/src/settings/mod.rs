@@ -322,7 +322,7 @@ impl AnyKey for CacheKey {
 /// A type that a parameter can have.
 pub trait Setting: Copy {
     /// From a value that has passed the key's range.
-    fn of(value: Value) -> Self;
+    fn from_value(value: Value) -> Self;
 
     /// To a value.
     fn value(self) -> Value;
@@ -337,7 +337,7 @@ pub trait Word: Setting {
 macro_rules! settings {
     ($($type:ty, $variant:ident $(as $held:ty)?, $what:literal;)*) => {
         $(impl Setting for $type {
-            fn of(value: Value) -> $type {
+            fn from_value(value: Value) -> $type {
                 match value {
                     Value::$variant(value) => value $(as $held as $type)?,
                     other => unreachable!("{other:?} where the key's kind is {}", $what),
@@ -371,7 +371,7 @@ macro_rules! words {
         }
 
         impl $crate::settings::Setting for $type {
-            fn of(value: $crate::settings::Value) -> $type {
+            fn from_value(value: $crate::settings::Value) -> $type {
                 match value {
                     $($crate::settings::Value::Word($word) => $type::$variant,)+
                     other => unreachable!("{other:?} is none of the key's words"),
@@ -439,7 +439,7 @@ impl Settings {
     pub fn get<T: Setting>(&self, key: &Key<T>) -> T {
         let default = || key.row.default.map(|(value, _)| value);
         let value = self.find(key.row.name).or_else(default);
-        T::of(value.unwrap_or_else(|| panic!("{} has no value", key.row.name)))
+        T::from_value(value.unwrap_or_else(|| panic!("{} has no value", key.row.name)))
     }
 
     /// Sets the value of `key`.
@@ -467,7 +467,7 @@ impl Settings {
     /// If it has none.
     pub fn named<T: Setting>(&self, name: &str) -> T {
         let value = self.find(name);
-        T::of(value.unwrap_or_else(|| panic!("{name} has no value")))
+        T::from_value(value.unwrap_or_else(|| panic!("{name} has no value")))
     }
 
     /// The value of the key of that name, if it has one.
@@ -521,7 +521,7 @@ macro_rules! section {
                 $crate::settings::rows! { $section; $($key $kind, $meaning;)* };
 
             /// As `settings` say.
-            pub fn of(settings: &$crate::settings::Settings) -> $name {
+            pub fn from_settings(settings: &$crate::settings::Settings) -> $name {
                 $name {
                     $($($field: settings.named::<$type>(concat!($section, $key)),)?)*
                 }

@@ -44,7 +44,7 @@ pub fn check(machine: &Machine, spec: &ProgramSpec, cores: usize) -> Result<(), 
         return Err(RunError::Cores { cores }.into());
     }
     let lines = machine.engine.medium.geometry.lines();
-    let private = Think::of(&machine.settings).lines;
+    let private = Think::from_settings(&machine.settings).lines;
     let region = spec.build()?.region_bytes() / LINE_BYTES as u64 + private;
     let first = machine.settings.get(&PROGRAMS_FIRST);
     let skews = cores as u64 * machine.settings.get(&PROGRAMS_SKEW);
@@ -70,7 +70,7 @@ pub fn set_up(
 ) -> Result<Vec<ProgramRun>, ProgramError> {
     check(machine, spec, cores)?;
     let share = machine.engine.medium.geometry.lines() / cores as u64;
-    let think = Think::of(&machine.settings);
+    let think = Think::from_settings(&machine.settings);
     let first = machine.settings.get(&PROGRAMS_FIRST);
     let skew = machine.settings.get(&PROGRAMS_SKEW);
     let program = |core: u64| {

@@ -36,7 +36,7 @@ pub(crate) fn store(
             writing,
         })),
     };
-    let keys = Keys::of(&design, &[]);
+    let keys = Keys::parse(&design, &[]);
     let made = keys.and_then(|keys| (design.store)(&keys, room));
     made.map_err(|error| match error {
         RunError::Store(error) => DeviceError::Design(error),

@@ -63,7 +63,7 @@ impl Device {
     /// # Errors
     /// If the folder is in use or is not what is wanted, or a file refuses.
     pub fn open(path: &Path, wanted: Wanted, tell: &mut dyn FnMut(u32, u32)) -> Result<Device> {
-        let mut device = Device::of(Volume::open(path, wanted)?)?;
+        let mut device = Device::new(Volume::open(path, wanted)?)?;
         while !device.tell_design(1 << 12)? {
             tell(device.told, device.volume.shape().blocks());
         }
@@ -75,7 +75,7 @@ impl Device {
     ///
     /// # Errors
     /// If a file refuses.
-    pub fn of(volume: Volume) -> Result<Device> {
+    pub fn new(volume: Volume) -> Result<Device> {
         let writing = Writing::default();
         let design = design::store(volume.shape().design, &volume, writing.clone())?;
         Ok(Device {

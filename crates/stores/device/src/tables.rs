@@ -80,7 +80,7 @@ pub(crate) struct Map {
 }
 
 impl Map {
-    pub fn of(shape: &Shape) -> Map {
+    pub fn empty(shape: &Shape) -> Map {
         Map {
             blocks: vec![NOTHING; shape.blocks() as usize],
             slots: Vec::new(),
@@ -207,7 +207,7 @@ pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
     let open = |name: &str| open(files, name, How::Read).map(Twice::new);
     let (mut mark, copy_is_lost) = read_mark(files)?;
     not_older(files, mark.generation)?;
-    let mut map = Map::of(shape);
+    let mut map = Map::empty(shape);
     let table = open(&table_name(mark.generation))?;
     let (commit, mut sum, table_bytes) =
         read_table(files, &table, shape, mark.generation, &mut map)?;
@@ -508,7 +508,7 @@ pub(crate) struct Tables {
 impl Tables {
     /// The tables of a new, empty store; everything but their names is on the disk.
     pub fn make(files: Arc<dyn Files>, shape: &Shape) -> Result<Tables> {
-        let map = Map::of(shape);
+        let map = Map::empty(shape);
         let (sum, table_bytes) = write_table(&*files, shape, 0, 0, &map)?;
         let failed = |error| failed(&*files, MARK, error);
         let log = Twice::new(files.open(&log_name(0), How::New).map_err(failed)?);

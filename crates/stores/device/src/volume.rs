@@ -116,8 +116,8 @@ impl Volume {
             bytes.sync().map_err(failed)?;
             let tables = Tables::make(files, &folder.shape)?;
             folder.made()?;
-            let map = Map::of(&folder.shape);
-            return Volume::of(folder, limits, bytes, tables, map);
+            let map = Map::empty(&folder.shape);
+            return Volume::new(folder, limits, bytes, tables, map);
         }
         disbelieve(&*files, &[MARK])?;
         let (mark, _) = read_mark(&*files)?;
@@ -128,10 +128,10 @@ impl Volume {
         let found = read(&*files, &folder.shape)?;
         let bytes = files.open(BLOCKS, How::Write).map_err(failed)?;
         let tables = Tables::go_on(files, &folder.shape, &found)?;
-        Volume::of(folder, limits, bytes, tables, found.map)
+        Volume::new(folder, limits, bytes, tables, found.map)
     }
 
-    fn of(
+    fn new(
         folder: Folder,
         limits: Limits,
         bytes: Arc<dyn Bytes>,

@@ -18,7 +18,7 @@ const SIZE: u64 = BLOCK * BLOCKS;
 
 fn wanted(design: &str) -> Wanted {
     Wanted {
-        design: Some(Named::of(design).unwrap()),
+        design: Some(Named::find(design).unwrap()),
         size_bytes: Some(SIZE),
         block_bytes: Some(BLOCK as u32),
     }
@@ -277,7 +277,7 @@ fn folders_that_do_not_fit_are_refused() {
         (
             made.path(),
             Wanted {
-                design: Some(Named::of("conventional").unwrap()),
+                design: Some(Named::find("conventional").unwrap()),
                 ..good
             },
             "--design recam",

@@ -131,7 +131,7 @@ fn a_bad_sector_costs_its_block() {
         "{:?}",
         looked.faults
     );
-    let mut device = Device::of(trial.open(&disk).unwrap()).unwrap();
+    let mut device = Device::new(trial.open(&disk).unwrap()).unwrap();
     while !device.tell_design(64).unwrap() {}
     let read = |device: &mut Device, block: usize| {
         let mut bytes = vec![0; load.block_bytes];
@@ -244,7 +244,7 @@ impl Debug for Fault {
 }
 
 impl Fault {
-    fn of(state: &State, earlier: &[BTreeMap<String, Vec<u8>>], draw: &mut Draw) -> Fault {
+    fn draw(state: &State, earlier: &[BTreeMap<String, Vec<u8>>], draw: &mut Draw) -> Fault {
         let mut files = state.files();
         files.retain(|_, bytes| !bytes.is_empty());
         let names: Vec<String> = files.keys().cloned().collect();
@@ -396,7 +396,7 @@ fn several_faults_at_once_are_refused_named_or_harmless() {
                 };
                 let mut faults: Vec<Fault> = Vec::new();
                 for _ in 0..1 + draw.below(4) {
-                    faults.push(Fault::of(&state, &earlier, &mut draw));
+                    faults.push(Fault::draw(&state, &earlier, &mut draw));
                 }
                 // Without what was written last of the mark, and of the log, a disk is as it was: nothing on
                 // it knows better. One copy of the mark is enough.

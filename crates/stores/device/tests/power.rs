@@ -80,7 +80,7 @@ pub const LOADS: [Load; 4] = [
 impl Load {
     fn wanted(&self, design: &str) -> Wanted {
         Wanted {
-            design: Some(Named::of(design).unwrap()),
+            design: Some(Named::find(design).unwrap()),
             size_bytes: Some(self.blocks * self.block_bytes as u64),
             block_bytes: Some(self.block_bytes as u32),
         }
@@ -166,7 +166,7 @@ impl Trial {
     }
 
     pub fn disk(&self, state: State, seed: u64) -> Simulated {
-        Simulated::of(state, self.folder.path(), seed)
+        Simulated::new(state, self.folder.path(), seed)
     }
 
     pub fn open(&self, disk: &Simulated) -> Result<Volume, DeviceError> {
@@ -206,7 +206,7 @@ impl Trial {
             ..Tried::default()
         };
         if draw.one_in(60) {
-            let mut device = Device::of(volume).unwrap();
+            let mut device = Device::new(volume).unwrap();
             while !device.tell_design(64).unwrap() {}
             let mut bytes = vec![0; self.load.block_bytes];
             for block in 0..self.load.blocks {

@@ -283,7 +283,7 @@ impl Debug for Simulated {
 }
 
 impl Simulated {
-    pub fn of(state: State, folder: &Path, seed: u64) -> Simulated {
+    pub fn new(state: State, folder: &Path, seed: u64) -> Simulated {
         let inner = Inner {
             state,
             draw: Draw(seed),

@@ -162,5 +162,5 @@ fn made(
         folder,
         contents: None,
     };
-    (design.store)(&Keys::of(design, &[])?, room)
+    (design.store)(&Keys::parse(design, &[])?, room)
 }

@@ -215,7 +215,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome
         let counted = traces::count(name, input, format, &mut tables[0], &|done| {
             tell(done, total)
         })?;
-        let cuttings = vec![Cutting::of("recorded", None, &tables[0])];
+        let cuttings = vec![Cutting::new("recorded", None, &tables[0])];
         return Ok(Estimate {
             bytes: cuttings[0].bytes,
             files: counted.files,
@@ -246,7 +246,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome
     );
     let cuttings: Vec<Cutting> = kinds
         .zip(&work.tables)
-        .map(|((kind, size), table)| Cutting::of(kind, Some(size), table))
+        .map(|((kind, size), table)| Cutting::new(kind, Some(size), table))
         .collect();
     Ok(Estimate {
         bytes: cuttings[0].bytes,
@@ -261,7 +261,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome
 }
 
 impl Cutting {
-    fn of(kind: &'static str, chunk_bytes: Option<u32>, table: &Distinct) -> Cutting {
+    fn new(kind: &'static str, chunk_bytes: Option<u32>, table: &Distinct) -> Cutting {
         let (unique_chunks, unique_bytes) = table.unique();
         Cutting {
             kind,

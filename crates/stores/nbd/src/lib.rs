@@ -261,7 +261,7 @@ impl Server for Connection {
             .volume
             .take()
             .ok_or_else(|| bad("the volume is not open"))?;
-        let mut device = Device::of(volume).map_err(told)?;
+        let mut device = Device::new(volume).map_err(told)?;
         let at_once = device.live_blocks() <= AT_ONCE;
         while at_once && !device.tell_design(BETWEEN).map_err(told)? {}
         state.device = Some(device);

@@ -51,9 +51,9 @@ impl Asked {
     /// The values of its design's keys.
     ///
     /// # Errors
-    /// See [`Keys::of`].
+    /// See [`Keys::parse`].
     pub fn keys(&self) -> Result<Keys, RunError> {
-        Keys::of(&self.name, &self.keys)
+        Keys::parse(&self.name, &self.keys)
     }
 }
 

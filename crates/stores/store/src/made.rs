@@ -23,7 +23,7 @@ const WORD: usize = 8;
 const PAD: usize = 16;
 
 impl Made {
-    pub const fn of(content: u128) -> Made {
+    pub const fn new(content: u128) -> Made {
         Made { content, pad: 0 }
     }
 

@@ -148,14 +148,14 @@ const WIDE_ROW_BITS: u32 = 512;
 
 impl Default for Parameters {
     fn default() -> Parameters {
-        Parameters::of(256 << 30, 4096, 256)
+        Parameters::new(256 << 30, 4096, 256)
     }
 }
 
 impl Parameters {
     /// An array of the paper's kind, with a translation table for as many logical blocks as it has
     /// room for distinct ones.
-    pub fn of(capacity_bytes: u64, block_bytes: u32, row_bits: u32) -> Parameters {
+    pub fn new(capacity_bytes: u64, block_bytes: u32, row_bits: u32) -> Parameters {
         Parameters {
             capacity_bytes,
             block_bytes,

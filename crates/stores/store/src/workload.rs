@@ -368,7 +368,7 @@ fn run_trace<E: From<WorkloadError>>(
         for (lba, digest) in (request.at / TRACE_BLOCK..).zip(request.digests) {
             each(if request.write {
                 let content = u128::from_str_radix(digest, 16).expect("digits, as parsed");
-                Operation::Write(lba, Content::Made(Made::of(content)))
+                Operation::Write(lba, Content::Made(Made::new(content)))
             } else {
                 Operation::Read(lba)
             })?;

@@ -21,7 +21,7 @@ const BLOCKS: u64 = 8;
 
 fn block(content: u128) -> Vec<u8> {
     let mut bytes = vec![0; BLOCK];
-    Made::of(content).bytes(0, &mut bytes);
+    Made::new(content).bytes(0, &mut bytes);
     bytes
 }
 

@@ -51,7 +51,7 @@ proptest! {
     fn a_store_does_what_a_map_does_and_what_its_bits_do(ops in prop::collection::vec(op(), 1..60)) {
         for design in DESIGNS {
             let folder = tempfile::tempdir().unwrap();
-            let keys = Keys::of(design, &[]).unwrap();
+            let keys = Keys::parse(design, &[]).unwrap();
             let mut store = (design.store)(&keys, room(folder.path())).unwrap();
             let mut bits = design.bits.map(|bits| bits(&keys, room(folder.path())).unwrap());
             let mut held: HashMap<Lba, u8> = HashMap::new();
@@ -97,7 +97,7 @@ fn question(design: &str, keys: &[(&str, &str)], folder: &std::path::Path) -> Qu
     let pair = |&(name, text): &(&str, &str)| (name.to_owned(), text.to_owned());
     Question {
         design: Asked {
-            name: Named::of(design).unwrap(),
+            name: Named::find(design).unwrap(),
             keys: keys.iter().map(pair).collect(),
             folder: Some(folder.to_owned()),
         },
@@ -161,12 +161,12 @@ fn every_key_has_a_default_and_is_read_by_its_design() {
             "{}: a key twice",
             design.name
         );
-        let plain = Keys::of(design, &[]).unwrap();
+        let plain = Keys::parse(design, &[]).unwrap();
         let shown: BTreeMap<_, _> = plain.shown().iter().cloned().collect();
         for (number, key) in design.keys.iter().enumerate() {
             let folder = tempfile::tempdir().unwrap();
             let set = [(key.name.to_owned(), other(design, number).to_owned())];
-            let given = Keys::of(design, &set).unwrap();
+            let given = Keys::parse(design, &set).unwrap();
             assert!(
                 given
                     .shown()
@@ -217,7 +217,7 @@ fn keys_that_make_no_sense_are_refused_with_what_to_give() {
             .unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
     }
-    let error = Named::of("recma").unwrap_err().to_string();
+    let error = Named::find("recma").unwrap_err().to_string();
     assert!(error.contains("known: recam, conventional"), "{error}");
 }
 

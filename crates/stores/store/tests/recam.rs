@@ -64,7 +64,7 @@ fn parameters() -> impl Strategy<Value = Parameters> {
                 },
                 fingerprint_bits,
                 address_cycles,
-                ..Parameters::of(slots * u64::from(block_bytes), block_bytes, row_bits)
+                ..Parameters::new(slots * u64::from(block_bytes), block_bytes, row_bits)
             }
         },
     )
@@ -157,7 +157,7 @@ proptest! {
         length in 0..60_usize,
         pad in 0..2_u64,
     ) {
-        let p = Parameters::of(16 * 1024, 1024, 256);
+        let p = Parameters::new(16 * 1024, 1024, 256);
         let whole = |made: Made| {
             let mut bytes = vec![0; 1024];
             made.bytes(0, &mut bytes);
@@ -185,14 +185,14 @@ proptest! {
 
 fn made(content: u128, bytes: usize) -> Vec<u8> {
     let mut block = vec![0; bytes];
-    Made::of(content).bytes(0, &mut block);
+    Made::new(content).bytes(0, &mut block);
     block
 }
 
 #[test]
 fn cycles_are_those_of_section_iii_c() {
     // 4 KB in rows of 256 bits: S = 128.
-    let p = Parameters::of(1 << 20, 4096, 256);
+    let p = Parameters::new(1 << 20, 4096, 256);
     assert_eq!(p.segments(), 128);
     let mut store = Recam::new(p, InMemory::default()).unwrap();
     let a = made(1, 4096);
@@ -209,11 +209,11 @@ fn cycles_are_those_of_section_iii_c() {
 
 #[test]
 fn eight_kilobytes_with_three_duplicates_in_ten_give_2_28_million_writes_a_second() {
-    let p = Parameters::of(64 << 20, 8192, 256);
+    let p = Parameters::new(64 << 20, 8192, 256);
     let mut store = Recam::new(p, Regenerated::default()).unwrap();
     for lba in 0..1000 {
         let content = if lba % 10 < 3 { 0 } else { lba + 1 };
-        store.put(lba, &Made::of(u128::from(content))).unwrap();
+        store.put(lba, &Made::new(u128::from(content))).unwrap();
     }
     let totals = store.totals();
     assert_eq!(totals.duplicate_writes, 299); // the first of them is new
@@ -223,7 +223,7 @@ fn eight_kilobytes_with_three_duplicates_in_ten_give_2_28_million_writes_a_secon
 
 #[test]
 fn a_continuous_compare_activates_only_rows_below_matching_ones() {
-    let p = Parameters::of(1 << 20, 1024, 256);
+    let p = Parameters::new(1 << 20, 1024, 256);
     let mut store = Recam::new(p, InMemory::default()).unwrap();
     let mut block = made(1, 1024);
     store.write(0, &block).unwrap();
@@ -243,7 +243,7 @@ fn a_continuous_compare_activates_only_rows_below_matching_ones() {
 fn a_full_array_is_an_error_and_loses_nothing() {
     let p = Parameters {
         logical_blocks: 8,
-        ..Parameters::of(2 * 1024, 1024, 256)
+        ..Parameters::new(2 * 1024, 1024, 256)
     };
     let mut store = Recam::new(p, InMemory::default()).unwrap();
     let [a, b, c] = [1, 2, 3].map(|content| made(content, 1024));
@@ -267,7 +267,7 @@ fn a_full_array_is_an_error_and_loses_nothing() {
 fn modules_read_at_once_and_search_together() {
     let p = Parameters {
         modules: 4,
-        ..Parameters::of(16 * 1024, 1024, 256)
+        ..Parameters::new(16 * 1024, 1024, 256)
     };
     let mut store = Recam::new(p, InMemory::default()).unwrap();
     for lba in 0..4 {
@@ -287,7 +287,7 @@ fn modules_read_at_once_and_search_together() {
 
 #[test]
 fn a_fingerprint_row_makes_the_first_compare_narrow() {
-    let plain = Parameters::of(1 << 20, 4096, 256);
+    let plain = Parameters::new(1 << 20, 4096, 256);
     let p = Parameters {
         fingerprint_bits: 40,
         ..plain
@@ -304,7 +304,7 @@ fn a_fingerprint_row_makes_the_first_compare_narrow() {
 #[test]
 fn blocks_that_are_mostly_equal_are_told_apart_without_touching_every_row() {
     // A thousand blocks of zeros but for one row, of which each is different.
-    let p = Parameters::of(4 << 20, 4096, 256);
+    let p = Parameters::new(4 << 20, 4096, 256);
     let mut store = Recam::new(p, InMemory::default()).unwrap();
     for lba in 0..1000_u64 {
         let mut block = vec![0; 4096];

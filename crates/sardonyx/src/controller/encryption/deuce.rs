@@ -124,7 +124,7 @@ struct Beside {
 }
 
 impl Beside {
-    fn of(bytes: [u8; 8]) -> Beside {
+    fn from_bytes(bytes: [u8; 8]) -> Beside {
         let both = u64::from_le_bytes(bytes);
         Beside {
             counter: both as u32,
@@ -240,7 +240,7 @@ impl Layer for Deuce {
 
     fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
         let stored = plan.read(a, after);
-        let beside = plan.peek_sideband(a).map(Beside::of);
+        let beside = plan.peek_sideband(a).map(Beside::from_bytes);
         let Some((line, beside)) = stored.value.zip(beside) else {
             return At::new(None, stored.at);
         };
@@ -256,7 +256,7 @@ impl Layer for Deuce {
             true => plan.because(Cause::Encryption).read(a, data.at),
             false => At::new(plan.peek(a), data.at),
         };
-        let beside = plan.peek_sideband(a).map(Beside::of);
+        let beside = plan.peek_sideband(a).map(Beside::from_bytes);
         let old = found.value.zip(beside);
         self.counted += u64::from(old.is_none());
         let (counter, begins) = self.next(old.map_or(0, |(_, beside)| beside.counter.into()), plan);

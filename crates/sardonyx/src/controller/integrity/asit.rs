@@ -74,7 +74,7 @@ pub static FILE: File<Integrity> = File {
         build: |settings, layout| Some(Box::new(Asit::new(Leaves::Copied, settings, layout))),
         promises: Refuses::ALL,
         registers: |_| REGISTER_BYTES,
-        power_fail: Some(|layout| Box::new(Follows::of(Leaves::Copied, layout))),
+        power_fail: Some(|layout| Box::new(Follows::from_layout(Leaves::Copied, layout))),
     }],
     designs: &[],
 };
@@ -566,10 +566,10 @@ pub(super) struct Follows {
 
 impl Follows {
     /// With nodes of versions as `leaves` says.
-    pub fn of(leaves: Leaves, layout: &Layout) -> Follows {
+    pub fn from_layout(leaves: Leaves, layout: &Layout) -> Follows {
         Follows {
             leaves,
-            sums: Sums::of(layout),
+            sums: Sums::from_layout(layout),
             table: layout.region(REGION).expect("it has been reserved").clone(),
             levels: Vec::new(),
             dumps: false,

@@ -63,7 +63,7 @@ pub(super) const fn tree(
         build,
         promises: Refuses::ALL,
         registers: |_| super::tree::REGISTER_BYTES,
-        power_fail: Some(|layout| Box::new(Root::of(layout))),
+        power_fail: Some(|layout| Box::new(Root::from_layout(layout))),
     }
 }
 

@@ -51,7 +51,7 @@ pub static FILE: File<Integrity> = File {
             ..Refuses::NOTHING
         },
         registers: |_| 0,
-        power_fail: Some(|layout| Box::new(Where::of(layout))),
+        power_fail: Some(|layout| Box::new(Where::from_layout(layout))),
     }],
     designs: &[],
 };

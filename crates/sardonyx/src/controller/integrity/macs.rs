@@ -110,7 +110,7 @@ impl Where {
     }
 
     /// As [`Where::reserve`] in a layout in which it is reserved.
-    pub fn of(layout: &Layout) -> Where {
+    pub fn from_layout(layout: &Layout) -> Where {
         Where::of_by(PER_LINE, layout)
     }
 

@@ -45,7 +45,7 @@ pub static FILE: File<Integrity> = File {
         },
         promises: Refuses::ALL,
         registers: |_| super::tree::REGISTER_BYTES,
-        power_fail: Some(|layout| Box::new(Root::of(layout))),
+        power_fail: Some(|layout| Box::new(Root::from_layout(layout))),
     }],
     designs: &[],
 };
@@ -199,9 +199,9 @@ struct Root {
 }
 
 impl Root {
-    fn of(layout: &Layout) -> Root {
-        let at = Where::of(layout);
-        let tree = Tree::of(at.region.clone(), layout);
+    fn from_layout(layout: &Layout) -> Root {
+        let at = Where::from_layout(layout);
+        let tree = Tree::from_layout(at.region.clone(), layout);
         Root {
             at,
             levels: vec![super::tree::Nodes::new(); tree.levels.len() - 1],

@@ -41,7 +41,7 @@ pub static FILE: File<Integrity> = File {
         promises: Refuses::ALL,
         registers: |_| REGISTER_BYTES,
         // Whatever the stride, a MAC says the version.
-        power_fail: Some(|layout| Box::new(Follows::of(Leaves::Tried(1), layout))),
+        power_fail: Some(|layout| Box::new(Follows::from_layout(Leaves::Tried(1), layout))),
     }],
     designs: &[],
 };

@@ -37,9 +37,9 @@ pub struct Root {
 
 impl Root {
     /// Knows nothing yet.
-    pub fn of(layout: &Layout) -> Root {
-        let (macs, versions) = Versions::of(layout);
-        let tree = Tree::of(versions.region.clone(), layout);
+    pub fn from_layout(layout: &Layout) -> Root {
+        let (macs, versions) = Versions::from_layout(layout);
+        let tree = Tree::from_layout(versions.region.clone(), layout);
         Root {
             macs,
             newest: BTreeMap::new(),

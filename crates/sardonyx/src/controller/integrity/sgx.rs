@@ -67,7 +67,7 @@ pub static FILE: File<Integrity> = File {
             build: |settings, layout| Some(Box::new(Sgx::new(false, settings, layout))),
             promises: Refuses::ALL,
             registers: |_| REGISTER_BYTES,
-            power_fail: Some(|layout| Box::new(Sums::of(layout))),
+            power_fail: Some(|layout| Box::new(Sums::from_layout(layout))),
         },
         Integrity {
             about: About {
@@ -82,7 +82,7 @@ pub static FILE: File<Integrity> = File {
             build: |settings, layout| Some(Box::new(Sgx::new(true, settings, layout))),
             promises: Refuses::ALL,
             registers: |_| REGISTER_BYTES,
-            power_fail: Some(|layout| Box::new(Sums::of(layout))),
+            power_fail: Some(|layout| Box::new(Sums::from_layout(layout))),
         },
     ],
     designs: &[],
@@ -404,11 +404,11 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    pub fn of(layout: &Layout) -> Sums {
+    pub fn from_layout(layout: &Layout) -> Sums {
         let versions = layout.region(VERSIONS).expect("it has been reserved");
         Sums {
-            at: Where::of(layout),
-            tree: Tree::of(versions.clone(), layout),
+            at: Where::from_layout(layout),
+            tree: Tree::from_layout(versions.clone(), layout),
             newest: BTreeMap::new(),
             register: ZERO_LINE,
             dumps: false,

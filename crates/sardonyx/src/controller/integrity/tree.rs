@@ -46,7 +46,7 @@ impl Tree {
     }
 
     /// The same in a layout in which it is reserved.
-    pub fn of(leaves: Region, layout: &Layout) -> Tree {
+    pub fn from_layout(leaves: Region, layout: &Layout) -> Tree {
         let nodes = NAMES.iter().map_while(|name| layout.region(name).cloned());
         let register = layout.region(REGISTER).expect("it has been reserved");
         Tree {

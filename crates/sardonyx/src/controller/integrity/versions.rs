@@ -86,7 +86,7 @@ impl Versions {
     }
 
     /// The same in a layout in which they are reserved.
-    pub fn of(layout: &Layout) -> (Where, Versions) {
+    pub fn from_layout(layout: &Layout) -> (Where, Versions) {
         let known = NAMES.iter().zip(0..).find_map(|(name, minor_bits)| {
             let region = layout.region(name)?.clone();
             Some(Versions {

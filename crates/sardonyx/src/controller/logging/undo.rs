@@ -293,7 +293,7 @@ struct Found {
 
 impl Found {
     /// None if no transaction was under way, or nothing of it was in the log.
-    fn of(line: &Line, buckets: u64, records: u64) -> Option<Found> {
+    fn parse(line: &Line, buckets: u64, records: u64) -> Option<Found> {
         let word = |at: usize| u64::from_le_bytes(line[at..at + 8].try_into().expect("8 bytes"));
         let (transaction, headers, count) = (word(0), word(8), word(16));
         if transaction == 0 || headers > records || count > MOST_BUCKETS {
@@ -464,7 +464,7 @@ impl<S: Sealing> UndoLog<S> {
     /// What the registers of `slot` said at a cut.
     fn found(&self, slot: u64, plan: &mut Plan) -> Option<Found> {
         let dumped = plan.scan(self.registers.line(slot)).unwrap_or(ZERO_LINE);
-        Found::of(&dumped, self.buckets, self.records)
+        Found::parse(&dumped, self.buckets, self.records)
     }
 
     /// The old lines of bucket `index` of the transaction `found`, oldest first.

@@ -290,7 +290,7 @@ impl Amt {
                 let spot = Place(index * self.per_line + number);
                 let line = plan.scan(place).unwrap_or(ZERO_LINE);
                 let stored = References::of_byte(line[number as usize * self.entry_bytes + ENTRY]);
-                let true_count = References::of(lines_at.get(spot.0));
+                let true_count = References::up_to(lines_at.get(spot.0));
                 if stored != true_count {
                     let count = self.count(spot, Step::PAST, plan);
                     self.set_count(count, true_count, Step::PAST, plan);

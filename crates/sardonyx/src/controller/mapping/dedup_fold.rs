@@ -45,7 +45,7 @@ impl Fingerprint for ByFold {
         (ByFold, tables)
     }
 
-    fn of(&self, data: &Line) -> Digest {
+    fn digest(&self, data: &Line) -> Digest {
         let words = data.as_chunks::<8>().0.iter();
         let fold = words.fold(1u64, |fold, word| {
             (fold ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (fold >> 29)

@@ -73,7 +73,7 @@ impl Fingerprint for BySha1 {
         (fingerprint, tables)
     }
 
-    fn of(&self, data: &Line) -> Digest {
+    fn digest(&self, data: &Line) -> Digest {
         Digest::new(&Sha1::digest(data))
     }
 

@@ -105,7 +105,7 @@ impl Fingerprint for ByCrc32 {
         (ByCrc32 { predictor, guesses }, tables)
     }
 
-    fn of(&self, data: &Line) -> Digest {
+    fn digest(&self, data: &Line) -> Digest {
         Digest::new(&crc32fast::hash(data).to_le_bytes())
     }
 

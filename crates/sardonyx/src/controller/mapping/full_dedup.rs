@@ -55,7 +55,7 @@ pub trait Fingerprint: Send + Sized + 'static {
     fn build(settings: &Settings, sound: bool, layout: &mut Layout) -> (Self, Tables);
 
     /// The fingerprint of `data`.
-    fn of(&self, data: &Line) -> Digest;
+    fn digest(&self, data: &Line) -> Digest;
 
     /// Whether an entry with the fingerprint may be shared once more.
     fn may_share(&self, _found: &Match) -> bool {
@@ -240,7 +240,7 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
     fn recover(&mut self, plan: &mut Plan) {
         match self.tables.sound {
             true => {
-                let digest = |data: &Line| self.fingerprint.of(data).first(self.kept);
+                let digest = |data: &Line| self.fingerprint.digest(data).first(self.kept);
                 self.tables.rebuild(&mut self.below, digest, plan);
             }
             false => self.tables.recover(plan),
@@ -286,7 +286,7 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
         let (mut digest, mut known, mut ahead) = (None, data.at, false);
         if write.class == Class::Data {
             ahead = self.fingerprint.guesses_new();
-            let fingerprint = self.fingerprint.of(data.value).first(self.kept);
+            let fingerprint = self.fingerprint.digest(data.value).first(self.kept);
             let hashed = plan.because(Cause::Fingerprint).unit(F::UNIT, data.at);
             let found = self.find(At::new(fingerprint, hashed), data.value, plan);
             (digest, known) = (Some(fingerprint), found.at);

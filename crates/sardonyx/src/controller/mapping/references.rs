@@ -37,7 +37,7 @@ impl References {
     }
 
     /// The count of this many lines.
-    pub fn of(lines: u32) -> References {
+    pub fn up_to(lines: u32) -> References {
         References(u8::try_from(lines).unwrap_or(u8::MAX))
     }
 
@@ -70,8 +70,8 @@ mod tests {
         let mut count = References::NONE;
         for lines in 1..255u32 {
             count = count.one_more();
-            assert_eq!(count, References::of(lines));
-            assert_eq!(count.one_less(), Left::Some(References::of(lines - 1)));
+            assert_eq!(count, References::up_to(lines));
+            assert_eq!(count.one_less(), Left::Some(References::up_to(lines - 1)));
             assert!(!count.is_full(), "{lines}");
             assert_eq!(References::of_byte(count.byte()), count);
         }
@@ -80,12 +80,12 @@ mod tests {
 
     #[test]
     fn a_full_count_stays_and_no_count_is_not_the_last() {
-        assert!(References::of(254).one_more().is_full());
+        assert!(References::up_to(254).one_more().is_full());
         assert_eq!(References::FULL.one_more(), References::FULL);
         assert_eq!(References::FULL.one_less(), Left::Unknown);
         assert_eq!(References::NONE.one_less(), Left::Nobody);
         for lines in [255, 256, 511, u32::MAX] {
-            assert_eq!(References::of(lines), References::FULL, "{lines}");
+            assert_eq!(References::up_to(lines), References::FULL, "{lines}");
         }
     }
 }

@@ -131,7 +131,7 @@ impl Keys {
     ///
     /// # Errors
     /// The first that is unknown, or whose value makes no sense.
-    pub fn of(design: &Design, given: &[(String, String)]) -> Result<Keys, RunError> {
+    pub fn parse(design: &Design, given: &[(String, String)]) -> Result<Keys, RunError> {
         let own = design.name;
         for (name, text) in given {
             if !design.keys.iter().any(|key| key.name == name) {

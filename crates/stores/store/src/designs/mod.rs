@@ -150,7 +150,7 @@ impl Named {
     ///
     /// # Errors
     /// If there is none.
-    pub fn of(name: &str) -> Result<Named, RunError> {
+    pub fn find(name: &str) -> Result<Named, RunError> {
         let found = DESIGNS.iter().find(|design| design.name == name);
         found.map(|design| Named(design)).ok_or_else(|| {
             let known: Vec<&str> = DESIGNS.iter().map(|design| design.name).collect();
@@ -211,6 +211,6 @@ impl Serialize for Named {
 impl<'de> Deserialize<'de> for Named {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Named, D::Error> {
         let name = String::deserialize(deserializer)?;
-        Named::of(&name).map_err(D::Error::custom)
+        Named::find(&name).map_err(D::Error::custom)
     }
 }

@@ -281,7 +281,7 @@ struct Array {
 
 impl Array {
     fn parameters(&self, capacity_bytes: u64, block_bytes: u32) -> Parameters {
-        let usual = Parameters::of(capacity_bytes, block_bytes, self.row_bits);
+        let usual = Parameters::new(capacity_bytes, block_bytes, self.row_bits);
         Parameters {
             modules: self.modules,
             compare: self.compare,

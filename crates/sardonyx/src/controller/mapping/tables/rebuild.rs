@@ -49,7 +49,7 @@ impl Tables {
             if lines == 1 && self.index.next(&mut search, plan).is_some() {
                 continue; // nor has a log line an entry: nobody shares it
             }
-            let count = References::of(lines);
+            let count = References::up_to(lines);
             self.leaked += u64::from(count.is_full());
             let when = When::at(stored.at);
             let bucket = self.index.insert(digest, place, when, plan);
