@@ -13,6 +13,7 @@ mod cpu_latency;
 mod cpu_stream;
 mod designs_page;
 mod deuce;
+mod digests;
 mod engine_audit;
 mod engine_rules;
 mod hardware_log;

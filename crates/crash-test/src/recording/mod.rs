@@ -234,7 +234,9 @@ impl Recording {
             Ok(named) => named,
             Err(problem) => return refuse(problem),
         };
-        let found = named.iter().map(|file| Pool::from_entry(file, path, &again));
+        let found = named
+            .iter()
+            .map(|file| Pool::from_entry(file, path, &again));
         let found = found.collect::<Result<Vec<_>, _>>()?;
         let sites: Vec<(u32, u64, bool)> = entry(&provenance, "sites");
         let programs: Vec<(usize, u32)> = entry(&provenance, "site_programs");
@@ -275,7 +277,8 @@ impl Recording {
             scope: None,
             held: None,
         };
-        Reading::of_files(&recording, &files, &named, &provenance)?.read(&mut recording, &mut reader)?;
+        Reading::of_files(&recording, &files, &named, &provenance)?
+            .read(&mut recording, &mut reader)?;
         recording.look_back(&provenance)?;
         Ok(recording)
     }

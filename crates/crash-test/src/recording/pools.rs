@@ -102,7 +102,11 @@ impl Pool {
     }
 
     /// The file of an entry of the recording at `trace`; `again` is how to record it.
-    pub(crate) fn from_entry(file: &FileEntry, trace: &Path, again: &str) -> Result<Pool, CrashTestError> {
+    pub(crate) fn from_entry(
+        file: &FileEntry,
+        trace: &Path,
+        again: &str,
+    ) -> Result<Pool, CrashTestError> {
         let (kept, bytes) = match &file.ground {
             None => {
                 return Err(CrashTestError::new(format!(

@@ -256,7 +256,8 @@ impl<'a> Bench<'a> {
             return Err(CrashTestError::Late);
         }
         let ended = self.run(image, acked, time)?;
-        let reason = (self.shared.fails(image.cut, ended)).then(|| Reason::from_ending(ended, &self.said()));
+        let reason =
+            (self.shared.fails(image.cut, ended)).then(|| Reason::from_ending(ended, &self.said()));
         let waited = match ended {
             Ended::TimedOut => time,
             _ => Duration::MAX,

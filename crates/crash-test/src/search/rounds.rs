@@ -70,7 +70,8 @@ pub fn look(
         if found.violations.len() == before.1 || shared.clock.is_spent() {
             break;
         }
-        let places = places.get_or_insert_with(|| Places::from_recording(&shared.recording, question.source));
+        let places = places
+            .get_or_insert_with(|| Places::from_recording(&shared.recording, question.source));
         let learned = learn(shared, found, before.0, places, &mut assumed);
         stale = if learned { 0 } else { stale + 1 };
         if stale >= NOTHING_NEW {

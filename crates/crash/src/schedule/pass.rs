@@ -258,7 +258,9 @@ fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec
     if shares_places {
         // Caches of a line: whatever is looked up, what was before is gone.
         passes.push(Pass::for_program(SWAPS).cache_lines(1).short_of(1));
-        passes.push(several(Pass::for_program(DUPLICATES).cache_lines(1).short_of(4)));
+        passes.push(several(
+            Pass::for_program(DUPLICATES).cache_lines(1).short_of(4),
+        ));
     }
     if logged {
         let short = |buckets| {

@@ -110,7 +110,8 @@ impl OneRun {
             None => verdict,
         };
         let violations = tally.kinds.values();
-        let violations = violations.map(|(count, first)| Told::from_violation(&history, *count, first));
+        let violations =
+            violations.map(|(count, first)| Told::from_violation(&history, *count, first));
         let undetected = attacked.iter().flat_map(|found| found.violations(promises));
         let violations = violations.chain(undetected);
         Ok(Some(Once {

@@ -154,7 +154,9 @@ impl Layer for Words {
     fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {
         let (a, new) = (write.at, write.data.value);
         let found = plan.read(a, write.data.at);
-        let old = found.value.zip(plan.peek_sideband(a).map(Beside::from_bytes));
+        let old = found
+            .value
+            .zip(plan.peek_sideband(a).map(Beside::from_bytes));
         let last = old.map_or(0, |(_, beside)| u64::from(beside.counter));
         let next = (last + 1).max(self.first);
         let begins = last == 0 || next / EPOCH != last / EPOCH;

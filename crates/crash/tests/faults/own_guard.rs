@@ -71,7 +71,7 @@ impl Macs {
         macs
     }
 
-    pub fn new(slip: Slip, layout: &Layout) -> Macs {
+    pub fn from_layout(slip: Slip, layout: &Layout) -> Macs {
         let region = layout.region(REGION).expect("it has been reserved").clone();
         Macs::new(slip, layout, |_| region)
     }
@@ -239,7 +239,7 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
             ..Refuses::NOTHING
         },
         registers: |_| 0,
-        power_fail: Some(|layout| Box::new(Macs::new(Slip::ALL[SLIP], layout))),
+        power_fail: Some(|layout| Box::new(Macs::from_layout(Slip::ALL[SLIP], layout))),
     })))
 }
 

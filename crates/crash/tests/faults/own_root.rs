@@ -221,7 +221,7 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
         promises: Refuses::ALL,
         registers: |_| 64,
         power_fail: Some(|layout: &Layout| {
-            let macs = Macs::new(own_guard::Slip::Nothing, layout);
+            let macs = Macs::from_layout(own_guard::Slip::Nothing, layout);
             let register = layout.region(REGION).expect("it has been reserved");
             Box::new(Register(Sum::new(Slip::ALL[SLIP], macs, register.clone())))
         }),

@@ -210,7 +210,10 @@ pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
 fn over_time(sim: &Finished) -> Option<(Series, Usage)> {
     let (port, memory) = (sim.port, &sim.port.memory);
     let end = port.last_answer;
-    let series = port.epochs.as_ref()?.series(end, &Counts::from_memory(memory));
+    let series = port
+        .epochs
+        .as_ref()?
+        .series(end, &Counts::from_memory(memory));
     let usage = Usage::measure(sim.machine, memory, end.since(sim.before.time));
     Some((series, usage))
 }

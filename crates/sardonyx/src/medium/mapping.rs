@@ -370,7 +370,10 @@ mod tests {
         assert_eq!(ORDERS.len(), 120);
         for (word, order) in WORDS {
             assert_eq!(known(word), Some(word));
-            assert_eq!(Mapping::from_value(Value::Word(word)).value(), Value::Word(order));
+            assert_eq!(
+                Mapping::from_value(Value::Word(word)).value(),
+                Value::Word(order)
+            );
         }
         for wrong in [
             "row:rank:bank:channel",

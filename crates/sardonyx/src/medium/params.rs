@@ -237,7 +237,10 @@ impl MediumParams {
         if let Scheduler::FrFcfs { starvation } = &mut queues.scheduler {
             *starvation = settings.named(STARVATION);
         }
-        let (mut timing, cells) = (Timing::from_settings(settings), CellParams::from_settings(settings));
+        let (mut timing, cells) = (
+            Timing::from_settings(settings),
+            CellParams::from_settings(settings),
+        );
         timing.tRCD *= cells.map_or(1, |cells| cells.sensings);
         MediumParams {
             geometry: Geometry::from_settings(settings),
