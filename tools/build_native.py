@@ -30,7 +30,7 @@ LIBRARIES = {
 }
 CARGO = (
     "build", "--release", "--locked", "--message-format", "json-render-diagnostics",
-    "--package", "sardonyx-python", "--package", "sardonyx-recorder", "--package", "sardonyx-nbd",
+    "--package", "sardonyx-native", "--package", "sardonyx-recorder", "--package", "sardonyx-nbd",
 )  # fmt: skip
 
 
