@@ -132,7 +132,7 @@ tables: build
 bench:
 	cargo bench --quiet --package sardonyx --locked --bench requests --bench programs
 
-# The library for other simulators, its header, and DRAMsim3's face of it (docs/hosts.md).
+# The library for other simulators, its header, and DRAMsim3's face of it (docs/hosts/simulators.md).
 PREFIX ?= target/c
 CXX ?= c++
 c-library:
@@ -150,7 +150,7 @@ system:
 system-all:
 	@tools/system_packages.sh all
 
-# Installs and records the programs of docs/corpus.md and writes its table.
+# Installs and records the programs of docs/simulator/corpus.md and writes its table.
 corpus: build qemu
 	$(BIN)/python research/corpus.py --out corpus
 

@@ -1,4 +1,4 @@
-"""Writes docs/metrics.md: what each figure of a result is.
+"""Writes docs/reference/metrics.md: what each figure of a result is.
 
 The measures come from ``sardonyx.runs.measures``, the causes from ``sardonyx.runs.results``, the
 figures of a run from the simulator, which declares each where it counts it.
@@ -16,7 +16,7 @@ from sardonyx.runs.measures import MEASURES, Measure
 from sardonyx.runs.metrics import by_title
 from sardonyx.runs.results import CAUSES
 
-PAGE = Path(__file__).parents[1] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[1] / "docs/reference/metrics.md"
 
 
 def _measure(measure: Measure) -> str:
@@ -39,7 +39,7 @@ def page() -> str:
         "change run",
         "`.venv/bin/python tools/metrics_page.py`. A test compares the page with the program's "
         "tables and with runs of all designs.",
-        "[glossary.md](glossary.md) explains the words.",
+        "[glossary](../start/glossary.md) explains the words.",
         "",
         "## Columns of `compare`",
         "",

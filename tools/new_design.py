@@ -1,8 +1,8 @@
 """Begin a design: ``python tools/new_design.py NAME [--like zero-lines|dedup-fold]``.
 
-It copies one of the worked examples of docs/add-a-design.md under the new name: the file, its line
-in the list of mappings, a test of its own, and a section of docs/designs.md. What it makes compiles
-and passes; ``make design DESIGN=NAME`` judges it after each edit.
+It copies one of the worked examples of docs/simulator/add-a-design.md under the new name: the file,
+its line in the list of mappings, a test of its own, and a section of docs/simulator/designs.md.
+What it makes compiles and passes; ``make design DESIGN=NAME`` judges it after each edit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 MAPPINGS = Path("crates/sardonyx/src/controller/mapping")
 TESTS = Path("crates/crash/tests/design")
-PAGE = Path("docs/designs.md")
+PAGE = Path("docs/simulator/designs.md")
 #: The worked examples, and what each is one of.
 EXAMPLES = {
     "zero-lines": "a mapping of its own",

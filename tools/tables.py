@@ -36,7 +36,7 @@ LEAVE_RESULTS = ("compare", "reproduce")
 
 def pages() -> list[Path]:
     """The pages that may have tables."""
-    return [ROOT / "README.md", ROOT / "traces/README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", ROOT / "traces/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def ask(command: str, scratch: str) -> Any:

@@ -50,6 +50,7 @@ PARTS = (
     Part("golden", "all golden files", (PYTHON, "tools/golden.py")),
     Part("tables", "tables of the docs whose commands are quick",
          (PYTHON, "tools/tables.py", "--quick")),
+    Part("arm", "the simulator's tests on AArch64, under QEMU", (PYTHON, "tools/arm.py")),
     Part("mutants", "changes to the engine and the layers that tests must notice",
          (PYTHON, "tools/mutants.py", "--minutes", "12")),
     Part("fresh", "the README's commands in bare roots of Debian 12 and 13",

@@ -1,5 +1,5 @@
 // ChampSim with a memory of Sardonyx's: stands in for ChampSim's own src/dram_controller.cc. No other file of
-// ChampSim's changes. docs/hosts.md says how it is built and what the SARDONYX_* variables are.
+// ChampSim's changes. docs/hosts/simulators.md says how it is built and what the SARDONYX_* variables are.
 //
 // ChampSim's memory controller has no interface: it takes requests from the queues of the channels above it, and
 // puts answers into their `returned`. So does this one, with Sardonyx in between. It counts picoseconds as ChampSim

@@ -12,5 +12,5 @@ class SardonyxMemory(AbstractMemory):
     port = ResponsePort("port to the crossbar or the cache above")
     machine = Param.String("esd", "a preset of Sardonyx's, or a machine file")
     design = Param.String("esd", "a design: esd, sca, LOGGING/MAPPING+POLICY@INTEGRITY")
-    settings = VectorParam.String([], "KEY=VALUE: the machine's keys and host.* (docs/hosts.md)")
+    settings = VectorParam.String([], "KEY=VALUE: the machine's keys and host.* (docs/hosts/simulators.md)")
     figures = Param.String("sardonyx.json", "the figures, in gem5's output folder")

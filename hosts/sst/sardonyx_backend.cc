@@ -1,5 +1,5 @@
 // A backend of SST's memHierarchy with Sardonyx behind it. memHierarchy keeps the bytes in a Backing of its own and
-// gives a simple backend none, so contents come from host.contents (docs/hosts.md).
+// gives a simple backend none, so contents come from host.contents (docs/hosts/simulators.md).
 //
 // Build: c++ -shared -fPIC $(sst-config --ELEMENT_CXXFLAGS) -I SARDONYX/target/c/include sardonyx_backend.cc
 //   -L SARDONYX/target/c/lib -lsardonyx_c -Wl,-rpath,SARDONYX/target/c/lib -o libsardonyx.so

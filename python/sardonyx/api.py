@@ -81,7 +81,7 @@ def compare(
     where the same call finds them again; without one they are not kept.
 
     ``timeline`` is a file for Perfetto with the requests of ``window`` (a first number and an end),
-    ``requests`` a Parquet file with a row for each request (docs/timeline.md).
+    ``requests`` a Parquet file with a row for each request (docs/simulator/timeline.md).
     """
     shared = Settings(
         asked.path("machine", machine),

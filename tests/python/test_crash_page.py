@@ -1,4 +1,4 @@
-"""docs/crash-test.md: its programs are copied, and its commands run as they are there."""
+"""docs/crash-test/real-programs.md: its programs are copied, and its commands run as printed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.machine
 
-PAGE = Path(__file__).parents[2] / "docs/crash-test.md"
+PAGE = Path(__file__).parents[2] / "docs/crash-test/real-programs.md"
 
 
 def blocks(heading: str) -> list[tuple[str, str]]:

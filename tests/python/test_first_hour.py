@@ -54,7 +54,7 @@ def test_the_matcher_can_fail() -> None:
 @pytest.mark.machine
 def test_every_command_of_the_first_hour_prints_what_the_page_shows(tmp_path: Path) -> None:
     commands = 0
-    for kind, text in BLOCK.findall((DOCS / "first-hour.md").read_text()):
+    for kind, text in BLOCK.findall((DOCS / "start/first-hour.md").read_text()):
         if kind == "toml":
             name = text.splitlines()[0].removeprefix("# ")
             (tmp_path / name).write_text(text)
@@ -74,7 +74,7 @@ def test_every_command_of_the_first_hour_prints_what_the_page_shows(tmp_path: Pa
 
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    notebook = json.loads((DOCS / "first-hour.ipynb").read_text())
+    notebook = json.loads((DOCS / "start/first-hour.ipynb").read_text())
     space: dict[str, Any] = {}
     tables = 0
     for cell in notebook["cells"]:

@@ -1,4 +1,4 @@
-"""docs/metrics.md is what the program's tables say, and names every metric of real runs."""
+"""docs/reference/metrics.md is what the program's tables say, and names each metric of runs."""
 
 from __future__ import annotations
 

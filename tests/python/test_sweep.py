@@ -404,7 +404,7 @@ def test_every_kind_of_subject(
 
 @pytest.mark.machine
 def test_the_docs_sweep_of_recordings_finds_the_build_without_a_fence(tmp_path: Path) -> None:
-    page = (TRACES.parent / "docs/sweeps.md").read_text()
+    page = (TRACES.parent / "docs/simulator/sweeps.md").read_text()
     text = next(part for part in page.split("```toml\n") if "recordings = [" in part)
     for name, edits in (("cells-early", (FLAG_EARLY,)), ("cells", ())):
         built(tmp_path, "cells", *edits)

@@ -258,7 +258,7 @@ def test_the_examples_of_the_page_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("duckdb")
-    page = (ROOT / "docs/sweeps.md").read_text()
+    page = (ROOT / "docs/simulator/sweeps.md").read_text()
     parts = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     first, second = (part for part in parts if "recordings = [" not in part)
     (tmp_path / "efit.toml").write_text(first)
@@ -268,11 +268,11 @@ def test_the_examples_of_the_page_run(
     reading.read("second.toml").check()
     pandas, duckdb, python = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     for example in (python, pandas, duckdb):
-        exec(compile(example, "docs/sweeps.md", "exec"), {})
+        exec(compile(example, "docs/simulator/sweeps.md", "exec"), {})
     shown = capsys.readouterr().out
     assert "seconds_a_point" in shown and "efit_hit_rate" in shown
     (printed,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
-    assert printed in shown, "quote in docs/sweeps.md what the example prints"
+    assert printed in shown, "quote in docs/simulator/sweeps.md what the example prints"
 
 
 def test_the_index_stays_on_disk_and_the_plan_in_numbers(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_files_are_the_same_however_many_run_at_once(sardonyx: Program, tmp_path
 def test_the_page_s_examples_run(
     sardonyx: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (Path(__file__).parents[2] / "docs/timeline.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/simulator/timeline.md").read_text()
     blocks = dict(re.findall(r"```(console|python)\n(.*?)```", page, re.DOTALL))
     command, _, *lines = blocks["console"].splitlines()
     done = sardonyx(*command.split()[2:])

@@ -120,7 +120,7 @@ def tree(tmp_path: Path) -> Path:
     """The files that a new design changes."""
     for folder in (new_design.MAPPINGS, new_design.TESTS):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    (tmp_path / "docs").mkdir()
+    (tmp_path / new_design.PAGE).parent.mkdir(parents=True)
     shutil.copy(ROOT / new_design.PAGE, tmp_path / new_design.PAGE)
     return tmp_path
 

@@ -1,6 +1,6 @@
 //! The auditor: re-checks a command log from nothing but the log and the parameters. It shares no
 //! code with the engine and compares commands pair by pair, so that it is easy to believe.
-//! `docs/timing.md` has the equations.
+//! `docs/inside/timing.md` has the equations.
 
 mod channel;
 mod pairs;
@@ -70,7 +70,7 @@ pub struct Logged {
 /// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule of docs/timing.md that is broken.
+    /// The rule of docs/inside/timing.md that is broken.
     pub rule: Rule,
     pub channel: u32,
     /// The rank; the earlier and the later command may be of different ones.

@@ -12,6 +12,6 @@ use memmap2::Mmap;
 /// If the file cannot be mapped.
 pub fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: the bytes are only ever read as bytes, of which each value is valid. A file that another
-    // program writes or cuts short is said to be the caller's affair, above and in `docs/merge.md`.
+    // program writes or cuts short is said to be the caller's affair, above and in `docs/merge/pages.md`.
     unsafe { Mmap::map(file) }
 }

@@ -145,7 +145,7 @@ void Translate(const std::string &file, const Theirs &theirs, Config &config) {
     set("queues.page", closed ? "closed" : "open");
     config.queue = static_cast<int>(theirs.Number("system", "trans_queue_size", 32));
     // DRAMsim3 moves transactions on to a queue of commands for each bank, where writes wait as well; here they stay in
-    // one queue, which has the room of both. When it drains was held to DRAMsim3's curves (docs/hosts.md).
+    // one queue, which has the room of both. When it drains was held to DRAMsim3's curves (docs/hosts/simulators.md).
     const int queue = config.queue;
     set("queues.reads", std::to_string(queue));
     set("queues.writes", std::to_string(2 * queue));

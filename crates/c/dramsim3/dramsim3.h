@@ -1,5 +1,5 @@
 // DRAMsim3's face: the same names and signatures, so that a program written for it is linked to Sardonyx's
-// libdramsim3 unchanged. docs/hosts.md says what its configuration files are.
+// libdramsim3 unchanged. docs/hosts/simulators.md says what its configuration files are.
 #ifndef __MEMORY_SYSTEM__H
 #define __MEMORY_SYSTEM__H
 

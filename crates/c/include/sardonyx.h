@@ -1,4 +1,4 @@
-// Sardonyx as a memory behind another simulator: docs/hosts.md is the page about it.
+// Sardonyx as a memory behind another simulator: docs/hosts/simulators.md is the page about it.
 // Made of crates/c/src/lib.rs; do not edit.
 
 #ifndef SARDONYX_H
@@ -121,7 +121,7 @@ uint32_t sardonyx_abi(void);
 const char *sardonyx_error(void);
 
 // Creates a memory of a design (`esd`, or `LOGGING/MAPPING+POLICY@INTEGRITY`) on a machine (a preset's name,
-// or a file), with `count` settings of the form KEY=VALUE: the machine's keys, and host.* (docs/hosts.md).
+// or a file), with `count` settings of the form KEY=VALUE: the machine's keys, and host.* (docs/hosts/simulators.md).
 // Returns its handle, or 0 after an error.
 //
 // # Safety
@@ -281,7 +281,7 @@ int64_t sardonyx_note(sardonyx_memory memory,
 // Sets all figures to zero; state stays. Returns 0, or SARDONYX_FAILED.
 int64_t sardonyx_forget_figures(sardonyx_memory memory);
 
-// Returns the figures so far, as JSON (docs/metrics.md); the text is valid until the next call of this
+// Returns the figures so far, as JSON (docs/reference/metrics.md); the text is valid until the next call of this
 // function for the memory. Null after an error.
 const char *sardonyx_figures(sardonyx_memory memory);
 

@@ -1,5 +1,5 @@
 //! Sardonyx as a memory behind other simulators: the border to C. `include/sardonyx.h` is made of this file and
-//! checked against it; `docs/hosts.md` is for whoever uses it. Thin: what a host may ask is
+//! checked against it; `docs/hosts/simulators.md` is for whoever uses it. Thin: what a host may ask is
 //! `sardonyx::machine::hosted`. Every call that can fail returns a value that says so, and keeps the words for
 //! `sardonyx_error`.
 //!
@@ -127,7 +127,7 @@ pub extern "C" fn sardonyx_error() -> *const c_char {
 }
 
 /// Creates a memory of a design (`esd`, or `LOGGING/MAPPING+POLICY@INTEGRITY`) on a machine (a preset's name,
-/// or a file), with `count` settings of the form KEY=VALUE: the machine's keys, and host.* (docs/hosts.md).
+/// or a file), with `count` settings of the form KEY=VALUE: the machine's keys, and host.* (docs/hosts/simulators.md).
 /// Returns its handle, or 0 after an error.
 ///
 /// # Safety
@@ -504,7 +504,7 @@ pub extern "C" fn sardonyx_forget_figures(memory: sardonyx_memory) -> i64 {
     })
 }
 
-/// Returns the figures so far, as JSON (docs/metrics.md); the text is valid until the next call of this
+/// Returns the figures so far, as JSON (docs/reference/metrics.md); the text is valid until the next call of this
 /// function for the memory. Null after an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_figures(memory: sardonyx_memory) -> *const c_char {

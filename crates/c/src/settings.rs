@@ -1,4 +1,4 @@
-//! The keys that are the library's own, `host.*`: the machine's are in docs/configuration.md.
+//! The keys that are the library's own, `host.*`: the machine's are in docs/simulator/configuration.md.
 
 use sardonyx::machine::hosted::{Addresses, Options, Posted, Unwritten};
 

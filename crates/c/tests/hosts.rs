@@ -272,7 +272,7 @@ fn whatever_a_host_asks_it_gets_a_value() {
 fn the_first_program_of_the_page_prints_what_the_page_says() {
     let folder = tempfile::tempdir().unwrap();
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let page = std::fs::read_to_string(docs.join("hosts.md")).unwrap();
+    let page = std::fs::read_to_string(docs.join("hosts/simulators.md")).unwrap();
     let block = |begin: &str| page.split(begin).nth(1)?.split("```").next();
     let source = docs.join("examples/first.c");
     let program = compile(folder.path(), &source, &[]).unwrap_or_else(|said| panic!("{said}"));

@@ -1,5 +1,5 @@
 //! All orders in which the writes of a small run can be accepted, all cuts of each order, and after each cut all orders
-//! and cuts of the life that follows. The result is a proof within the bounds of the run, which `docs/crash-orders.md`
+//! and cuts of the life that follows. The result is a proof within the bounds of the run, which `docs/crash/orders.md`
 //! has.
 //!
 //! A run is repeated from its beginning for each order: the choices that lead to the point come first, and from there

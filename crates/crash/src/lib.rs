@@ -1,7 +1,7 @@
 //! Power cuts: one timed run writes a journal, and a cut is a position in it. What survives is given to a fresh
 //! controller and to the program's own recovery, and is then checked.
 //!
-//! `docs/crash-explorer.md` says what is compared. The possible faults here are a power cut at any position, also
+//! `docs/crash/explorer.md` says what is compared. The possible faults here are a power cut at any position, also
 //! within recovery, and on the platform `none` a torn line. Reserve power never fails here. An attacker who writes is
 //! apart (`attacker`); a stack whose integrity promises to notice him is broken if it does not.
 

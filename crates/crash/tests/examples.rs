@@ -1,4 +1,4 @@
-//! The worked example of `docs/add-a-design.md`: the explorer tells its sound form from the one that trusts its counts.
+//! The worked example of `docs/simulator/add-a-design.md`: the explorer tells its sound form from the one that trusts its counts.
 
 use std::sync::Once;
 

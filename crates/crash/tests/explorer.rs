@@ -1,5 +1,5 @@
 //! The crash explorer: what must hold holds at every cut, and what is broken is caught, be it a
-//! design, a reading of a paper or a program. `docs/crash-explorer.md` says what is compared.
+//! design, a reading of a paper or a program. `docs/crash/explorer.md` says what is compared.
 
 use sardonyx::config::Machine;
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};

@@ -151,7 +151,7 @@ pub fn trace_synth(
 ) -> PyResult<String> {
     let spec: Spec = serde_json::from_str(spec_json).map_err(|error| {
         bad(format!(
-            "the specification: {error}; see docs/trace-format.md"
+            "the specification: {error}; see docs/simulator/trace-format.md"
         ))
     })?;
     let synth = |tell: Tell<'_>| trace::synth_to_file(spec, seed, dst, tell);

@@ -3,7 +3,7 @@
 //!
 //! [`program`] finds what to run and refuses what cannot be; [`stream`] turns one process's events into records;
 //! [`pages`] gives pages frames; [`request`] reads options as people write them;
-//! `reader` follows one process, or several that share a trace (`family`). `docs/recorder.md` tells the whole.
+//! `reader` follows one process, or several that share a trace (`family`). `docs/crash-test/recorder.md` tells the whole.
 
 mod family;
 mod folder;

@@ -5,7 +5,7 @@
 
 use sardonyx_base::random::splitmix64;
 
-/// The codes of `docs/trace-format.md`, as far as the plugin sends them.
+/// The codes of `docs/simulator/trace-format.md`, as far as the plugin sends them.
 pub mod op {
     /// A read that missed the last-level cache.
     pub const READ: u8 = 0;

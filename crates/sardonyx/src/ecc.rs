@@ -1,6 +1,6 @@
 //! SECDED (72,64) check bits, which memory computes anyway and deduplication borrows as a fingerprint.
 //!
-//! Three published matrices; `docs/ecc.md` gives the sources. Left out: codes over wider words
+//! Three published matrices; `docs/inside/ecc.md` gives the sources. Left out: codes over wider words
 //! (chipkill, on-die ECC), which no design here uses.
 
 use crate::line::Line;

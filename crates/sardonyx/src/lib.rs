@@ -2,7 +2,7 @@
 //! encrypted and deduplicated. It carries real bytes, so what it says about a design is executed.
 //!
 //! The arrows point one way: `trace, workload → machine → memory → controller, engine → plan → medium`. Nothing below
-//! knows what is above it. `docs/architecture.md` follows one request through the house.
+//! knows what is above it. `docs/inside/architecture.md` follows one request through the house.
 #![forbid(unsafe_code)]
 
 pub mod config;

@@ -5,7 +5,7 @@
 use serde::{Serialize, Serializer};
 
 /// Names of what is counted, each with the least amount of it that a verdict rests on (argued in
-/// `docs/crash-explorer.md`); 0 where the amount is said and no verdict hangs on it.
+/// `docs/crash/explorer.md`); 0 where the amount is said and no verdict hangs on it.
 macro_rules! amounts {
     ($(#[$about:meta])* $Type:ident {
         $($(#[doc = $doc:literal])+ $variant:ident = $name:literal, least $least:literal;)+

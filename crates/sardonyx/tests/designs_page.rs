@@ -1,4 +1,4 @@
-//! `docs/add-a-design.md` shows sources as they are, and commands that exist.
+//! `docs/simulator/add-a-design.md` shows sources as they are, and commands that exist.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ fn root() -> std::path::PathBuf {
 }
 
 fn page() -> String {
-    std::fs::read_to_string(root().join("docs/add-a-design.md")).expect("the page")
+    std::fs::read_to_string(root().join("docs/simulator/add-a-design.md")).expect("the page")
 }
 
 /// Blocks of code with what is said before them, `part of FILE`, and the code without the page's indentation.

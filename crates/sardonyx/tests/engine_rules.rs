@@ -1,4 +1,4 @@
-//! The engine's rules one by one, as `docs/engine.md` numbers them, observed through answers: a
+//! The engine's rules one by one, as `docs/inside/engine.md` numbers them, observed through answers: a
 //! request answers when the step under test is done. Each test names a mutation that breaks it.
 
 use std::cell::Cell;

@@ -228,7 +228,7 @@ fn a_lifetime_is_that_of_an_array_that_is_worn_by_hand() {
 }
 
 #[test]
-#[ignore = "by hand: prints what docs/wear.md shows"]
+#[ignore = "by hand: prints what docs/simulator/wear.md shows"]
 fn lifetimes_with_lines_that_move_beside_those_without() {
     use sardonyx::machine::recordings::{self, Options};
     use sardonyx::trace::Source;

@@ -1,5 +1,5 @@
 //! The engine against NVMain 2's measured behaviour on known traces (configuration A): every
-//! single case exactly, the million-request rows within 2 %. docs/accuracy.md has the figures.
+//! single case exactly, the million-request rows within 2 %. docs/inside/accuracy.md has the figures.
 
 use sardonyx::config::Machine;
 use sardonyx::engine::{Answer, Engine, Request};

@@ -49,7 +49,7 @@ pub(super) fn check_schema(schema: &Schema) -> Result<(), String> {
                 let names: Vec<_> = schema.fields().iter().map(|f| f.name().as_str()).collect();
                 return Err(format!(
                     "there is no column `{name}` among [{}]; a trace has gap, thread, op, line \
-                     and data (docs/trace-format.md)",
+                     and data (docs/simulator/trace-format.md)",
                     names.join(", ")
                 ));
             }
@@ -57,7 +57,7 @@ pub(super) fn check_schema(schema: &Schema) -> Result<(), String> {
             [field] => {
                 return Err(format!(
                     "column `{name}` is {}, but must be {words}; convert it before writing \
-                     (docs/trace-format.md shows how)",
+                     (docs/simulator/trace-format.md shows how)",
                     field.data_type()
                 ));
             }

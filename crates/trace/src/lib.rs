@@ -1,6 +1,6 @@
 //! The trace: what a program asked of memory below its last-level cache, with the bytes.
 //!
-//! `docs/trace-format.md` describes the file. The recorder writes it and the simulator reads it; neither is known here.
+//! `docs/simulator/trace-format.md` describes the file. The recorder writes it and the simulator reads it; neither is known here.
 #![forbid(unsafe_code)]
 
 mod bursts;

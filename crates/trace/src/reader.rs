@@ -1,7 +1,7 @@
 //! Reads a trace file in batches, never holding more than a few pages of it.
 //!
 //! Whatever bytes the file holds, the outcome is records or one [`TraceError`]: never a panic, and
-//! never a record that breaks the rules of `docs/trace-format.md`.
+//! never a record that breaks the rules of `docs/simulator/trace-format.md`.
 
 use std::cell::Cell;
 use std::fs::File;

@@ -100,7 +100,7 @@ def curve(
         typer.Option(
             metavar="FILE|none",
             help="Measured points as CSV: reads_percent,gb_per_s,read_ns, with the end of "
-            "each curve last; or loads of threads (docs/medium.md). Default: the "
+            "each curve last; or loads of threads (docs/simulator/medium.md). Default: the "
             "package's points for the machine of that name.",
         ),
     ] = None,

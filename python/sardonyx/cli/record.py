@@ -1,6 +1,7 @@
 """``sardonyx trace record``: run a program, show how far it is, say what was written.
 
-What happens in between is native (crates/record, crates/recorder); docs/recorder.md explains it.
+What happens in between is native (crates/record, crates/recorder); docs/crash-test/recorder.md
+explains it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ EMULATORS = (
     Path(__file__).parents[3] / "target" / "qemu" / "bin" / "qemu-x86_64",
 )
 #: Instructions a second of a program without us, for the live counter only (*assumed*: a core of
-#: 3 GHz at one instruction a cycle). docs/recorder.md has slowdowns that were measured.
+#: 3 GHz at one instruction a cycle). docs/crash-test/recorder.md has slowdowns that were measured.
 NATIVE_RATE = 3e9
 LOOK_EVERY = 0.25
 #: A shell's status of a program that a signal ended is this and the signal's number.

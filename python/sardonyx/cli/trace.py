@@ -1,7 +1,7 @@
 """The trace commands: look at a trace, check it, convert it, generate one, cut one, mix several.
 
-Each is one native call with a bar; what a trace file holds stands in docs/trace-format.md. Left
-out: recording programs, which is in cli_record.
+Each is one native call with a bar; what a trace file holds stands in
+docs/simulator/trace-format.md. Left out: recording programs, which is in ``record``.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def _spec(name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, or nested without end
         raise _core.SardonyxError(f"{name}: is not JSON ({error}); mend it") from error
     if not isinstance(stated, dict):
-        raise _core.SardonyxError(f"{name}: is not an object; see docs/trace-format.md")
+        raise _core.SardonyxError(f"{name}: is not an object; see docs/simulator/trace-format.md")
     return stated
 
 

@@ -1,4 +1,4 @@
-/* sardonyx.h: marks for crash tests of persistent-memory programs (docs/crash-test.md).
+/* sardonyx.h: marks for crash tests of persistent-memory programs (docs/crash-test/real-programs.md).
  *
  * SARDONYX_MARK("text") names the moment. `sardonyx trace record --level cpu --pc` keeps it, the reports of `sardonyx crash-test` say
  * after which mark a cut is, and `--start text` begins there. The text must be a C string that is there when the mark is passed.

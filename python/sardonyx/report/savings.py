@@ -98,5 +98,8 @@ def _designs(designs: Sequence[Design]) -> Figure | Missing:
         "machine, so it differs each time.",
         views,
         series.table(),
-        ["energies of the array and power of the machine: middles of brackets (docs/store.md)"],
+        [
+            "energies of the array and power of the machine: middles of brackets "
+            "(docs/store/stores.md)"
+        ],
     )

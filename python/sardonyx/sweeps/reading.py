@@ -297,7 +297,8 @@ class _Reader:
                     "sweep",
                     "goals",
                     f'a {self.kind.name} has no figure "{name}"; {meant}'
-                    "docs/metrics.md lists those of runs, and results.parquet has all as columns",
+                    "docs/reference/metrics.md lists those of runs, and results.parquet has all "
+                    "as columns",
                 )
         return tuple(goals)
 

@@ -1,5 +1,5 @@
 /* A small host: one core that plays a trace against a memory of Sardonyx's, as `sardonyx compare` does. The core
- * is the one of docs/core-model.md: a reorder window, fetch and retirement at so many instructions a cycle, so
+ * is the one of docs/inside/core-model.md: a reorder window, fetch and retirement at so many instructions a cycle, so
  * many misses in flight. It shows that the library's calls suffice for the same figures, to the last digit.
  *
  * replay TRACE MACHINE DESIGN [KEY=VALUE]...   prints the figures as JSON; TRACE is flat (see `struct record`).

@@ -1,5 +1,5 @@
 //! Faults that tell a good crash explorer from a weak one. Each is a value: a layer that does one thing wrong, a small
-//! plan, and the kinds of violations that must report it. `docs/crash-mutants.md` says how to add one.
+//! plan, and the kinds of violations that must report it. `docs/inside/planted-faults.md` says how to add one.
 //!
 //! Three things must hold of each: its checks report it, the same layer without the fault holds under the same plan, and
 //! it is missed when its checks are switched off. Left out: what has no seam, which mutation testing covers.

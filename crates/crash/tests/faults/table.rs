@@ -1,4 +1,4 @@
-//! The table of `docs/crash-mutants.md` is these faults, a row each.
+//! The table of `docs/inside/planted-faults.md` is these faults, a row each.
 
 use std::path::Path;
 

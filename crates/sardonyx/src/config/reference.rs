@@ -1,4 +1,4 @@
-//! The reference page, `docs/reference.md`, from what the program itself uses: designs, layers and keys.
+//! The reference page, `docs/reference/keys.md`, from what the program itself uses: designs, layers and keys.
 //! A test compares the page with this.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The worked example of `docs/add-a-design.md`, which is compiled for tests alone: it gives back what it got, it
+//! The worked example of `docs/simulator/add-a-design.md`, which is compiled for tests alone: it gives back what it got, it
 //! shares what is equal.
 
 use std::collections::HashMap;

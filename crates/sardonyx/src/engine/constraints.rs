@@ -1,6 +1,6 @@
 //! Bank state as data: for every bank and command the earliest cycle at which it may issue. The
 //! rules are NVMain's (RD→PRE is the DDR formula tBURST + tRTP − tCCD; a PCM array write of tWP
-//! follows the data in its bank only). `docs/timing.md` lists them; the auditor re-checks them.
+//! follows the data in its bank only). `docs/inside/timing.md` lists them; the auditor re-checks them.
 
 use super::channel::NEVER;
 use crate::medium::params::{MAX_BANKS, MediumParams, Timing};

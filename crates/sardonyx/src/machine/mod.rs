@@ -2,7 +2,7 @@
 //! themselves) on one clock, their caches and page tables, and the port through which all of them reach
 //! the controller. Operations are interpreted here and nowhere else.
 //!
-//! `docs/core-model.md` has the cores' equations, their sources and what is assumed.
+//! `docs/inside/core-model.md` has the cores' equations, their sources and what is assumed.
 
 pub mod accesses;
 mod adversity;

@@ -1,6 +1,6 @@
 //! Persistent programs: data structures written once against [`Memory`], and what makes their
 //! transactions durable (SCA, HPCA 2018, Fig. 9 and Sec. 6.2). They run functionally, ahead of the
-//! timed cores, which play the operations that they make. `docs/programs.md` adds one.
+//! timed cores, which play the operations that they make. `docs/simulator/programs.md` adds one.
 
 mod durability;
 mod flat;

@@ -3,7 +3,7 @@
 //! So the order in which transactions have taken a lock is the order in which they have changed what it is for.
 //!
 //! A core takes all locks before a transaction, in an order that all keep to, and gives them up when that is
-//! durable (strict two-phase locking): `docs/crash-explorer.md` says why. Left out: anything but the crash explorer.
+//! durable (strict two-phase locking): `docs/crash/explorer.md` says why. Left out: anything but the crash explorer.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -2,7 +2,7 @@
 //! references, and what was flushed survives the end of the process and of the machine's power.
 //!
 //! [`Files`] is all that it asks of the file system, [`Volume`] keeps the bytes, [`Device`] adds requests of any length and a design that counts what
-//! each would take, [`check`] reads everything and says what is wrong. docs/store-device.md has the
+//! each would take, [`check`] reads everything and says what is wrong. docs/store/device.md has the
 //! layout of the folder. Left out: the network protocol, which is nbdkit's (crates/stores/nbd).
 #![forbid(unsafe_code)]
 

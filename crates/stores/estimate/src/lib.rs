@@ -1,6 +1,6 @@
 //! What deduplication would save: distinct chunks of a tree, a file, a device, a stream or a trace
 //! of digests, counted in memory that is said beforehand ([`plan`]), by several ways of cutting at
-//! once. docs/store-estimate.md explains the figures.
+//! once. docs/store/estimate.md explains the figures.
 //!
 //! [`costs`] asks the designs what storing it would take. Left out: how it is shown.
 #![forbid(unsafe_code)]

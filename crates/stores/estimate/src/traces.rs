@@ -1,5 +1,5 @@
 //! Traces that have digests in the place of contents: FIU's of I/O deduplication (Koller and
-//! Rangaswami, FAST 2010) and destor's (Fu et al., FAST 2015). docs/store-estimate.md has both
+//! Rangaswami, FAST 2010) and destor's (Fu et al., FAST 2015). docs/store/estimate.md has both
 //! layouts. Digests go through SHA-1, so that any text of hexadecimal digits spreads evenly.
 
 use std::io::{BufRead, BufReader, Read};

@@ -1,4 +1,4 @@
-//! Requests written down with digests, in the form of Florida International University's traces (docs/store-estimate.md),
+//! Requests written down with digests, in the form of Florida International University's traces (docs/store/estimate.md),
 //! so that the designs can be run over them: contents are not in it.
 
 use std::fs::{File, OpenOptions};

@@ -221,7 +221,7 @@ fn keys_that_make_no_sense_are_refused_with_what_to_give() {
     assert!(error.contains("known: recam, conventional"), "{error}");
 }
 
-/// The table of keys that docs/store.md has.
+/// The table of keys that docs/store/stores.md has.
 fn table() -> String {
     let mut rows =
         String::from("| key | default | source | option of `store compare` |\n|---|---|---|---|\n");
@@ -240,7 +240,7 @@ fn table() -> String {
 
 #[test]
 fn the_page_has_the_table_of_keys() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/store.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/store/stores.md");
     let page = std::fs::read_to_string(path).unwrap();
     let (begin, end) = ("<!-- keys -->\n", "<!-- end of keys -->");
     let (before, rest) = page.split_once(begin).unwrap();
@@ -251,6 +251,6 @@ fn the_page_has_the_table_of_keys() {
     }
     assert!(
         page == written,
-        "docs/store.md is not what the program says: run with UPDATE_REFERENCE=1"
+        "docs/store/stores.md is not what the program says: run with UPDATE_REFERENCE=1"
     );
 }

@@ -1,6 +1,6 @@
 //! Converts other simulators' traces to trace files, and trace files to some of theirs.
 //!
-//! `docs/trace-format.md` describes each format. Where their own readers crash, guess or drop a
+//! `docs/simulator/trace-format.md` describes each format. Where their own readers crash, guess or drop a
 //! request, ours names the line and the remedy.
 
 mod binary;

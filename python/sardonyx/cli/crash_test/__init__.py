@@ -1,6 +1,7 @@
 """``sardonyx crash-test``: a real program's own recovery, run on what each cut could leave.
 
-One file a command below it; docs/crash-test.md explains them. Left out: everything that computes.
+One file a command below it; docs/crash-test/real-programs.md explains them. Left out: everything
+that computes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``sardonyx store estimate``: what deduplication would save of a tree, a device or a trace.
 
-The counting is native (crates/stores/estimate); docs/store-estimate.md explains the figures.
+The counting is native (crates/stores/estimate); docs/store/estimate.md explains the figures.
 """
 
 from __future__ import annotations

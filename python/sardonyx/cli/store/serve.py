@@ -1,7 +1,7 @@
 """``sardonyx store serve``: a deduplicating store as a network block device, by nbdkit.
 
 nbdkit speaks the protocol and loads our plugin (crates/stores/nbd), which tells its counters on a
-pipe. Here nbdkit is started, watched and ended. docs/store-device.md explains the rest.
+pipe. Here nbdkit is started, watched and ended. docs/store/device.md explains the rest.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ OTHERWISE: Mapping[str, Mapping[str, Mapping[str, Scalar]]] = {
     "dedup-sha1": {"one SHA-1 unit": {"units.sha1.number": 1}},
     "dewrite": {"one CRC-32 unit": {"units.crc32.number": 1}},
 }
-#: A gap beyond it has a cause in docs/reproduce-esd.md.
+#: A gap beyond it has a cause in docs/papers/esd.md.
 WITHIN = 0.15
 #: A trace that stands in for the paper's programs: of a real program, or generated.
 Kind = Literal["recording", "ladder"]
@@ -496,7 +496,7 @@ def verdict(comparison: Comparison, rows: Sequence[ClaimRow]) -> tuple[str, ...]
         + (f"no figure of {', '.join(missed)}; " if missed else "")
         + _for_all(rows)
         + ".",
-        f"What it depends on: {_hangs(comparison, rows)}; docs/reproduce-esd.md has a cause and a "
+        f"What it depends on: {_hangs(comparison, rows)}; docs/papers/esd.md has a cause and a "
         "command for every gap.",
     )
 

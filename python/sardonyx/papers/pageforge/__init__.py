@@ -244,7 +244,7 @@ def _keys(costs: Costs, _: Claim) -> Found:
     note = (
         "keys that match of PageForge less those of KSM, which hashes whole pages, over all "
         "comparisons of two passes, between which vms.churn_permille of the pages that stand once "
-        "are written; real guests change as little (docs/reproduce-pageforge.md)"
+        "are written; real guests change as little (docs/papers/pageforge.md)"
     )
     return Found(
         {app: more(app) for app in costs.applications},

@@ -3,7 +3,7 @@ it keep its pads secret, what does a transaction cost. No paper has this table, 
 
 Cuts are the crash explorer's, by its default plan, of which each run takes so many; costs are
 simulated on the machine as it is. Left out: what a cut is held against
-(``docs/crash-explorer.md``).
+(``docs/crash/explorer.md``).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ const MARKED: Needs = Needs {
 
 keys! {
     SURVIVAL: Survival = word("encryption.global_counter", "high-water"),
-        Source("SCA does not say; see [crash.md](crash.md)"),
+        Source("SCA does not say; see [power cuts](../crash/power-cuts.md)"),
         "How the global counter survives a power cut: by a persisted mark, or from what is shown";
     MARK_STRIDE: u64 = int("encryption.mark_stride", (2, 1 << 40), 4096),
         Assumed("no source; its cost is too small to measure"),

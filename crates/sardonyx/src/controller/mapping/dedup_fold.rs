@@ -1,5 +1,5 @@
 //! Full deduplication by a fold of a line's words: eight bytes, cheap, and easily made to collide, so that every
-//! match is compared. Source: none, it is the worked example of `docs/add-a-design.md`.
+//! match is compared. Source: none, it is the worked example of `docs/simulator/add-a-design.md`.
 //! Left out: hiding contents from who makes collisions.
 
 use super::full_dedup::{Fingerprint, layers};

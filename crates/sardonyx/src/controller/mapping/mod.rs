@@ -3,7 +3,7 @@
 //! Left out: keeping the bytes secret, which is the layer below's.
 
 pub mod amt;
-/// The worked example of `docs/add-a-design.md`, in tests alone.
+/// The worked example of `docs/simulator/add-a-design.md`, in tests alone.
 pub mod dedup_fold;
 pub mod efit;
 pub mod figures;

@@ -1,6 +1,6 @@
 //! Zero lines: a line of zeros is never written; one bit says that it is there, in a table of its own
 //! behind a cache. Source: zero-content elimination (as in Dusser et al., ICS 2009); here it is the
-//! worked example of `docs/add-a-design.md`. Left out: hiding which lines are zeros, which the bits tell.
+//! worked example of `docs/simulator/add-a-design.md`. Left out: hiding which lines are zeros, which the bits tell.
 //!
 //! A power cut finds the line or the bit old, never both half: a line that stops being zeros is accepted
 //! before its bit is cleared, and reads as zeros until then; a line that becomes zeros changes by its bit

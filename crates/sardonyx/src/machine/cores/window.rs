@@ -1,5 +1,5 @@
 //! A core's reorder window and its misses in flight (MSHRs), in ticks of 1/width ps. Both kinds of
-//! core stand on them; `docs/core-model.md` has the equations.
+//! core stand on them; `docs/inside/core-model.md` has the equations.
 
 use std::collections::VecDeque;
 

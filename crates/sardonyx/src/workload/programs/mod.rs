@@ -1,6 +1,6 @@
 //! The programs: data structures that know nothing of logs, transactions or recovery. Each lies in a
 //! region of its own: the root line first, then what its durability keeps, then its heap.
-//! To add one: its file here and its name in [`programs!`]; `docs/programs.md` goes through it.
+//! To add one: its file here and its name in [`programs!`]; `docs/simulator/programs.md` goes through it.
 
 mod wide_node;
 

@@ -1,7 +1,7 @@
 //! The chunk index and the address translation table: changes that are not committed yet, a cache of
 //! the index, and the rest in fjall, an embedded log-structured engine.
 //!
-//! Why fjall: docs/store.md has its figures beside redb's.
+//! Why fjall: docs/store/stores.md has its figures beside redb's.
 
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Every store design, each a value in its own file, which says all that anybody needs to know of it: its
 //! keys, what is assumed, how it is built, what it shows. To add one: its file here and its name in the
-//! list; docs/store.md goes through it. Left out: what a store does, which its own module says.
+//! list; docs/store/stores.md goes through it. Left out: what a store does, which its own module says.
 
 mod keys;
 

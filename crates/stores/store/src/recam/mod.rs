@@ -1,7 +1,7 @@
 //! The fast model of a ReCAM store: the same answers and the same number of active rows at every
 //! compare as [`crate::BitLevel`], at a size where rows cannot be touched one by one.
 //!
-//! Follows Sec. III-C. Where the paper leaves something open, `Parameters` and docs/store.md say what
+//! Follows Sec. III-C. Where the paper leaves something open, `Parameters` and docs/store/stores.md say what
 //! was settled. Memory grows with distinct blocks and live addresses, not with the array.
 
 mod contents;

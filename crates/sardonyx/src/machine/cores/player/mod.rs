@@ -1,6 +1,6 @@
 //! A core that plays operations against its caches: reorder window, fetch and retire bandwidth,
 //! misses in flight, stores that wait, fences. As [`super::TraceCore`] it never steps: when an operation is
-//! fetched follows from a few before it, in ticks of 1/width ps. `docs/core-model.md` has the equations.
+//! fetched follows from a few before it, in ticks of 1/width ps. `docs/inside/core-model.md` has the equations.
 
 mod doing;
 mod waiting;
