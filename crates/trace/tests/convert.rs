@@ -87,11 +87,8 @@ fn nvmain_errors_name_line_and_remedy() {
         let error = plain(text, Format::NvMain).unwrap_err();
         assert!(error.contains(expected), "{text:?}: {error}");
     };
-    case(
-        "1 R 0x40\n",
-        "in.txt, line 1: an NVMain trace starts with a line `NVMV1`",
-    );
-    case("NVMV2\n1 R 0x40\n", "line 1:");
+    case("NVMV2\n1 R 0x40\n", "line 1: `NVMV2` is no version");
+    case("1 R 0x40 00 1 2\n", "CYCLE R|W ADDRESS [DATA THREAD]");
     case(
         "NVMV1\n1 R 0x40\n2 Q 0x40\n",
         "in.txt, line 3: operation `Q`",
@@ -128,6 +125,165 @@ fn nvmain_errors_name_line_and_remedy() {
         &format!("NVMV1\n{}", "1".repeat(10_000)),
         "line 2: has over 4096 bytes",
     );
+}
+
+/// Gap, thread, whether it writes, and the line of each record.
+fn in_short(text: &str, format: Format) -> Vec<(u32, u16, bool, u64)> {
+    let records = plain(text, format).unwrap_or_else(|error| panic!("{error}"));
+    let writes = |op| matches!(op, Op::Store | Op::DirtyEviction);
+    let one = |r: &Record| (r.gap, r.thread, writes(r.op), r.line.0);
+    records.iter().map(one).collect()
+}
+
+#[test]
+fn nvmain_of_version_0_has_a_thread_where_old_data_would_be() {
+    let data = "ab".repeat(64);
+    let text = format!("10 R 0x1000 {data} 2\n# a comment\n15 W 0x40 {data} 3\n");
+    let read = in_short(&text, Format::NvMain);
+    assert_eq!(read, [(10, 2, false, 64), (5, 3, true, 1)]);
+    let records = plain(&text, Format::NvMain).unwrap();
+    assert_eq!(records[1].data, Some([0xab; 64]));
+}
+
+#[test]
+fn instruction_traces_of_ramulator_have_bubbles_before_what_is_read() {
+    let text = "3 20734016\n1 0x13c6040 20734080\n// a comment\n0 64 R\n2 128 W\n";
+    let read = in_short(text, Format::RamulatorInstructions);
+    let line = 20_734_016 / 64;
+    let wanted = [
+        (4, 0, false, line),
+        (2, 0, false, line + 1),
+        (0, 0, true, line + 1),
+        (1, 0, false, 1),
+        (3, 0, true, 2),
+    ];
+    assert_eq!(read, wanted);
+    for (text, expected) in [
+        ("3\n", "has 1 words"),
+        ("x 64\n", "count of other instructions `x`"),
+        ("1 64 W 3\n", "has 4 words"),
+        ("1 64 Q\n", "address `Q`"),
+    ] {
+        let error = plain(text, Format::RamulatorInstructions).unwrap_err();
+        assert!(error.contains(expected), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn memory_traces_of_ramulator_are_hexadecimal_and_read_without_a_word() {
+    let read = in_short("0x12340 R\n12380 W\n0x40\n", Format::RamulatorMemory);
+    let wanted = [(0, 0, false, 0x48d), (0, 0, true, 0x48e), (0, 0, false, 1)];
+    assert_eq!(read, wanted);
+    assert!(plain("0x40 X\n", Format::RamulatorMemory).is_err());
+}
+
+#[test]
+fn dramsim2_has_words_of_three_kinds_of_traces() {
+    let text = "0x40 P_MEM_RD 3\n0x80 P_MEM_WR 5\n0xc0 BOFF 5\n0x100 P_FETCH 6\n0x140 P_LOCK_RD 7\n\
+                0x180 P_LOCK_WR 8\n0x1c0 IFETCH 9\n0x200 READ 10\n0x240 WRITE 12 deadbeef\n";
+    let read = in_short(text, Format::DramSim2);
+    let writes: Vec<u64> = read.iter().filter(|r| r.2).map(|r| r.3).collect();
+    assert_eq!((read.len(), writes), (9, vec![2, 3, 9]));
+    assert_eq!(read.iter().map(|r| u64::from(r.0)).sum::<u64>(), 12);
+    assert!(plain("0x40 P_IO_RD 3\n", Format::DramSim2).is_err());
+}
+
+#[test]
+fn dramsys_has_lengths_and_bytes() {
+    let whole = "cd".repeat(64);
+    let text = format!(
+        "# clocks\n31: read 0x400140\n33:\twrite\t0x80 0x{whole}\n40 (8) write 0x88 0x0102030405060708\n\
+         41 (128) read 0x20\n"
+    );
+    let records = plain(&text, Format::DramSys).unwrap();
+    let lines: Vec<u64> = records.iter().map(|r| r.line.0).collect();
+    assert_eq!(lines, [0x0040_0140 / 64, 2, 2, 0, 1, 2]);
+    assert_eq!(records[1].data, Some([0xcd; 64]));
+    // Eight bytes from byte 8 on, over what the line held.
+    let mut over = [0xcd; 64];
+    over[8..16].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(records[2].data, Some(over));
+    let gaps: Vec<u32> = records.iter().map(|r| r.gap).collect();
+    assert_eq!(gaps, [31, 2, 7, 1, 0, 0]);
+    let relative = in_short("5: read 0x0\n5: read 0x40\n", Format::DramSysRelative);
+    assert_eq!(relative, [(5, 0, false, 0), (5, 0, false, 1)]);
+    for (text, expected) in [
+        ("1: (4) write 0x0 0x0102\n", "data has 2 bytes"),
+        ("1: move 0x0\n", "operation `move`"),
+        ("1: (0) read 0x0\n", "an access of 0 bytes"),
+        ("1: write 0x0 0x123\n", "is not pairs"),
+    ] {
+        let error = plain(text, Format::DramSys).unwrap_err();
+        assert!(error.contains(expected), "{text:?}: {error}");
+    }
+}
+
+const PIN: &str = "0x7f10: R 0x1000\n0x7f12: W 0x1040\n#eof\n";
+const LACKEY: &str = "==12== Lackey, an example Valgrind tool\n==12==\nI  04001000,3\n L 1ffeffe7e0,8\n\
+                      I  04001003,5\nI  04001008,2\n S 103c,8\n M 2000,4\n";
+const VIEW: &str = "Output format:\n<--record#-> <--instr#->: <---tid---> <record details>\n\
+                    ------------------------------------------------------------\n\
+                    1 0: W0.T92937 <marker: version 3>\n\
+                    2 1: W0.T92937 ifetch 3 byte(s) @ 0x00007f6fdd3ec360 48 89 e7 mov %rsp -> %rdi\n\
+                    3 1: W0.T92937 write 8 byte(s) @ 0x0000000000001038 by PC 0x00007f6fdd3ec363\n\
+                    4 2: W0.T7 ifetch 5 byte(s) @ 0x00007f6fdd3ec363 e8 non-branch\n\
+                    5 2: W0.T7 read 16 byte(s) @ 0x0000000000001038 by PC 0x00007f6fdd3ec368\n\
+                    View tool results:\n 2 : total instructions\n";
+
+#[test]
+fn accesses_of_pin_lackey_and_dynamorio_are_a_programs_own() {
+    let wanted = [(1, 0, false, 64), (1, 0, true, 65)];
+    assert_eq!(in_short(PIN, Format::Pinatrace), wanted);
+
+    let wanted = [
+        (1, 0, false, 0x1f_feff_e7e0 / 64),
+        (2, 0, true, 0x40),
+        (0, 0, true, 0x41),
+        (0, 0, false, 0x80),
+        (0, 0, true, 0x80),
+    ];
+    assert_eq!(in_short(LACKEY, Format::Lackey), wanted);
+    let error = plain(" L 10\n", Format::Lackey).unwrap_err();
+    assert!(error.contains("ADDRESS,SIZE"), "{error}");
+
+    // An access of eight bytes at the end of a line is within it; one of sixteen is not.
+    let wanted = [(1, 0, true, 0x40), (1, 1, false, 0x40), (0, 1, false, 0x41)];
+    assert_eq!(in_short(VIEW, Format::DynamoRio), wanted);
+    assert!(plain("LD 64\n", Format::DynamoRio).is_err());
+
+    for (format, text) in [
+        (Format::Pinatrace, PIN),
+        (Format::Lackey, LACKEY),
+        (Format::DynamoRio, VIEW),
+    ] {
+        let first = &plain(text, format).unwrap()[0];
+        assert!(matches!(first.op, Op::Load | Op::Store), "{format}");
+    }
+}
+
+#[test]
+fn what_is_compressed_is_read_as_what_it_was() {
+    let text = b"LD 0x40\nST 128\n";
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, text).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let zstd = zstd::encode_all(&text[..], 3).unwrap();
+    // Made by liblzma.
+    let xz = "fd377a585a000004e6d6b4460200210116000000742fe5a301000e4c4420307834300a5354203132380a0000e3926215a6d4b7630001270fdf1afc6a1fb6f37d010000000004595a";
+    let xz: Vec<u8> = (0..xz.len() / 2)
+        .map(|i| u8::from_str_radix(&xz[2 * i..2 * i + 2], 16).unwrap())
+        .collect();
+    let options = ImportOptions::default();
+    for packed in [&gzip, &zstd, &xz] {
+        let records = Desk::new().import(packed, Format::RamulatorLoadStore, &options);
+        let lines: Vec<u64> = records.unwrap().iter().map(|r| r.line.0).collect();
+        assert_eq!(lines, [1, 2]);
+        // A file that was cut off is refused wherever it ends.
+        for end in 1..packed.len() {
+            let records = Desk::new().import(&packed[..end], Format::RamulatorLoadStore, &options);
+            assert!(records.is_err(), "{end} of {} bytes", packed.len());
+        }
+    }
 }
 
 #[test]
@@ -523,7 +679,7 @@ fn champsims_instructions_are_loads_and_stores_at_the_core() {
     let mut packed = b"\xfd7zXZ\0".to_vec();
     packed.resize(200, 7);
     let packed = desk.import(packed, Format::ChampSim, &options).unwrap_err();
-    assert!(packed.contains("unxz"), "{packed}");
+    assert!(packed.contains("in.txt: is damaged"), "{packed}");
 }
 
 fn varint(mut value: u64) -> Vec<u8> {
@@ -576,7 +732,7 @@ fn gem5s_packets_are_requests_of_their_lines() {
             .unwrap_err()
     };
     assert!(fail(&trace[..trace.len() - 1]).contains("ends in the middle"));
-    assert!(fail(b"\x1f\x8b\x08\0").contains("gunzip"));
+    assert!(fail(b"\x1f\x8b\x08\0").contains("in the middle"));
     assert!(fail(b"NVMV1").contains("gem5's mark"));
     assert!(fail(&head).contains("holds no request"));
     let back = [head.clone(), packets[3].clone(), packets[0].clone()].concat();

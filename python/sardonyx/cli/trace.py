@@ -57,9 +57,17 @@ FORMATS = (
     "nvmain",
     "ramulator-load-store",
     "ramulator-read-write",
+    "ramulator-instructions",
+    "ramulator-memory",
+    "dramsim2",
     "dramsim3",
+    "dramsys",
+    "dramsys-relative",
     "champsim",
     "gem5-packets",
+    "pinatrace",
+    "lackey",
+    "dynamorio",
 )
 #: Those that ours can become.
 WRITTEN = (OWN_FORMAT, "nvmain", "ramulator-load-store", "dramsim3", "champsim")
@@ -71,7 +79,7 @@ SOUND = {
 }
 FILLS = ("zero", "random", "unique")
 #: Formats that count cycles, and the one whose addresses are positions in a device.
-CLOCKED = ("nvmain", "dramsim3", "gem5-packets")
+CLOCKED = ("nvmain", "dramsim2", "dramsim3", "dramsys", "dramsys-relative", "gem5-packets")
 LEVELLED = "ramulator-read-write"
 Source = Annotated[
     str,

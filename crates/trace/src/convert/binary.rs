@@ -22,6 +22,9 @@ impl From<std::io::Error> for Bad {
     fn from(error: std::io::Error) -> Bad {
         match error.kind() {
             ErrorKind::UnexpectedEof => Bad::Trace("ends in the middle; it was cut off".into()),
+            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::Other => {
+                Bad::Trace(format!("is damaged: {error}"))
+            }
             _ => Bad::File(error),
         }
     }
@@ -44,11 +47,6 @@ impl ChampSim {
             let mut instruction = [0; INSTRUCTION];
             from.read_exact(&mut instruction)?;
             self.number += 1;
-            if self.number == 1 && instruction.starts_with(b"\xfd7zXZ")
-                || instruction.starts_with(b"\x1f\x8b")
-            {
-                return Err(Bad::Trace("is compressed; unxz or gunzip it first".into()));
-            }
             let (is_branch, taken) = (instruction[8], instruction[9]);
             if is_branch > 1 || taken > 1 {
                 let number = self.number;
@@ -102,9 +100,6 @@ impl Gem5 {
             from.read_exact(&mut magic)?;
             match &magic {
                 b"gem5" => {}
-                [0x1f, 0x8b, ..] => {
-                    return Err(Bad::Trace("is compressed; gunzip it first".into()));
-                }
                 _ => return Err(Bad::Trace("does not begin with gem5's mark".into())),
             }
             let head = message(from)?.ok_or_else(|| Bad::Trace("has no head".into()))?;

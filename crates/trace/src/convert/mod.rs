@@ -4,23 +4,28 @@
 //! request, ours names the line and the remedy.
 
 mod binary;
+mod compressed;
 mod export;
 mod parse;
 
+use std::cell::Cell;
+use std::collections::VecDeque;
 use std::fmt;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek};
+use std::io::{BufRead, Read};
 use std::path::Path;
+use std::rc::Rc;
 use std::str::FromStr;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use binary::Bad;
 pub use export::{Exported, export, export_nvmain};
-use parse::{Parser, Request};
+use parse::{Parser, Request, Requests};
 
 use super::error::IS_A_FOLDER;
 use super::source::stem;
@@ -32,13 +37,33 @@ use crate::line::{LINE_BYTES, Line, Virtual, ZERO_LINE};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// NVMain with its `NVMV1` header: cycles, and data if it has them.
+    /// NVMain, version 1 (`NVMV1` in front) and 0: cycles, and data if it has them.
     #[serde(rename = "nvmain")]
     NvMain,
     /// Ramulator 2, LoadStoreTrace: `LD ADDR` or `ST ADDR`.
     RamulatorLoadStore,
     /// Ramulator 2, ReadWriteTrace: `R 0,0,0,0,12,3`.
     RamulatorReadWrite,
+    /// Ramulator 1 and 2, instruction traces: `BUBBLES LOAD [WRITEBACK]`.
+    RamulatorInstructions,
+    /// Ramulator 1, memory traces: `HEXADDR R|W`.
+    RamulatorMemory,
+    /// DRAMSim2, kinds k6, mase and misc: `HEXADDR OP CYCLE`.
+    #[serde(rename = "dramsim2")]
+    DramSim2,
+    /// DRAMSys, .stl: `CYCLE: [(BYTES)] read|write ADDRESS [DATA]`.
+    #[serde(rename = "dramsys")]
+    DramSys,
+    /// DRAMSys, .rstl: the same with cycles since the request before.
+    #[serde(rename = "dramsys-relative")]
+    DramSysRelative,
+    /// Pin's pinatrace: `PC: R|W ADDRESS`.
+    Pinatrace,
+    /// Valgrind's lackey, --trace-mem=yes.
+    Lackey,
+    /// DynamoRIO's drmemtrace, the text of its view tool.
+    #[serde(rename = "dynamorio")]
+    DynamoRio,
     /// DRAMsim3: `HEXADDR OP CYCLE`.
     #[serde(rename = "dramsim3")]
     DramSim3,
@@ -51,11 +76,19 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 6] = [
+    pub const ALL: [Format; 14] = [
         Format::NvMain,
         Format::RamulatorLoadStore,
         Format::RamulatorReadWrite,
+        Format::RamulatorInstructions,
+        Format::RamulatorMemory,
+        Format::DramSim2,
         Format::DramSim3,
+        Format::DramSys,
+        Format::DramSysRelative,
+        Format::Pinatrace,
+        Format::Lackey,
+        Format::DynamoRio,
         Format::ChampSim,
         Format::Gem5Packets,
     ];
@@ -66,10 +99,26 @@ impl Format {
             Format::NvMain => "nvmain",
             Format::RamulatorLoadStore => "ramulator-load-store",
             Format::RamulatorReadWrite => "ramulator-read-write",
+            Format::RamulatorInstructions => "ramulator-instructions",
+            Format::RamulatorMemory => "ramulator-memory",
+            Format::DramSim2 => "dramsim2",
             Format::DramSim3 => "dramsim3",
+            Format::DramSys => "dramsys",
+            Format::DramSysRelative => "dramsys-relative",
+            Format::Pinatrace => "pinatrace",
+            Format::Lackey => "lackey",
+            Format::DynamoRio => "dynamorio",
             Format::ChampSim => "champsim",
             Format::Gem5Packets => "gem5-packets",
         }
+    }
+
+    /// Whether its accesses are a program's own, from before any cache.
+    fn at_core(self) -> bool {
+        matches!(
+            self,
+            Format::ChampSim | Format::Pinatrace | Format::Lackey | Format::DynamoRio
+        )
     }
 
     /// What the gaps of a converted trace count, and the clock in MHz where it is cycles.
@@ -78,9 +127,16 @@ impl Format {
             Format::NvMain => (GapUnit::Cycles, Some(2000.0)),
             Format::DramSim3 => (GapUnit::Cycles, Some(1200.0)),
             Format::Gem5Packets => (GapUnit::Cycles, Some(1000.0)),
-            Format::RamulatorLoadStore | Format::RamulatorReadWrite | Format::ChampSim => {
-                (GapUnit::Instructions, None)
-            }
+            Format::DramSim2 => (GapUnit::Cycles, Some(667.0)),
+            Format::DramSys | Format::DramSysRelative => (GapUnit::Cycles, Some(800.0)),
+            Format::RamulatorLoadStore
+            | Format::RamulatorReadWrite
+            | Format::RamulatorInstructions
+            | Format::RamulatorMemory
+            | Format::Pinatrace
+            | Format::Lackey
+            | Format::DynamoRio
+            | Format::ChampSim => (GapUnit::Instructions, None),
         }
     }
 }
@@ -138,8 +194,8 @@ pub struct ImportOptions {
     pub fill: Fill,
     /// The seed of that content.
     pub seed: u64,
-    /// The clock that cycles count, in MHz; by default 2000 for NVMain (its CPU clock) and 1200 for
-    /// DRAMsim3 (DDR4-2400, *assumed*).
+    /// The clock that cycles count, in MHz; by default 2000 for NVMain (its CPU clock), and *assumed* 1200 for
+    /// DRAMsim3 (DDR4-2400), 800 for DRAMSys (DDR4-1600) and 667 for DRAMSim2 (DDR3-1333).
     pub clock_mhz: Option<f64>,
     /// Sizes of channel, rank, bank group, bank, row and column (in lines), for ReadWriteTrace.
     pub levels: Vec<u64>,
@@ -178,25 +234,28 @@ pub fn import(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<u64, TraceError> {
     let path = from.as_ref();
-    let parser = Parser::new(format, &options.levels).map_err(|e| TraceError::file(path, e))?;
+    let mut parser = Parser::new(format, &options.levels).map_err(|e| TraceError::file(path, e))?;
     let io = |e| TraceError::unreadable(path, &e);
     let file = File::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
     if meta.is_dir() {
         return Err(TraceError::file(path, IS_A_FOLDER));
     }
-    let mut text = BufReader::new(file);
+    let read = Rc::new(Cell::new(0));
+    let mut text = compressed::open(Counted(file, read.clone())).map_err(io)?;
     let mut writer = TraceWriter::create(to, provenance(path, format, options))?;
     let mut records = Records {
         options,
-        at_core: format == Format::ChampSim,
+        at_core: format.at_core(),
+        held: FxHashMap::default(),
         dice: ChaCha8Rng::seed_from_u64(options.seed),
         sequence: 0,
         moment: 0,
     };
     let mut lines = Lines {
         format,
-        parser: &parser,
+        parser: &mut parser,
+        waiting: VecDeque::new(),
         line: Vec::new(),
         number: 0,
     };
@@ -222,8 +281,7 @@ pub fn import(
         writer.push(&records.next(request).map_err(place)?)?;
         count += 1;
         if count % 65_536 == 0 {
-            let done = text.stream_position().map_err(io)?;
-            progress(done, meta.len());
+            progress(read.get(), meta.len());
         }
     }
     let bytes = meta.len();
@@ -235,9 +293,21 @@ pub fn import(
     writer.finish()
 }
 
+/// A file that counts the bytes that were read of it.
+struct Counted(File, Rc<Cell<u64>>);
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        self.1.set(self.1.get() + read as u64);
+        Ok(read)
+    }
+}
+
 struct Lines<'p> {
     format: Format,
-    parser: &'p Parser,
+    parser: &'p mut Parser,
+    waiting: Requests,
     line: Vec<u8>,
     number: u64,
 }
@@ -245,6 +315,9 @@ struct Lines<'p> {
 impl Lines<'_> {
     fn next(&mut self, text: &mut impl BufRead) -> Result<Option<Request>, Bad> {
         loop {
+            if let Some(request) = self.waiting.pop_front() {
+                return Ok(Some(request));
+            }
             self.line.clear();
             let mut most = text.by_ref().take(LONGEST);
             let read = most.read_until(b'\n', &mut self.line)? as u64;
@@ -258,14 +331,11 @@ impl Lines<'_> {
                     "has over {LONGEST} bytes; this is not a {format} trace"
                 )));
             }
-            let words = std::str::from_utf8(&self.line).map_err(|_| {
-                Bad::Trace(format!(
-                    "is not text; decompress the trace first if it is a {format} trace"
-                ))
-            })?;
-            if let Some(request) = self.parser.line(self.number, words).map_err(Bad::Trace)? {
-                return Ok(Some(request));
-            }
+            let words = std::str::from_utf8(&self.line)
+                .map_err(|_| Bad::Trace(format!("is not text; is it a {format} trace?")))?;
+            self.parser
+                .line(self.number, words, &mut self.waiting)
+                .map_err(Bad::Trace)?;
         }
     }
 }
@@ -276,9 +346,9 @@ fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenanc
         program: stem(path),
         description: format!("converted from {format}"),
         gap_unit,
-        level: match format {
-            Format::ChampSim => Level::Cpu,
-            _ => Level::Memory,
+        level: match format.at_core() {
+            true => Level::Cpu,
+            false => Level::Memory,
         },
         ..Provenance::default()
     };
@@ -297,6 +367,8 @@ struct Records<'a> {
     options: &'a ImportOptions,
     /// Loads and stores of a core, before any cache.
     at_core: bool,
+    /// What lines hold of which only parts are written.
+    held: FxHashMap<u64, Line>,
     dice: ChaCha8Rng,
     sequence: u64,
     moment: u64,
@@ -317,7 +389,16 @@ impl Records<'_> {
         self.moment = moment;
         let line = request.byte / LINE_BYTES as u64;
         let (op, data) = if request.write {
-            let data = request.data.unwrap_or_else(|| self.content(line));
+            let data = match (request.data, &request.part[..]) {
+                (Some(data), _) => data,
+                (None, []) => self.content(line),
+                (None, part) => {
+                    let held = self.held.entry(line).or_insert(ZERO_LINE);
+                    let from = (request.byte % LINE_BYTES as u64) as usize;
+                    held[from..from + part.len()].copy_from_slice(part);
+                    *held
+                }
+            };
             let op = if self.at_core {
                 Op::Store
             } else {

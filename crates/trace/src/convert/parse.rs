@@ -1,7 +1,13 @@
 //! One line of text of each format as a request, or what is wrong with it.
 
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
 use super::Format;
-use crate::line::Line;
+use crate::line::{LINE_BYTES, Line};
+
+const LINE: u64 = LINE_BYTES as u64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Request {
@@ -9,6 +15,8 @@ pub(super) struct Request {
     pub(super) write: bool,
     pub(super) byte: u64,
     pub(super) data: Option<Line>,
+    /// Some bytes of the line from `byte` on, where a write has not the whole line.
+    pub(super) part: Vec<u8>,
     pub(super) thread: u16,
 }
 
@@ -19,17 +27,29 @@ impl Request {
             write,
             byte,
             data: None,
+            part: Vec::new(),
             thread: 0,
         }
     }
 }
 
+/// Requests of the lines that have been read and are not yet taken.
+pub(super) type Requests = VecDeque<Request>;
+
 pub(super) struct Parser {
     format: Format,
     levels: Vec<u64>,
+    /// NVMain's trace has no `NVMV1` in front.
+    old: bool,
+    /// Instructions so far, or cycles of a trace that gives those between two requests.
+    moment: u64,
+    /// Threads of the trace by the numbers that it gives them.
+    threads: FxHashMap<u64, usize>,
 }
 
 const LEVELS: [&str; 6] = ["channel", "rank", "bank group", "bank", "row", "column"];
+/// Most bytes that one access touches.
+const WIDEST: u64 = 4096;
 
 impl Parser {
     pub(super) fn new(format: Format, levels: &[u64]) -> Result<Parser, String> {
@@ -44,29 +64,230 @@ impl Parser {
         Ok(Parser {
             format,
             levels: levels.to_vec(),
+            old: false,
+            moment: 0,
+            threads: FxHashMap::default(),
         })
     }
 
-    /// The request in line `number`; `None` for a header and for blank lines.
-    pub(super) fn line(&self, number: u64, text: &str) -> Result<Option<Request>, String> {
+    /// Puts the requests of line `number` into `out`: none for a header, a comment (`#` or `//`) and a blank line.
+    pub(super) fn line(
+        &mut self,
+        number: u64,
+        text: &str,
+        out: &mut Requests,
+    ) -> Result<(), String> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let Some(first) = words.first() else {
+            return Ok(());
+        };
+        if first.starts_with('#') || first.starts_with("//") {
+            return Ok(());
+        }
         if self.format == Format::NvMain && number == 1 {
-            return match words[..] {
-                ["NVMV1"] => Ok(None),
-                _ => Err("an NVMain trace starts with a line `NVMV1`; put it there".to_owned()),
-            };
+            match words[..] {
+                ["NVMV1"] => return Ok(()),
+                [word] => {
+                    return Err(format!(
+                        "`{word}` is no version that is known; an NVMain trace begins with `NVMV1`, or, as version 0, \
+                         with its first request"
+                    ));
+                }
+                _ => self.old = true,
+            }
         }
-        if words.is_empty() {
-            return Ok(None);
-        }
-        match self.format {
-            Format::NvMain => nvmain(&words),
+        let request = match self.format {
+            Format::NvMain => nvmain(&words, self.old),
             Format::RamulatorLoadStore => load_store(&words),
             Format::RamulatorReadWrite => self.read_write(&words),
+            Format::RamulatorInstructions => return self.instructions(&words, out),
+            Format::RamulatorMemory => memory(&words),
             Format::DramSim3 => dramsim3(&words),
+            Format::DramSim2 => dramsim2(&words),
+            Format::DramSys | Format::DramSysRelative => return self.dramsys(&words, out),
+            Format::Pinatrace => return self.pinatrace(&words, out),
+            Format::Lackey => return self.lackey(text, &words, out),
+            Format::DynamoRio => return self.dynamorio(&words, out),
             Format::ChampSim | Format::Gem5Packets => Err("the format is not text".to_owned()),
+        };
+        out.push_back(request?);
+        Ok(())
+    }
+
+    /// `BUBBLES LOAD [WRITEBACK]`, or `BUBBLES ADDRESS R|W`: so many instructions, then one that reads.
+    fn instructions(&mut self, words: &[&str], out: &mut Requests) -> Result<(), String> {
+        const FORM: &str = "BUBBLES LOAD [WRITEBACK] or BUBBLES ADDRESS R|W";
+        let [bubbles, address, more @ ..] = words else {
+            return Err(shape(words, FORM));
+        };
+        self.moment += decimal(bubbles, "count of other instructions")? + 1;
+        let byte = number(address)?;
+        let request = |write, byte| Request {
+            cycle: Some(self.moment),
+            ..Request::new(write, byte)
+        };
+        match more {
+            [] | ["R"] => out.push_back(request(false, byte)),
+            ["W"] => out.push_back(request(true, byte)),
+            [written] => {
+                let written = number(written)?;
+                out.push_back(request(false, byte));
+                out.push_back(request(true, written));
+            }
+            _ => return Err(shape(words, FORM)),
         }
-        .map(Some)
+        Ok(())
+    }
+
+    /// DRAMSys: `CYCLE[:] [(BYTES)] read|write ADDRESS [DATA]`.
+    fn dramsys(&mut self, words: &[&str], out: &mut Requests) -> Result<(), String> {
+        const FORM: &str = "CYCLE: [(BYTES)] read|write ADDRESS [DATA]";
+        let [cycle, rest @ ..] = words else {
+            return Err(shape(words, FORM));
+        };
+        let cycle = decimal(cycle.trim_end_matches(':'), "cycle")?;
+        let (bytes, rest) = match rest {
+            [length, rest @ ..] if length.starts_with('(') => {
+                let digits = length.trim_start_matches('(').trim_end_matches(')');
+                (Some(decimal(digits, "length")?), rest)
+            }
+            _ => (None, rest),
+        };
+        let (op, address, data) = match rest {
+            [op, address] => (op, address, None),
+            [op, address, data] => (op, address, Some(data)),
+            _ => return Err(shape(words, FORM)),
+        };
+        let write = is_write(op, "read", "write")?;
+        let data = match data {
+            Some(data) if write => hex_bytes(data)?,
+            _ => Vec::new(),
+        };
+        let width = bytes.unwrap_or(data.len().max(1) as u64);
+        if !data.is_empty() && data.len() as u64 != width {
+            return Err(format!(
+                "data has {} bytes, and the length is {width}; give as many",
+                data.len()
+            ));
+        }
+        self.moment = match self.format {
+            Format::DramSysRelative => self.moment + cycle,
+            _ => cycle,
+        };
+        self.touch((write, hex(address)?, width), &data, 0, out)
+    }
+
+    /// Pin's pinatrace: `PC: R|W ADDRESS`.
+    fn pinatrace(&mut self, words: &[&str], out: &mut Requests) -> Result<(), String> {
+        let [place, op, address] = words else {
+            return Err(shape(words, "PC: R|W ADDRESS"));
+        };
+        hex(place.trim_end_matches(':'))?;
+        self.moment += 1;
+        self.touch((is_write(op, "R", "W")?, hex(address)?, 1), &[], 0, out)
+    }
+
+    /// Valgrind's lackey with --trace-mem=yes: `I ADDRESS,SIZE`, and indented `L`, `S` or `M` (load and store).
+    fn lackey(&mut self, text: &str, words: &[&str], out: &mut Requests) -> Result<(), String> {
+        if text.starts_with("==") || text.starts_with("--") {
+            return Ok(()); // valgrind's own words
+        }
+        let [op, place] = words else {
+            return Err(shape(words, "I|L|S|M ADDRESS,SIZE"));
+        };
+        let (address, size) = place
+            .split_once(',')
+            .ok_or_else(|| format!("`{place}` is not ADDRESS,SIZE; correct or remove the line"))?;
+        let (byte, size) = (hex(address)?, decimal(size, "size")?);
+        let kinds: &[bool] = match *op {
+            "I" => {
+                self.moment += 1;
+                return Ok(());
+            }
+            "L" => &[false],
+            "S" => &[true],
+            "M" => &[false, true],
+            _ => return Err(format!("`{op}` is not I, L, S or M")),
+        };
+        for &write in kinds {
+            self.touch((write, byte, size), &[], 0, out)?;
+        }
+        Ok(())
+    }
+
+    /// DynamoRIO's view of a memory trace: `.. T12 read 8 byte(s) @ 0x1000 by PC ..`.
+    fn dynamorio(&mut self, words: &[&str], out: &mut Requests) -> Result<(), String> {
+        let Some(at) = words.windows(2).position(|two| two == ["byte(s)", "@"]) else {
+            // Headings, markers and the counts at the end.
+            let known = words
+                .iter()
+                .any(|word| word.starts_with('<') || word.ends_with(':') || word.starts_with("--"));
+            return match known {
+                true => Ok(()),
+                false => Err("is not a line of DynamoRIO's view tool".to_owned()),
+            };
+        };
+        let (Some(kind), Some(size), Some(address)) = (
+            at.checked_sub(2).map(|kind| words[kind]),
+            at.checked_sub(1).map(|size| words[size]),
+            words.get(at + 2),
+        ) else {
+            return Err(shape(words, ".. KIND SIZE byte(s) @ ADDRESS"));
+        };
+        let write = match kind {
+            "ifetch" | "non-fetched" => {
+                self.moment += 1;
+                return Ok(());
+            }
+            "read" => false,
+            "write" => true,
+            // Prefetches and flushes move no bytes of the program.
+            _ => return Ok(()),
+        };
+        let thread = words[..at].iter().find_map(|word| {
+            let thread = word.rsplit_once('T').map_or("", |(_, digits)| digits);
+            thread.parse::<u64>().ok()
+        });
+        // Threads have large numbers of the system; here the first one is 0.
+        let next = self.threads.len();
+        let number = *(self.threads.entry(thread.unwrap_or(0))).or_insert(next);
+        let thread =
+            u16::try_from(number).map_err(|_| "has more than 65,536 threads".to_owned())?;
+        self.touch(
+            (write, hex(address)?, decimal(size, "size")?),
+            &[],
+            thread,
+            out,
+        )
+    }
+
+    /// A request for each line that an access of some bytes touches.
+    fn touch(
+        &self,
+        (write, byte, size): (bool, u64, u64),
+        data: &[u8],
+        thread: u16,
+        out: &mut Requests,
+    ) -> Result<(), String> {
+        if size == 0 || size > WIDEST {
+            return Err(format!("an access of {size} bytes; 1 to {WIDEST} are read"));
+        }
+        let end = byte
+            .checked_add(size)
+            .ok_or_else(|| format!("address {byte:#x} and {size} bytes do not fit 64 bits"))?;
+        let mut from = byte;
+        while from < end {
+            let to = end.min((from / LINE + 1) * LINE);
+            let mut request = Request::new(write, from);
+            request.cycle = Some(self.moment);
+            request.thread = thread;
+            if !data.is_empty() {
+                request.part = data[(from - byte) as usize..(to - byte) as usize].to_vec();
+            }
+            out.push_back(request);
+            from = to;
+        }
+        Ok(())
     }
 
     fn read_write(&self, words: &[&str]) -> Result<Request, String> {
@@ -98,12 +319,20 @@ impl Parser {
     }
 }
 
-fn nvmain(words: &[&str]) -> Result<Request, String> {
-    let [cycle, op, address, more @ ..] = words else {
-        return Err(shape(words, "CYCLE R|W ADDRESS [DATA OLDDATA THREAD]"));
+/// Version 0 (`old`) has no old data.
+fn nvmain(words: &[&str], old: bool) -> Result<Request, String> {
+    let (form, most) = match old {
+        true => (
+            "CYCLE R|W ADDRESS [DATA THREAD], or NVMV1 in the first line",
+            2,
+        ),
+        false => ("CYCLE R|W ADDRESS [DATA OLDDATA THREAD]", 3),
     };
-    if more.len() > 3 {
-        return Err(shape(words, "CYCLE R|W ADDRESS [DATA OLDDATA THREAD]"));
+    let [cycle, op, address, more @ ..] = words else {
+        return Err(shape(words, form));
+    };
+    if more.len() > most {
+        return Err(shape(words, form));
     }
     let write = is_write(op, "R", "W")?;
     let mut request = Request::new(write, hex(address)?);
@@ -111,10 +340,10 @@ fn nvmain(words: &[&str]) -> Result<Request, String> {
     if let Some(data) = more.first() {
         request.data = Some(bytes(data)?);
     }
-    if let Some(old) = more.get(1) {
-        bytes(old)?;
+    if let Some(before) = more.get(1).filter(|_| !old) {
+        bytes(before)?;
     }
-    if let Some(thread) = more.get(2) {
+    if let Some(thread) = more.get(most - 1) {
         request.thread = u16::try_from(decimal(thread, "thread")?)
             .map_err(|_| format!("thread {thread} does not fit 16 bits; renumber the threads"))?;
     }
@@ -126,12 +355,40 @@ fn load_store(words: &[&str]) -> Result<Request, String> {
         return Err(shape(words, "LD|ST ADDRESS"));
     };
     let write = is_write(op, "LD", "ST")?;
-    let byte = if address.starts_with("0x") || address.starts_with("0X") {
-        hex(address)?
-    } else {
-        decimal(address, "address")?
+    Ok(Request::new(write, number(address)?))
+}
+
+/// Ramulator 1's memory trace: `ADDRESS [R|W]`, hexadecimal.
+fn memory(words: &[&str]) -> Result<Request, String> {
+    let (address, write) = match words {
+        [address] => (address, false),
+        [address, op] => (address, is_write(op, "R", "W")?),
+        _ => return Err(shape(words, "HEXADDRESS [R|W]")),
     };
-    Ok(Request::new(write, byte))
+    Ok(Request::new(write, hex(address)?))
+}
+
+/// DRAMSim2's traces of kinds k6, mase and misc: `HEXADDRESS OP CYCLE [DATA]`; what follows the cycle is dropped.
+fn dramsim2(words: &[&str]) -> Result<Request, String> {
+    let [address, op, cycle, more @ ..] = words else {
+        return Err(shape(words, "HEXADDRESS OP CYCLE [DATA]"));
+    };
+    if more.len() > 1 {
+        return Err(shape(words, "HEXADDRESS OP CYCLE [DATA]"));
+    }
+    let write = match *op {
+        "P_MEM_WR" | "BOFF" | "WRITE" | "write" => true,
+        "P_FETCH" | "P_MEM_RD" | "P_LOCK_RD" | "P_LOCK_WR" | "IFETCH" | "READ" | "read" => false,
+        _ => {
+            return Err(format!(
+                "operation `{op}` is none of DRAMSim2's: P_MEM_RD, P_MEM_WR, P_FETCH, P_LOCK_RD, P_LOCK_WR, BOFF, \
+                 IFETCH, READ, WRITE"
+            ));
+        }
+    };
+    let mut request = Request::new(write, hex(address)?);
+    request.cycle = Some(decimal(cycle, "cycle")?);
+    Ok(request)
 }
 
 fn dramsim3(words: &[&str]) -> Result<Request, String> {
@@ -174,6 +431,31 @@ fn decimal(word: &str, what: &str) -> Result<u64, String> {
         .ok()
         .filter(|_| digits)
         .ok_or_else(|| format!("{what} `{word}` is not a decimal number of at most 64 bits"))
+}
+
+/// Decimal, or hexadecimal after 0x.
+fn number(word: &str) -> Result<u64, String> {
+    match word.starts_with("0x") || word.starts_with("0X") {
+        true => hex(word),
+        false => decimal(word, "address"),
+    }
+}
+
+/// Bytes as hexadecimal digits, the first two of them byte 0.
+fn hex_bytes(word: &str) -> Result<Vec<u8>, String> {
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    let bad = || format!("data `{word}` is not pairs of hexadecimal digits");
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() || pairs.is_empty() {
+        return Err(bad());
+    }
+    pairs
+        .iter()
+        .map(|pair| {
+            let digit = |c: u8| char::from(c).to_digit(16).ok_or_else(bad);
+            Ok((digit(pair[0])? * 16 + digit(pair[1])?) as u8)
+        })
+        .collect()
 }
 
 fn hex(word: &str) -> Result<u64, String> {
