@@ -1,6 +1,8 @@
-//! Opens what gzip, xz or zstd has compressed as what it was, by its first bytes.
+//! Other tools' traces as gzip, xz or zstd compresses them: read by their first bytes, written by their name.
 
-use std::io::{BufRead, BufReader, Cursor, Read, Result};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Cursor, Read, Result, Write};
+use std::path::Path;
 
 const GZIP: &[u8] = b"\x1f\x8b";
 const XZ: &[u8] = b"\xfd7zXZ\0";
@@ -24,4 +26,63 @@ pub(super) fn open(mut from: impl Read + 'static) -> Result<Box<dyn BufRead>> {
     } else {
         Box::new(whole)
     })
+}
+
+/// A file that is written, compressed if its name ends like that.
+pub(super) enum Output {
+    Plain(BufWriter<File>),
+    Gzip(flate2::write::GzEncoder<BufWriter<File>>),
+    Xz(Box<lzma_rust2::XzWriter<BufWriter<File>>>),
+    Zstd(zstd::Encoder<'static, BufWriter<File>>),
+}
+
+impl Output {
+    /// Writes to `file`, as the ending of `name` says: .gz, .xz, .zst or none of them.
+    pub(super) fn create(file: File, name: &Path) -> Result<Output> {
+        let file = BufWriter::new(file);
+        let ending = name.extension().and_then(|ending| ending.to_str());
+        Ok(match ending {
+            Some("gz") => {
+                let level = flate2::Compression::default();
+                Output::Gzip(flate2::write::GzEncoder::new(file, level))
+            }
+            Some("xz") => {
+                let options = lzma_rust2::XzOptions::with_preset(2); // ten times as fast as 6
+                Output::Xz(Box::new(lzma_rust2::XzWriter::new(file, options)?))
+            }
+            Some("zst") => Output::Zstd(zstd::Encoder::new(file, 3)?),
+            _ => Output::Plain(file),
+        })
+    }
+
+    /// Writes what is left, and waits until the file is on its disk.
+    pub(super) fn finish(self) -> Result<()> {
+        let file = match self {
+            Output::Plain(file) => file,
+            Output::Gzip(encoder) => encoder.finish()?,
+            Output::Xz(encoder) => encoder.finish()?,
+            Output::Zstd(encoder) => encoder.finish()?,
+        };
+        file.into_inner().map_err(|e| e.into_error())?.sync_all()
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        match self {
+            Output::Plain(to) => to.write(bytes),
+            Output::Gzip(to) => to.write(bytes),
+            Output::Xz(to) => to.write(bytes),
+            Output::Zstd(to) => to.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        match self {
+            Output::Plain(to) => to.flush(),
+            Output::Gzip(to) => to.flush(),
+            Output::Xz(to) => to.flush(),
+            Output::Zstd(to) => to.flush(),
+        }
+    }
 }

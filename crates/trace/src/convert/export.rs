@@ -1,12 +1,13 @@
 //! Writes other simulators' formats, so that their results and ours can be compared.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
 use super::Format;
 use super::binary::INSTRUCTION;
+use super::compressed::Output;
 use crate::line::{Line, ZERO_LINE};
 use crate::temporary::Temporary;
 use crate::{CLOCK_REMEDY, Op, Source, TraceError};
@@ -54,7 +55,7 @@ pub fn export_nvmain(
     })?;
     let clock_khz = clock_khz.unwrap_or(CLOCK_KHZ);
     let (temporary, file) = Temporary::beside(to).map_err(io)?;
-    let mut text = BufWriter::new(file);
+    let mut text = Output::create(file, to).map_err(io)?;
     writeln!(text, "NVMV1").map_err(io)?;
     let mut lines: FxHashMap<u64, Line> = FxHashMap::default();
     let mut exported = Exported::default();
@@ -79,10 +80,7 @@ pub fn export_nvmain(
         let (new, old, thread) = (Hex(&new), Hex(&old), record.thread);
         writeln!(text, "{cycle} {letter} 0x{address:x} {new} {old} {thread}").map_err(io)
     })?;
-    text.into_inner()
-        .map_err(|e| io(e.into_error()))?
-        .sync_all()
-        .map_err(io)?;
+    text.finish().map_err(io)?;
     temporary.keep().map_err(io)?;
     Ok(exported)
 }
@@ -121,7 +119,7 @@ pub fn export(
     })?;
     let clock_khz = clock_khz.unwrap_or(DRAMSIM3_KHZ);
     let (temporary, file) = Temporary::beside(to).map_err(io)?;
-    let mut text = BufWriter::new(file);
+    let mut text = Output::create(file, to).map_err(io)?;
     let mut exported = Exported::default();
     let (mut gaps, mut instructions) = (0u64, 0u64);
     source.each(progress, |record| {
@@ -173,10 +171,7 @@ pub fn export(
         };
         said.map_err(io)
     })?;
-    text.into_inner()
-        .map_err(|e| io(e.into_error()))?
-        .sync_all()
-        .map_err(io)?;
+    text.finish().map_err(io)?;
     temporary.keep().map_err(io)?;
     Ok(exported)
 }
