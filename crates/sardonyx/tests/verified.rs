@@ -151,6 +151,16 @@ fn trace(name: &str, level: Level, records: &[(Op, u64, Option<Line>)]) -> Trace
     Trace(path)
 }
 
+/// A machine whose caches hold hardly anything.
+fn small(name: &str) -> Machine {
+    let caches = [
+        ("caches.l1.bytes", "1024"),
+        ("caches.l2.bytes", "0"),
+        ("caches.llc.bytes", "4096"),
+    ];
+    Machine::load(name, &caches).unwrap()
+}
+
 fn machine() -> Machine {
     Machine::load("esd", &[] as &[(&str, &str)]).unwrap()
 }
@@ -196,7 +206,7 @@ fn with_fences(stored: &[(u64, Line)], read: u64) -> Vec<(Op, u64, Option<Line>)
 fn the_first_wrong_byte_ends_a_run_with_its_record() {
     let mut seven = [9; 64];
     seven[..8].fill(7);
-    let cases: [(&str, Vec<(u64, Line)>, u64, &str); 3] = [
+    let cases = [
         (
             "wrong-ones",
             vec![(5, ONES)],
@@ -324,16 +334,22 @@ fn windows_of_a_sample_and_what_lies_between_are_held_to_what_was_written() {
 #[test]
 fn reads_below_caches_are_held_to_what_left_them() {
     // More lines than the caches hold are stored, and loaded again.
-    let lines = 3 * machine().caches.llc.bytes / 64;
+    let lines = 600;
     let mut records: Vec<_> = (0..lines).map(|k| (Op::Store, k, Some(ONES))).collect();
     records.extend((0..lines).map(|k| (Op::Load, k, None)));
     let trace = trace("caches", Level::Cpu, &records);
-    let error = run("wrong-ones+per-line", &trace).unwrap_err().to_string();
+    let run = |design: &str| {
+        know();
+        let sources = vec![Source::open(&trace.0).unwrap()];
+        let machine = small("esd");
+        recordings::run(&machine, design, sources, Options::default(), &mut |_| true)
+    };
+    let error = run("wrong-ones+per-line").unwrap_err().to_string();
     assert!(
         error.contains(": operation ") && error.contains("expected ff, found 00"),
         "{error}"
     );
-    let outcome = run("baseline", &trace).unwrap();
+    let outcome = run("baseline").unwrap();
     assert!(figure(&outcome, "reads_verified").unwrap() > lines / 2);
 }
 
@@ -354,12 +370,7 @@ fn no_design_is_called_wrong() {
         durability: DurabilityKind::default(),
         sharing: Sharing::Apart,
     };
-    let caches: Vec<(&str, &str)> = vec![
-        ("caches.l1.bytes", "1K"),
-        ("caches.l2.bytes", "0"),
-        ("caches.llc.bytes", "4K"),
-    ];
-    let small = Machine::load("sca", &caches).unwrap();
+    let small = small("sca");
     for design in designs::all() {
         let sources = (0..2).map(|_| Source::from(Synth::new(spec.clone(), 7).unwrap()));
         let options = Options {
