@@ -1,14 +1,17 @@
 //! What was written last to each line, kept apart from what any design stores: to hold reads to, and for a host that
 //! writes parts of lines. Left out: what memory itself holds.
 
+use memmap2::MmapMut;
 use rustc_hash::FxHashSet;
 use sardonyx_base::prefetch;
 
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
+use crate::medium::image::large_pages;
 
 /// Lines of a page of 4 KiB.
 const PAGE_LINES: u64 = 64;
-const CHUNK: usize = 4096;
+/// Lines that are set aside together: 32 MiB, of which the host gives what is written.
+const CHUNK: usize = 1 << 19;
 /// Announcements between two steps of fetching what a line needs into this computer's caches.
 const STEP: usize = 4;
 
@@ -24,7 +27,7 @@ pub struct Contents {
     slots: Vec<Slot>,
     pages: Vec<Page>,
     /// The lines, in the order in which they were first written: a page of which little is written takes little.
-    lines: Vec<Box<[Line]>>,
+    lines: Vec<MmapMut>,
     used: usize,
     /// The lines that memory does not have yet.
     ahead: FxHashSet<Logical>,
@@ -95,7 +98,7 @@ impl Contents {
 
     fn at(&self, place: u32) -> Option<&Line> {
         let place = (place as usize).checked_sub(1)?;
-        Some(&self.lines[place / CHUNK][place % CHUNK])
+        Some(&self.lines[place / CHUNK].as_chunks().0[place % CHUNK])
     }
 
     /// Fetches what a coming request for the line needs into this computer's caches: first its page's slot, then where
@@ -143,14 +146,14 @@ impl Contents {
         if is_new {
             self.used += 1;
             if place == self.lines.len() * CHUNK {
-                self.lines.push(vec![ZERO_LINE; CHUNK].into());
+                self.lines.push(large_pages(CHUNK * LINE_BYTES));
                 assert!(
                     u32::try_from(place).is_ok(),
                     "fewer lines than 256 GiB have"
                 );
             }
         }
-        self.lines[place / CHUNK][place % CHUNK] = *data;
+        self.lines[place / CHUNK].as_chunks_mut().0[place % CHUNK] = *data;
     }
 
     /// The line with `bytes` at byte `from`, over `before` if it was never written.
