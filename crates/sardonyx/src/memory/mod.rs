@@ -280,10 +280,13 @@ impl Memory {
         self.checks.as_ref().map(|checks| checks.checked)
     }
 
-    /// The first read that did not return what was written last to its line.
+    /// The first read that did not return what was written last to its line. Where memory has refused a line, or cannot
+    /// go on, values only do no harm.
     #[inline]
     pub fn wrong(&self) -> Option<&Wrong> {
-        self.checks.as_ref()?.wrong.as_ref()
+        let wrong = self.checks.as_ref()?.wrong.as_ref()?;
+        let ends = self.refused().is_some() || self.failure().is_some();
+        (!ends).then_some(wrong)
     }
 
     /// What was written last to each line, if reads are held to it.
