@@ -9,6 +9,9 @@ VERSION: str
 class SardonyxError(Exception):
     """Bad input: the message has the place and the remedy."""
 
+class WrongRead(SardonyxError):
+    """A design gave back another byte than was written: the message has the record and the line."""
+
 class Progress:
     """How far a run is; any thread may look."""
 

@@ -51,6 +51,7 @@ def compare(
     warmup_share: float = 0.0,
     copies: int = 1,
     distinct: bool = False,
+    verify: bool = True,
     program: ProgramSource | Mapping[str, int] | None = None,
     seeds: int | None = None,
     sensitivity: bool = False,
@@ -70,7 +71,8 @@ def compare(
     ``limit`` ends each trace after so many records; ``warmup`` requests (of programs:
     transactions), or ``warmup_share`` of the run, warm the memory up and are left out of the
     statistics; ``copies`` cores run the trace at once, each in its own address space, with
-    contents of its own if ``distinct``; ``jobs`` run at once (default: one a core).
+    contents of its own if ``distinct``; ``verify`` holds each read to what was written last to its
+    line, and another byte is an error; ``jobs`` run at once (default: one a core).
 
     ``seeds`` runs programs and generated traces with so many seeds, from their own one on: each
     figure is then the mean, and ``Run.seeds`` has what each seed gave and half of the mean's 95 %
@@ -90,6 +92,7 @@ def compare(
         asked.whole("copies", copies, 1, 1024),
         bool(distinct),
         asked.share("warmup_share", warmup_share),
+        verify=bool(verify),
     )
     planned = points(
         asked.names("traces", traces),

@@ -308,6 +308,8 @@ class Job(Value):
     sample: Sample | None = None
     #: A timeline of the run is written.
     timeline: TimelineFile | None = None
+    #: Each read is held to what was written last to its line.
+    verify: bool = True
     warmup: int = 0
     #: The warm-up is this share of the run, beside ``warmup`` requests or transactions.
     warmup_share: float = 0.0

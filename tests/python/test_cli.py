@@ -105,6 +105,7 @@ def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace:
             "timeline": None,
             "copies": 2,
             "distinct": True,
+            "verify": True,
             "machine": "sca",
         }
     ]
@@ -210,6 +211,17 @@ def test_a_failing_run_leaves_earlier_results_alone(
     assert ended.status == 2
     assert "row 3" in ended.err
     assert {path: path.read_bytes() for path in (tmp_path / "results").iterdir()} == before
+
+
+def test_a_wrong_byte_is_a_failed_check_and_no_table(
+    sardonyx: Program, core: FakeCore, trace: str, tmp_path: Path
+) -> None:
+    core.failure = _core.WrongRead("esd on app: record 3: line 5 read as 00 ..")
+    ended = sardonyx("compare", trace, "--out", "there", "--json", "there.json")
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err == "error: esd on app: record 3: line 5 read as 00 ..\n"
+    assert not (tmp_path / "there").exists()
+    assert not (tmp_path / "there.json").exists()
 
 
 def test_results_are_never_replaced_silently(

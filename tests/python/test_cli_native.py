@@ -36,6 +36,32 @@ def sardonyx(
     return ended
 
 
+def test_reads_are_verified_unless_nobody_wants_to_know(tmp_path: Path) -> None:
+    asked = ("compare", "redis", "--limit", "30000", "--json", "out.json")
+    said = sardonyx(*asked, where=tmp_path).stdout
+    runs = json.loads((tmp_path / "out.json").read_text())["runs"]
+    verified, unwritten = (
+        [run["metrics"][name] for run in runs]
+        for name in ("reads_verified", "reads_of_unwritten_lines")
+    )
+    assert f"reads verified: {sum(verified):,}; of lines never written: {sum(unwritten):,}" in said
+    for run in runs:
+        held = run["metrics"]["reads_verified"] + run["metrics"]["reads_of_unwritten_lines"]
+        assert held == run["metrics"]["reads"]
+        assert run["metrics"]["reads_verified"] > 100
+    (tmp_path / "out.json").rename(tmp_path / "held.json")
+    said = sardonyx(*asked, "--no-verify", where=tmp_path).stdout
+    assert "reads: not verified" in said
+    blind = json.loads((tmp_path / "out.json").read_text())["runs"]
+    for run, other in zip(runs, blind, strict=True):
+        for name in ("reads_verified", "reads_of_unwritten_lines"):
+            assert other["metrics"].pop(name) is None
+            del run["metrics"][name]
+        for each in (run, other):
+            del each["metrics"]["requests_per_second"]
+    assert runs == blind, "looking changes nothing"
+
+
 def test_compare_runs_every_design(tmp_path: Path) -> None:
     traces = [str(TRACES / "redis.parquet"), "synth:rung-60:3000"]
     ended = sardonyx("compare", *traces, *SHORT, "--json", "-", where=tmp_path)

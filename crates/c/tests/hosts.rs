@@ -195,8 +195,6 @@ fn same_figures(
     for key in ["metrics", "causes", "write_latency_cdf", "read_latency_cdf"] {
         assert_eq!(hosted[key], own[key], "{what}: {key}");
     }
-    let all: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(all["host"]["reads_that_differ"], 0, "{what}");
     own["metrics"].as_object().unwrap().len()
 }
 

@@ -2,6 +2,7 @@
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
+use sardonyx::machine::RunError;
 
 mod crash;
 mod curve;
@@ -27,6 +28,21 @@ create_exception!(
     "Bad input: the message has the place and the remedy."
 );
 
+create_exception!(
+    sardonyx._core,
+    WrongRead,
+    SardonyxError,
+    "A design gave back another byte than was written: the message has the record and the line."
+);
+
+/// An error of a run.
+fn ended(error: RunError) -> PyErr {
+    match error {
+        RunError::Wrong { .. } => WrongRead::new_err(error.to_string()),
+        other => bad(other),
+    }
+}
+
 /// An error of the simulator's, or of the caller's, as Python sees it.
 fn bad(error: impl std::fmt::Display) -> PyErr {
     SardonyxError::new_err(error.to_string())
@@ -48,6 +64,8 @@ fn parse_size(text: &str) -> PyResult<u64> {
 mod _core {
     #[pymodule_export]
     use super::SardonyxError;
+    #[pymodule_export]
+    use super::WrongRead;
     #[pymodule_export]
     use super::crash::{
         crash, crash_exhaustive, crash_memory, crash_stages, crash_trial, crash_trial_memory,

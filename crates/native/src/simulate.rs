@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use crate::listening::{RequestsFile, TimelineFile};
 use crate::progress::Progress;
 use crate::sources::{Source, durability};
-use crate::{bad, read};
+use crate::{bad, ended, read};
 
 /// A design over a source, on `copies` cores of a machine with some of its keys set; `warmup` requests, or
 /// transactions of each core, warm the machine up and are left out of the statistics.
@@ -42,6 +42,9 @@ pub struct Job {
     copies: u32,
     #[serde(default)]
     distinct: bool,
+    /// Each read is held to what was written last to its line.
+    #[serde(default = "yes")]
+    verify: bool,
     /// Windows of the run are timed, and the rest changes state without a clock.
     sample: Option<Sample>,
     /// A timeline of the run is written.
@@ -66,7 +69,18 @@ fn one() -> u32 {
     1
 }
 
+fn yes() -> bool {
+    true
+}
+
 impl Job {
+    fn checked<'s>(&self, system: System<'s>) -> System<'s> {
+        match self.verify {
+            true => system,
+            false => system.unverified(),
+        }
+    }
+
     /// Plays the whole of a run, and writes down what was asked for.
     fn play(
         &self,
@@ -74,13 +88,14 @@ impl Job {
         tell: &mut dyn FnMut(u64) -> bool,
         engine: &EngineParams,
     ) -> PyResult<Outcome> {
+        system = self.checked(system);
         if let Some(file) = &self.timeline {
             system.memory().observe(file.listener(engine));
         }
         if let Some(file) = &self.requests {
             system.memory().observe(file.listener(&self.design)?);
         }
-        let outcome = system.run(tell).map_err(bad)?;
+        let outcome = system.run(tell).map_err(ended)?;
         if let Some(file) = &self.timeline {
             file.write(*system.memory().take().expect("it listens"))?;
         }
@@ -198,10 +213,10 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                     Some((sampling, counted)) => {
                         let warmup = counted.start;
                         let options = Options { warmup, distinct };
-                        let what = (&sampling, counted.end);
-                        let sample =
-                            recordings::sample(&machine, design, copies, options, what, &mut tell);
-                        let sample = sample.map_err(bad)?;
+                        let system = recordings::system(&machine, design, copies, options);
+                        let system = job.checked(system.map_err(bad)?);
+                        let sample = system.sample(&sampling, counted, &mut tell);
+                        let sample = sample.map_err(ended)?;
                         sampled = Some(told_sample(&sampling, &sample));
                         sample.outcome
                     }

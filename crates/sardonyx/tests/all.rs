@@ -32,6 +32,7 @@ mod sim_run;
 mod sim_sample;
 mod timeline;
 mod trace_info;
+mod verified;
 mod workload_programs;
 mod workload_recovery;
 

@@ -38,15 +38,8 @@ fn sample(design: &str, cores: u64, sampling: Sampling, warmup: u64) -> Result<S
         warmup,
         ..Options::default()
     };
-    let what = (&sampling, RECORDS * cores);
-    recordings::sample(
-        &machine(),
-        design,
-        sources(cores),
-        options,
-        what,
-        &mut |_| true,
-    )
+    let system = recordings::system(&machine(), design, sources(cores), options)?;
+    system.sample(&sampling, warmup..RECORDS * cores, &mut |_| true)
 }
 
 fn whole(design: &str, cores: u64, warmup: u64) -> Outcome {
@@ -151,11 +144,8 @@ fn a_long_gap_that_no_window_meets_counts_all_the_same() {
         let whole = whole.unwrap();
         for seed in 1..4 {
             let sampling = Sampling { seed, ..SAMPLING };
-            let what = (&sampling, RECORDS);
-            let sample =
-                recordings::sample(&machine(), design, sources(), options(), what, &mut |_| {
-                    true
-                });
+            let system = recordings::system(&machine(), design, sources(), options()).unwrap();
+            let sample = system.sample(&sampling, options().warmup..RECORDS, &mut |_| true);
             let sample = sample.unwrap();
             for name in ["simulated_ns", "ipc"] {
                 let mut halves = sample.half_widths.iter();

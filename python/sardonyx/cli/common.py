@@ -22,7 +22,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sardonyx._core import SardonyxError
+from sardonyx._core import SardonyxError, WrongRead
 from sardonyx.cli.forms import spread
 from sardonyx.cli.help import CONTEXT, Command, Group
 from sardonyx.files import FileError, is_special, write_text
@@ -105,6 +105,8 @@ def _errors_as_lines() -> Iterator[None]:
     """Turn what users can cause into one line and an exit status; a bug keeps its traceback."""
     try:
         yield
+    except WrongRead as error:
+        raise fail(str(error), CHECK_FAILED) from error
     except (SardonyxError, FileError) as error:
         raise fail(str(error)) from error
     except Ended as error:

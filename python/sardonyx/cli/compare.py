@@ -96,6 +96,9 @@ class Compare(Options):
     distinct: Annotated[
         bool, typer.Option("--distinct", help="Give each copy contents of its own.")
     ] = False
+    no_verify: Annotated[
+        bool, typer.Option("--no-verify", help="Do not hold reads to what was written.")
+    ] = False
     transactions: Annotated[
         int, typer.Option(min=1, max=MOST, help="Transactions of each core's program.")
     ] = PROGRAM.transactions
@@ -160,6 +163,7 @@ class Compare(Options):
 @rare(
     "distinct",
     "sample",
+    "no_verify",
     "transactions",
     "transaction_size",
     "footprint",
@@ -199,7 +203,10 @@ def compare(asked: Compare) -> Work:
     runs_traces = len(programs) < len(asked.traces)
     distinct = runs_traces and asked.copies > 1 and asked.distinct
     sample = parse_sample(asked.sample, asked.seed) if runs_traces and asked.sample else None
-    shared = Settings(asked.machine, overrides, count, asked.copies, distinct, share, sample)
+    shared = Settings(
+        *(asked.machine, overrides, count, asked.copies, distinct, share, sample),
+        verify=not asked.no_verify,
+    )
     chosen = [name.strip() for name in asked.designs.split(",") if name.strip()]
     points = api.points(
         asked.traces,

@@ -48,14 +48,14 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     ``width`` is the terminal's in columns; at 40 and more no figure is cut.
     """
     results = comparison.results
-    spread = _spread_note(results)
+    spread = [*_spread_note(results), _verified_note(results)]
     if any(run.metric("transactions") for run in results.runs):
         return Group(_programs(results, width), *spread)
     if not comparison.beside_baseline:
         return Group(_plain_figures(results), *spread, *worth_tables(results))
     measures = list(MEASURES.values())
     # An interval doubles a cell.
-    fits = width >= (VERY_WIDE if spread else MIDDLE)
+    fits = width >= (VERY_WIDE if seeds_of(results) else MIDDLE)
     columns = [measures] if fits else [measures[:3], measures[3:5], measures[5:]]
     parts: list[RenderableType] = [_comparison(comparison, each, width) for each in columns]
     parts.append(
@@ -85,6 +85,18 @@ def _spread_note(results: Results) -> list[Text]:
             style="dim",
         )
     ]
+
+
+def _verified_note(results: Results) -> Text:
+    """How many reads were held to what was written, of all runs together."""
+    figures = ("reads_verified", "reads_of_unwritten_lines")
+    counts = [[run.metric(name) for run in results.runs] for name in figures]
+    known = [[count for count in each if count is not None] for each in counts]
+    if any(len(each) < len(results.runs) for each in known):
+        return Text("reads: not verified", style="dim")
+    verified, unwritten = map(sum, known)
+    said = f"reads verified: {verified:,.0f}; of lines never written: {unwritten:,.0f}"
+    return Text(said, style="dim")
 
 
 #: The figures whose intervals a sample shows: the name, the heading and the unit.

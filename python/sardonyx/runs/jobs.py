@@ -45,6 +45,8 @@ class Settings:
     warmup_share: float = 0.0
     #: The part of each trace that is timed; all of it without.
     sample: Sample | None = None
+    #: Each read is held to what was written last to its line.
+    verify: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Point:
             copies=self.copies or shared.copies,
             distinct=shared.distinct,
             sample=shared.sample,
+            verify=shared.verify,
         )
 
 

@@ -217,6 +217,7 @@ class Simulated:
             "design": point.design,
             "copies": int(cores) if cores else job.copies,
             "distinct": True if cores else job.distinct,
+            "verify": job.verify,
             "warmup": job.warmup if not job.warmup_share else f"{100 * job.warmup_share!r}%",
         }
         if isinstance(source, ProgramSource):

@@ -74,6 +74,7 @@ pub fn memory(
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<(Memory, Option<Loaded>), RunError> {
     let mut memory = Memory::new(machine, design)?;
+    memory.check(Some(Box::default()));
     if keeps_bytes_alone(&Stack::named(design)?, machine) {
         return Ok((memory, None));
     }

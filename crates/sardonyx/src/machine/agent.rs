@@ -2,6 +2,7 @@
 //! controller that read and write on their own.
 
 use super::{Port, RunError};
+use crate::line::Virtual;
 use crate::units::Time;
 
 /// Something that acts on the machine's memory.
@@ -27,6 +28,11 @@ pub trait Agent: Send {
 
     /// What it has done so far, as far as answers tell.
     fn figures(&self) -> CoreFigures;
+
+    /// What it has done last, and the line of that, as its trace or program numbers them.
+    fn last(&self) -> (String, Option<Virtual>) {
+        ("a request".to_owned(), None)
+    }
 
     /// The agent as one that can do without a clock for a while, if it can.
     fn passing(&mut self) -> Option<&mut dyn Passing> {

@@ -3,6 +3,7 @@
 use super::{MAX_CORES, OutOfMemory};
 use crate::controller::designs::UnknownDesign;
 use crate::exhausted::Exhausted;
+use crate::memory::Wrong;
 use crate::trace::TraceError;
 
 /// Why a run cannot be made or cannot go on.
@@ -63,6 +64,20 @@ pub enum RunError {
         region: String,
         /// The line within the region, from 0.
         line: u64,
+    },
+    /// A read did not return what was written last to its line.
+    #[error("{design} on {trace}: {at}: line {line} {why}")]
+    Wrong {
+        /// The trace or program.
+        trace: String,
+        /// The design.
+        design: String,
+        /// Which record or operation read.
+        at: String,
+        /// The line, as the trace or program numbers it.
+        line: u64,
+        /// What was read, and what was written.
+        why: Box<Wrong>,
     },
     /// The run needs more than there is: a place for a line, time that the clock can tell.
     #[error("{trace} on {design}: {why}")]

@@ -12,6 +12,7 @@ use crate::controller::designs::Stack;
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
 use crate::figures::{Amount, Figure, Figures, Quantity};
 use crate::latency::Latencies;
+use crate::memory::{Checked, Memory};
 use crate::stats::{Cause, Direction, Ledger};
 use crate::units::Time;
 
@@ -32,6 +33,10 @@ pub mod traffic {
         MEDIUM_WRITES: Count Less "medium_writes", "all writes to the medium, likewise";
         MEDIUM_WRITE_REDUCTION: Ratio More "medium_write_reduction",
             "1 - `medium_writes` / `writes`; negative where counters and tables add more than deduplication saves";
+        READS_VERIFIED: Count Neither "reads_verified",
+            "reads, those of the warm-up too, that returned what was written last to their line; another byte is an error; none with `--no-verify`";
+        READS_OF_UNWRITTEN: Count Neither "reads_of_unwritten_lines",
+            "reads, likewise, of lines that the program or trace had never written: nobody knows what they hold";
         FOOTPRINT_PAGES: Count Neither "footprint_pages", "pages of memory that the program touched";
         SKIPPED: Count Neither "skipped_fences_and_flushes",
             "fences and flushes of a trace, which have no effect there";
@@ -312,6 +317,7 @@ fn figures(sim: &Finished) -> Figures {
         out.put(&medium::LIFETIME_NONE, none);
         out.put(&medium::LIFETIME_LEVELLED, levelled);
     }
+    verified(&mut out, memory);
     out.put(&traffic::FOOTPRINT_PAGES, port.pages.pages());
     out.append(of_layers);
     if sim.executes() {
@@ -323,6 +329,14 @@ fn figures(sim: &Finished) -> Figures {
         );
     }
     out
+}
+
+/// How many reads were held to what was written.
+pub(super) fn verified(figures: &mut Figures, memory: &Memory) {
+    let checked = memory.checked();
+    let [verified, unwritten] = [|c: Checked| c.verified, |c: Checked| c.unwritten];
+    figures.set(&traffic::READS_VERIFIED, checked.map(verified));
+    figures.set(&traffic::READS_OF_UNWRITTEN, checked.map(unwritten));
 }
 
 /// What is known of a run from the cores down only.
@@ -383,6 +397,8 @@ pub(super) fn is_of_a_whole_run(figure: &Figure) -> bool {
         &medium::LIFETIME_NONE,
         &medium::LIFETIME_LEVELLED,
         &traffic::FOOTPRINT_PAGES,
+        &traffic::READS_VERIFIED,
+        &traffic::READS_OF_UNWRITTEN,
     ];
     whole.iter().any(|known| known.name == figure.name)
 }

@@ -166,6 +166,12 @@ impl Port {
         self.rung.push((agent, at));
     }
 
+    /// Whether a read has not returned what was written last to its line: the run ends.
+    #[inline]
+    pub fn is_wrong(&self) -> bool {
+        self.memory.wrong().is_some()
+    }
+
     /// Takes the lock for `core` if it is free, and returns whether; if not, the core is told by a doorbell when it has
     /// the lock.
     pub fn lock(&mut self, core: usize, lock: u64) -> bool {

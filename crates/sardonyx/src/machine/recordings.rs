@@ -1,8 +1,7 @@
 //! Recorded traces as runs, by the level at which they were taken.
 
 use super::{
-    Agent, Copies, Outcome, Player, RunError, Sample, Sampling, Stream, System, TraceCore,
-    TraceOps, TraceUse, Warmup,
+    Agent, Copies, Outcome, Player, RunError, Stream, System, TraceCore, TraceOps, Warmup,
 };
 use crate::config::Machine;
 use crate::medium::params::{COPIES_SKEW, FRAMES};
@@ -19,7 +18,7 @@ pub struct Options {
 }
 
 /// A machine of `design` that plays each of `sources` on a core of its own: those taken below caches as
-/// they are, those taken at the core through the machine's caches.
+/// they are, those taken at the core through the machine's caches. Reads are held to what was written.
 ///
 /// # Errors
 /// The design is unknown, a trace is broken or cannot be played so.
@@ -54,7 +53,8 @@ pub fn system(
         });
     }
     let warmup = Warmup::Requests(options.warmup);
-    let memory = Memory::new(machine, design)?;
+    let mut memory = Memory::new(machine, design)?;
+    memory.check(Some(Box::default()));
     System::new(machine, memory, agents, spaces, warmup)
 }
 
@@ -70,30 +70,4 @@ pub fn run(
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, RunError> {
     system(machine, design, sources, options)?.run(progress)
-}
-
-/// Runs windows of the same, and the rest without a clock: see [`System::sample`]. `requests` are those of all
-/// sources together.
-///
-/// # Errors
-/// As [`system`] and [`System::sample`]; or a trace was taken at the core.
-pub fn sample(
-    machine: &Machine,
-    design: &str,
-    sources: Vec<Source>,
-    options: Options,
-    (sampling, requests): (&Sampling, u64),
-    progress: &mut dyn FnMut(u64) -> bool,
-) -> Result<Sample, RunError> {
-    let at_the_core = |source: &&Source| source.provenance().level == Level::Cpu;
-    if let Some(source) = sources.iter().find(at_the_core) {
-        return Err(RunError::Use(TraceUse {
-            trace: source.name().to_owned(),
-            problem: "was taken at the core, whose caches have no way to go on without a clock yet"
-                .to_owned(),
-            remedy: "leave --sample out, or record below the caches (--level memory)",
-        }));
-    }
-    let warmup = options.warmup;
-    system(machine, design, sources, options)?.sample(sampling, warmup..requests, progress)
 }

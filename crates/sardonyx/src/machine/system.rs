@@ -142,6 +142,13 @@ impl<'s> System<'s> {
         self
     }
 
+    /// The same run without holding reads to what was written.
+    #[must_use]
+    pub fn unverified(mut self) -> System<'s> {
+        self.port.memory.check(None);
+        self
+    }
+
     /// The same run over a memory that holds something already.
     #[must_use]
     pub fn over(mut self, backing: Box<dyn super::Backing>) -> System<'s> {
@@ -275,6 +282,7 @@ impl<'s> System<'s> {
                 Some(next) if event > next.time => {
                     self.count_after_requests(next.time);
                     self.agents[next.agent].run(&mut self.port, next.limit)?;
+                    self.verified(next.agent)?;
                     self.turns[next.agent] = self.agents[next.agent].next_turn();
                     self.take_answers();
                     self.count_after_transactions();
@@ -296,6 +304,22 @@ impl<'s> System<'s> {
             "an agent waits for nothing"
         );
         Ok(())
+    }
+
+    /// An error if the agent's last act has read something else than what was written.
+    pub(super) fn verified(&self, agent: usize) -> Result<(), RunError> {
+        let Some(wrong) = self.port.memory.wrong() else {
+            return Ok(());
+        };
+        let agent = &self.agents[agent];
+        let (at, line) = agent.last();
+        Err(RunError::Wrong {
+            trace: agent.name().to_owned(),
+            design: self.port.memory.design().to_owned(),
+            at,
+            line: line.map_or(wrong.line.0, |line| line.0),
+            why: Box::new(*wrong),
+        })
     }
 
     fn finished(&self) -> bool {

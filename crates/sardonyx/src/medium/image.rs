@@ -20,8 +20,8 @@ const FRAME_BYTES: usize = WEAR_START + FRAME_LINES as usize * WEAR_BYTES;
 const SEGMENT_FRAMES: usize = 8192; // 34 MiB: seventeen large pages
 
 /// Zeroed memory on large pages: a random access misses the translation buffer far less often.
-fn large_pages(bytes: usize) -> MmapMut {
-    let map = MmapMut::map_anon(bytes).expect("the machine has no memory left for the image");
+pub(crate) fn large_pages(bytes: usize) -> MmapMut {
+    let map = MmapMut::map_anon(bytes).expect("the machine has memory left for the lines");
     #[cfg(target_os = "linux")]
     let _ = map.advise(memmap2::Advice::HugePage); // without it, only slower
     map

@@ -3,6 +3,12 @@
 //! more requests come, and empties the queues at the end of the input. Left out: caches, page tables and cores, which
 //! stand on it (`machine`).
 
+mod checks;
+mod contents;
+
+pub use checks::{Checked, Checks, Wrong};
+pub use contents::Contents;
+
 use crate::config::Machine;
 use crate::controller::designs::{self, UnknownDesign};
 use crate::controller::{Class, Controller, Figures, Write};
@@ -50,6 +56,8 @@ pub struct Memory {
     design: String,
     layout: Layout,
     ended: bool,
+    /// What reads are held to, if they are.
+    checks: Option<Box<Checks>>,
 }
 
 /// Requests, and what they bring.
@@ -82,12 +90,16 @@ impl Memory {
             }
             Stored::at(got.at)
         });
+        if let Some(checks) = &mut self.checks {
+            checks.read(line, got.value.as_ref());
+        }
         got
     }
 
     /// Writes a line for `request`, which is presented at `now`.
     pub fn write(&mut self, request: Request, now: Time, write: Write<Logical>) {
         self.ask(Asked::Write(write.at));
+        self.wrote(write.at, write.data.value);
         let (controller, link) = (&mut self.controller, self.engine.has_link());
         self.engine.admit(request, now, |plan| {
             across(link, Message::Write, plan, |plan| {
@@ -99,6 +111,7 @@ impl Memory {
     /// The same; its acceptance will be among [`Memory::acceptances`].
     pub fn write_announced(&mut self, request: Request, now: Time, write: Write<Logical>) {
         self.ask(Asked::Write(write.at));
+        self.wrote(write.at, write.data.value);
         let (controller, link) = (&mut self.controller, self.engine.has_link());
         self.engine.admit_announced(request, now, |plan| {
             plan.handled(write.at, write.data.value, write.class, write.order);
@@ -117,6 +130,13 @@ impl Memory {
                 controller.persist_metadata(line, Step::PAST, plan)
             })
         });
+    }
+
+    #[inline]
+    fn wrote(&mut self, line: Logical, data: &Line) {
+        if let Some(checks) = &mut self.checks {
+            checks.wrote(line, data);
+        }
     }
 
     /// Tells who listens what the next request is for.
@@ -162,7 +182,10 @@ impl Memory {
 
     /// Announces a request for `line`: what this computer needs for it is fetched into its caches. No effect on
     /// results.
-    pub fn hint(&self, line: Logical) {
+    pub fn hint(&mut self, line: Logical) {
+        if let Some(checks) = &mut self.checks {
+            checks.contents.touch(line);
+        }
         self.engine.look(|plan| self.controller.hint(line, plan));
     }
 
@@ -246,6 +269,32 @@ impl Memory {
         Some(self.layout.name_of(place))
     }
 
+    /// Holds reads to what is written from now on, and to what `checks` know of before; none are held to anything
+    /// without any. Returns what reads were held to until now.
+    pub fn check(&mut self, checks: Option<Box<Checks>>) -> Option<Box<Checks>> {
+        std::mem::replace(&mut self.checks, checks)
+    }
+
+    /// How many reads were held to what was written; `None` if none are.
+    pub fn checked(&self) -> Option<Checked> {
+        self.checks.as_ref().map(|checks| checks.checked)
+    }
+
+    /// The first read that did not return what was written last to its line. Where memory has refused a line, or cannot
+    /// go on, values only do no harm.
+    #[inline]
+    pub fn wrong(&self) -> Option<&Wrong> {
+        let wrong = self.checks.as_ref()?.wrong.as_ref()?;
+        let ends = self.refused().is_some() || self.failure().is_some();
+        (!ends).then_some(wrong)
+    }
+
+    /// What was written last to each line, if reads are held to it.
+    #[inline]
+    pub fn contents(&mut self) -> Option<&mut Contents> {
+        self.checks.as_mut().map(|checks| &mut checks.contents)
+    }
+
     /// Whether no write is on its way to the array and no read on its way back.
     pub fn is_at_rest(&self) -> bool {
         self.engine.is_at_rest()
@@ -274,6 +323,7 @@ impl Memory {
             design: design.to_owned(),
             layout,
             ended: false,
+            checks: None,
         })
     }
 
@@ -300,6 +350,7 @@ impl Memory {
             design: design.to_owned(),
             layout,
             ended: false,
+            checks: None,
         }
     }
 
@@ -325,6 +376,7 @@ impl Memory {
 
     /// Has the controller write `data` to `line`, at no time and no cost.
     pub fn write_at_once(&mut self, line: Logical, data: &Line) {
+        self.wrote(line, data);
         let controller = &mut self.controller;
         self.engine
             .at_once(|plan| controller.write(Write::new(line, At::past(data)), plan));
@@ -340,8 +392,11 @@ impl Memory {
     /// Has the controller read `line`, for what that does to its state, at no time and no cost.
     pub fn pass_read(&mut self, line: Logical, class: Class) {
         let controller = &mut self.controller;
-        self.engine
-            .at_once(|plan| controller.read(line, class, Step::PAST, plan));
+        let read = |plan: &mut Plan| controller.read(line, class, Step::PAST, plan).value;
+        let got = self.engine.at_once(read);
+        if let Some(checks) = &mut self.checks {
+            checks.read(line, got.as_ref());
+        }
     }
 
     /// Sets whether what is done at once causes no wear from now on, for work that will be forgotten.

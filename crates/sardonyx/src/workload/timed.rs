@@ -85,7 +85,7 @@ pub fn set_up(
     (0..cores as u64).map(program).collect()
 }
 
-/// The medium under `design` with what `programs` have set up in it.
+/// The medium under `design` with what `programs` have set up in it, to which reads are held.
 ///
 /// # Errors
 /// There is no such design.
@@ -95,6 +95,7 @@ pub fn prefilled(
     programs: &[ProgramRun],
 ) -> Result<Memory, RunError> {
     let mut memory = Memory::new(machine, design)?;
+    memory.check(Some(Box::default()));
     for program in programs {
         for line in 0..program.set_up_lines() {
             let place = Logical(program.region().at(line));

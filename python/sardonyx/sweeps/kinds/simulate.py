@@ -34,6 +34,7 @@ class SimulateOptions(Designed):
     software_log: bool = True
     copies: int = 1
     distinct: bool = False
+    verify: bool = True
     transactions: int = PROGRAM.transactions
     transaction_size: int = PROGRAM.item_bytes
     footprint: int = PROGRAM.footprint
@@ -103,6 +104,7 @@ class Simulate(Kind):
             warmup_share=warmup_share,
             copies=options.copies,
             distinct=options.distinct,
+            verify=options.verify,
         )
         said = source.model_dump(exclude={"path"})
         names = self.inputs(subject)
@@ -191,7 +193,8 @@ class Simulate(Kind):
             words += [option, str(value)] if program and value != default else []
         if options.middle or not options.software_log:
             return ()  # `compare` has no such option
-        return (*words, *(["--distinct"] if options.distinct else []))
+        words += ["--distinct"] if options.distinct else []
+        return (*words, *([] if options.verify else ["--no-verify"]))
 
 
 @lru_cache(4096)

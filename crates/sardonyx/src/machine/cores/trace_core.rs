@@ -4,6 +4,7 @@
 //! Inside, time is in ticks of 1/width ps, so that the time of one instruction is a whole number.
 
 use super::window::{Mshrs, Window};
+use crate::line::Virtual;
 use crate::machine::{
     Access, Agent, Answer, CoreFigures, LOOK_AHEAD, OutOfMemory, Passing, Port, RunError, Stream,
     Turn,
@@ -90,6 +91,7 @@ pub struct TraceCore {
     /// When the last write was taken.
     written: u64,
     passed: bool,
+    line: Virtual,
     /// Instructions that have gone by so, up to the access before the head.
     over: u64,
 }
@@ -115,6 +117,7 @@ impl TraceCore {
             fetched: 0,
             written: 0,
             passed: false,
+            line: Virtual(0),
             over: 0,
         };
         core.advance();
@@ -153,6 +156,7 @@ impl TraceCore {
         self.fetch_lag = fetch - self.at * self.window.slot;
         let access = self.stream.next_access()?;
         let access = access.expect("a head access is in the stream");
+        self.line = access.line;
         let read = match access.kind {
             Direction::Read => {
                 self.mshrs.forget(fetch);
@@ -307,6 +311,10 @@ impl Agent for TraceCore {
         matches!(self.head, Head::End) && self.mshrs.out() == 0
     }
 
+    fn last(&self) -> (String, Option<Virtual>) {
+        (format!("record {}", self.stream.taken()), Some(self.line))
+    }
+
     fn figures(&self) -> CoreFigures {
         CoreFigures {
             instructions: self.instructions(),
@@ -342,6 +350,10 @@ impl Passing for TraceCore {
             self.over += u64::from(access.kind == Direction::Read);
             self.passed = true;
             passed += 1;
+            if port.is_wrong() {
+                self.line = access.line;
+                break;
+            }
         }
         Ok(passed)
     }

@@ -4,6 +4,7 @@ use crate::controller::designs::UnknownDesign;
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Line};
 use crate::machine::OutOfMemory;
+use crate::memory::Wrong;
 use crate::units::Time;
 
 crate::names::named! {
@@ -210,6 +211,18 @@ pub enum HostedError {
         region: String,
         /// The line within it.
         line: u64,
+    },
+    /// A read did not return what the host wrote last to its line.
+    #[error("{design}: request {request}: the line at {address:#x} {why}")]
+    Wrong {
+        /// The design.
+        design: String,
+        /// The number of the read among all requests, from 1.
+        request: u64,
+        /// Where it read.
+        address: u64,
+        /// What was read, and what was written.
+        why: Box<Wrong>,
     },
     /// What was asked for cannot be done now.
     #[error("{0}")]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Addresses, Checked, Hosted, HostedError};
+use super::{Addresses, Hosted, HostedError};
 use crate::latency::Latencies;
 use crate::line::LINE_BYTES;
 use crate::machine::outcome::{self, Finished, Outcome};
@@ -25,7 +25,6 @@ impl Hosted {
     /// Counts from zero again; state stays. Requests in flight are counted.
     pub fn forget_figures(&mut self) {
         (self.port.reads, self.port.writes) = (Latencies::new(), Latencies::new());
-        self.checked = Checked::default();
         self.begin_counting(self.now());
     }
 
@@ -50,10 +49,11 @@ impl Hosted {
             return Err(HostedError::NotNow(remedy));
         };
         if self.options.addresses != Addresses::FirstTouch {
-            let pages = |source| match source {
-                0 => self.contents.pages(),
-                _ => 0,
+            let used = match self.port.memory.contents() {
+                Some(contents) => contents.pages(),
+                None => self.pages.len() as u64,
             };
+            let pages = |source| if source == 0 { used } else { 0 };
             let spaces = (0..self.options.sources).map(pages);
             let spaces = spaces.map(|pages| AddressSpace::Identity { pages });
             self.port.pages = PageTable::new(spaces.collect());
@@ -66,11 +66,6 @@ impl Hosted {
             before,
         };
         Ok(outcome::of(&finished, took))
-    }
-
-    /// Reads that were compared with what the host wrote.
-    pub fn checked(&self) -> Checked {
-        self.checked
     }
 
     /// The size of the address space in bytes.

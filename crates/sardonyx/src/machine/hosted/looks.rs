@@ -2,6 +2,7 @@
 
 use super::{Hosted, HostedError};
 use crate::line::{LINE_BYTES, Logical};
+use crate::memory::Contents;
 
 /// Looks and changes that take no time: a debugger's, a loader's.
 impl Hosted {
@@ -14,7 +15,8 @@ impl Hosted {
         self.each_line(source, address, bytes.len(), |this, line, from, part| {
             let part = &mut bytes[part];
             let unwritten = this.options.unwritten;
-            let known = this.contents.get(line).copied();
+            let contents = this.contents();
+            let known = contents.get(line).copied();
             let known = known.unwrap_or_else(|| unwritten.line(line));
             part.copy_from_slice(&known[from..from + part.len()]);
         })
@@ -30,7 +32,9 @@ impl Hosted {
         self.each_line(source, address, bytes.len(), |this, line, from, part| {
             let unwritten = this.options.unwritten;
             let (part, before) = (&bytes[part], || unwritten.line(line));
-            this.contents.put(line, from, part, before, true);
+            let contents = this.contents();
+            let whole = contents.with(line, from, part, before);
+            contents.put(line, &whole, true);
         })?;
         // With a journal memory has to be what the journal says, from the first request on.
         if self.began_with.is_none() && self.in_flight == 0 {
@@ -69,13 +73,22 @@ impl Hosted {
         Ok(())
     }
 
+    /// What the host has written last.
+    ///
+    /// # Panics
+    /// Nobody keeps it.
+    pub(super) fn contents(&mut self) -> &mut Contents {
+        let contents = self.port.memory.contents();
+        contents.expect("what was written is kept")
+    }
+
     /// Memory gets what was changed behind its back, if it is at rest.
     pub(super) fn write_ahead(&mut self) {
-        if !self.port.memory.is_at_rest() || self.began_with.is_some() {
+        if !self.options.keep || !self.port.memory.is_at_rest() || self.began_with.is_some() {
             return;
         }
-        for line in self.contents.take_ahead() {
-            let data = *self.contents.get(line).expect("it was written");
+        for line in self.contents().take_ahead() {
+            let data = *self.contents().get(line).expect("it was written");
             self.port.memory.write_at_once(line, &data);
             self.loaded |= self.port.admitted == 0;
         }

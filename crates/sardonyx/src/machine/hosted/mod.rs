@@ -4,7 +4,6 @@
 //! to C (`crates/c`).
 
 mod asked;
-mod contents;
 mod figures;
 mod looks;
 mod power;
@@ -17,7 +16,7 @@ use std::time::Instant;
 pub use asked::{
     Addresses, Asked, HostedError, Kind, MAX_SOURCES, Options, Posted, Told, Unwritten, What,
 };
-use contents::Contents;
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::port::Port;
@@ -62,15 +61,6 @@ struct Waiter {
     left: usize,
 }
 
-/// Reads that were compared with what the host wrote.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
-    /// Reads of lines that the host had written.
-    pub reads: u64,
-    /// Reads that returned other bytes.
-    pub differ: u64,
-}
-
 /// A machine under a host.
 pub struct Hosted {
     machine: Machine,
@@ -78,7 +68,8 @@ pub struct Hosted {
     options: Options,
     port: Port,
     capacity: u64,
-    contents: Contents,
+    /// Pages in use, where nobody keeps what was written there.
+    pages: FxHashSet<u64>,
     flights: Vec<Flight>,
     free: Vec<u32>,
     in_flight: usize,
@@ -89,7 +80,6 @@ pub struct Hosted {
     clock: Time,
     cores: Vec<CoreFigures>,
     before: Option<Before>,
-    checked: Checked,
     /// Where the journal began; once the first request has come.
     began_with: Option<Image>,
     off: bool,
@@ -111,7 +101,8 @@ impl Hosted {
             return Err(HostedError::NotKept("host.power_cut=yes"));
         }
         let machine = machine.with_cores(options.sources);
-        let memory = Memory::new(&machine, design)?;
+        let mut memory = Memory::new(&machine, design)?;
+        memory.check(options.keep.then(Box::default));
         let capacity = machine.capacity_bytes();
         let spaces = (0..options.sources).map(|source| space(&machine, &options, source));
         let caches = Caches::new(&CachesParams::default(), 1);
@@ -137,7 +128,7 @@ impl Hosted {
             options,
             port,
             capacity,
-            contents: Contents::new(),
+            pages: FxHashSet::default(),
             flights: Vec::new(),
             free: Vec::new(),
             in_flight: 0,
@@ -146,7 +137,6 @@ impl Hosted {
             told: VecDeque::new(),
             clock: Time::ZERO,
             cores,
-            checked: Checked::default(),
             began_with: None,
             off: false,
             loaded: false,

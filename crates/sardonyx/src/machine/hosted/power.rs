@@ -1,7 +1,6 @@
 //! Power cuts and recoveries.
 
 use super::{Hosted, HostedError};
-use crate::line::ZERO_LINE;
 use crate::medium::image::Image;
 use crate::memory::Memory;
 use crate::plan::journal::Journal;
@@ -38,6 +37,8 @@ impl Hosted {
             return Err(HostedError::NotNow("the power is not off; cut it first"));
         }
         let memory = Memory::over(&self.machine, &self.design, image)?;
+        // What the host wrote is looked at below, when recovery is over.
+        let kept = self.port.memory.check(None);
         (self.off, self.port.memory) = (false, memory);
         self.flights.clear();
         self.free.clear();
@@ -54,10 +55,11 @@ impl Hosted {
         }
         self.goes_on()?;
         self.clock = self.port.memory.now();
-        let poked = self.contents.take_ahead();
+        self.port.memory.check(kept);
+        let poked = self.contents().take_ahead();
         let (mut kept, mut lost) = (0, 0);
-        for line in self.contents.written() {
-            let known = *self.contents.get(line).expect("it was written");
+        for line in self.contents().written() {
+            let known = *self.contents().get(line).expect("it was written");
             if poked.binary_search(&line).is_ok() {
                 self.port.memory.write_at_once(line, &known);
             }
@@ -67,10 +69,8 @@ impl Hosted {
                 false => lost += 1,
             }
             match got {
-                None => self.contents.remove(line),
-                Some(got) => {
-                    self.contents.put(line, 0, &got, || ZERO_LINE, false);
-                }
+                None => self.contents().remove(line),
+                Some(got) => self.contents().put(line, &got, false),
             }
         }
         if self.options.journal {

@@ -6,7 +6,8 @@ use super::{Addresses, Asked, END, Flight, Hosted, HostedError, Kind, Told, Wait
 use crate::controller::{Class, Persist, Write};
 use crate::engine::Request;
 use crate::exhausted::Exhausted;
-use crate::line::{LINE_BYTES, Line, Logical, Virtual, ZERO_LINE};
+use crate::line::{LINE_BYTES, Logical, Virtual, ZERO_LINE};
+use crate::machine::PAGE_LINES;
 use crate::plan::At;
 use crate::stats::Direction;
 use crate::units::Time;
@@ -71,6 +72,7 @@ impl Hosted {
             (from as u8, size as u8)
         };
         self.admit(asked, line, presented, part);
+        self.verified(asked.address)?;
         Ok(true)
     }
 
@@ -111,7 +113,12 @@ impl Hosted {
             Kind::Read(_) => {
                 let got = self.port.memory.read(request, now, line, Class::Data).value;
                 flight.written = got.is_some();
-                flight.read = self.check_read(line, got);
+                let ahead = self.options.keep && self.contents().is_ahead(line);
+                let newest = match ahead {
+                    true => self.contents().get(line).copied(),
+                    false => got,
+                };
+                flight.read = newest.unwrap_or_else(|| self.options.unwritten.line(line));
             }
             Kind::Write {
                 bytes,
@@ -126,10 +133,10 @@ impl Hosted {
                 let from = part.0.into();
                 let data = match (self.options.keep, bytes.try_into()) {
                     (false, Ok(whole)) => {
-                        self.contents.note(line);
+                        self.pages.insert(line.0 / PAGE_LINES);
                         whole
                     }
-                    _ => self.contents.put(line, from, bytes, before, false),
+                    _ => self.contents().with(line, from, bytes, before),
                 };
                 request.kind = Direction::Write;
                 let write = Write {
@@ -153,20 +160,16 @@ impl Hosted {
         self.take();
     }
 
-    /// What the host gets for what memory has read, held against what the host wrote last.
-    fn check_read(&mut self, line: Logical, got: Option<Line>) -> Line {
-        if !self.options.keep {
-            return got.unwrap_or_else(|| self.options.unwritten.line(line));
-        }
-        let ahead = self.contents.is_ahead(line);
-        match self.contents.get(line) {
-            Some(known) if ahead => *known,
-            Some(known) => {
-                self.checked.reads += 1;
-                self.checked.differ += u64::from(got.as_ref() != Some(known));
-                got.unwrap_or_else(|| self.options.unwritten.line(line))
-            }
-            None => got.unwrap_or_else(|| self.options.unwritten.line(line)),
+    /// An error if the read at `address` that was admitted last has not returned what the host wrote last.
+    fn verified(&self, address: u64) -> Result<(), HostedError> {
+        match self.port.memory.wrong() {
+            None => Ok(()),
+            Some(wrong) => Err(HostedError::Wrong {
+                design: self.design.clone(),
+                request: self.port.admitted,
+                address,
+                why: Box::new(*wrong),
+            }),
         }
     }
 
@@ -180,9 +183,6 @@ impl Hosted {
             && is_one
             && let Some(line) = self.port.pages.peek(source as usize, line)
         {
-            if self.options.keep {
-                self.contents.touch(line);
-            }
             self.port.memory.hint(line);
         }
     }

@@ -26,6 +26,8 @@ pub struct Access {
     pub gap: u64,
     /// Read or write.
     pub kind: Direction,
+    /// Fences and flushes since then.
+    pub skipped: u32,
     /// The line, in the address space of its copy.
     pub line: Virtual,
     /// The bytes written; zeros for a read.
@@ -76,6 +78,9 @@ pub struct Stream {
     ended: bool,
     gap: u64,
     skipped: u64,
+    /// Of these, those that come after the last access that is ready.
+    trailing: u32,
+    taken: u64,
     ready: VecDeque<Access>,
 }
 
@@ -101,6 +106,8 @@ impl Stream {
             ended: false,
             gap: 0,
             skipped: 0,
+            trailing: 0,
+            taken: 0,
             ready: VecDeque::with_capacity(LOOK_AHEAD + CHUNK),
         };
         stream.fill()?;
@@ -135,10 +142,16 @@ impl Stream {
     #[inline]
     pub fn next_access(&mut self) -> Result<Option<Access>, RunError> {
         let access = self.ready.pop_front();
+        self.taken += access.map_or(0, |access| 1 + u64::from(access.skipped));
         if self.ready.len() <= LOOK_AHEAD && !self.ended {
             self.fill()?;
         }
         Ok(access)
+    }
+
+    /// Records up to the access taken last, and it.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Fences and flush instructions left out so far (as far as the stream has looked).
@@ -171,12 +184,14 @@ impl Stream {
                     }
                     _ => {
                         self.skipped += 1;
+                        self.trailing += 1;
                         continue;
                     }
                 };
                 self.ready.push_back(Access {
                     gap: std::mem::take(&mut self.gap),
                     kind,
+                    skipped: std::mem::take(&mut self.trailing),
                     line: record.line,
                     data,
                 });

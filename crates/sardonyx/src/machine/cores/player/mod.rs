@@ -7,6 +7,7 @@ mod waiting;
 
 use super::window::{Mshrs, Window};
 use crate::config::Machine;
+use crate::line::Virtual;
 use crate::machine::{
     Agent, Answer, Batch, CoreFigures, Counts, OpSource, Port, RunError, Turn, Waiter,
 };
@@ -225,6 +226,9 @@ impl Agent for Player<'_> {
                 self.waits.access += now - fetch;
             }
             self.play(port, now)?;
+            if port.is_wrong() {
+                return Ok(());
+            }
         }
         // What memory is asked for brings its next event nearer.
         let mut limit = limit.min(port.next_event());
@@ -234,7 +238,7 @@ impl Agent for Player<'_> {
             }
             if self.play(port, fetch)? {
                 limit = limit.min(port.next_event());
-                if port.rings() {
+                if port.rings() || port.is_wrong() {
                     return Ok(());
                 }
             }
@@ -253,6 +257,10 @@ impl Agent for Player<'_> {
     fn finished(&self) -> bool {
         let out = self.loads_out + self.stores_out + self.unaccepted;
         self.head == Head::End && out == 0
+    }
+
+    fn last(&self) -> (String, Option<Virtual>) {
+        (format!("operation {}", self.counts.operations), None)
     }
 
     fn figures(&self) -> CoreFigures {

@@ -1,0 +1,99 @@
+//! Holds each read to what was written last to its line, whatever the design has made of it: the first byte that is
+//! wrong ends the run. Left out: reads of a medium's tables and logs, which are no program's.
+
+use std::fmt;
+
+use super::contents::Contents;
+use crate::line::{LINE_BYTES, Line, Logical};
+
+/// The bytes shown of a line that was read wrong.
+const SHOWN: usize = 8;
+
+/// How many reads were held to what was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Reads that returned what was written last.
+    pub verified: u64,
+    /// Reads of lines that nobody has written: there is nothing to hold them to.
+    pub unwritten: u64,
+}
+
+/// A read that did not return what was written last to its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// The line.
+    pub line: Logical,
+    /// The first byte that is wrong.
+    pub byte: usize,
+    /// What was written there.
+    pub expected: u8,
+    /// What was read, if the line counts as written.
+    found: Option<Line>,
+}
+
+impl Wrong {
+    fn new(line: Logical, written: &Line, found: Option<Line>) -> Wrong {
+        let pairs = || found.iter().flatten().zip(written);
+        let byte = pairs().position(|(found, written)| found != written);
+        let byte = byte.unwrap_or_default();
+        Wrong {
+            line,
+            byte,
+            expected: written[byte],
+            found,
+        }
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Wrong { byte, expected, .. } = self;
+        let Some(found) = &self.found else {
+            return write!(
+                f,
+                "read as never written (first differing byte {byte}: expected {expected:02x}, found none)"
+            );
+        };
+        let from = byte / SHOWN * SHOWN;
+        write!(f, "read as ")?;
+        for byte in &found[from..from + SHOWN] {
+            write!(f, "{byte:02x}")?;
+        }
+        write!(
+            f,
+            " in bytes {from} to {} of {LINE_BYTES} (first differing byte {byte}: expected {expected:02x}, found {:02x})",
+            from + SHOWN - 1,
+            found[byte]
+        )
+    }
+}
+
+/// What was written, and how reads have fared.
+#[derive(Default)]
+pub struct Checks {
+    pub(super) contents: Contents,
+    pub(super) checked: Checked,
+    pub(super) wrong: Option<Wrong>,
+}
+
+impl Checks {
+    /// The line's newest content is now `data`, and memory has it.
+    #[inline]
+    pub(super) fn wrote(&mut self, line: Logical, data: &Line) {
+        self.contents.put(line, data, false);
+    }
+
+    /// Memory has read `found` at the line.
+    #[inline]
+    pub(super) fn read(&mut self, line: Logical, found: Option<&Line>) {
+        match self.contents.get(line) {
+            None => self.checked.unwritten += 1,
+            written if written == found => self.checked.verified += 1,
+            Some(written) => {
+                if !self.contents.is_ahead(line) && self.wrong.is_none() {
+                    self.wrong = Some(Wrong::new(line, written, found.copied()));
+                }
+            }
+        }
+    }
+}
