@@ -26,7 +26,23 @@ use sardonyx::plan::journal::MediumWrite;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Plan, Step};
 use sardonyx::settings::{Pressure, Settings, Value};
+use sardonyx::workload::Class as Contents;
 
+/// Lines of each class of contents: all bytes, all places.
+const CONTENTS: [(Contents, u64); Contents::ALL.len()] = [
+    (Contents::Zeros, 1),
+    (Contents::Ones, 1),
+    (Contents::OneByte, 256),
+    (Contents::OneOther, 128),
+    (Contents::Bases, 8),
+    (Contents::Pointers, 8),
+    (Contents::Text, 8),
+    (Contents::Low, 14),
+    (Contents::Near, 48),
+    (Contents::High, 8),
+];
+/// Where the next line's content begins.
+const SHIFT: usize = 131;
 /// Lines with one content: more than a count of eight bits has room for.
 const SHARERS: u64 = 300;
 /// Records of a bucket up to which the longest transaction is undone that a hardware log has room for.
@@ -384,6 +400,63 @@ impl History {
             Err(why) => Crowded::Full(why),
         };
         Some((wrong, cores))
+    }
+
+    /// Has a controller write lines of all classes of contents, and read them; then each line becomes what another was,
+    /// what it was, and the same once more; and other controllers read them after recoveries. Returns the first line
+    /// that reads otherwise, and its class.
+    pub fn of_all_contents(&self) -> Option<(Logical, &'static str)> {
+        let all = || {
+            CONTENTS
+                .iter()
+                .flat_map(|(class, count)| (0..*count).map(|number| (*class, number)))
+        };
+        let lines = all().count() as u64;
+        let settings = self.with_room();
+        let build = || self.stack.build(&settings, &mut Layout::new(2 * lines));
+        let written = |shift: usize| -> Vec<(Logical, Line)> {
+            let contents = all().cycle().skip(shift).take(lines as usize);
+            (0..)
+                .map(Logical)
+                .zip(contents.map(|(class, number)| class.line(number)))
+                .collect()
+        };
+        let mut untimed = Untimed::new(Image::sparse());
+        let mut controller = build();
+        untimed.plan(|plan| controller.recover(plan));
+        // Which class the neighbours are of differs each time.
+        for (round, shift) in [0, SHIFT, 0, 0].into_iter().enumerate() {
+            let held: BTreeMap<Logical, Line> = written(shift).into_iter().collect();
+            for (line, data) in &held {
+                let write = Write::new(*line, At::past(data));
+                write_untimed(&mut controller, &mut untimed, write);
+            }
+            if untimed.failure().is_some() {
+                return None;
+            }
+            let class = |line: Logical| {
+                let (class, _) = all()
+                    .cycle()
+                    .nth(line.0 as usize + shift)
+                    .expect("it goes round");
+                (line, class.name())
+            };
+            let wrong = misread(&held, &mut controller, &mut untimed);
+            if wrong.is_some() {
+                return wrong.map(class);
+            }
+            if round >= 2 {
+                untimed.plan(|plan| controller.flush(plan));
+                untimed.settle();
+                controller = build();
+                untimed.plan(|plan| controller.recover(plan));
+                let wrong = misread(&held, &mut controller, &mut untimed);
+                if wrong.is_some() {
+                    return wrong.map(class);
+                }
+            }
+        }
+        None
     }
 
     /// Has lines change again and again, half of them to what others hold, in a medium that has a place for each and

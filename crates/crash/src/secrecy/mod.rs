@@ -309,6 +309,7 @@ pub fn written(untimed: &Untimed, from: u64, held: &Held) -> Vec<Encrypted> {
 pub fn within(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
     let mut found = Vec::new();
     if history.life == 1 {
+        found.extend(repeat::contents(history));
         found.extend(repeat::twins(history));
         found.extend(repeat::undone(history));
         found.extend(repeat::shared(history));

@@ -222,6 +222,15 @@ pub(crate) fn twins(history: &History) -> Option<Violation> {
     })
 }
 
+/// Lines of every class of contents, some of which change to and fro.
+pub(crate) fn contents(history: &History) -> Option<Violation> {
+    let (line, class) = history.of_all_contents()?;
+    Some(misread(
+        line,
+        &format!("of contents of all classes ({class})"),
+    ))
+}
+
 /// More lines of one content than counts have room for.
 pub(crate) fn shared(history: &History) -> Option<Violation> {
     let line = history.shared()?;

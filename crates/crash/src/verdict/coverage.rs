@@ -95,6 +95,7 @@ impl Bounds<'_> {
     pub fn needs(&self) -> Vec<Need> {
         let queues = &self.machine.engine.medium.queues;
         let mut used = EVERYWHERE.to_vec();
+        used.extend(Mechanism::CONTENTS);
         used.extend(queues.coalescing.then_some(Mechanism::Merge));
         used.extend(queues.forwarding.then_some(Mechanism::Forward));
         used.extend(self.stack.tries());

@@ -7,6 +7,7 @@
 mod around;
 mod around_guard;
 mod beside;
+mod contents;
 mod counters;
 mod dedup;
 mod fault;
@@ -146,6 +147,7 @@ macro_rules! groups {
 groups! {
     pads: &[pads::FAULTS], &[];
     counters: &[counters::FAULTS, counters::GREAT, counters::GREATEST], &[];
+    contents: &[contents::FAULTS], &[];
     beside: &[beside::FAULTS, beside::WORDWISE, beside::WORDWISE_GREAT], &[];
     dedup: &[dedup::SOUND, dedup::ON_DEMAND], &[dedup::RARE];
     dedup_in_few_places: &[dedup::LOGGED, dedup::WITHOUT_PLACES, dedup::FULL_AND_SHARED], &[];
