@@ -12,6 +12,8 @@ pub(crate) mod recovery;
 pub(crate) mod report;
 pub(crate) mod run;
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use rand::{Rng, SeedableRng};
@@ -21,11 +23,17 @@ use sardonyx_base::random::mix;
 use self::changes::Change;
 use self::knowledge::{Knowledge, Now, Seen};
 use self::recovery::Strike;
+use self::run::Request;
 use crate::attacker::report::{Attack, Attacked, Attacks, First, OneAttack, When};
 use crate::history::History;
 use crate::options::Options;
-use crate::platform::Survivors;
+use crate::platform::{Changed, Survivors};
+use crate::secrecy::{Encrypted, Pads};
+use crate::verdict::violation::Kind;
+use sardonyx::controller::Controller;
+use sardonyx::controller::integrity::{VERIFY, Verify};
 use sardonyx::line::Line;
+use sardonyx::plan::journal::Event;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Queue, Step};
 use sardonyx::workload::Workload;
@@ -34,17 +42,26 @@ use sardonyx::workload::Workload;
 #[derive(Default, PartialEq)]
 struct Used {
     refused: bool,
-    read: Vec<(u64, Result<Line, String>)>,
+    /// A pad that covers two contents, in words: one of those that the run had used, or that were used since.
+    pad: Option<String>,
+    /// The orders of what the attacker has written, which no request has.
+    struck: Range<u64>,
+    /// How many of what was read were read before the last time, when all is.
+    served: usize,
+    read: Vec<(u64, Read)>,
 }
+
+type Read = Result<Line, String>;
+
+/// Looks of 1, 2, 4 .. acceptances ago.
+const NEAR_LOOKS: u32 = 7;
 
 /// Makes the attacks `asked` on `history`, at cuts that are made as `options` say.
 pub fn attack(history: &History, options: &Options, asked: Attacks) -> Attacked {
     let mut attacker = Attacker::new(history, options, asked);
     let (mut found, last) = (Attacked::default(), history.positions() - 1);
     for look in 1..=asked.looks {
-        while attacker.survivors.position() < last * look / asked.looks {
-            attacker.survivors.advance(&mut Vec::new());
-        }
+        attacker.walk(last * look / asked.looks);
         attacker.look(look, &mut found);
     }
     found
@@ -55,7 +72,11 @@ struct Attacker<'h> {
     survivors: Survivors<'h>,
     knowledge: Knowledge<'h>,
     workloads: Vec<Workload>,
+    /// The requests of this look.
+    requests: Vec<Request>,
     asked: Attacks,
+    /// What is read is used before it is verified.
+    speculates: bool,
 }
 
 impl<'h> Attacker<'h> {
@@ -74,8 +95,38 @@ impl<'h> Attacker<'h> {
             history,
             knowledge: Knowledge::new(history, survivors.untimed.image()),
             workloads: programs.collect(),
+            requests: Vec::new(),
             asked,
             survivors,
+            speculates: history.machine.settings.get(&VERIFY) == Verify::Speculate,
+        }
+    }
+
+    /// Goes on to `position`, and takes a look where the medium was 1, 2, 4 .. acceptances ago.
+    fn walk(&mut self, position: u64) {
+        let events = &self.history.journal.events[..position as usize];
+        let accepted = (0..)
+            .zip(events)
+            .filter(|(_, (_, event))| matches!(event, Event::Ready { .. }));
+        let accepted: Vec<u64> = accepted.map(|(at, _)| at).collect();
+        let back = (0..NEAR_LOOKS).map(|power| 1 << power);
+        let back = back.filter_map(|back: usize| accepted.len().checked_sub(back));
+        let stops: Vec<u64> = back.map(|index| accepted[index]).collect();
+        self.knowledge.near.clear();
+        let mut changed = Vec::new();
+        while self.survivors.position() < position {
+            if stops.contains(&self.survivors.position()) {
+                let seen = self.see();
+                self.knowledge.near.insert(0, seen);
+            }
+            changed.clear();
+            self.survivors.advance(&mut changed);
+            for change in &changed {
+                if let Changed::Words(place, _) = change {
+                    self.knowledge
+                        .follow(*place, self.survivors.untimed.image());
+                }
+            }
         }
     }
 
@@ -98,6 +149,7 @@ impl<'h> Attacker<'h> {
             let torn = self.survivors.tear();
             found.cuts += 1;
             let seen = self.see();
+            self.requests = self.drawn_requests(look);
             let mut strike = Strike::nobody(&seen);
             let honest = self.use_it(&mut strike, 0);
             if honest.refused {
@@ -167,28 +219,68 @@ impl<'h> Attacker<'h> {
         honest: &Used,
         found: &mut Attacked,
     ) {
+        let wrong = self.wrong(used, honest);
         let came = &mut found.came[one.when as usize][one.kind as usize];
         came.tried += 1;
         *came.regions.entry(change.region).or_default() += 1;
-        if used.refused {
-            came.refused += 1;
-        } else if used.read == honest.read {
-            came.harmless += 1;
-        } else {
-            came.undetected += 1;
-            if came.first.is_none() {
-                came.first = Some(self.first(one, change, before, (used, honest)));
+        match wrong {
+            None if used.refused => came.refused += 1,
+            None => came.harmless += 1,
+            Some(wrong) => {
+                came.undetected += 1;
+                if came.first.is_none() {
+                    came.first = Some(self.first(one, change, (before, wrong)));
+                }
             }
         }
     }
 
-    fn first(
-        &self,
-        one: OneAttack,
-        change: &Change,
-        before: &str,
-        (used, honest): (&Used, &Used),
-    ) -> First {
+    /// What is wrong with what came after an attack, in words: what was read and should not have been, before a refusal
+    /// or without one, or a pad.
+    fn wrong(&self, used: &Used, honest: &Used) -> Option<String> {
+        let told = |line: &u64, got: &Read, right: &Read| {
+            let (got, right) = (said(got), said(right));
+            format!("line {line} reads as {got}, and would have read as {right}")
+        };
+        if !used.refused {
+            let pairs = used.read.iter().zip(&honest.read);
+            let mut differ = pairs.filter(|(one, other)| one != other).peekable();
+            let first = differ
+                .peek()
+                .map(|((line, got), (_, right))| told(line, got, right));
+            let pad = || used.pad.clone().filter(|_| honest.pad.is_none());
+            return match first {
+                Some(first) => Some(format!("{first}; so of {} lines", differ.count())),
+                None if used.read.len() != honest.read.len() => {
+                    Some("fewer lines are read: the run ended".to_owned())
+                }
+                None => pad(),
+            };
+        }
+        if self.speculates {
+            return None;
+        }
+        let (served, all) = used.read.split_at(used.served.min(used.read.len()));
+        let known: BTreeMap<u64, &Read> = honest.read[honest.served..]
+            .iter()
+            .map(|(line, read)| (*line, read))
+            .collect();
+        let served = served.iter().zip(&honest.read[..honest.served]);
+        let served = served.map(|((line, got), (_, right))| (line, got, right));
+        let all = all
+            .iter()
+            .filter_map(|(line, got)| Some((line, got, *known.get(line)?)));
+        let mut wrong = served
+            .chain(all)
+            .filter(|(_, got, right)| got.is_ok() && got != right);
+        let (line, got, right) = wrong.next()?;
+        Some(format!(
+            "{}, before anything is refused",
+            told(line, got, right)
+        ))
+    }
+
+    fn first(&self, one: OneAttack, change: &Change, (before, wrong): (&str, String)) -> First {
         let position = self.survivors.position();
         let history = self.history;
         let when = match one.when {
@@ -211,18 +303,8 @@ impl<'h> Attacker<'h> {
         ];
         story.extend((!before.is_empty()).then(|| before.to_owned()));
         story.push(format!("  he changes: {}", change.what));
-        story.push("  no recovery and no read refuses anything".to_owned());
-        let pairs = used.read.iter().zip(&honest.read);
-        let differ = pairs.filter(|(one, other)| one != other);
-        story.push(match differ.clone().next() {
-            None => "  fewer lines are read: the run ended".to_owned(),
-            Some(((line, got), (_, right))) => format!(
-                "  line {line} reads as {}, and would have read as {}; so of {} lines",
-                said(got),
-                said(right),
-                differ.count()
-            ),
-        });
+        story.push("  no recovery and no read refuses anything in time".to_owned());
+        story.push(format!("  {wrong}"));
         First {
             asked: self.asked,
             one,
@@ -236,9 +318,47 @@ impl<'h> Attacker<'h> {
     fn use_it(&mut self, strike: &mut Strike, first: u64) -> Used {
         let mut used = Used::default();
         if let Some(mut controller) = self.begin(&mut used, strike) {
+            used.struck = strike.struck.clone();
             self.read_all(&mut controller, &mut used, first);
+            self.go_on(&mut controller, &mut used);
         }
         self.end(used)
+    }
+
+    /// Has a controller that has refused nothing handle the requests of this look, for the pads that it uses, as long as
+    /// an attack may bring an older counter back.
+    fn go_on(&mut self, controller: &mut Controller, used: &mut Used) {
+        if !self.history.is_encrypted() || self.is_refused() {
+            return;
+        }
+        let requests = std::mem::take(&mut self.requests);
+        let mut unread = Used::default();
+        self.serve(controller, &requests, &mut unread);
+        self.requests = requests;
+        used.pad = self.pad_again(&used.struck);
+    }
+
+    /// A pad that what was written since the cut uses for another content: one that lay in the medium by then, or since.
+    fn pad_again(&self, struck: &Range<u64>) -> Option<String> {
+        let (history, untimed) = (self.history, &self.survivors.untimed);
+        if !history.is_encrypted() || self.is_refused() {
+            return None;
+        }
+        let written = untimed
+            .writes(0)
+            .filter(|write| !struck.contains(&write.order));
+        let written =
+            written.filter_map(|write| Encrypted::of(&write, untimed.asked(), history.held()));
+        let written: Vec<Encrypted> = written.collect();
+        let position = self.survivors.position();
+        let mut clashes = written
+            .iter()
+            .filter_map(|new| history.pads.clash(new, position));
+        clashes.next().or_else(|| {
+            let again = Pads::of(written).within().into_iter();
+            let mut again = again.filter(|violation| violation.kind == Kind::PadReused);
+            Some(again.next()?.what)
+        })
     }
 
     fn is_refused(&self) -> bool {
@@ -253,8 +373,9 @@ impl<'h> Attacker<'h> {
     }
 }
 
-/// Writes what an attack changes past all guards, over what a controller at work has written.
-fn write_past(untimed: &mut Untimed, change: &Change) {
+/// Writes what an attack changes past all guards, over what a controller at work has written; the orders of that.
+fn write_past(untimed: &mut Untimed, change: &Change) -> Range<u64> {
+    let from = untimed.next_order();
     untimed.plan(|plan| {
         for (place, content) in &change.lines {
             if let Some((line, beside)) = content {
@@ -263,6 +384,7 @@ fn write_past(untimed: &mut Untimed, change: &Change) {
             }
         }
     });
+    from..untimed.next_order()
 }
 
 /// What was read, in a few bytes.

@@ -14,6 +14,7 @@ pub(crate) mod pads;
 pub(crate) mod repeat;
 #[cfg(test)]
 mod tests;
+mod widths;
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -315,7 +316,9 @@ pub fn within(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
         found.extend(repeat::shared(history));
         found.extend(repeat::churned(history));
         found.extend(repeat::versions(history));
+        found.extend(repeat::spliced(history));
     }
+    found.extend(widths::of_macs(history));
     if !history.is_encrypted() {
         return found;
     }

@@ -277,6 +277,20 @@ pub(crate) fn versions(history: &History) -> Option<Violation> {
     })
 }
 
+/// Lines whose places differ in one bit that the run's do not have, or that add up with their versions to the same: the
+/// one is put, with its MAC, where the other was, and read after a recovery.
+pub(crate) fn spliced(history: &History) -> Option<Violation> {
+    let (place, other) = history.spliced()?;
+    let what = format!(
+        "place {} reads as place {}, which was copied there with its MAC",
+        place.0, other.0
+    );
+    Some(Violation {
+        place: Some(place),
+        ..Violation::new(Kind::Undetected, 0, what)
+    })
+}
+
 /// Lines that change again and again in a medium with a place for each and no more.
 pub(crate) fn churned(history: &History) -> Option<Violation> {
     let room = "for as many lines as the medium has places";

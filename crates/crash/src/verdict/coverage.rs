@@ -134,9 +134,14 @@ impl Bounds<'_> {
 
     /// The needs that options have removed: a verdict of `holds` is limited accordingly.
     pub fn narrowed(&self) -> Vec<&'static str> {
-        let one_core = (self.cores == Some(1)).then_some("one core");
-        let one_life = (self.options.recovery_cuts == 0).then_some("one life");
-        one_core.into_iter().chain(one_life).collect()
+        let one_core = (self.cores == Some(1)).then_some("for one core only");
+        let one_life = (self.options.recovery_cuts == 0).then_some("for one life only");
+        let guarded = self.stack.integrity.power_fail.is_some();
+        let attacks = (guarded && self.options.attacks.is_none()).then_some("without attacks");
+        [one_core, one_life, attacks]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     fn keys(&self) -> impl Iterator<Item = &'static dyn AnyKey> {

@@ -64,8 +64,19 @@ def _reached(run: dict[str, Any]) -> str:
 
 def _verdict(run: dict[str, Any]) -> str:
     """The verdict, and what an option has taken away of what it would otherwise rest on."""
-    narrowed = run.get("narrowed", ()) if run["verdict"] == "holds" else ()
-    return ", ".join([run["verdict"], *(f"for {what} only" for what in narrowed)])
+    if run["verdict"] != "holds":
+        return str(run["verdict"])
+    verdict = ", ".join([run["verdict"], *run.get("narrowed", ())])
+    rows = (run.get("attacks") or {"rows": ()})["rows"]
+    beyond = [row for row in rows if not row["promised"]]
+    undetected = sum(row["undetected"] for row in beyond)
+    if not undetected:
+        return verdict
+    tried = sum(row["tried"] for row in beyond)
+    return (
+        f"{verdict}; of attacks it promises nothing against: "
+        f"{undetected:,} of {tried:,} undetected"
+    )
 
 
 def _lacking(run: dict[str, Any]) -> list[str]:
