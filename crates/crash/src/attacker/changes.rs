@@ -212,10 +212,13 @@ impl Knowledge<'_> {
 
     /// A line of an earlier look, or all that hangs below a node, with MACs and what vouches for them up to any level.
     fn replay(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
-        if dice.next_u64().is_multiple_of(8)
-            && let Some(change) = self.under_the_same_version(now, dice)
-        {
-            return Some(change);
+        let directed = match dice.next_u64() % 8 {
+            0 => self.under_the_same_version(now, dice),
+            1 => self.alone(now, dice),
+            _ => None,
+        };
+        if directed.is_some() {
+            return directed;
         }
         let look = self.look_back(now, dice)?;
         let chance = match self.levels {
@@ -340,6 +343,23 @@ impl Knowledge<'_> {
             "{}, its MAC and its version are{sum}",
             self.name(place)
         ))
+    }
+
+    /// A line of an earlier look and nothing with it, as if nothing vouched for its region.
+    fn alone(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let look = self.look_back(now, dice)?;
+        let place = look.drawn(true, self, dice)?;
+        let mut changes = Changes::new(now);
+        changes.put(place, look.old.lines.get(&place).copied());
+        Some(Change {
+            lines: changes.done(),
+            region: self.region_of(place),
+            what: format!(
+                "{} alone is as at position {}",
+                self.name(place),
+                look.old.position
+            ),
+        })
     }
 
     /// A line, with its MAC, that has the same version as what lies there: one that has come round to a number that it had.

@@ -53,6 +53,8 @@ struct Used {
 
 type Read = Result<Line, String>;
 
+/// Changes of an attack whose lines are written afterwards.
+const MOST_ABOUT: usize = 4;
 /// Looks of 1, 2, 4 .. acceptances ago.
 const NEAR_LOOKS: u32 = 7;
 
@@ -72,6 +74,8 @@ struct Attacker<'h> {
     survivors: Survivors<'h>,
     knowledge: Knowledge<'h>,
     workloads: Vec<Workload>,
+    /// Lines that the attack is about, to be written afterwards.
+    touched: Vec<u64>,
     /// The requests of this look.
     requests: Vec<Request>,
     asked: Attacks,
@@ -95,6 +99,7 @@ impl<'h> Attacker<'h> {
             history,
             knowledge: Knowledge::new(history, survivors.untimed.image()),
             workloads: programs.collect(),
+            touched: Vec::new(),
             requests: Vec::new(),
             asked,
             survivors,
@@ -191,13 +196,32 @@ impl<'h> Attacker<'h> {
                 image.put(*place, content.as_ref());
             }
             let first = self.first_read(&change, &mut dice);
+            self.touched = self.about(&change);
             let used = self.use_it(&mut Strike::nobody(seen), first);
             let image = self.survivors.untimed.image_mut();
             for (place, _) in &change.lines {
                 image.put(*place, now.get(*place));
             }
+            self.touched.clear();
             self.count(one, &change, "", &used, honest, found);
         }
+    }
+
+    /// Lines of programs that a few of the changes are about: the lines themselves, or those whose counters they hold.
+    fn about(&self, change: &Change) -> Vec<u64> {
+        let few = change
+            .lines
+            .iter()
+            .take(MOST_ABOUT)
+            .map(|(place, _)| *place);
+        let lines = few.flat_map(|place| match place.0 < self.history.data_lines() {
+            true => vec![place],
+            false => self.history.covered(place, 0xff),
+        });
+        let lines = lines
+            .map(|place| place.0)
+            .filter(|line| self.history.core_of(*line).is_some());
+        lines.take(2 * MOST_ABOUT).collect()
     }
 
     /// The line that is read first afterwards: one time in two that which the attack begins with, before anything else
@@ -335,6 +359,11 @@ impl<'h> Attacker<'h> {
         let mut unread = Used::default();
         self.serve(controller, &requests, &mut unread);
         self.requests = requests;
+        let touched = self.touched.iter();
+        let touched: Vec<Request> = touched
+            .map(|line| Request::Write(*line, [0xa5; 64]))
+            .collect();
+        self.serve(controller, &touched, &mut unread);
         used.pad = self.pad_again(&used.struck);
     }
 
@@ -351,9 +380,14 @@ impl<'h> Attacker<'h> {
             written.filter_map(|write| Encrypted::of(&write, untimed.asked(), history.held()));
         let written: Vec<Encrypted> = written.collect();
         let position = self.survivors.position();
-        let mut clashes = written
-            .iter()
-            .filter_map(|new| history.pads.clash(new, position));
+        let is_global = history.has_global_counter();
+        let mut clashes = written.iter().filter_map(|new| {
+            let is_known =
+                |counter: &u64| is_global && history.pads.within_reach(*counter, position) > 0;
+            let again = new.counter.filter(is_known);
+            let again = again.map(|counter| format!("counter {counter} is drawn again"));
+            history.pads.clash(new, position).or(again)
+        });
         clashes.next().or_else(|| {
             let again = Pads::of(written).within().into_iter();
             let mut again = again.filter(|violation| violation.kind == Kind::PadReused);

@@ -317,8 +317,8 @@ pub fn within(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
         found.extend(repeat::churned(history));
         found.extend(repeat::versions(history));
         found.extend(repeat::spliced(history));
+        found.extend(widths::of_macs(history));
     }
-    found.extend(widths::of_macs(history));
     if !history.is_encrypted() {
         return found;
     }

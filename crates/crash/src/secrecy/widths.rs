@@ -15,8 +15,8 @@ use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 /// Changes of a word from which on a rank is no accident: one that lacks a bit is, with probability 2^-64.
 const ENOUGH: usize = 128;
-/// Bits of a word, one of which decides whether it is a hash.
-const FEWEST: u32 = 12;
+/// Bits that change in a hash, at least: of a MAC, and of what may as well be an address.
+const FEWEST: [u32; 2] = [12, 32];
 
 /// The span of differences, by their highest bits.
 #[derive(Default)]
@@ -49,20 +49,27 @@ impl Span {
     }
 
     /// Whether so many bits change at a time as of a hash.
-    fn is_hash(&self) -> bool {
+    fn is_hash(&self, fewest: u32) -> bool {
         let rank = self.rank();
         self.changes >= ENOUGH
-            && rank >= FEWEST
+            && rank >= fewest
             && self.bits * 8 >= self.changes as u64 * u64::from(rank) * 3
     }
 }
 
 /// MACs, nodes and sums that are narrower than their words, or MACs that two places share.
 pub(crate) fn of_macs(history: &History) -> Vec<Violation> {
-    let of_macs = history.power_fail().and_then(|kept| kept.kept_of(Place(0)));
-    let Some((at, _)) = of_macs else {
+    let Some((kept, at)) = history.power_fail().and_then(|kept| {
+        let (at, _) = kept.kept_of(Place(0))?;
+        Some((kept, at))
+    }) else {
         return Vec::new();
     };
+    // A version that shares a word with its MAC.
+    let version = kept.version_of(Place(0)).filter(|(node, _)| *node == at);
+    let version = version.map_or(0, |(_, bits)| {
+        ((1u64 << (bits.len() % 64)) - 1) << (bits.start % 64)
+    });
     let macs = history.layout().name_of(at).0;
     let regions = history.layout().regions().iter();
     let kept: Vec<_> = regions.skip_while(|region| region.name != macs).collect();
@@ -83,7 +90,8 @@ pub(crate) fn of_macs(history: &History) -> Vec<Violation> {
             }
             if before[word] != 0 {
                 let span = spans.entry((region.name, word)).or_default();
-                span.take(before[word] ^ new[word], write.place);
+                let own = if is_macs { version } else { 0 };
+                span.take((before[word] ^ new[word]) & !own, write.place);
             }
             let own = (write.place, word);
             let owner = *owners.entry(new[word]).or_insert(own);
@@ -97,9 +105,11 @@ pub(crate) fn of_macs(history: &History) -> Vec<Violation> {
             old[word * 8..][..8].copy_from_slice(&new[word].to_le_bytes());
         }
     }
-    let narrow = spans
-        .iter()
-        .filter(|(_, span)| span.is_hash() && span.rank() < u64::BITS);
+    let narrow = spans.iter().filter(|((region, _), span)| {
+        let is_macs = *region == macs;
+        let own = if is_macs { version.count_ones() } else { 0 };
+        span.is_hash(FEWEST[usize::from(!is_macs)]) && span.rank() < u64::BITS - own
+    });
     found.extend(narrow.map(|((region, word), span)| {
         let (rank, changes) = (span.rank(), span.changes);
         let what = format!("word {word} of {region} has {rank} bits of 64, in {changes} changes");

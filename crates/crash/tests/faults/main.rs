@@ -156,11 +156,14 @@ groups! {
     log_with_counters: &[log::WITH_COUNTERS], &[];
     vectors: &[vectors::FAULTS], &[];
     macs: &[macs::UNNOTICED, macs::BESIDE], &[];
+    macs_narrow: &[macs::WIDTHS, macs::LATE], &[];
     macs_refused: &[macs::REFUSED, macs::DUMPED, macs::ATTACKED_OFTEN], &[];
     roots: &[roots::FAULTS, roots::DUMPED], &[];
+    roots_numbered: &[roots::NUMBERED], &[];
     trees: &[trees::FAULTS.split_at(7).0], &[];
     trees_more: &[trees::FAULTS.split_at(7).1.split_at(4).0], &[];
     trees_and_more: &[trees::FAULTS.split_at(7).1.split_at(4).1], &[];
+    marks: &[trees::MARKS], &[];
     trees_dumped: &[trees::DUMPED.split_at(2).0], &[];
     trees_dumped_more: &[trees::DUMPED.split_at(2).1], &[];
     between_layers: &[wrappers::BARE], &[];

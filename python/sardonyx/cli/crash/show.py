@@ -59,22 +59,27 @@ def _reached(run: dict[str, Any]) -> str:
     """How far the runs have come, in one line: what the verdict says nothing beyond."""
     amounts = [f"{run['cuts']:,} cuts"]
     amounts += [f"{name} {count:,}" for name, count in run["reached"].items() if count]
-    return f"{run['program']}, {run['design']}: {_verdict(run)} at {', '.join(amounts)}"
+    verdict = f"{_verdict(run)}{_beyond(run)}"
+    return f"{run['program']}, {run['design']}: {verdict} at {', '.join(amounts)}"
 
 
 def _verdict(run: dict[str, Any]) -> str:
     """The verdict, and what an option has taken away of what it would otherwise rest on."""
     if run["verdict"] != "holds":
         return str(run["verdict"])
-    verdict = ", ".join([run["verdict"], *run.get("narrowed", ())])
+    return ", ".join([run["verdict"], *run.get("narrowed", ())])
+
+
+def _beyond(run: dict[str, Any]) -> str:
+    """What came through of attacks that the integrity does not promise to notice, where the verdict is good."""
     rows = (run.get("attacks") or {"rows": ()})["rows"]
     beyond = [row for row in rows if not row["promised"]]
     undetected = sum(row["undetected"] for row in beyond)
-    if not undetected:
-        return verdict
+    if not undetected or run["verdict"] != "holds":
+        return ""
     tried = sum(row["tried"] for row in beyond)
     return (
-        f"{verdict}; of attacks it promises nothing against: "
+        f"; of attacks it promises nothing against: "
         f"{undetected:,} of {tried:,} undetected"
     )
 
