@@ -13,7 +13,6 @@ pub(crate) mod report;
 pub(crate) mod run;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::rc::Rc;
 
 use rand::{Rng, SeedableRng};
@@ -27,12 +26,14 @@ use self::run::Request;
 use crate::attacker::report::{Attack, Attacked, Attacks, First, OneAttack, When};
 use crate::history::History;
 use crate::options::Options;
-use crate::platform::{Changed, Survivors};
-use crate::secrecy::{Encrypted, Pads};
+use crate::panics::caught;
+use crate::platform::{Changed, Survivors, write_drained};
+use crate::secrecy::{self, Pads};
 use crate::verdict::violation::Kind;
-use sardonyx::controller::Controller;
+use sardonyx::controller::Write;
 use sardonyx::controller::integrity::{VERIFY, Verify};
-use sardonyx::line::Line;
+use sardonyx::line::{Line, Logical};
+use sardonyx::machine::write_untimed;
 use sardonyx::plan::journal::Event;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Queue, Step};
@@ -44,8 +45,6 @@ struct Used {
     refused: bool,
     /// A pad that covers two contents, in words: one of those that the run had used, or that were used since.
     pad: Option<String>,
-    /// The orders of what the attacker has written, which no request has.
-    struck: Range<u64>,
     /// How many of what was read were read before the last time, when all is.
     served: usize,
     read: Vec<(u64, Read)>,
@@ -156,7 +155,8 @@ impl<'h> Attacker<'h> {
             let seen = self.see();
             self.requests = self.drawn_requests(look);
             let mut strike = Strike::nobody(&seen);
-            let honest = self.use_it(&mut strike, 0);
+            let mut honest = self.use_it(&mut strike, 0);
+            honest.pad = self.pad_again();
             if honest.refused {
                 found.honest_refused += 1;
             } else {
@@ -197,7 +197,10 @@ impl<'h> Attacker<'h> {
             }
             let first = self.first_read(&change, &mut dice);
             self.touched = self.about(&change);
-            let used = self.use_it(&mut Strike::nobody(seen), first);
+            let mut used = self.use_it(&mut Strike::nobody(seen), first);
+            if !used.refused && used.read == honest.read {
+                used.pad = self.pad_again();
+            }
             let image = self.survivors.untimed.image_mut();
             for (place, _) in &change.lines {
                 image.put(*place, now.get(*place));
@@ -342,45 +345,42 @@ impl<'h> Attacker<'h> {
     fn use_it(&mut self, strike: &mut Strike, first: u64) -> Used {
         let mut used = Used::default();
         if let Some(mut controller) = self.begin(&mut used, strike) {
-            used.struck = strike.struck.clone();
             self.read_all(&mut controller, &mut used, first);
-            self.go_on(&mut controller, &mut used);
         }
         self.end(used)
     }
 
-    /// Has a controller that has refused nothing handle the requests of this look, for the pads that it uses, as long as
-    /// an attack may bring an older counter back.
-    fn go_on(&mut self, controller: &mut Controller, used: &mut Used) {
-        if !self.history.is_encrypted() || self.is_refused() {
-            return;
-        }
-        let requests = std::mem::take(&mut self.requests);
-        let mut unread = Used::default();
-        self.serve(controller, &requests, &mut unread);
-        self.requests = requests;
-        let touched = self.touched.iter();
-        let touched: Vec<Request> = touched
-            .map(|line| Request::Write(*line, [0xa5; 64]))
-            .collect();
-        self.serve(controller, &touched, &mut unread);
-        used.pad = self.pad_again(&used.struck);
-    }
-
-    /// A pad that what was written since the cut uses for another content: one that lay in the medium by then, or since.
-    fn pad_again(&self, struck: &Range<u64>) -> Option<String> {
-        let (history, untimed) = (self.history, &self.survivors.untimed);
-        if !history.is_encrypted() || self.is_refused() {
+    /// A pad that a controller uses for another content, which recovers from what lies there and handles the requests of
+    /// this look and writes of the lines that an attack is about: a pad of what lay in the medium by then, or one of its
+    /// own. Nothing if anything is refused.
+    fn pad_again(&self) -> Option<String> {
+        let (history, drained) = (self.history, self.survivors.drained());
+        if !history.is_encrypted() {
             return None;
         }
-        let written = untimed
-            .writes(0)
-            .filter(|write| !struck.contains(&write.order));
-        let written =
-            written.filter_map(|write| Encrypted::of(&write, untimed.asked(), history.held()));
-        let written: Vec<Encrypted> = written.collect();
+        let mut untimed = Untimed::new(self.survivors.untimed.image().copy());
+        let touched = self.touched.iter().map(|line| (*line, [0xa5; 64]));
+        let asked = self.requests.iter().filter_map(|request| match request {
+            Request::Write(line, data) => Some((*line, *data)),
+            _ => None,
+        });
+        let writes: Vec<(u64, Line)> = touched.chain(asked).collect();
+        caught(|| {
+            let mut controller = history.recover(&mut untimed);
+            write_drained(history, &mut controller, &mut untimed, &drained);
+            untimed.plan(|plan| controller.undo(plan));
+            for (line, data) in writes {
+                let write = Write::new(Logical(line), At::past(&data));
+                write_untimed(&mut controller, &mut untimed, write);
+            }
+        })
+        .ok()?;
+        if !untimed.refused().is_empty() {
+            return None;
+        }
         let position = self.survivors.position();
         let is_global = history.has_global_counter();
+        let written = secrecy::written(&untimed, 0, history.held());
         let mut clashes = written.iter().filter_map(|new| {
             let is_known =
                 |counter: &u64| is_global && history.pads.within_reach(*counter, position) > 0;
@@ -407,9 +407,8 @@ impl<'h> Attacker<'h> {
     }
 }
 
-/// Writes what an attack changes past all guards, over what a controller at work has written; the orders of that.
-fn write_past(untimed: &mut Untimed, change: &Change) -> Range<u64> {
-    let from = untimed.next_order();
+/// Writes what an attack changes past all guards, over what a controller at work has written.
+fn write_past(untimed: &mut Untimed, change: &Change) {
     untimed.plan(|plan| {
         for (place, content) in &change.lines {
             if let Some((line, beside)) = content {
@@ -418,7 +417,6 @@ fn write_past(untimed: &mut Untimed, change: &Change) -> Range<u64> {
             }
         }
     });
-    from..untimed.next_order()
 }
 
 /// What was read, in a few bytes.

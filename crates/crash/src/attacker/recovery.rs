@@ -2,7 +2,6 @@
 //! programs recover, or between two accesses of a program's recovery. What he changes is drawn from what the medium
 //! holds then. Left out: the recovery of the integrity itself, which reads each line once.
 
-use std::ops::Range;
 use std::rc::Rc;
 
 use rand::Rng;
@@ -25,8 +24,6 @@ pub struct Strike<'s> {
     /// a hardware log.
     wanted: Option<(Attack, &'s mut ChaCha8Rng, u64)>,
     pub accesses: u64,
-    /// The orders of what he has written.
-    pub struck: Range<u64>,
     /// What was changed, if anything.
     pub made: Option<Change>,
 }
@@ -37,7 +34,6 @@ impl<'s> Strike<'s> {
             seen,
             wanted: None,
             accesses: 0,
-            struck: 0..0,
             made: None,
         }
     }
@@ -49,7 +45,7 @@ impl<'s> Strike<'s> {
             let now = Now::of(self.seen, untimed);
             self.made = knowledge.draw(*kind, &now, dice);
             if let Some(change) = &self.made {
-                self.struck = write_past(untimed, change);
+                write_past(untimed, change);
             }
         }
         self.accesses += 1;

@@ -103,22 +103,16 @@ impl Attacker<'_> {
             let Some(change) = &change else {
                 return (self.end(used), None);
             };
-            used.struck = write_past(&mut self.survivors.untimed, change);
+            write_past(&mut self.survivors.untimed, change);
             first = self.first_read(change, dice);
         }
         self.serve(&mut controller, &requests[point..], &mut used);
         used.served = used.read.len();
         self.read_all(&mut controller, &mut used, first);
-        used.pad = self.pad_again(&used.struck);
         (self.end(used), change)
     }
 
-    pub(crate) fn serve(
-        &mut self,
-        controller: &mut Controller,
-        requests: &[Request],
-        used: &mut Used,
-    ) {
+    fn serve(&mut self, controller: &mut Controller, requests: &[Request], used: &mut Used) {
         let untimed = &mut self.survivors.untimed;
         let read = &mut used.read;
         let served = caught(|| {
