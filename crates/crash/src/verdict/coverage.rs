@@ -134,10 +134,10 @@ impl Bounds<'_> {
 
     /// The needs that options have removed: a verdict of `holds` is limited accordingly.
     pub fn narrowed(&self) -> Vec<&'static str> {
-        let one_core = (self.cores == Some(1)).then_some("for one core only");
-        let one_life = (self.options.recovery_cuts == 0).then_some("for one life only");
+        let one_core = (self.cores == Some(1)).then_some("one core");
+        let one_life = (self.options.recovery_cuts == 0).then_some("one life");
         let guarded = self.stack.integrity.power_fail.is_some();
-        let attacks = (guarded && self.options.attacks.is_none()).then_some("without attacks");
+        let attacks = (guarded && self.options.attacks.is_none()).then_some("no attacks");
         [one_core, one_life, attacks]
             .into_iter()
             .flatten()

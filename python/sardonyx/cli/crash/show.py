@@ -67,21 +67,22 @@ def _verdict(run: dict[str, Any]) -> str:
     """The verdict, and what an option has taken away of what it would otherwise rest on."""
     if run["verdict"] != "holds":
         return str(run["verdict"])
-    return ", ".join([run["verdict"], *run.get("narrowed", ())])
+    limits = (
+        "without attacks" if what == "no attacks" else f"for {what} only"
+        for what in run.get("narrowed", ())
+    )
+    return ", ".join([run["verdict"], *limits])
 
 
 def _beyond(run: dict[str, Any]) -> str:
-    """What came through of attacks that the integrity does not promise to notice, where the verdict is good."""
+    """What came through of attacks that the integrity does not promise to notice."""
     rows = (run.get("attacks") or {"rows": ()})["rows"]
     beyond = [row for row in rows if not row["promised"]]
     undetected = sum(row["undetected"] for row in beyond)
     if not undetected or run["verdict"] != "holds":
         return ""
     tried = sum(row["tried"] for row in beyond)
-    return (
-        f"; of attacks it promises nothing against: "
-        f"{undetected:,} of {tried:,} undetected"
-    )
+    return f"; of attacks it promises nothing against: {undetected:,} of {tried:,} undetected"
 
 
 def _lacking(run: dict[str, Any]) -> list[str]:
