@@ -454,6 +454,7 @@ mod tests {
                 seed: core,
                 durability: DurabilityKind::on(&stack),
                 sharing: Sharing::Apart,
+                contents: sardonyx::workload::Contents::Numbered,
             };
             let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
             let set_up = SetUp::new(&machine, design, &[spec(7)], 1).expect("a run");

@@ -29,6 +29,7 @@ fn every_cut_leaves_lines_that_decrypt_and_no_pad_twice() {
                     false => DurabilityKind::SoftwareUndo { mutant: None },
                 },
                 sharing: Sharing::Apart,
+                contents: sardonyx::workload::Contents::Numbered,
             };
             let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
             let history = History::record(&machine, design, &specs, 1).expect("a design");

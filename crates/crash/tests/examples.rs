@@ -30,6 +30,7 @@ fn the_sound_form_of_the_worked_example_survives_every_cut_and_the_other_does_no
         seed: 3,
         durability: DurabilityKind::SoftwareUndo { mutant: None },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
     let found = |stack: &str| -> Vec<Kind> {

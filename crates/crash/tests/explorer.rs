@@ -23,6 +23,7 @@ fn specs(program: &str, cores: u64, mutant: Option<Mutant>) -> Vec<ProgramSpec> 
         seed: 7 + core,
         durability: DurabilityKind::SoftwareUndo { mutant },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     (0..cores).map(spec).collect()
 }

@@ -178,6 +178,7 @@ fn crash(design: &str, cores: u64) -> Vec<(Kind, String)> {
         seed: 3 + core,
         durability: DurabilityKind::SoftwareUndo { mutant: None },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");

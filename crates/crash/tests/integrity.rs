@@ -21,6 +21,7 @@ fn history(design: &str, cores: u64) -> History {
             false => DurabilityKind::SoftwareUndo { mutant: None },
         },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
@@ -256,6 +257,7 @@ fn lazy(after_cut: &str) -> Attacked {
         seed: 3,
         durability: DurabilityKind::SoftwareUndo { mutant: None },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let history = History::record(&machine.expect("a machine"), "sca@bonsai-lazy", &[spec], 5);
     let asked = Attacks {

@@ -28,6 +28,7 @@ fn spec(program: &str, seed: u64) -> ProgramSpec {
         seed,
         durability: DurabilityKind::SoftwareUndo { mutant: None },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     }
 }
 

@@ -13,6 +13,7 @@ fn crash(design: &str, registers: &str, options: Options) -> Vec<(Kind, String)>
         seed: 3,
         durability: DurabilityKind::SoftwareUndo { mutant: None },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let sets = [
         ("medium.levelling.scheme", "start-gap"),

@@ -14,6 +14,7 @@ fn crash(design: &str, policy: &str, options: Options) -> (Vec<String>, u64) {
         seed: 3,
         durability: DurabilityKind::SoftwareUndo { mutant: None },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let sets = [
         ("medium.geometry.banks", "2"),

@@ -110,6 +110,7 @@ impl Case {
                 seed: 1,
                 durability: DurabilityKind::on(&stack),
                 sharing: Sharing::Apart,
+                contents: sardonyx::workload::Contents::Numbered,
             },
             design,
         }

@@ -66,6 +66,7 @@ fn history(design: &str, number: usize, seed: u64) -> Result<History, HistoryErr
         seed: seed + core,
         durability: DurabilityKind::on(&stack),
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     History::record(&machine, design, &specs, seed)

@@ -14,6 +14,7 @@ fn shown(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> [Sh
         seed: 11 + core,
         durability: DurabilityKind::SoftwareUndo { mutant },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     let machine = Machine::load::<&str, &str>("sca", &[]).expect("a machine");

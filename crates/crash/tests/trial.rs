@@ -262,6 +262,7 @@ fn one_run_and_one_cut_are_not_enough() {
         seed: core,
         durability: DurabilityKind::default(),
         sharing: Sharing::Interleaved { cores: 2 },
+        contents: sardonyx::workload::Contents::Numbered,
     };
     for cuts in [Cuts::All, Cuts::One(70)] {
         let run = OneRun {
@@ -298,6 +299,7 @@ fn what_hangs_on_places_is_no_digest_of_contents() {
             seed: 100 * 1024,
             durability: DurabilityKind::on(&Stack::named(design).expect("a design")),
             sharing: Sharing::Apart,
+            contents: sardonyx::workload::Contents::Numbered,
         }],
         seed: 100,
         options: Options {
@@ -553,6 +555,7 @@ fn a_run_by_its_script_is_that_run() {
         seed: 7 + core,
         durability: DurabilityKind::default(),
         sharing: Sharing::Interleaved { cores: 2 },
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
     let specs: Vec<ProgramSpec> = (0..2).map(spec).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sardonyx::mechanisms::{self, Mechanism};
 use sardonyx::plan::script::Script;
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
+use sardonyx::workload::{self, Contents, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{
     Attack, Attacks, Cuts, Exhaustive, OneAttack, OneRun, Options, Platform, Tear, Trial, When,
 };
@@ -179,6 +179,7 @@ impl CrashQuestion {
         let spec = |core| ProgramSpec {
             seed: seed.wrapping_mul(1024).wrapping_add(core),
             sharing,
+            contents: Contents::Drawn,
             ..program.spec(durability)
         };
         Ok(OneRun {

@@ -154,6 +154,7 @@ impl Program {
             seed: self.seed,
             durability,
             sharing: Sharing::Apart,
+            contents: sardonyx::workload::Contents::Numbered,
         }
     }
 

@@ -84,6 +84,7 @@ fn main() {
             seed: 1,
             durability: DurabilityKind::default(),
             sharing: Sharing::Apart,
+            contents: sardonyx::workload::Contents::Numbered,
         };
         let mut set_up = timed::set_up(&machine, &spec, 1).expect("it fits");
         let memory = timed::prefilled(&machine, &design, &set_up).expect("a design");

@@ -318,6 +318,7 @@ fn crash() -> (f64, f64, u64) {
         seed: 1,
         durability: DurabilityKind::default(),
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let history = History::record(&machine, "sca", &[spec], 1).expect("a design and a program");
     let start = Instant::now();

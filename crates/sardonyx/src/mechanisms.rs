@@ -96,6 +96,30 @@ amounts! {
         /// A run's requests were handled with other contents, and written to the same places: what else differs is a
         /// digest.
         OtherContents = "runs with other contents", least 10;
+        /// A line of zeros was written. So of each class of contents, which a mapping may treat apart.
+        ZerosWritten = "lines of zeros", least 10;
+        /// A line of ones was.
+        OnesWritten = "lines of ones", least 10;
+        /// A line of one byte was.
+        OneByteWritten = "lines of one byte", least 10;
+        /// A line of one byte but for one place was.
+        OneOtherWritten = "lines of one byte but for one", least 10;
+        /// A line of numbers was that are close to each other.
+        BasesWritten = "lines of a base and differences", least 10;
+        /// A line of addresses was.
+        PointersWritten = "lines of pointers", least 10;
+        /// A line of letters was.
+        TextWritten = "lines of text", least 10;
+        /// A line of a few different bytes was.
+        LowWritten = "lines of low entropy", least 10;
+        /// A line was that differs from another in one bit.
+        NearWritten = "lines a bit from another", least 10;
+        /// A line of many different bytes was.
+        HighWritten = "lines of high entropy", least 10;
+        /// A line was written as it was.
+        SilentStore = "silent stores", least 10;
+        /// A line was written as it had been before the last time.
+        WrittenAgain = "contents that come back", least 10;
         /// A power cut came after a recovery from another.
         NextLife = "cuts of a second life", least 300;
     }
@@ -204,6 +228,24 @@ impl Exercised {
     pub fn of(&self, mechanism: Mechanism) -> u64 {
         self.0[mechanism as usize]
     }
+}
+
+impl Mechanism {
+    /// What is written, by class.
+    pub const CONTENTS: [Mechanism; 12] = [
+        Mechanism::ZerosWritten,
+        Mechanism::OnesWritten,
+        Mechanism::OneByteWritten,
+        Mechanism::OneOtherWritten,
+        Mechanism::BasesWritten,
+        Mechanism::PointersWritten,
+        Mechanism::TextWritten,
+        Mechanism::LowWritten,
+        Mechanism::NearWritten,
+        Mechanism::HighWritten,
+        Mechanism::SilentStore,
+        Mechanism::WrittenAgain,
+    ];
 }
 
 impl Serialize for Exercised {

@@ -21,6 +21,7 @@ fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
         seed: 1,
         durability: DurabilityKind::Hardware,
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     }
 }
 

@@ -58,6 +58,7 @@ fn run(
         seed: 3,
         durability: DurabilityKind::on(&Stack::named(design).unwrap()),
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let mut system = timed::system(&machine, design, &spec, 2, 0).unwrap();
     listen(system.memory());

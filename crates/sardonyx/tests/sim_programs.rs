@@ -26,6 +26,7 @@ fn spec(name: &str, transactions: u64) -> ProgramSpec {
         seed: 1,
         durability: DurabilityKind::default(),
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     }
 }
 

@@ -14,6 +14,7 @@ fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
         seed: 7,
         durability: DurabilityKind::default(),
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     }
 }
 

@@ -254,6 +254,7 @@ fn spec(name: &str, mutant: Option<Mutant>) -> ProgramSpec {
         seed: 3,
         durability: DurabilityKind::SoftwareUndo { mutant },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     }
 }
 

@@ -212,6 +212,14 @@ impl Knowledge<'_> {
 
     /// A line of an earlier look, or all that hangs below a node, with MACs and what vouches for them up to any level.
     fn replay(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let directed = match dice.next_u64() % 8 {
+            0 => self.under_the_same_version(now, dice),
+            1 => self.alone(now, dice),
+            _ => None,
+        };
+        if directed.is_some() {
+            return directed;
+        }
         let look = self.look_back(now, dice)?;
         let chance = match self.levels {
             0 => dice.next_u64() % 2 * 7,
@@ -337,6 +345,45 @@ impl Knowledge<'_> {
         ))
     }
 
+    /// A line of an earlier look and nothing with it, as if nothing vouched for its region.
+    fn alone(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let look = self.look_back(now, dice)?;
+        let place = look.drawn(true, self, dice)?;
+        let mut changes = Changes::new(now);
+        changes.put(place, look.old.lines.get(&place).copied());
+        Some(Change {
+            lines: changes.done(),
+            region: self.region_of(place),
+            what: format!(
+                "{} alone is as at position {}",
+                self.name(place),
+                look.old.position
+            ),
+        })
+    }
+
+    /// A line, with its MAC, that has the same version as what lies there: one that has come round to a number that it had.
+    fn under_the_same_version(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
+        let found = self.same_version(now);
+        let drawn = dice.next_u64().checked_rem(found.len() as u64)?;
+        let (place, (line, mac)) = found[drawn as usize];
+        let mut changes = Changes::new(now);
+        changes.put(
+            place,
+            Some((line, now.get(place).and_then(|(_, beside)| *beside))),
+        );
+        let (at, number) = self.kept_of(place)?;
+        changes.put_word(at, number, mac);
+        Some(Change {
+            lines: changes.done(),
+            region: self.region_of(place),
+            what: format!(
+                "{} and its MAC are as they were once under the same version",
+                self.name(place)
+            ),
+        })
+    }
+
     /// All lines of a region of an earlier look: with their MACs and all nodes, with their MACs, or alone.
     fn region(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Change> {
         let look = self.look_back(now, dice)?;
@@ -402,11 +449,20 @@ impl Knowledge<'_> {
         })
     }
 
-    /// An earlier look, or in a run what was there when it began; and what has become another since.
+    /// An earlier look, one of a few acceptances ago, or the empty medium, or in a run what was there when it began; and
+    /// what has become another since.
     fn look_back(&self, now: &Now, dice: &mut ChaCha8Rng) -> Option<Past> {
-        let looks = self.before.len() as u64 + u64::from(now.running);
-        let look = (dice.next_u64() % looks) as usize;
-        let (old, groups) = match self.before.get(look) {
+        let (far, near) = (self.before.len(), self.near.len());
+        let look = match dice.next_u64() % 16 {
+            // The controller is at work: nothing becomes what it was before anybody wrote it.
+            0 if !now.running => far + near,
+            0..6 if near > 0 => far + dice.next_u64() as usize % near,
+            _ => match dice.next_u64() as usize % (far + usize::from(now.running)) {
+                look if look == far => usize::MAX,
+                look => look,
+            },
+        };
+        let (old, groups) = match self.earlier(look) {
             Some(old) => (old.clone(), self.differing(look, &now.seen)),
             None => (now.seen.clone(), Rc::default()),
         };
@@ -544,7 +600,7 @@ impl<'n> Changes<'n> {
 }
 
 /// The number that is those bits of a line.
-fn number_of(line: &Line, bits: &Range<usize>) -> u64 {
+pub(crate) fn number_of(line: &Line, bits: &Range<usize>) -> u64 {
     let bit = |at: usize| u64::from(line[at / 8] >> (at % 8) & 1);
     let numbered = bits.clone().enumerate();
     numbered.fold(0, |all, (at, from)| all | bit(from) << at)

@@ -5,13 +5,19 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use rustc_hash::FxHashMap;
+
+use crate::attacker::changes::number_of;
 use crate::history::History;
 use sardonyx::controller::layers::PowerFail;
-use sardonyx::line::Place;
+use sardonyx::line::{Line, Place};
 use sardonyx::medium::image::{Content, Image};
 use sardonyx::plan::untimed::Untimed;
 
 pub type Held = BTreeMap<Place, Content>;
+
+/// A line and its MAC.
+pub type Kept = (Line, [u8; 8]);
 
 pub type Groups = Vec<(&'static str, Vec<Place>)>;
 
@@ -68,6 +74,12 @@ pub struct Knowledge<'h> {
     pub levels: usize,
     /// The looks so far, the oldest first.
     pub before: Vec<Rc<Seen>>,
+    /// What the medium held so few acceptances ago; the newest first. Registers that lag are that far behind.
+    pub near: Vec<Rc<Seen>>,
+    /// The medium before anybody wrote it.
+    pub empty: Rc<Seen>,
+    /// What lines have been under each version of theirs, with their MACs.
+    under: FxHashMap<(Place, u64), Vec<Kept>>,
     differs: RefCell<BTreeMap<usize, Rc<Groups>>>,
 }
 
@@ -84,6 +96,14 @@ impl<'h> Knowledge<'h> {
             levels: (0..).take_while(level).count(),
             kept,
             before: Vec::new(),
+            near: Vec::new(),
+            empty: Rc::new(Seen {
+                position: 0,
+                lines: Held::new(),
+                all: Groups::new(),
+                known: Groups::new(),
+            }),
+            under: FxHashMap::default(),
             differs: RefCell::default(),
         };
         let first = Rc::new(knowledge.see(0, image));
@@ -110,6 +130,55 @@ impl<'h> Knowledge<'h> {
 
     pub fn looks_on(&self) {
         self.differs.borrow_mut().clear();
+    }
+
+    /// The earlier look with that number: those of the run, those that are near, and the empty medium behind them.
+    pub fn earlier(&self, look: usize) -> Option<&Rc<Seen>> {
+        let all = self.before.iter().chain(&self.near);
+        all.chain([&self.empty]).nth(look)
+    }
+
+    /// What is read under which version: what a line is now, as `image` has it.
+    pub fn follow(&mut self, place: Place, image: &Image) {
+        let Some((kept, version)) = self.kept_under(place, |at| image.read(at)) else {
+            return;
+        };
+        let known = self.under.entry((place, version)).or_default();
+        if !known.contains(&kept) {
+            known.push(kept);
+        }
+    }
+
+    fn kept_under(
+        &self,
+        place: Place,
+        read: impl Fn(Place) -> Option<Line>,
+    ) -> Option<(Kept, u64)> {
+        let kept = self.kept.as_deref()?;
+        let (node, bits) = kept.version_of(place)?;
+        let (at, number) = kept.kept_of(place)?;
+        let mac = read(at)?.as_chunks().0[number];
+        let version = read(node).map_or(0, |line| number_of(&line, &bits));
+        Some(((read(place)?, mac), version))
+    }
+
+    /// Lines that have been something else under the version that they have `now`: what each has been, with its MAC.
+    pub fn same_version(&self, now: &Now) -> Vec<(Place, Kept)> {
+        let read = |at: Place| now.get(at).map(|content| content.0);
+        let mut found = Vec::new();
+        for ((place, version), known) in &self.under {
+            if known.len() < 2 {
+                continue;
+            }
+            if let Some((is, version_now)) = self.kept_under(*place, read)
+                && version_now == *version
+            {
+                let others = known.iter().filter(|other| **other != is);
+                found.extend(others.map(|other| (*place, *other)));
+            }
+        }
+        found.sort_unstable_by_key(|(place, _)| *place);
+        found
     }
 
     pub fn is_known(&self, place: Place) -> bool {
@@ -150,7 +219,7 @@ impl<'h> Knowledge<'h> {
         if let Some(known) = self.differs.borrow().get(&look) {
             return known.clone();
         }
-        let old = &self.before[look].lines;
+        let old = &self.earlier(look).expect("a look that was drawn").lines;
         let mut places: Vec<Place> = Vec::new();
         let changed = |(place, content): &(&Place, &Content)| old.get(place) != Some(content);
         places.extend(now.lines.iter().filter(changed).map(|(place, _)| *place));

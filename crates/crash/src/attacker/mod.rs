@@ -12,6 +12,7 @@ pub(crate) mod recovery;
 pub(crate) mod report;
 pub(crate) mod run;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use rand::{Rng, SeedableRng};
@@ -21,11 +22,19 @@ use sardonyx_base::random::mix;
 use self::changes::Change;
 use self::knowledge::{Knowledge, Now, Seen};
 use self::recovery::Strike;
+use self::run::Request;
 use crate::attacker::report::{Attack, Attacked, Attacks, First, OneAttack, When};
 use crate::history::History;
 use crate::options::Options;
-use crate::platform::Survivors;
-use sardonyx::line::Line;
+use crate::panics::caught;
+use crate::platform::{Changed, Survivors, write_drained};
+use crate::secrecy::{self, Pads};
+use crate::verdict::violation::Kind;
+use sardonyx::controller::Write;
+use sardonyx::controller::integrity::{VERIFY, Verify};
+use sardonyx::line::{Line, Logical};
+use sardonyx::machine::write_untimed;
+use sardonyx::plan::journal::Event;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Queue, Step};
 use sardonyx::workload::Workload;
@@ -34,17 +43,26 @@ use sardonyx::workload::Workload;
 #[derive(Default, PartialEq)]
 struct Used {
     refused: bool,
-    read: Vec<(u64, Result<Line, String>)>,
+    /// A pad that covers two contents, in words: one of those that the run had used, or that were used since.
+    pad: Option<String>,
+    /// How many of what was read were read before the last time, when all is.
+    served: usize,
+    read: Vec<(u64, Read)>,
 }
+
+type Read = Result<Line, String>;
+
+/// Changes of an attack whose lines are written afterwards.
+const MOST_ABOUT: usize = 4;
+/// Looks of 1, 2, 4 .. acceptances ago.
+const NEAR_LOOKS: u32 = 7;
 
 /// Makes the attacks `asked` on `history`, at cuts that are made as `options` say.
 pub fn attack(history: &History, options: &Options, asked: Attacks) -> Attacked {
     let mut attacker = Attacker::new(history, options, asked);
     let (mut found, last) = (Attacked::default(), history.positions() - 1);
     for look in 1..=asked.looks {
-        while attacker.survivors.position() < last * look / asked.looks {
-            attacker.survivors.advance(&mut Vec::new());
-        }
+        attacker.walk(last * look / asked.looks);
         attacker.look(look, &mut found);
     }
     found
@@ -55,7 +73,13 @@ struct Attacker<'h> {
     survivors: Survivors<'h>,
     knowledge: Knowledge<'h>,
     workloads: Vec<Workload>,
+    /// Lines that the attack is about, to be written afterwards.
+    touched: Vec<u64>,
+    /// The requests of this look.
+    requests: Vec<Request>,
     asked: Attacks,
+    /// What is read is used before it is verified.
+    speculates: bool,
 }
 
 impl<'h> Attacker<'h> {
@@ -74,8 +98,39 @@ impl<'h> Attacker<'h> {
             history,
             knowledge: Knowledge::new(history, survivors.untimed.image()),
             workloads: programs.collect(),
+            touched: Vec::new(),
+            requests: Vec::new(),
             asked,
             survivors,
+            speculates: history.machine.settings.get(&VERIFY) == Verify::Speculate,
+        }
+    }
+
+    /// Goes on to `position`, and takes a look where the medium was 1, 2, 4 .. acceptances ago.
+    fn walk(&mut self, position: u64) {
+        let events = &self.history.journal.events[..position as usize];
+        let accepted = (0..)
+            .zip(events)
+            .filter(|(_, (_, event))| matches!(event, Event::Ready { .. }));
+        let accepted: Vec<u64> = accepted.map(|(at, _)| at).collect();
+        let back = (0..NEAR_LOOKS).map(|power| 1 << power);
+        let back = back.filter_map(|back: usize| accepted.len().checked_sub(back));
+        let stops: Vec<u64> = back.map(|index| accepted[index]).collect();
+        self.knowledge.near.clear();
+        let mut changed = Vec::new();
+        while self.survivors.position() < position {
+            if stops.contains(&self.survivors.position()) {
+                let seen = self.see();
+                self.knowledge.near.insert(0, seen);
+            }
+            changed.clear();
+            self.survivors.advance(&mut changed);
+            for change in &changed {
+                if let Changed::Words(place, _) = change {
+                    self.knowledge
+                        .follow(*place, self.survivors.untimed.image());
+                }
+            }
         }
     }
 
@@ -98,8 +153,10 @@ impl<'h> Attacker<'h> {
             let torn = self.survivors.tear();
             found.cuts += 1;
             let seen = self.see();
+            self.requests = self.drawn_requests(look);
             let mut strike = Strike::nobody(&seen);
-            let honest = self.use_it(&mut strike, 0);
+            let mut honest = self.use_it(&mut strike, 0);
+            honest.pad = self.pad_again();
             if honest.refused {
                 found.honest_refused += 1;
             } else {
@@ -139,13 +196,35 @@ impl<'h> Attacker<'h> {
                 image.put(*place, content.as_ref());
             }
             let first = self.first_read(&change, &mut dice);
-            let used = self.use_it(&mut Strike::nobody(seen), first);
+            self.touched = self.about(&change);
+            let mut used = self.use_it(&mut Strike::nobody(seen), first);
+            if !used.refused && used.read == honest.read {
+                used.pad = self.pad_again();
+            }
             let image = self.survivors.untimed.image_mut();
             for (place, _) in &change.lines {
                 image.put(*place, now.get(*place));
             }
+            self.touched.clear();
             self.count(one, &change, "", &used, honest, found);
         }
+    }
+
+    /// Lines of programs that a few of the changes are about: the lines themselves, or those whose counters they hold.
+    fn about(&self, change: &Change) -> Vec<u64> {
+        let few = change
+            .lines
+            .iter()
+            .take(MOST_ABOUT)
+            .map(|(place, _)| *place);
+        let lines = few.flat_map(|place| match place.0 < self.history.data_lines() {
+            true => vec![place],
+            false => self.history.covered(place, 0xff),
+        });
+        let lines = lines
+            .map(|place| place.0)
+            .filter(|line| self.history.core_of(*line).is_some());
+        lines.take(2 * MOST_ABOUT).collect()
     }
 
     /// The line that is read first afterwards: one time in two that which the attack begins with, before anything else
@@ -167,28 +246,68 @@ impl<'h> Attacker<'h> {
         honest: &Used,
         found: &mut Attacked,
     ) {
+        let wrong = self.wrong(used, honest);
         let came = &mut found.came[one.when as usize][one.kind as usize];
         came.tried += 1;
         *came.regions.entry(change.region).or_default() += 1;
-        if used.refused {
-            came.refused += 1;
-        } else if used.read == honest.read {
-            came.harmless += 1;
-        } else {
-            came.undetected += 1;
-            if came.first.is_none() {
-                came.first = Some(self.first(one, change, before, (used, honest)));
+        match wrong {
+            None if used.refused => came.refused += 1,
+            None => came.harmless += 1,
+            Some(wrong) => {
+                came.undetected += 1;
+                if came.first.is_none() {
+                    came.first = Some(self.first(one, change, (before, wrong)));
+                }
             }
         }
     }
 
-    fn first(
-        &self,
-        one: OneAttack,
-        change: &Change,
-        before: &str,
-        (used, honest): (&Used, &Used),
-    ) -> First {
+    /// What is wrong with what came after an attack, in words: what was read and should not have been, before a refusal
+    /// or without one, or a pad.
+    fn wrong(&self, used: &Used, honest: &Used) -> Option<String> {
+        let told = |line: &u64, got: &Read, right: &Read| {
+            let (got, right) = (said(got), said(right));
+            format!("line {line} reads as {got}, and would have read as {right}")
+        };
+        if !used.refused {
+            let pairs = used.read.iter().zip(&honest.read);
+            let mut differ = pairs.filter(|(one, other)| one != other).peekable();
+            let first = differ
+                .peek()
+                .map(|((line, got), (_, right))| told(line, got, right));
+            let pad = || used.pad.clone().filter(|_| honest.pad.is_none());
+            return match first {
+                Some(first) => Some(format!("{first}; so of {} lines", differ.count())),
+                None if used.read.len() != honest.read.len() => {
+                    Some("fewer lines are read: the run ended".to_owned())
+                }
+                None => pad(),
+            };
+        }
+        if self.speculates {
+            return None;
+        }
+        let (served, all) = used.read.split_at(used.served.min(used.read.len()));
+        let known: BTreeMap<u64, &Read> = honest.read[honest.served..]
+            .iter()
+            .map(|(line, read)| (*line, read))
+            .collect();
+        let served = served.iter().zip(&honest.read[..honest.served]);
+        let served = served.map(|((line, got), (_, right))| (line, got, right));
+        let all = all
+            .iter()
+            .filter_map(|(line, got)| Some((line, got, *known.get(line)?)));
+        let mut wrong = served
+            .chain(all)
+            .filter(|(_, got, right)| got.is_ok() && got != right);
+        let (line, got, right) = wrong.next()?;
+        Some(format!(
+            "{}, before anything is refused",
+            told(line, got, right)
+        ))
+    }
+
+    fn first(&self, one: OneAttack, change: &Change, (before, wrong): (&str, String)) -> First {
         let position = self.survivors.position();
         let history = self.history;
         let when = match one.when {
@@ -211,18 +330,8 @@ impl<'h> Attacker<'h> {
         ];
         story.extend((!before.is_empty()).then(|| before.to_owned()));
         story.push(format!("  he changes: {}", change.what));
-        story.push("  no recovery and no read refuses anything".to_owned());
-        let pairs = used.read.iter().zip(&honest.read);
-        let differ = pairs.filter(|(one, other)| one != other);
-        story.push(match differ.clone().next() {
-            None => "  fewer lines are read: the run ended".to_owned(),
-            Some(((line, got), (_, right))) => format!(
-                "  line {line} reads as {}, and would have read as {}; so of {} lines",
-                said(got),
-                said(right),
-                differ.count()
-            ),
-        });
+        story.push("  no recovery and no read refuses anything in time".to_owned());
+        story.push(format!("  {wrong}"));
         First {
             asked: self.asked,
             one,
@@ -239,6 +348,51 @@ impl<'h> Attacker<'h> {
             self.read_all(&mut controller, &mut used, first);
         }
         self.end(used)
+    }
+
+    /// A pad that a controller uses for another content, which recovers from what lies there and handles the requests of
+    /// this look and writes of the lines that an attack is about: a pad of what lay in the medium by then, or one of its
+    /// own. Nothing if anything is refused.
+    fn pad_again(&self) -> Option<String> {
+        let (history, drained) = (self.history, self.survivors.drained());
+        if !history.is_encrypted() {
+            return None;
+        }
+        let mut untimed = Untimed::new(self.survivors.untimed.image().copy());
+        let touched = self.touched.iter().map(|line| (*line, [0xa5; 64]));
+        let asked = self.requests.iter().filter_map(|request| match request {
+            Request::Write(line, data) => Some((*line, *data)),
+            _ => None,
+        });
+        let writes: Vec<(u64, Line)> = touched.chain(asked).collect();
+        caught(|| {
+            let mut controller = history.recover(&mut untimed);
+            write_drained(history, &mut controller, &mut untimed, &drained);
+            untimed.plan(|plan| controller.undo(plan));
+            for (line, data) in writes {
+                let write = Write::new(Logical(line), At::past(&data));
+                write_untimed(&mut controller, &mut untimed, write);
+            }
+        })
+        .ok()?;
+        if !untimed.refused().is_empty() {
+            return None;
+        }
+        let position = self.survivors.position();
+        let is_global = history.has_global_counter();
+        let written = secrecy::written(&untimed, 0, history.held());
+        let mut clashes = written.iter().filter_map(|new| {
+            let is_known =
+                |counter: &u64| is_global && history.pads.within_reach(*counter, position) > 0;
+            let again = new.counter.filter(is_known);
+            let again = again.map(|counter| format!("counter {counter} is drawn again"));
+            history.pads.clash(new, position).or(again)
+        });
+        clashes.next().or_else(|| {
+            let again = Pads::of(written).within().into_iter();
+            let mut again = again.filter(|violation| violation.kind == Kind::PadReused);
+            Some(again.next()?.what)
+        })
     }
 
     fn is_refused(&self) -> bool {

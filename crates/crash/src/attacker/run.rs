@@ -23,7 +23,7 @@ const REQUESTS: usize = 24;
 
 /// One of them.
 #[derive(Clone, Copy)]
-enum Request {
+pub(crate) enum Request {
     Read(u64),
     Write(u64, Line),
     /// What is on chip of that line's metadata goes to the medium.
@@ -36,7 +36,7 @@ impl Attacker<'_> {
         if self.at(look, When::Running).next().is_none() {
             return;
         }
-        let requests = self.requests(look);
+        let requests = std::mem::take(&mut self.requests);
         let (honest, _) = self.run(&requests, seen, None);
         if honest.refused {
             found.honest_refused += 1;
@@ -55,7 +55,7 @@ impl Attacker<'_> {
         }
     }
 
-    fn requests(&self, look: u64) -> Vec<Request> {
+    pub(crate) fn drawn_requests(&self, look: u64) -> Vec<Request> {
         let mut dice = ChaCha8Rng::seed_from_u64(mix(self.history.seed) ^ mix(!look));
         let programs = self.history.programs.iter();
         let regions: Vec<_> = programs.map(|p| (&p.region, &p.log)).collect();
@@ -107,6 +107,7 @@ impl Attacker<'_> {
             first = self.first_read(change, dice);
         }
         self.serve(&mut controller, &requests[point..], &mut used);
+        used.served = used.read.len();
         self.read_all(&mut controller, &mut used, first);
         (self.end(used), change)
     }
@@ -118,7 +119,11 @@ impl Attacker<'_> {
             for request in requests {
                 match request {
                     Request::Read(line) => {
-                        read.push((*line, Ok(read_untimed(controller, untimed, *line))));
+                        let got = read_untimed(controller, untimed, *line);
+                        // What is refused is not delivered.
+                        if untimed.refused().is_empty() {
+                            read.push((*line, Ok(got)));
+                        }
                     }
                     Request::Write(line, data) => {
                         let write = Write::new(Logical(*line), At::past(data));
@@ -153,7 +158,10 @@ impl Attacker<'_> {
         let mut read = Vec::with_capacity(lines.len());
         let all = caught(|| {
             for line in lines[start..].iter().chain(&lines[..start]) {
-                read.push((*line, Ok(read_untimed(controller, untimed, *line))));
+                let got = read_untimed(controller, untimed, *line);
+                if untimed.refused().is_empty() {
+                    read.push((*line, Ok(got)));
+                }
                 if !untimed.refused().is_empty() {
                     return;
                 }

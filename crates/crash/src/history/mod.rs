@@ -2,6 +2,7 @@
 //! it, the journal, and what every line should hold.
 
 pub(crate) mod capacity;
+mod classes;
 pub(crate) mod golden;
 pub(crate) mod recording;
 pub(crate) mod repeat;
@@ -459,6 +460,7 @@ impl History {
             exercised.add(Mechanism::HandedLine, joint.handed_over());
         }
         exercised.add(Mechanism::Beside, self.beside());
+        classes::count(&journal.handled, &mut exercised);
         let Some(counters) = &self.counters else {
             return exercised;
         };

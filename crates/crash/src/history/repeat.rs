@@ -2,7 +2,7 @@
 //! runs are too short for: many sharers of a content, transactions of many lines. Left out: what is concluded from the
 //! results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,6 +10,7 @@ use sardonyx_base::random::mix;
 
 use crate::history::History;
 use crate::secrecy::{self, Encrypted, Held};
+use sardonyx::controller::designs::Stack;
 use sardonyx::controller::encryption::pad::OTHER_KEY;
 use sardonyx::controller::logging::undo::{
     BUCKETS, MOST_BUCKETS, PER_RECORD, RECORDS, TRANSACTIONS,
@@ -26,7 +27,23 @@ use sardonyx::plan::journal::MediumWrite;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Plan, Step};
 use sardonyx::settings::{Pressure, Settings, Value};
+use sardonyx::workload::Class as Contents;
 
+/// Lines of each class of contents: all bytes, all places.
+const CONTENTS: [(Contents, u64); Contents::ALL.len()] = [
+    (Contents::Zeros, 1),
+    (Contents::Ones, 1),
+    (Contents::OneByte, 256),
+    (Contents::OneOther, 128),
+    (Contents::Bases, 8),
+    (Contents::Pointers, 8),
+    (Contents::Text, 8),
+    (Contents::Low, 14),
+    (Contents::Near, 48),
+    (Contents::High, 8),
+];
+/// Where the next line's content begins.
+const SHIFT: usize = 131;
 /// Lines with one content: more than a count of eight bits has room for.
 const SHARERS: u64 = 300;
 /// Records of a bucket up to which the longest transaction is undone that a hardware log has room for.
@@ -35,6 +52,12 @@ const FEW_RECORDS: u64 = 8;
 const CROWD: u64 = 96;
 const CHANGES: u64 = 400;
 const LIVES: u64 = 4;
+/// Bits of places that lines differ in which change places, each with its MAC.
+const SPLICED_BITS: [u32; 5] = [16, 20, 24, 32, 36];
+/// Lines that change places where their versions differ.
+const NEIGHBOURS: u64 = 6;
+/// How often a line is written.
+type Writes = fn(u64) -> u64;
 /// Old lines in a record of a hardware log.
 const RECORD: u64 = PER_RECORD as u64;
 /// Requests of a transaction when requests are handled again.
@@ -384,6 +407,160 @@ impl History {
             Err(why) => Crowded::Full(why),
         };
         Some((wrong, cores))
+    }
+
+    /// Has a controller write lines of all classes of contents, and read them; then each line becomes what another was,
+    /// what it was, and the same once more; and other controllers read them after recoveries. Returns the first line
+    /// that reads otherwise, and its class.
+    pub fn of_all_contents(&self) -> Option<(Logical, &'static str)> {
+        let all = || {
+            CONTENTS
+                .iter()
+                .flat_map(|(class, count)| (0..*count).map(|number| (*class, number)))
+        };
+        let lines = all().count() as u64;
+        let settings = self.with_room();
+        let build = || self.stack.build(&settings, &mut Layout::new(2 * lines));
+        let written = |shift: usize| -> Vec<(Logical, Line)> {
+            let contents = all().cycle().skip(shift).take(lines as usize);
+            (0..)
+                .map(Logical)
+                .zip(contents.map(|(class, number)| class.line(number)))
+                .collect()
+        };
+        let mut untimed = Untimed::new(Image::sparse());
+        let mut controller = build();
+        untimed.plan(|plan| controller.recover(plan));
+        // Which class the neighbours are of differs each time.
+        for (round, shift) in [0, SHIFT, 0, 0].into_iter().enumerate() {
+            let held: BTreeMap<Logical, Line> = written(shift).into_iter().collect();
+            for (line, data) in &held {
+                let write = Write::new(*line, At::past(data));
+                write_untimed(&mut controller, &mut untimed, write);
+            }
+            if untimed.failure().is_some() {
+                return None;
+            }
+            let class = |line: Logical| {
+                let (class, _) = all()
+                    .cycle()
+                    .nth(line.0 as usize + shift)
+                    .expect("it goes round");
+                (line, class.name())
+            };
+            let wrong = misread(&held, &mut controller, &mut untimed);
+            if wrong.is_some() {
+                return wrong.map(class);
+            }
+            if round >= 2 {
+                untimed.plan(|plan| controller.flush(plan));
+                untimed.settle();
+                controller = build();
+                untimed.plan(|plan| controller.recover(plan));
+                let wrong = misread(&held, &mut controller, &mut untimed);
+                if wrong.is_some() {
+                    return wrong.map(class);
+                }
+            }
+        }
+        None
+    }
+
+    /// Has the integrity alone guard lines that are few bits apart, and others whose versions go up as their places go
+    /// down; copies each over others with its MAC, and reads it after a recovery. Returns the first place that reads as
+    /// what was copied there, and whence that was.
+    pub fn spliced(&self) -> Option<(Place, Place)> {
+        if !self.stack.integrity.promises.splice || self.stack.integrity.power_fail.is_none() {
+            return None;
+        }
+        let bare = Stack::named("no-encryption").expect("a design");
+        let stack = Stack {
+            integrity: self.stack.integrity,
+            ..bare
+        };
+        let bit = |bit: u32| move |line: u64| line ^ 1 << bit;
+        let far = SPLICED_BITS.map(|number| {
+            (
+                2 << number,
+                (0..4).map(|line| (line, bit(number)(line))).collect(),
+            )
+        });
+        let all = (0..NEIGHBOURS).flat_map(|one| (0..NEIGHBOURS).map(move |other| (one, other)));
+        let near: Vec<(u64, u64)> = all.filter(|(one, other)| one != other).collect();
+        let mut cases: Vec<(u64, Vec<(u64, u64)>, Writes)> = vec![
+            (64, near.clone(), |line| NEIGHBOURS - line),
+            (64, near, |line| line + 1),
+            // A byte that carries into the place.
+            (64, vec![(0, 1)], |line| if line == 0 { 257 } else { 1 }),
+        ];
+        cases.extend(
+            far.into_iter()
+                .map(|(lines, pairs)| (lines, pairs, (|_| 1) as Writes)),
+        );
+        cases
+            .iter()
+            .find_map(|(lines, pairs, writes)| self.reads_spliced(&stack, *lines, pairs, *writes))
+    }
+
+    fn reads_spliced(
+        &self,
+        stack: &Stack,
+        lines: u64,
+        pairs: &[(u64, u64)],
+        writes: Writes,
+    ) -> Option<(Place, Place)> {
+        let mut layout = Layout::new(lines);
+        let mut controller = stack.build(&self.small, &mut layout);
+        let kept = (stack.integrity.power_fail?)(&layout);
+        let mut untimed = Untimed::new(Image::sparse());
+        untimed.plan(|plan| controller.recover(plan));
+        let written: BTreeSet<u64> = pairs
+            .iter()
+            .flat_map(|(one, other)| [*one, *other])
+            .collect();
+        for line in &written {
+            for number in 0..writes(*line) {
+                let data = content(*line, number);
+                let write = Write::new(Logical(*line), At::past(&data));
+                write_untimed(&mut controller, &mut untimed, write);
+            }
+        }
+        untimed.plan(|plan| controller.flush(plan));
+        if untimed.failure().is_some() {
+            return None;
+        }
+        untimed.settle();
+        let image = untimed.image();
+        pairs
+            .iter()
+            .map(|(one, other)| (Place(*one), Place(*other)))
+            .find(|(place, other)| {
+                let mut image = image.copy();
+                let line = image.read(*other);
+                let word = |at: Place, number: usize| {
+                    image
+                        .read(at)
+                        .map_or([0; 8], |line| line.as_chunks().0[number])
+                };
+                let mac = kept.kept_of(*other).map(|(at, number)| word(at, number));
+                if let (Some((at, number)), Some(mac)) = (kept.kept_of(*place), mac) {
+                    let mut macs = image.read(at).unwrap_or(ZERO_LINE);
+                    macs[number * 8..][..8].copy_from_slice(&mac);
+                    image.put(at, Some(&(macs, None)));
+                }
+                image.put(*place, line.map(|line| (line, None)).as_ref());
+                let mut untimed = Untimed::new(image);
+                let mut recovered = stack.build(&self.small, &mut Layout::new(lines));
+                untimed.plan(|plan| recovered.recover(plan));
+                if !untimed.refused().is_empty() {
+                    return false;
+                }
+                let read = |plan: &mut Plan| {
+                    recovered.read(Logical(place.0), Class::Data, Step::PAST, plan)
+                };
+                let got = untimed.plan(read).value;
+                untimed.refused().is_empty() && got == line
+            })
     }
 
     /// Has lines change again and again, half of them to what others hold, in a medium that has a place for each and

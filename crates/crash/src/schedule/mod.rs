@@ -130,6 +130,7 @@ impl Trial {
                     cores: cores.next_power_of_two() as u64,
                 },
             },
+            contents: sardonyx::workload::Contents::Drawn,
         };
         let planned = pass.settings(&Stack::named(&self.design)?);
         Ok(OneRun {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::layers::Limit;
+use sardonyx::medium::levelling;
 use sardonyx::medium::params::{CRASH_CACHED, CRASH_SHORT, Geometry, Queues};
 use sardonyx::settings::Pressure;
 
@@ -137,6 +138,7 @@ impl Pass {
             .layers()
             .into_iter()
             .flat_map(|layer| layer.about().keys);
+        let keys = keys.chain(&levelling::PRESSED);
         let queues = Queues::SHORT.into_iter().filter(|_| self.pressure.short);
         let pressed = keys.flat_map(|key| key.pressed(&self.pressure));
         let limits = self.limits.into_iter();

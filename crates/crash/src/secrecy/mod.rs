@@ -14,6 +14,7 @@ pub(crate) mod pads;
 pub(crate) mod repeat;
 #[cfg(test)]
 mod tests;
+mod widths;
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -309,11 +310,14 @@ pub fn written(untimed: &Untimed, from: u64, held: &Held) -> Vec<Encrypted> {
 pub fn within(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
     let mut found = Vec::new();
     if history.life == 1 {
+        found.extend(repeat::contents(history));
         found.extend(repeat::twins(history));
         found.extend(repeat::undone(history));
         found.extend(repeat::shared(history));
         found.extend(repeat::churned(history));
         found.extend(repeat::versions(history));
+        found.extend(repeat::spliced(history));
+        found.extend(widths::of_macs(history));
     }
     if !history.is_encrypted() {
         return found;

@@ -222,6 +222,15 @@ pub(crate) fn twins(history: &History) -> Option<Violation> {
     })
 }
 
+/// Lines of every class of contents, some of which change to and fro.
+pub(crate) fn contents(history: &History) -> Option<Violation> {
+    let (line, class) = history.of_all_contents()?;
+    Some(misread(
+        line,
+        &format!("of contents of all classes ({class})"),
+    ))
+}
+
 /// More lines of one content than counts have room for.
 pub(crate) fn shared(history: &History) -> Option<Violation> {
     let line = history.shared()?;
@@ -265,6 +274,20 @@ pub(crate) fn versions(history: &History) -> Option<Violation> {
             let what = format!("word {word} of MACs: the same {begun}");
             found(Kind::Undetected, place, what)
         })
+    })
+}
+
+/// Lines whose places differ in one bit that the run's do not have, or that add up with their versions to the same: the
+/// one is put, with its MAC, where the other was, and read after a recovery.
+pub(crate) fn spliced(history: &History) -> Option<Violation> {
+    let (place, other) = history.spliced()?;
+    let what = format!(
+        "place {} reads as place {}, which was copied there with its MAC",
+        place.0, other.0
+    );
+    Some(Violation {
+        place: Some(place),
+        ..Violation::new(Kind::Undetected, 0, what)
     })
 }
 

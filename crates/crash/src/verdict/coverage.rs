@@ -95,6 +95,7 @@ impl Bounds<'_> {
     pub fn needs(&self) -> Vec<Need> {
         let queues = &self.machine.engine.medium.queues;
         let mut used = EVERYWHERE.to_vec();
+        used.extend(Mechanism::CONTENTS);
         used.extend(queues.coalescing.then_some(Mechanism::Merge));
         used.extend(queues.forwarding.then_some(Mechanism::Forward));
         used.extend(self.stack.tries());
@@ -135,7 +136,12 @@ impl Bounds<'_> {
     pub fn narrowed(&self) -> Vec<&'static str> {
         let one_core = (self.cores == Some(1)).then_some("one core");
         let one_life = (self.options.recovery_cuts == 0).then_some("one life");
-        one_core.into_iter().chain(one_life).collect()
+        let guarded = self.stack.integrity.power_fail.is_some();
+        let attacks = (guarded && self.options.attacks.is_none()).then_some("no attacks");
+        [one_core, one_life, attacks]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     fn keys(&self) -> impl Iterator<Item = &'static dyn AnyKey> {

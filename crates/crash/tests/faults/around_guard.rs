@@ -100,6 +100,10 @@ impl<W: Wrong> Guard for AroundGuard<W> {
         }
     }
 
+    fn before_write(&mut self, place: Place, plan: &Plan) {
+        self.right.before_write(place, plan);
+    }
+
     fn write(
         &mut self,
         place: Place,

@@ -6,7 +6,7 @@ use crate::plans::{ATTACKED, LOGGED, SMALL};
 
 pub const UNNOTICED: &[Fault] = rows! { "identity+sca@*", SMALL;
     "mac-without-place" own(WithoutPlace)
-        "The MAC does not depend on the place." [Attacks: Undetected]
+        "The MAC does not depend on the place." [Requests: Undetected, Attacks: Undetected]
     "mac-half-line" own(HalfLine)
         "The MAC is of the first half of the line." [Attacks: Undetected]
     "mac-skips-last-byte" own(SkipsLastByte)
@@ -16,7 +16,7 @@ pub const UNNOTICED: &[Fault] = rows! { "identity+sca@*", SMALL;
     "tables-unverified" own(TablesUnverified)
         "Lines of tables, counters and logs are not verified." [Attacks: Undetected]
     "data-unverified" own(DataUnverified)
-        "Lines of data are not verified." [Attacks: Undetected]
+        "Lines of data are not verified." [Requests: Undetected, Attacks: Undetected]
     "gone-line-believed" own(GoneBelieved)
         "A line that is not there is believed never to have been written." [Attacks: Undetected]
 };
@@ -41,5 +41,32 @@ pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", LOGGED;
 /// One attack in 256 shows it.
 pub const ATTACKED_OFTEN: &[Fault] = rows! { "identity+sca@*", ATTACKED;
     "mac-one-byte" own(OneByte)
-        "The MAC has one byte." [Attacks: Undetected]
+        "The MAC has one byte." [Requests: Undetected, Attacks: Undetected]
+};
+
+/// Few places of a run differ in them, and no attack meets two MACs of so many bits that are the same.
+pub const WIDTHS: &[Fault] = rows! { "identity+sca@*", SMALL;
+    "mac-place-16" own(Place16)
+        "The MAC is of 16 bits of the place." [Requests: Undetected]
+    "mac-place-20" own(Place20)
+        "The MAC is of 20 bits of the place." [Requests: Undetected]
+    "mac-place-32" own(Place32)
+        "The MAC is of 32 bits of the place." [Requests: Undetected]
+    "mac-16-bits" own(Bits16)
+        "Eight bytes of MAC follow from 16 bits." [Requests: Undetected]
+    "mac-32-bits" own(Bits32)
+        "The MAC has 32 bits." [Requests: Undetected]
+    "mac-63-bits" own(Bits63)
+        "A bit of the MAC is always set." [Requests: Undetected]
+    "mac-32-bits-twice" own(BitsTwice)
+        "The MAC has 32 bits, two times." [Requests: Undetected]
+};
+
+pub const LATE: &[Fault] = rows! { "identity+sca@*", SMALL;
+    "verified-one-late" own(LateByOne)
+        "A line is verified when the next is read, and used before." [Requests: Undetected, Attacks: Undetected]
+    "verified-four-late" own(LateByFour)
+        "A line is verified four reads late." [Requests: Undetected, Attacks: Undetected]
+    "verified-eight-late" own(LateByEight)
+        "A line is verified eight reads late." [Requests: Undetected, Attacks: Undetected]
 };

@@ -7,6 +7,7 @@
 mod around;
 mod around_guard;
 mod beside;
+mod contents;
 mod counters;
 mod dedup;
 mod fault;
@@ -146,6 +147,7 @@ macro_rules! groups {
 groups! {
     pads: &[pads::FAULTS], &[];
     counters: &[counters::FAULTS, counters::GREAT, counters::GREATEST], &[];
+    contents: &[contents::FAULTS], &[];
     beside: &[beside::FAULTS, beside::WORDWISE, beside::WORDWISE_GREAT], &[];
     dedup: &[dedup::SOUND, dedup::ON_DEMAND], &[dedup::RARE];
     dedup_in_few_places: &[dedup::LOGGED, dedup::WITHOUT_PLACES, dedup::FULL_AND_SHARED], &[];
@@ -154,11 +156,14 @@ groups! {
     log_with_counters: &[log::WITH_COUNTERS], &[];
     vectors: &[vectors::FAULTS], &[];
     macs: &[macs::UNNOTICED, macs::BESIDE], &[];
+    macs_narrow: &[macs::WIDTHS, macs::LATE], &[];
     macs_refused: &[macs::REFUSED, macs::DUMPED, macs::ATTACKED_OFTEN], &[];
     roots: &[roots::FAULTS, roots::DUMPED], &[];
+    roots_numbered: &[roots::NUMBERED], &[];
     trees: &[trees::FAULTS.split_at(7).0], &[];
     trees_more: &[trees::FAULTS.split_at(7).1.split_at(4).0], &[];
     trees_and_more: &[trees::FAULTS.split_at(7).1.split_at(4).1], &[];
+    marks: &[trees::MARKS], &[];
     trees_dumped: &[trees::DUMPED.split_at(2).0], &[];
     trees_dumped_more: &[trees::DUMPED.split_at(2).1], &[];
     between_layers: &[wrappers::BARE], &[];

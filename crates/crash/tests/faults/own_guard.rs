@@ -2,6 +2,7 @@
 //! with the line, and made on reserve power of what that dumps. It promises to refuse what was changed or moved, not
 //! what is old. A fault is one [`Slip`].
 
+use std::collections::VecDeque;
 use std::hash::Hasher;
 
 use sardonyx::controller::designs::AnyLayer;
@@ -12,6 +13,7 @@ use sardonyx::plan::guard::Guard;
 use sardonyx::plan::start_gap::Places;
 use sardonyx::plan::storey::Storey;
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx_base::random::mix;
 use siphasher::sip::SipHasher24;
 
 use crate::fault::{Layers, slips};
@@ -20,7 +22,8 @@ slips! {
     /// What the MACs do wrong.
     Slip {
         Nothing, WithoutPlace, HalfLine, SkipsLastByte, OneByte, XorOfWords, WithoutBeside, TablesUnverified,
-        DataUnverified, NotGrouped, DumpForgotten, DumpWholeLine, GoneBelieved,
+        DataUnverified, NotGrouped, DumpForgotten, DumpWholeLine, GoneBelieved, Place16, Place20, Place32, Bits16,
+        Bits32, Bits63, BitsTwice, LateByOne, LateByFour, LateByEight,
     }
 }
 
@@ -34,6 +37,8 @@ pub struct Macs {
     regions: Vec<(Region, u64)>,
     data_lines: u64,
     pub region: Region,
+    /// What has been read and is not verified yet.
+    pending: VecDeque<Place>,
 }
 
 impl Macs {
@@ -57,6 +62,7 @@ impl Macs {
             slip,
             regions,
             data_lines: layout.data_lines(),
+            pending: VecDeque::new(),
             region: reserved(count.div_ceil(PER_LINE)),
         }
     }
@@ -91,9 +97,14 @@ impl Macs {
 
     pub fn mac(&self, place: Place, line: &Line, beside: Option<[u8; 8]>) -> u64 {
         let mut hasher = SipHasher24::new_with_key(b"sardonyx: tests.");
-        if self.slip != Slip::WithoutPlace {
-            hasher.write_u64(place.0);
-        }
+        let bits = match self.slip {
+            Slip::WithoutPlace => 0,
+            Slip::Place16 => 16,
+            Slip::Place20 => 20,
+            Slip::Place32 => 32,
+            _ => 63,
+        };
+        hasher.write_u64(place.0 % (1 << bits));
         match self.slip {
             Slip::HalfLine => hasher.write(&line[..32]),
             Slip::SkipsLastByte => hasher.write(&line[..63]),
@@ -107,10 +118,13 @@ impl Macs {
             hasher.write(&beside.unwrap_or_default());
         }
         let mac = hasher.finish().max(1);
-        if self.slip == Slip::OneByte {
-            mac & 0xff | 1
-        } else {
-            mac
+        match self.slip {
+            Slip::OneByte => mac & 0xff | 1,
+            Slip::Bits16 => mix(mac & 0xffff) | 1,
+            Slip::Bits32 => mac & 0xffff_ffff | 1,
+            Slip::Bits63 => mac | 1 << 63,
+            Slip::BitsTwice => mac << 32 | mac & 0xffff_ffff | 1,
+            _ => mac,
         }
     }
 
@@ -119,6 +133,16 @@ impl Macs {
             Slip::TablesUnverified => place.0 < self.data_lines,
             Slip::DataUnverified => place.0 >= self.data_lines,
             _ => true,
+        }
+    }
+
+    /// Reads that are not verified at once.
+    fn late(&self) -> usize {
+        match self.slip {
+            Slip::LateByOne => 1,
+            Slip::LateByFour => 4,
+            Slip::LateByEight => 8,
+            _ => 0,
         }
     }
 
@@ -147,6 +171,16 @@ impl Guard for Macs {
         let Some((at, number)) = self.spot(place).filter(|_| self.is_verified(place)) else {
             return got;
         };
+        if self.late() > 0 {
+            self.pending.push_back(place);
+            while self.pending.len() > self.late() {
+                let place = self.pending.pop_front().expect("one more than may wait");
+                if !self.holds(place, plan) {
+                    plan.refuse(place);
+                }
+            }
+            return got;
+        }
         let macs = plan.read(at, after);
         let at = plan.both(got.at, macs.at);
         let kept = word(&macs.value.unwrap_or(ZERO_LINE), number);

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::Hasher;
+use std::ops::Range;
 
 use sardonyx::controller::designs::AnyLayer;
 use sardonyx::controller::layers::{About, Integrity, PowerFail, Refuses};
@@ -23,7 +24,8 @@ slips! {
     /// What is wrong with the register, or with what is compared with it.
     Slip {
         Nothing, NotCompared, HalfCompared, SumOfHalf, OddNotSummed, MacsFromMemory,
-        SumOfFirst, NotDumped,
+        SumOfFirst, NotDumped, LastTwo, LastFour, LastEight, EmptyBelieved, HalvesBelieved, EighthsBelieved, Versions,
+        VersionsOfTwo, VersionsOfThree, VersionsOfFour,
     }
 }
 
@@ -36,6 +38,8 @@ struct Sum {
     register: Region,
     known: BTreeMap<Place, Line>,
     value: u64,
+    /// What it has been, the newest first, or the sums of parts.
+    values: [u64; 8],
 }
 
 impl Sum {
@@ -46,6 +50,7 @@ impl Sum {
             register,
             known: BTreeMap::new(),
             value: 0,
+            values: [0; 8],
         }
     }
 
@@ -60,24 +65,88 @@ impl Sum {
         }
         let mut hasher = SipHasher24::new_with_key(b"sardonyx: a sum.");
         hasher.write_u64(at.0);
-        hasher.write(if self.slip == Slip::SumOfHalf {
-            &line[..32]
-        } else {
-            line
-        });
+        match self.slip {
+            Slip::SumOfHalf => hasher.write(&line[..32]),
+            _ if self.wraps_at().is_some() => {
+                line.as_chunks::<8>()
+                    .0
+                    .iter()
+                    .for_each(|word| hasher.write(&word[..2]));
+            }
+            _ => hasher.write(line),
+        }
         hasher.finish()
     }
 
     /// The line of MACs at `at` is `line` now.
     fn follow(&mut self, at: Place, line: Line) {
         let old = self.known.insert(at, line).unwrap_or(ZERO_LINE);
-        self.value = self.value.wrapping_sub(self.hash(at, &old));
-        self.value = self.value.wrapping_add(self.hash(at, &line));
+        let more = self.hash(at, &line).wrapping_sub(self.hash(at, &old));
+        if let Some(parts) = self.parts() {
+            let part = &mut self.values[self.part(at, parts)];
+            *part = part.wrapping_add(more);
+        } else if more != 0 {
+            self.values.rotate_right(1);
+            self.values[0] = self.value;
+        }
+        self.value = self.value.wrapping_add(more);
+    }
+
+    /// Parts of the MACs that have a sum each, which counts if anything of its part is there.
+    fn parts(&self) -> Option<u64> {
+        match self.slip {
+            Slip::EmptyBelieved => Some(1),
+            Slip::HalvesBelieved => Some(2),
+            Slip::EighthsBelieved => Some(8),
+            _ => None,
+        }
+    }
+
+    fn part(&self, at: Place, parts: u64) -> usize {
+        ((at.0 - self.macs.region.first.0) % parts) as usize
+    }
+
+    /// Where MACs have versions, which alone are summed: the number that comes back to 1.
+    fn wraps_at(&self) -> Option<u64> {
+        match self.slip {
+            Slip::Versions => Some(1 << 16),
+            Slip::VersionsOfTwo => Some(1 << 2),
+            Slip::VersionsOfThree => Some(1 << 3),
+            Slip::VersionsOfFour => Some(1 << 4),
+            _ => None,
+        }
+    }
+
+    /// The MAC that is kept under `version`, which is its lowest two bytes.
+    fn under(&self, mac: u64, version: u64) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(b"sardonyx: number");
+        hasher.write_u64(mac);
+        hasher.write_u64(version);
+        hasher.finish() & !0xffff | version
+    }
+
+    fn is_right(&self, place: Place, line: Option<&Line>, kept: u64, plan: &Plan) -> bool {
+        match line {
+            Some(line) if self.wraps_at().is_some() => {
+                let mac = self.macs.mac(place, line, plan.peek_sideband(place));
+                self.under(mac, kept & 0xffff) == kept
+            }
+            _ => self.macs.is_right(place, line, kept, plan),
+        }
     }
 
     fn register_line(&self) -> Line {
         let mut line = ZERO_LINE;
-        line[..8].copy_from_slice(&self.value.to_le_bytes());
+        let values = match self.parts() {
+            Some(_) => self.values,
+            None => {
+                let [a, b, c, d, e, f, g, _] = self.values;
+                [self.value, a, b, c, d, e, f, g]
+            }
+        };
+        for (bytes, value) in line.as_chunks_mut::<8>().0.iter_mut().zip(values) {
+            *bytes = value.to_le_bytes();
+        }
         line
     }
 }
@@ -95,8 +164,22 @@ impl Storey for Rooted {
             self.0.follow(at, plan.peek(at).unwrap_or(ZERO_LINE));
         }
         let at = self.0.register.line(0);
-        let kept = word(&plan.peek(at).unwrap_or(ZERO_LINE), 0);
+        let register = plan.peek(at).unwrap_or(ZERO_LINE);
+        let kept = word(&register, 0);
+        let one_of = |count: usize| (0..count).any(|old| word(&register, old) == self.0.value);
+        let there = |parts: u64| {
+            let macs = self.0.known.keys();
+            let there: Vec<usize> = macs.map(|at| self.0.part(*at, parts)).collect();
+            (0..parts as usize)
+                .all(|part| !there.contains(&part) || word(&register, part) == self.0.values[part])
+        };
         let same = match self.0.slip {
+            Slip::LastTwo => one_of(2),
+            Slip::LastFour => one_of(4),
+            Slip::LastEight => one_of(8),
+            Slip::EmptyBelieved | Slip::HalvesBelieved | Slip::EighthsBelieved => {
+                there(self.0.parts().expect("it has parts"))
+            }
             Slip::NotCompared => true,
             Slip::HalfCompared => kept as u8 & 0xf == self.0.value as u8 & 0xf,
             _ => kept == self.0.value,
@@ -123,7 +206,7 @@ impl Guard for Rooted {
             _ => self.0.known.get(&at).copied(),
         };
         let kept = word(&macs.unwrap_or(ZERO_LINE), number);
-        if !self.0.macs.is_right(place, got.value.as_ref(), kept, plan) {
+        if !self.0.is_right(place, got.value.as_ref(), kept, plan) {
             plan.refuse(place);
             return At::new(None, got.at);
         }
@@ -144,6 +227,12 @@ impl Guard for Rooted {
         let beside = sideband.or_else(|| plan.peek_sideband(place));
         let mac = self.0.macs.mac(place, line.value, beside);
         let mut macs = self.0.known.get(&at).copied().unwrap_or(ZERO_LINE);
+        let mac = match self.0.wraps_at() {
+            Some(end) => self
+                .0
+                .under(mac, (word(&macs, number) & 0xffff) % (end - 1) + 1),
+            None => mac,
+        };
         macs[number * 8..][..8].copy_from_slice(&mac.to_le_bytes());
         self.0.follow(at, macs);
         let macs = At::new(&macs, line.at);
@@ -158,7 +247,7 @@ impl Guard for Rooted {
         };
         let kept = self.0.known.get(&at).map_or(0, |macs| word(macs, number));
         let line = plan.peek(place);
-        self.0.macs.is_right(place, line.as_ref(), kept, plan)
+        self.0.is_right(place, line.as_ref(), kept, plan)
     }
 }
 
@@ -200,6 +289,12 @@ impl PowerFail for Register {
     fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
         self.0.macs.kept_of(place)
     }
+
+    fn version_of(&self, place: Place) -> Option<(Place, Range<usize>)> {
+        self.0.wraps_at()?;
+        let (at, number) = self.0.macs.kept_of(place)?;
+        Some((at, 64 * number..64 * number + 16))
+    }
 }
 
 fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
@@ -233,5 +328,13 @@ pub fn rooted<const SLIP: usize>(name: &'static str) -> Layers {
     Layers {
         wrong: layer::<SLIP>(name),
         right: layer::<{ Slip::Nothing as usize }>("own-root"),
+    }
+}
+
+/// The same, under versions that wrap around.
+pub fn numbered<const SLIP: usize>(name: &'static str) -> Layers {
+    Layers {
+        wrong: layer::<SLIP>(name),
+        right: layer::<{ Slip::Versions as usize }>("own-versions"),
     }
 }

@@ -30,6 +30,7 @@ fn run(mutant: Mutant, scripting: Scripting) -> History {
             mutant: Some(mutant),
         },
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
     History::scripted(&machine, "sca", &[spec], SEED, scripting).expect("it runs")

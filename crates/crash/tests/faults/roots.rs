@@ -1,7 +1,7 @@
 //! A register over all MACs, so that old lines are refused: what it follows, and what is compared with it.
 
 use crate::fault::{Fault, rows};
-use crate::own_root::{Slip, rooted};
+use crate::own_root::{Slip, numbered, rooted};
 use crate::plans::{LOGGED, SMALL};
 
 pub const FAULTS: &[Fault] = rows! { "identity+sca@*", SMALL;
@@ -17,6 +17,28 @@ pub const FAULTS: &[Fault] = rows! { "identity+sca@*", SMALL;
         "The register follows the first line of MACs." [Attacks: Undetected]
     "macs-from-memory" rooted(MacsFromMemory)
         "Lines of MACs are not verified when they come from memory." [Attacks: Undetected]
+    "last-two-accepted" rooted(LastTwo)
+        "A recovery accepts what the register was before." [Attacks: Undetected]
+    "last-four-accepted" rooted(LastFour)
+        "A recovery accepts one of the register's last four values." [Attacks: Undetected]
+    "last-eight-accepted" rooted(LastEight)
+        "A recovery accepts one of the register's last eight values." [Attacks: Undetected]
+    "empty-believed" rooted(EmptyBelieved)
+        "A medium without any MAC is taken for new." [Attacks: Undetected]
+    "halves-believed" rooted(HalvesBelieved)
+        "The register's sum over one half of all MACs does not count if none of them is there." [Attacks: Undetected]
+    "eighths-believed" rooted(EighthsBelieved)
+        "The register's sum over an eighth of all MACs does not count if none of them is there." [Attacks: Undetected]
+};
+
+/// Their control has versions of 16 bits (Versions), to which no small run comes.
+pub const NUMBERED: &[Fault] = rows! { "identity+sca@*", SMALL;
+    "version-of-two-bits" numbered(VersionsOfTwo)
+        "Versions of two bits wrap around." [Attacks: Undetected]
+    "version-of-three-bits" numbered(VersionsOfThree)
+        "Versions of three bits wrap around." [Attacks: Undetected]
+    "version-of-four-bits" numbered(VersionsOfFour)
+        "Versions of four bits wrap around." [Attacks: Undetected]
 };
 
 pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", LOGGED;

@@ -47,6 +47,14 @@ around! {
         }
     }
 
+    MarkBelieved of "merkle",
+    BonsaiMarkBelieved of "bonsai",
+    CountersMarkBelieved of "sgx-sound": {
+        fn believes(seen: &Seen, place: Place, _line: Option<&Line>) -> bool {
+            seen.region(place) == "counter-mark"
+        }
+    }
+
     OddUnverified of "merkle": {
         fn believes(_seen: &Seen, place: Place, _line: Option<&Line>) -> bool {
             place.0 % 2 == 1
@@ -112,6 +120,16 @@ pub const FAULTS: &[Fault] = rows! { "identity+sca@*", SMALL;
         "The register does not follow Anubis' table." [Cuts: NotAuthentic]
     "phoenix-register-skips-macs" integrity[PhoenixRegisterSkipsMacs]
         "The register of phoenix does not follow the MACs." [Cuts: NotAuthentic]
+};
+
+/// Programs read what they would have read, under pads that were used.
+pub const MARKS: &[Fault] = rows! { "identity+sca@*", SMALL;
+    "mark-believed" integrity[MarkBelieved]
+        "The mark of the encryption's counter is not verified by a Merkle tree." [Attacks: Undetected]
+    "bonsai-mark-believed" integrity[BonsaiMarkBelieved]
+        "The mark of the encryption's counter is not verified by a Bonsai tree." [Attacks: Undetected]
+    "counters-mark-believed" integrity[CountersMarkBelieved]
+        "The mark of the encryption's counter is not verified by a tree of counters." [Attacks: Undetected]
 };
 
 pub const DUMPED: &[Fault] = rows! { "hw-log/identity+sca@*", SMALL;

@@ -4,7 +4,7 @@
 //!
 //! Left out: the paper's randomised address before Start-Gap, and its regions against an attacker.
 
-use crate::settings::{Needs, Settings, keys, words};
+use crate::settings::{AnyKey, Needs, Settings, keys, words};
 
 /// Whether lines are moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,16 +50,21 @@ keys! {
         "Which lines are moved so that all wear alike: none, or each region's by Start-Gap (Qureshi et al., MICRO 2009)";
     WRITES_PER_MOVE: u64 = int("medium.levelling.writes_per_move", (1, 1 << 30), 100),
         Source("MICRO 2009: one write in a hundred is a move"),
-        "Writes of a region after which a line of it moves by one place" needs MOVES;
+        "Writes of a region after which a line of it moves by one place" needs MOVES
+        under |by| by.short.then_some(2);
     REGION_LINES: u64 = int("medium.levelling.region_lines", (2, 1 << 24), 262_144),
         Assumed("16 MB; the paper has a bank's lines in one region, and smaller ones against attackers"),
         "Lines of a region, which has one more place than lines"
-        in Between("4096", "16777216", "256 KB to 1 GB, a bank's share") needs MOVES;
+        in Between("4096", "16777216", "256 KB to 1 GB, a bank's share") needs MOVES
+        under |by| by.short.then_some(64);
     REGISTERS: Registers = word("medium.levelling.registers", "reserve"),
         Assumed("the paper has two registers a region in the controller, and no power cut"),
         "How start and gap survive a power cut: dumped by reserve power, or in a line that is accepted as a \
          group with the moved line or after it; late and before are for the crash explorer to catch" needs MOVES;
 }
+
+/// The keys that a pass of the crash explorer presses, so that lines move often and come round.
+pub static PRESSED: [&dyn AnyKey; 2] = [&WRITES_PER_MOVE, &REGION_LINES];
 
 /// How lines are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

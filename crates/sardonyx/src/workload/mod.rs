@@ -2,6 +2,7 @@
 //! transactions durable (SCA, HPCA 2018, Fig. 9 and Sec. 6.2). They run functionally, ahead of the
 //! timed cores, which play the operations that they make. `docs/simulator/programs.md` adds one.
 
+mod contents;
 mod durability;
 mod flat;
 mod programs;
@@ -13,6 +14,7 @@ mod spec;
 pub mod timed;
 
 pub use crate::machine::{Bytes, COUNTER_SPAN, Mark, Numbers, PersistentMemory, Phase};
+pub use contents::{Class, Contents, drawn as drawn_content};
 pub use durability::Header;
 pub use durability::{Durability, DurabilityKind, Logged, Mutant, Recovered, Transaction};
 pub use flat::Flat;

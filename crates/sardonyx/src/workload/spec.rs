@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use super::contents::{FRO_BYTES, to_and_fro};
 use super::durability::{Durability, DurabilityKind, Logged, Recovered};
 use super::programs::{PROGRAMS, Program, ProgramFile, SHARED};
-use super::{Bytes, PersistentMemory, Sharing};
+use super::{Bytes, Contents, PersistentMemory, Sharing};
 use crate::line::LINE_BYTES;
 
 const LINE: u64 = LINE_BYTES as u64;
@@ -29,6 +30,8 @@ pub struct ProgramSpec {
     pub durability: DurabilityKind,
     /// Who shares lines of counters.
     pub sharing: Sharing,
+    /// What lies in its items.
+    pub contents: Contents,
 }
 
 /// A program and what makes its transactions durable.
@@ -36,6 +39,8 @@ pub struct Workload {
     program: Box<dyn Program>,
     durability: Box<dyn Durability>,
     region_bytes: u64,
+    /// Where a line changes to and fro, if one does.
+    fro: Option<u64>,
     logs: Range<u64>,
 }
 
@@ -70,6 +75,9 @@ impl Workload {
         let mut transaction = self.durability.begin(number, memory);
         transaction.compute(OPERATION);
         self.program.apply(number, &mut *transaction);
+        if let Some(at) = self.fro {
+            to_and_fro(number, at, &mut *transaction);
+        }
         transaction.commit();
     }
 
@@ -189,10 +197,13 @@ impl ProgramSpec {
         };
         let logs = build(0).log_bytes().start..build(cores - 1).log_bytes().end;
         let (heap, program) = (file.build)(self.clone(), logs.end);
+        // Nobody locks that line.
+        let fro = (self.contents == Contents::Drawn && cores == 1).then_some(heap.end);
         Ok(Workload {
             program,
             durability: build(core),
-            region_bytes: heap.end,
+            region_bytes: heap.end + if fro.is_some() { FRO_BYTES } else { 0 },
+            fro,
             logs,
         })
     }

@@ -59,13 +59,30 @@ def _reached(run: dict[str, Any]) -> str:
     """How far the runs have come, in one line: what the verdict says nothing beyond."""
     amounts = [f"{run['cuts']:,} cuts"]
     amounts += [f"{name} {count:,}" for name, count in run["reached"].items() if count]
-    return f"{run['program']}, {run['design']}: {_verdict(run)} at {', '.join(amounts)}"
+    verdict = f"{_verdict(run)}{_beyond(run)}"
+    return f"{run['program']}, {run['design']}: {verdict} at {', '.join(amounts)}"
 
 
 def _verdict(run: dict[str, Any]) -> str:
     """The verdict, and what an option has taken away of what it would otherwise rest on."""
-    narrowed = run.get("narrowed", ()) if run["verdict"] == "holds" else ()
-    return ", ".join([run["verdict"], *(f"for {what} only" for what in narrowed)])
+    if run["verdict"] != "holds":
+        return str(run["verdict"])
+    limits = (
+        "without attacks" if what == "no attacks" else f"for {what} only"
+        for what in run.get("narrowed", ())
+    )
+    return ", ".join([run["verdict"], *limits])
+
+
+def _beyond(run: dict[str, Any]) -> str:
+    """What came through of attacks that the integrity does not promise to notice."""
+    rows = (run.get("attacks") or {"rows": ()})["rows"]
+    beyond = [row for row in rows if not row["promised"]]
+    undetected = sum(row["undetected"] for row in beyond)
+    if not undetected or run["verdict"] != "holds":
+        return ""
+    tried = sum(row["tried"] for row in beyond)
+    return f"; of attacks it promises nothing against: {undetected:,} of {tried:,} undetected"
 
 
 def _lacking(run: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ mod tests_sgx;
 mod tree;
 mod versions;
 
-pub use macs::REGION as MACS;
+pub use macs::{REGION as MACS, VERIFY, Verify};
 pub use versions::FIRST_VERSION;
 
 use super::layers::{Integrity, files};

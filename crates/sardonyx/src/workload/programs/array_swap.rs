@@ -1,8 +1,10 @@
 //! A persistent array of items; a transaction swaps two of them. Invariant: the items are a
 //! permutation of what setup put there.
 
+use std::collections::BTreeMap;
+
 use super::{Heap, Program, ProgramFile, fault};
-use crate::workload::random::{Random, check_item, store_item};
+use crate::workload::random::Random;
 use crate::workload::{Bytes, Fault, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -31,7 +33,7 @@ impl ArraySwap {
 impl Program for ArraySwap {
     fn setup(&self, memory: &mut dyn Bytes) {
         for index in 0..self.items {
-            store_item(memory, self.place(index), self.spec.item_bytes, index);
+            self.spec.store_item(memory, self.place(index), index);
         }
     }
 
@@ -49,14 +51,18 @@ impl Program for ArraySwap {
     }
 
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
-        let mut seen = vec![false; self.items as usize];
+        let mut left: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+        for index in 0..self.items {
+            *left.entry(self.spec.item(index)).or_default() += 1;
+        }
         for index in 0..self.items {
             let at = self.place(index);
-            let id = check_item(memory, at, self.spec.item_bytes)?;
-            match seen.get_mut(id as usize) {
-                None => return fault(at, format!("there is no item {id:#x}")),
-                Some(true) => return fault(at, format!("item {id} is there twice")),
-                Some(seen) => *seen = true,
+            let mut item = vec![0; self.spec.item_bytes as usize];
+            memory.load(at, &mut item);
+            match left.get_mut(&item) {
+                None => return fault(at, "there is no such item"),
+                Some(0) => return fault(at, "an item is there twice"),
+                Some(count) => *count -= 1,
             }
         }
         Ok(())

@@ -4,8 +4,7 @@
 
 use super::wide_node::{DEEPEST, DEGREE, Head, KEYS, LEAF, VALUES as ITEMS};
 use super::wide_node::{allocate, copy, insert_word};
-use super::{COUNT, FREE, Heap, Keys, Program, ProgramFile, STEP, TOP, check_item_of, fault};
-use crate::workload::random::store_item;
+use super::{COUNT, FREE, Heap, Keys, Program, ProgramFile, STEP, TOP, fault};
 use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -80,7 +79,7 @@ impl BTree {
 
     fn insert_in_leaf(&self, memory: &mut dyn Bytes, mut leaf: Head, index: usize, key: u64) {
         let place = allocate(memory, self.spec.item_bytes);
-        store_item(memory, place, self.spec.item_bytes, key);
+        self.spec.store_item(memory, place, key);
         insert_word(memory, leaf.at + ITEMS, index, leaf.keys.len(), place);
         leaf.keys.insert(index, key);
         leaf.store(memory, index);
@@ -112,13 +111,13 @@ impl BTree {
 }
 
 /// A walk over a tree that may be anything.
-struct Walk {
+struct Walk<'s> {
     keys: Keys,
-    item_bytes: u64,
+    spec: &'s ProgramSpec,
     depth: Option<usize>,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn node(&mut self, memory: &mut dyn Bytes, at: u64, depth: usize) -> Result<(), Fault> {
         if !self.keys.hold(at, NODE) {
             return fault(at, "no node can lie here");
@@ -148,10 +147,10 @@ impl Walk {
     fn key(&mut self, memory: &mut dyn Bytes, at: u64, i: u64, key: u64) -> Result<(), Fault> {
         self.keys.next(key, at + KEYS + i * 8, at)?;
         let place = memory.load_u64(at + ITEMS + i * 8);
-        if !self.keys.hold(place, self.item_bytes) {
+        if !self.keys.hold(place, self.spec.item_bytes) {
             return fault(at + ITEMS + i * 8, format!("no item can lie at {place:#x}"));
         }
-        check_item_of(key, memory, place, self.item_bytes, place)
+        self.spec.check_item(memory, place, key)
     }
 }
 
@@ -173,7 +172,7 @@ impl Program for BTree {
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let mut walk = Walk {
             keys: Keys::new(memory, self.heap)?,
-            item_bytes: self.spec.item_bytes,
+            spec: &self.spec,
             depth: None,
         };
         let top = memory.load_u64(TOP);

@@ -5,8 +5,7 @@
 
 use super::wide_node::{DEEPEST, DEGREE, Head, KEYS, LEAF, MOST, VALUES};
 use super::wide_node::{allocate, copy, insert_word};
-use super::{COUNT, FREE, Heap, Keys, Program, ProgramFile, STEP, TOP, check_item_of, fault};
-use crate::workload::random::store_item;
+use super::{COUNT, FREE, Heap, Keys, Program, ProgramFile, STEP, TOP, fault};
 use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -79,7 +78,7 @@ impl BPlusTree {
             return; // a key drawn before
         }
         let place = allocate(memory, self.spec.item_bytes);
-        store_item(memory, place, self.spec.item_bytes, key);
+        self.spec.store_item(memory, place, key);
         insert_word(memory, leaf.at + VALUES, index, leaf.keys.len(), place);
         leaf.keys.insert(index, key);
         leaf.store(memory, index);
@@ -121,15 +120,15 @@ impl BPlusTree {
 }
 
 /// A walk over a tree that may be anything.
-struct Walk {
+struct Walk<'s> {
     keys: Keys,
-    item_bytes: u64,
+    spec: &'s ProgramSpec,
     depth: Option<usize>,
     /// What the last leaf says comes next.
     next: Option<u64>,
 }
 
-impl Walk {
+impl Walk<'_> {
     /// Checks what is below `at`; its least key.
     fn node(
         &mut self,
@@ -178,10 +177,10 @@ impl Walk {
             let (at, value) = (leaf.at + KEYS + index * 8, leaf.at + VALUES + index * 8);
             self.keys.next(*key, at, leaf.at)?;
             let place = memory.load_u64(value);
-            if !self.keys.hold(place, self.item_bytes) {
+            if !self.keys.hold(place, self.spec.item_bytes) {
                 return fault(value, format!("no item can lie at {place:#x}"));
             }
-            check_item_of(*key, memory, place, self.item_bytes, place)?;
+            self.spec.check_item(memory, place, *key)?;
         }
         Ok(leaf.keys.first().copied())
     }
@@ -205,7 +204,7 @@ impl Program for BPlusTree {
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let mut walk = Walk {
             keys: Keys::new(memory, self.heap)?,
-            item_bytes: self.spec.item_bytes,
+            spec: &self.spec,
             depth: None,
             next: None,
         };

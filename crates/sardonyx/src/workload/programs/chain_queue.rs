@@ -2,7 +2,7 @@
 //! or takes one out. Invariant: each node is in one chain, and queued items are numbered without a gap.
 
 use super::{Heap, LINE, Program, ProgramFile, fault};
-use crate::workload::random::{Random, check_item, store_item};
+use crate::workload::random::Random;
 use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -45,7 +45,7 @@ impl ChainQueue {
         memory.depend();
         let free = memory.load_u64(node + NEXT);
         memory.store_u64(FREE, free);
-        store_item(memory, node + LINE, self.spec.item_bytes, first + count);
+        self.spec.store_item(memory, node + LINE, first + count);
         memory.store_u64(node + NEXT, 0);
         match count {
             0 => memory.store_u64(HEAD, node),
@@ -130,10 +130,7 @@ impl Program for ChainQueue {
                 if chain == FREE {
                     continue;
                 }
-                let id = check_item(memory, node + LINE, self.spec.item_bytes)?;
-                if id != number {
-                    return fault(node, format!("item {id:#x} where {number} should be"));
-                }
+                self.spec.check_item(memory, node + LINE, number)?;
                 number = number.wrapping_add(1);
                 last = node;
             }

@@ -3,10 +3,12 @@
 //! mapping designs: places are shared, freed and used again. Invariant: each line holds a content that
 //! the program may write there.
 
+use std::sync::LazyLock;
+
 use super::{Heap, LINE, Program, ProgramFile, fault};
 use crate::line::{LINE_BYTES, Line};
 use crate::workload::random::{Random, item};
-use crate::workload::{Bytes, Fault, ProgramSpec};
+use crate::workload::{Bytes, Class, Contents, Fault, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
     name: "duplicates",
@@ -48,11 +50,19 @@ struct Duplicates {
     lines: u64,
 }
 
+/// The contents of the pool where classes are drawn: a line of each.
+static DRAWN: LazyLock<[Line; POOL as usize]> = LazyLock::new(|| {
+    let class = |id: usize| Class::ALL[id.saturating_sub(1) % Class::ALL.len()];
+    std::array::from_fn(|id| class(id).line(id as u64))
+});
+
 /// The twin number `twin` of content `id`; number 0 is the content itself.
-fn content(id: u64, twin: u64) -> Line {
+fn content(contents: Contents, id: u64, twin: u64) -> Line {
     let mut line = [0; LINE_BYTES];
-    if id != ZEROS {
-        line.copy_from_slice(&item(id, LINE));
+    match (contents, id) {
+        (_, ZEROS) => {}
+        (Contents::Drawn, id) if id > FAVOURITE && id < POOL => line = DRAWN[id as usize],
+        _ => line.copy_from_slice(&item(id, LINE)),
     }
     for (byte, twist) in line[TWISTED..]
         .iter_mut()
@@ -64,10 +74,13 @@ fn content(id: u64, twin: u64) -> Line {
 }
 
 /// The id and the twin that `line` is, if it is one.
-fn read(line: &Line) -> Option<(u64, u64)> {
-    let id = u64::from_le_bytes(line[..8].try_into().expect("8 bytes"));
-    let twin = (0..TWINS.len() as u64).find(|twin| content(id, *twin) == *line)?;
-    Some((id, twin))
+fn read(contents: Contents, line: &Line) -> Option<(u64, u64)> {
+    let first = u64::from_le_bytes(line[..8].try_into().expect("8 bytes"));
+    let starts_alike = |id: &u64| content(contents, *id, 0)[..8] == line[..8];
+    let ids = (0..POOL).filter(starts_alike).chain([first]);
+    let twins = 0..TWINS.len() as u64;
+    let mut all = ids.flat_map(|id| twins.clone().map(move |twin| (id, twin)));
+    all.find(|(id, twin)| content(contents, *id, *twin) == *line)
 }
 
 impl Duplicates {
@@ -83,15 +96,15 @@ impl Duplicates {
     fn next(&self, old: &Line, number: u64, index: u64, random: &mut Random) -> Line {
         match random.below(16) {
             0 => *old,
-            1..=3 => content(FAVOURITE, 0),
-            4..=7 => content(random.below(POOL), 0),
-            8..=9 => content(random.below(POOL), 1 + random.below(3)),
-            10..=12 => content(self.unique(number, index), 0),
+            1..=3 => content(self.spec.contents, FAVOURITE, 0),
+            4..=7 => content(self.spec.contents, random.below(POOL), 0),
+            8..=9 => content(self.spec.contents, random.below(POOL), 1 + random.below(3)),
+            10..=12 => content(self.spec.contents, self.unique(number, index), 0),
             // To and fro between two that collide.
-            _ => match read(old) {
-                Some((id, 0)) => content(id, 1),
-                Some((id, _)) => content(id, 0),
-                None => content(ZEROS, 0),
+            _ => match read(self.spec.contents, old) {
+                Some((id, 0)) => content(self.spec.contents, id, 1),
+                Some((id, _)) => content(self.spec.contents, id, 0),
+                None => content(self.spec.contents, ZEROS, 0),
             },
         }
     }
@@ -107,7 +120,7 @@ impl Program for Duplicates {
                 _ if index % 2 == 0 => index / 2 % POOL,
                 _ => self.unique(0, index),
             };
-            memory.store(self.place(index), &content(id, 0));
+            memory.store(self.place(index), &content(self.spec.contents, id, 0));
         }
     }
 
@@ -132,7 +145,7 @@ impl Program for Duplicates {
             let at = self.place(index);
             let mut line = [0; LINE_BYTES];
             memory.load(at, &mut line);
-            let Some((id, _)) = read(&line) else {
+            let Some((id, _)) = read(self.spec.contents, &line) else {
                 return fault(at, format!("line {index} holds no content of the program"));
             };
             let unique = id.wrapping_sub(POOL);
@@ -153,12 +166,14 @@ mod tests {
     /// Breaks if a twin is told from its content by anything but its bytes.
     #[test]
     fn twins_differ_and_no_fingerprint_tells() {
-        for id in [ZEROS, FAVOURITE, 5, 1 << 40] {
-            let plain = content(id, 0);
+        let all = [ZEROS, FAVOURITE, 5, 1 << 40].into_iter();
+        let all = all.flat_map(|id| [(Contents::Numbered, id), (Contents::Drawn, id)]);
+        for (contents, id) in all {
+            let plain = content(contents, id, 0);
             for twin in 1..TWINS.len() as u64 {
-                let other = content(id, twin);
+                let other = content(contents, id, twin);
                 assert_ne!(plain, other);
-                assert_eq!(read(&other), Some((id, twin)));
+                assert_eq!(read(contents, &other), Some((id, twin)));
                 assert_eq!(crc32fast::hash(&plain), crc32fast::hash(&other));
                 for matrix in Matrix::ALL {
                     assert_eq!(check_word(matrix, &plain), check_word(matrix, &other));

@@ -1,8 +1,8 @@
 //! A persistent hash table with chains; a transaction inserts a random key. Invariant: each item
 //! is in the chain of its key's bucket, and all items are in chains.
 
-use super::{Heap, LINE, Program, ProgramFile, STEP, check_item_of, fault};
-use crate::workload::random::{mix, store_item};
+use super::{Heap, LINE, Program, ProgramFile, STEP, fault};
+use crate::workload::random::mix;
 use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -66,7 +66,7 @@ impl HashTable {
             at = memory.load_u64(at + NEXT);
         }
         let node = memory.load_u64(FREE);
-        store_item(memory, node + LINE, self.spec.item_bytes, key);
+        self.spec.store_item(memory, node + LINE, key);
         memory.store_u64(node + KEY, key);
         memory.store_u64(node + NEXT, first);
         memory.store_u64(bucket, node);
@@ -112,7 +112,7 @@ impl Program for HashTable {
                 if self.bucket(key) != bucket {
                     return fault(at, format!("key {key:#x} is in the wrong chain"));
                 }
-                check_item_of(key, memory, at + LINE, self.spec.item_bytes, at)?;
+                self.spec.check_item(memory, at + LINE, key)?;
                 link = at + NEXT;
                 at = memory.load_u64(link);
             }

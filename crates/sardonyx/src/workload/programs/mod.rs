@@ -4,7 +4,7 @@
 
 mod wide_node;
 
-use super::random::{Random, check_item};
+use super::random::Random;
 use super::{Bytes, COUNTER_SPAN, Fault, Numbers, ProgramSpec};
 use crate::line::LINE_BYTES;
 
@@ -165,20 +165,6 @@ impl Keys {
             0 => Ok(()),
             n => fault(COUNT, format!("{n} of {} keys are missing", self.count)),
         }
-    }
-}
-
-/// The item at `place`, of `len` bytes, must be that of `key`, or `at` is at fault.
-fn check_item_of(
-    key: u64,
-    memory: &mut dyn Bytes,
-    place: u64,
-    len: u64,
-    at: u64,
-) -> Result<(), Fault> {
-    match check_item(memory, place, len)? == key {
-        true => Ok(()),
-        false => fault(at, format!("key {key:#x} has another key's item")),
     }
 }
 

@@ -2,7 +2,7 @@
 //! items between head and tail are numbered without a gap.
 
 use super::{Heap, Program, ProgramFile, fault};
-use crate::workload::random::{Random, check_item, store_item};
+use crate::workload::random::Random;
 use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -39,7 +39,7 @@ impl Queue {
     }
 
     fn put(&self, memory: &mut dyn Bytes, tail: u64) {
-        store_item(memory, self.place(tail), self.spec.item_bytes, tail);
+        self.spec.store_item(memory, self.place(tail), tail);
         memory.store_u64(TAIL, tail + 1);
     }
 
@@ -88,10 +88,7 @@ impl Program for Queue {
         }
         for number in head..tail {
             let at = self.place(number);
-            let id = check_item(memory, at, self.spec.item_bytes)?;
-            if id != number {
-                return fault(at, format!("item {id:#x} where {number} should be"));
-            }
+            self.spec.check_item(memory, at, number)?;
         }
         Ok(())
     }

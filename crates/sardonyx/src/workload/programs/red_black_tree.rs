@@ -2,9 +2,8 @@
 //! and restores the colours (Cormen et al., Introduction to Algorithms). Invariants: keys in order,
 //! no red child of a red node, as many black nodes on every way down, parents right.
 
-use super::{COUNT, FREE, Heap, Keys, LINE, Program, ProgramFile, STEP, TOP, check_item_of};
+use super::{COUNT, FREE, Heap, Keys, LINE, Program, ProgramFile, STEP, TOP};
 use super::{fault, words};
-use crate::workload::random::store_item;
 use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -53,7 +52,7 @@ impl RedBlackTree {
         memory.store_u64(FREE, next);
         let count = memory.load_u64(COUNT);
         memory.store_u64(COUNT, count + 1);
-        store_item(memory, node + LINE, self.spec.item_bytes, key);
+        self.spec.store_item(memory, node + LINE, key);
         memory.store_u64(node + KEY, key);
         memory.store_u64(node + CHILD[0], 0);
         memory.store_u64(node + CHILD[1], 0);
@@ -125,12 +124,12 @@ impl RedBlackTree {
 }
 
 /// A walk over a tree that may be anything.
-struct Walk {
+struct Walk<'s> {
     keys: Keys,
-    item_bytes: u64,
+    spec: &'s ProgramSpec,
 }
 
-impl Walk {
+impl Walk<'_> {
     /// Black nodes on each way down from `at`.
     fn node(
         &mut self,
@@ -142,7 +141,7 @@ impl Walk {
         if at == 0 {
             return Ok(0);
         }
-        if !self.keys.hold(at, LINE + self.item_bytes) {
+        if !self.keys.hold(at, LINE + self.spec.item_bytes) {
             return fault(at, "no node can lie here");
         }
         if depth > DEEPEST {
@@ -160,7 +159,7 @@ impl Walk {
         let here = (at, red == 1);
         let blacks = self.node(memory, left, here, depth + 1)?;
         self.keys.next(key, at, at)?;
-        check_item_of(key, memory, at + LINE, self.item_bytes, at)?;
+        self.spec.check_item(memory, at + LINE, key)?;
         match self.node(memory, right, here, depth + 1)? == blacks {
             true => Ok(blacks + u32::from(red == 0)),
             false => fault(at, "more black nodes on one side than on the other"),
@@ -183,7 +182,7 @@ impl Program for RedBlackTree {
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let mut walk = Walk {
             keys: Keys::new(memory, self.heap)?,
-            item_bytes: self.spec.item_bytes,
+            spec: &self.spec,
         };
         let top = memory.load_u64(TOP);
         walk.node(memory, top, (0, true), 0)?; // the root may not be red either

@@ -1,0 +1,73 @@
+//! The classes of contents that a run's requests have written, told from the bytes alone: whoever drew them may have
+//! drawn something else. Left out: what a layer makes of them.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sardonyx::line::{LINE_BYTES, Line};
+use sardonyx::mechanisms::{Exercised, Mechanism};
+use sardonyx::plan::journal::Handled;
+
+/// How far numbers lie from the first where they are near to it.
+const NEAR: i64 = 1 << 8;
+/// Different bytes up to which entropy is low, and from which on it is high.
+const LOW: u32 = 8;
+const HIGH: u32 = 48;
+const WORDS: usize = LINE_BYTES / 8;
+
+/// Counts the classes of what was `handled`.
+pub fn count(handled: &[Handled], exercised: &mut Exercised) {
+    let mut lines: FxHashMap<u64, (Option<Line>, FxHashSet<Line>)> = FxHashMap::default();
+    // By all words of a line but one: that one.
+    let mut but_one: FxHashMap<(usize, [u64; WORDS]), u64> = FxHashMap::default();
+    for request in handled {
+        let line = request.data;
+        if let Some(class) = class(&line) {
+            exercised.count(class);
+        }
+        let words = words(&line);
+        let mut is_near = false;
+        for at in 0..WORDS {
+            let mut others = words;
+            others[at] = 0;
+            let other = but_one.insert((at, others), words[at]);
+            is_near |= other.is_some_and(|other| (other ^ words[at]).count_ones() == 1);
+        }
+        exercised.add(Mechanism::NearWritten, u64::from(is_near));
+        let (newest, older) = lines.entry(request.line.0).or_default();
+        if *newest == Some(line) {
+            exercised.count(Mechanism::SilentStore);
+        } else {
+            exercised.add(Mechanism::WrittenAgain, u64::from(older.contains(&line)));
+            older.insert(line);
+            *newest = Some(line);
+        }
+    }
+}
+
+fn words(line: &Line) -> [u64; WORDS] {
+    std::array::from_fn(|at| u64::from_le_bytes(line.as_chunks().0[at]))
+}
+
+/// What `line` is by itself, if it is anything.
+fn class(line: &Line) -> Option<Mechanism> {
+    let mut seen = [0u64; 4];
+    line.iter()
+        .for_each(|byte| seen[usize::from(byte / 64)] |= 1 << (byte % 64));
+    let different: u32 = seen.iter().map(|bits| bits.count_ones()).sum();
+    let first = words(line)[0];
+    let is_near = |word: u64| (word.wrapping_sub(first) as i64).unsigned_abs() <= NEAR as u64;
+    let is_pointer = |word: u64| word % 8 == 0 && (1 << 32..1 << 47).contains(&word);
+    let is_letter = |byte: &u8| (b' '..=b'~').contains(byte) || *byte == b'\n';
+    let usual = if line[0] == line[1] { line[0] } else { line[2] };
+    Some(match different {
+        1 if line[0] == 0 => Mechanism::ZerosWritten,
+        1 if line[0] == 0xff => Mechanism::OnesWritten,
+        1 => Mechanism::OneByteWritten,
+        2 if line.iter().filter(|byte| **byte != usual).count() == 1 => Mechanism::OneOtherWritten,
+        _ if words(line).into_iter().all(is_near) => Mechanism::BasesWritten,
+        _ if words(line).into_iter().all(is_pointer) => Mechanism::PointersWritten,
+        _ if line.iter().all(is_letter) => Mechanism::TextWritten,
+        0..=LOW => Mechanism::LowWritten,
+        HIGH.. => Mechanism::HighWritten,
+        _ => return None,
+    })
+}

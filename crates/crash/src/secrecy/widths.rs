@@ -1,0 +1,122 @@
+//! How wide what an integrity writes is, from the bytes of a run: fewer bits than a word has show in it long before an
+//! attacker meets two that are the same. A word counts as a hash if half of the bits that ever change in it do so at
+//! each write of it, as those of a number that counts do not. Then all bits must change, each by itself: the differences
+//! between what a word was and became span all of them (their rank over GF(2)). And no two places have one MAC. Left
+//! out: registers, which are on chip.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::history::History;
+use crate::secrecy::numbers;
+use crate::verdict::violation::{Kind, Violation};
+use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
+
+/// Changes of a word from which on a rank is no accident: one that lacks a bit is, with probability 2^-64.
+const ENOUGH: usize = 128;
+/// Bits that change in a hash, at least: of a MAC, and of what may as well be an address.
+const FEWEST: [u32; 2] = [12, 32];
+
+/// The span of differences, by their highest bits.
+#[derive(Default)]
+struct Span {
+    basis: BTreeMap<u32, u64>,
+    changes: usize,
+    /// Bits that have changed, in all.
+    bits: u64,
+    last: Option<Place>,
+}
+
+impl Span {
+    fn take(&mut self, mut differs: u64, place: Place) {
+        self.changes += 1;
+        self.bits += u64::from(differs.count_ones());
+        self.last = Some(place);
+        while differs != 0 {
+            match self.basis.get(&differs.leading_zeros()) {
+                Some(known) => differs ^= known,
+                None => {
+                    self.basis.insert(differs.leading_zeros(), differs);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn rank(&self) -> u32 {
+        self.basis.len() as u32
+    }
+
+    /// Whether so many bits change at a time as of a hash.
+    fn is_hash(&self, fewest: u32) -> bool {
+        let rank = self.rank();
+        self.changes >= ENOUGH
+            && rank >= fewest
+            && self.bits * 8 >= self.changes as u64 * u64::from(rank) * 3
+    }
+}
+
+/// MACs, nodes and sums that are narrower than their words, or MACs that two places share.
+pub(crate) fn of_macs(history: &History) -> Vec<Violation> {
+    let Some((kept, at)) = history.power_fail().and_then(|kept| {
+        let (at, _) = kept.kept_of(Place(0))?;
+        Some((kept, at))
+    }) else {
+        return Vec::new();
+    };
+    // A version that shares a word with its MAC.
+    let version = kept.version_of(Place(0)).filter(|(node, _)| *node == at);
+    let version = version.map_or(0, |(_, bits)| {
+        ((1u64 << (bits.len() % 64)) - 1) << (bits.start % 64)
+    });
+    let macs = history.layout().name_of(at).0;
+    let regions = history.layout().regions().iter();
+    let kept: Vec<_> = regions.skip_while(|region| region.name != macs).collect();
+    let mut spans: BTreeMap<(&str, usize), Span> = BTreeMap::new();
+    let mut lines: FxHashMap<Place, Line> = FxHashMap::default();
+    let mut owners: FxHashMap<u64, (Place, usize)> = FxHashMap::default();
+    let mut found = Vec::new();
+    for (at, write) in history.journal.accepted() {
+        let Some(region) = kept.iter().find(|region| region.contains(write.place)) else {
+            continue;
+        };
+        let is_macs = region.name == macs;
+        let old = lines.entry(write.place).or_insert(ZERO_LINE);
+        let (before, new) = (numbers(old), numbers(&write.line));
+        for word in (0..LINE_BYTES / 8).filter(|word| write.words >> word & 1 == 1) {
+            if new[word] == 0 || new[word] == before[word] {
+                continue;
+            }
+            if before[word] != 0 {
+                let span = spans.entry((region.name, word)).or_default();
+                let own = if is_macs { version } else { 0 };
+                span.take((before[word] ^ new[word]) & !own, write.place);
+            }
+            let own = (write.place, word);
+            let owner = *owners.entry(new[word]).or_insert(own);
+            if is_macs && owner != own && found.is_empty() {
+                let what = format!("places that differ have one MAC, {:#x}", new[word]);
+                found.push(Violation {
+                    place: Some(write.place),
+                    ..Violation::new(Kind::Undetected, at, what)
+                });
+            }
+            old[word * 8..][..8].copy_from_slice(&new[word].to_le_bytes());
+        }
+    }
+    let narrow = spans.iter().filter(|((region, _), span)| {
+        let is_macs = *region == macs;
+        let own = if is_macs { version.count_ones() } else { 0 };
+        span.is_hash(FEWEST[usize::from(!is_macs)]) && span.rank() < u64::BITS - own
+    });
+    found.extend(narrow.map(|((region, word), span)| {
+        let (rank, changes) = (span.rank(), span.changes);
+        let what = format!("word {word} of {region} has {rank} bits of 64, in {changes} changes");
+        Violation {
+            place: span.last,
+            ..Violation::new(Kind::Undetected, 0, what)
+        }
+    }));
+    found
+}
