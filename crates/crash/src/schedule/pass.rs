@@ -273,7 +273,7 @@ fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec
             short
         };
         // Buckets of a record, and of two, which a core alone does not fill.
-        let last = if alone { short(3) } else { short(3).limited() };
+        let last = if alone { short(3) } else { short(2).limited() };
         passes.extend([short(1), last]);
     }
     let mut cached = Pass {
