@@ -81,7 +81,7 @@ impl Class {
             Class::Pointers => {
                 let heaps = [0x5500_0000_0000, 0x7f00_0000_0000];
                 words(&mut line, |at| {
-                    heaps[at & 1] | dice.draw() % (1 << 40) / 8 * 8
+                    heaps[at & 1] | (dice.draw() % (1 << 40) / 8 * 8)
                 });
             }
             Class::Text => {
