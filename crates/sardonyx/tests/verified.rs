@@ -369,6 +369,7 @@ fn no_design_is_called_wrong() {
         seed: 1,
         durability: DurabilityKind::default(),
         sharing: Sharing::Apart,
+        contents: sardonyx::workload::Contents::Numbered,
     };
     let small = small("sca");
     for design in designs::all() {

@@ -389,7 +389,7 @@ impl<'h> Attacker<'h> {
             history.pads.clash(new, position).or(again)
         });
         clashes.next().or_else(|| {
-            let again = Pads::of(written).within().into_iter();
+            let again = Pads::from_uses(written).within().into_iter();
             let mut again = again.filter(|violation| violation.kind == Kind::PadReused);
             Some(again.next()?.what)
         })

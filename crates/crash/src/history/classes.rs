@@ -55,7 +55,7 @@ fn class(line: &Line) -> Option<Mechanism> {
     let different: u32 = seen.iter().map(|bits| bits.count_ones()).sum();
     let first = words(line)[0];
     let is_near = |word: u64| (word.wrapping_sub(first) as i64).unsigned_abs() <= NEAR as u64;
-    let is_pointer = |word: u64| word % 8 == 0 && (1 << 32..1 << 47).contains(&word);
+    let is_pointer = |word: u64| word.is_multiple_of(8) && (1 << 32..1 << 47).contains(&word);
     let is_letter = |byte: &u8| (b' '..=b'~').contains(byte) || *byte == b'\n';
     let usual = if line[0] == line[1] { line[0] } else { line[2] };
     Some(match different {

@@ -29,6 +29,9 @@ use sardonyx::plan::{At, Plan, Step};
 use sardonyx::settings::{Pressure, Settings, Value};
 use sardonyx::workload::Class as Contents;
 
+/// Two lines whose places a splice exchanges, each.
+type LinePairs = Vec<(u64, u64)>;
+
 /// Lines of each class of contents: all bytes, all places.
 const CONTENTS: [(Contents, u64); Contents::ALL.len()] = [
     (Contents::Zeros, 1),
@@ -487,7 +490,7 @@ impl History {
         });
         let all = (0..NEIGHBOURS).flat_map(|one| (0..NEIGHBOURS).map(move |other| (one, other)));
         let near: Vec<(u64, u64)> = all.filter(|(one, other)| one != other).collect();
-        let mut cases: Vec<(u64, Vec<(u64, u64)>, Writes)> = vec![
+        let mut cases: Vec<(u64, LinePairs, Writes)> = vec![
             (64, near.clone(), |line| NEIGHBOURS - line),
             (64, near, |line| line + 1),
             // A byte that carries into the place.
