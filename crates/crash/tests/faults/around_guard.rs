@@ -83,10 +83,6 @@ impl<W: Wrong> Storey for AroundGuard<W> {
 }
 
 impl<W: Wrong> Guard for AroundGuard<W> {
-    fn before_write(&mut self, place: Place, plan: &Plan) {
-        self.right.before_write(place, plan);
-    }
-
     fn read(
         &mut self,
         place: Place,
