@@ -101,7 +101,7 @@ codes! {
     }
     PointersOfOneHeap(line) {
         let words = words(line);
-        let is_pointer = |word: u64| word % 8 == 0 && (1 << 32..1 << 47).contains(&word);
+        let is_pointer = |word: u64| word.is_multiple_of(8) && (1 << 32..1 << 47).contains(&word);
         let all = words.into_iter().all(is_pointer);
         let low = |word: u64| words[0] >> 40 << 40 | word & 0xff_ffff_ffff;
         all.then(|| line_of(words.map(low)))
