@@ -32,7 +32,7 @@ pub const FAULTS: &[Fault] = rows! { "identity+*", SHARED;
     "flush-forgotten" own(FlushForgotten)
         "An orderly shutdown leaves dirty counters on chip." [Cuts: WrongLine, Requests: WrongLine]
     "stale-counter-read" own(StaleCounterRead)
-        "A read decrypts with the counter that memory has, not with the cache's." [Cuts: Unrecoverable]
+        "A read decrypts with the counter that memory has, not with the cache's." [Cuts: Unrecoverable, Requests: WrongLine]
     "counter-stored-16" own(CounterStored16)
         "Two bytes of a counter are kept." [Requests: WrongLine]
     "counter-stored-56" own(CounterStored56)

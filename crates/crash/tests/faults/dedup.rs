@@ -55,7 +55,7 @@ pub const WITHOUT_PLACES: &[Fault] = rows! { "*+fca", FULL;
 
 pub const FULL_AND_SHARED: &[Fault] = rows! { "*+fca", FULL_OF_DUPLICATES;
     "full-gives-shared" sound(FullGivesShared)
-        "In a full medium a line's place is free although others share it." [Lives: WrongLine]
+        "In a full medium a line's place is free although others share it." [Cuts: WrongLine]
 };
 
 /// A few cuts in many thousands show it.

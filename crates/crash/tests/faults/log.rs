@@ -21,7 +21,7 @@ pub const OWN: &[Fault] = rows! { "*/identity+co-located", LOGGED;
     "bucket-byte" own(BucketByte)
         "One byte of a bucket's number says where it lies." [Requests: WrongLine]
     "address-short" own(AddressShort)
-        "A header names a line by one byte." [Requests: WrongLine]
+        "A header names a line by one byte." [Requests: WrongLine, Cuts: WrongLine]
     "header-not-awaited" own(HeaderNotAwaited)
         "The registers count a header before it is accepted." [Cuts: WrongLine]
 };

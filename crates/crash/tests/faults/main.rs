@@ -150,7 +150,8 @@ groups! {
     contents: &[contents::FAULTS], &[];
     beside: &[beside::FAULTS, beside::WORDWISE, beside::WORDWISE_GREAT], &[];
     dedup: &[dedup::SOUND, dedup::ON_DEMAND], &[dedup::RARE];
-    dedup_in_few_places: &[dedup::LOGGED, dedup::WITHOUT_PLACES, dedup::FULL_AND_SHARED], &[];
+    dedup_in_few_places: &[dedup::LOGGED, dedup::WITHOUT_PLACES], &[];
+    dedup_in_a_full_medium: &[dedup::FULL_AND_SHARED], &[];
     indexed: &[indexed::FAULTS], &[];
     log: &[log::OWN], &[log::RARE];
     log_with_counters: &[log::WITH_COUNTERS], &[];
