@@ -36,6 +36,7 @@ def test_cells_say_what_the_cuts_have_shown(tmp_path: Any) -> None:
         Composition(NONE, "identity", "fca"),
         Composition(SOFTWARE, "identity", "sca"),
         Composition(SOFTWARE, "identity", "no-encryption"),
+        Composition("hw-log", "identity", "sca"),
         Composition("easy-pm", "esd-sound", "fca"),
     ]
     settings = Settings("sca", warmup=SMALL.warmup)
@@ -46,16 +47,17 @@ def test_cells_say_what_the_cuts_have_shown(tmp_path: Any) -> None:
     row = {name: {p: c.ours for p, c in cells.items()} for name, cells in table.rows.items()}
     assert row["none, identity"] == {"fca": "lost in 1 of 1"}
     assert row["software undo, identity"] == {"sca": "survives", "no-encryption": "survives"}
+    assert row["hw-log, identity"] == {"sca": "survives"}
     assert row["easy-pm, esd-sound"] == {"fca": "survives"}
     found = {(one["logging"], one["policy"]): one for one in table.facts["compositions"]}
     assert found[SOFTWARE, "sca"]["secret"]
     assert not found[SOFTWARE, "no-encryption"]["secret"]
     logged, bare = found[SOFTWARE, "sca"], found[NONE, "fca"]
     assert logged["medium_writes_a_transaction"] > bare["medium_writes_a_transaction"] > 1
-    assert table.facts["cuts"] == sum(one.cuts for one in tried) > 4 * 7 * 32
+    assert table.facts["cuts"] == sum(one.cuts for one in tried) > 5 * 7 * 32
     json.dumps(table.to_document())
     first = compositions.verdict(table)[0]
-    assert first.startswith("2 of 4 compositions survive")
+    assert first.startswith("3 of 5 compositions survive")
     write_report(comparison, tmp_path / "report.html")
 
 
