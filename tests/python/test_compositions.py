@@ -31,6 +31,7 @@ def test_every_layer_is_over_every_other() -> None:
     assert len({point.job(Settings("sca")) for point in points}) == len(points) == 400
 
 
+@pytest.mark.slow  # five plans of crash
 def test_cells_say_what_the_cuts_have_shown(tmp_path: Any) -> None:
     few = [
         Composition(NONE, "identity", "fca"),
