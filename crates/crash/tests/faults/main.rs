@@ -158,8 +158,10 @@ groups! {
     vectors: &[vectors::FAULTS], &[];
     macs: &[macs::UNNOTICED, macs::BESIDE], &[];
     macs_narrow: &[macs::WIDTHS, macs::LATE], &[];
-    macs_refused: &[macs::REFUSED, macs::DUMPED, macs::ATTACKED_OFTEN], &[];
-    roots: &[roots::FAULTS, roots::DUMPED], &[];
+    macs_refused: &[macs::REFUSED, macs::DUMPED], &[];
+    macs_attacked_often: &[macs::ATTACKED_OFTEN], &[];
+    roots: &[roots::FAULTS], &[];
+    roots_dumped: &[roots::DUMPED], &[];
     roots_numbered: &[roots::NUMBERED], &[];
     trees: &[trees::FAULTS.split_at(7).0], &[];
     trees_more: &[trees::FAULTS.split_at(7).1.split_at(4).0], &[];
