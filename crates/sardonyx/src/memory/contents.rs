@@ -131,7 +131,8 @@ impl Contents {
     /// The line is now `data`; `ahead`: memory does not have it yet.
     #[inline]
     pub fn put(&mut self, line: Logical, data: &Line, ahead: bool) {
-        let (at, free) = ((line.0 % PAGE_LINES) as usize, self.used as u32 + 1);
+        let at = (line.0 % PAGE_LINES) as usize;
+        let free = u32::try_from(self.used + 1).expect("fewer lines than 256 GiB have");
         let page = self.page(line);
         let is_new = page[at] == 0;
         if is_new {
@@ -147,10 +148,6 @@ impl Contents {
             self.used += 1;
             if place == self.lines.len() * CHUNK {
                 self.lines.push(large_pages(CHUNK * LINE_BYTES));
-                assert!(
-                    u32::try_from(place).is_ok(),
-                    "fewer lines than 256 GiB have"
-                );
             }
         }
         self.lines[place / CHUNK].as_chunks_mut().0[place % CHUNK] = *data;
