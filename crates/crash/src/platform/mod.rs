@@ -577,6 +577,64 @@ mod tests {
         }
     }
 
+    /// Writes down the places that it is told of.
+    struct Told(std::rc::Rc<std::cell::RefCell<Vec<Place>>>);
+
+    impl PowerFail for Told {
+        fn begin(&mut self, _image: &mut Places) {}
+
+        fn accepted(&mut self, place: Place, _image: &mut Places) {
+            self.0.borrow_mut().push(place);
+        }
+
+        fn dumped(&mut self, place: Place, _image: &mut Places) {
+            self.0.borrow_mut().push(place);
+        }
+
+        fn on_chip(&self) -> Option<&sardonyx::medium::layout::Region> {
+            None
+        }
+
+        fn kept_of(&self, _place: Place) -> Option<(Place, usize)> {
+            None
+        }
+    }
+
+    /// A store waits in a cache, and a line is accepted: integrity hears of the place of that alone.
+    #[test]
+    fn a_line_that_a_cache_has_is_no_place() {
+        let mut journal = Journal::default();
+        journal.stores.push(journal::CacheStore {
+            line: Logical(3),
+            data: [1; 64],
+            persist: Persist::Relaxed,
+        });
+        journal.events.push((Time::from_ps(1), Event::Store(0)));
+        journal.writes.push(journal::MediumWrite {
+            order: 1,
+            place: Place(9),
+            at: Place(9),
+            moved: journal::Moved::default(),
+            line: [2; 64],
+            words: 0xff,
+            sideband: None,
+            merged_into: None,
+        });
+        let ready = Event::Ready { from: 0, count: 1 };
+        journal.events.push((Time::from_ps(2), ready));
+        let told = std::rc::Rc::default();
+        let mut survivors = Survivors::new(&journal, Image::new(), Platform::Eadr, 0)
+            .guarded(Some(Box::new(Told(std::rc::Rc::clone(&told)))));
+        let mut changed = Vec::new();
+        for _ in &journal.events {
+            survivors.advance(&mut changed);
+        }
+        assert!(changed.contains(&Changed::Drained(Logical(3))));
+        let mut places = told.borrow().clone();
+        places.dedup();
+        assert_eq!(places, [Place(9)]);
+    }
+
     /// Twenty lines are accepted, of pages of both devices; the array gets to the first five.
     #[test]
     fn a_flush_that_fails_leaves_what_its_failure_says() {
