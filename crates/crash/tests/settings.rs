@@ -84,7 +84,7 @@ impl Case {
         let all: Vec<&Row> = keys().collect();
         let presets: Vec<&str> = presets().iter().map(|preset| preset.name).collect();
         let designs: Vec<&str> = designs::all().map(|design| design.name).collect();
-        let integrities: Vec<&str> = designs::integrities().map(|one| one.about.name).collect();
+        let integrities = crate::stacks::integrities();
         let design = match drawn.below(2) {
             0 => drawn.one(&designs).to_owned(),
             _ => format!("{}@{}", drawn.one(&designs), drawn.one(&integrities)),
