@@ -53,8 +53,14 @@ $(TESTING): $(DEV) $(SOURCES)
 qemu: $(RUN)
 	$(BIN)/python tools/qemu.py
 
-# What others install: dist/*.whl, for every Python from 3.11, and dist/*.tar.gz, from which it can be built.
-wheel: $(RUN) qemu
+# What others install: dist/*.whl, for every Python from 3.11, and dist/*.tar.gz, from which it can be built. For AArch64,
+# with Rust's target and Debian's gcc-aarch64-linux-gnu: make wheel CARGO_BUILD_TARGET=aarch64-unknown-linux-gnu
+CARGO_BUILD_TARGET ?=
+ifneq ($(CARGO_BUILD_TARGET),)
+wheel: export CARGO_BUILD_TARGET := $(CARGO_BUILD_TARGET)
+wheel: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER ?= aarch64-linux-gnu-gcc
+endif
+wheel: $(RUN) $(if $(filter x86_64%,$(or $(CARGO_BUILD_TARGET),$(shell uname -m))),qemu)
 	$(BIN)/python -m hatchling build -d dist
 
 run: build

@@ -4,7 +4,8 @@ A wheel also has the emulator that tools/qemu.py has built, with its licences, i
 
 Hatchling calls it. ``SARDONYX_CARGO_CONFIG`` names a file of settings for cargo: tests build with
 ``.cargo/testing.toml``. The libraries are the native module, the recorder's plugin and the block
-device's. QEMU and nbdkit load their plugins and resolve every symbol at once, so neither can be
+device's; another processor's (``CARGO_BUILD_TARGET``, cargo's own variable) has no recorder and no
+emulator. QEMU and nbdkit load their plugins and resolve every symbol at once, so neither can be
 the native module, which needs Python's.
 """
 
@@ -30,8 +31,16 @@ LIBRARIES = {
 }
 CARGO = (
     "build", "--release", "--locked", "--message-format", "json-render-diagnostics",
-    "--package", "sardonyx-native", "--package", "sardonyx-recorder", "--package", "sardonyx-nbd",
+    "--package", "sardonyx-native", "--package", "sardonyx-nbd",
 )  # fmt: skip
+#: The processor whose programs are recorded.
+RECORDED = "x86_64"
+
+
+def processor() -> str:
+    """The processor that the libraries are for: this machine's, or that of cargo's target."""
+    target = os.environ.get("CARGO_BUILD_TARGET")
+    return (target or sysconfig.get_platform().removeprefix("linux-")).split("-")[0]
 
 
 def platform_of(libraries: Iterable[str | Path]) -> str:
@@ -41,8 +50,7 @@ def platform_of(libraries: Iterable[str | Path]) -> str:
         for library in libraries
         for minor in re.findall(rb"GLIBC_2\.(\d+)", Path(library).read_bytes())
     }
-    plain = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    return plain.replace("linux_", f"manylinux_2_{max(asked)}_") if asked else plain
+    return f"manylinux_2_{max(asked)}_{processor()}" if asked else f"linux_{processor()}"
 
 
 #: The emulator and what goes with it, all of one beginning.
@@ -65,7 +73,8 @@ class NativeHook(BuildHookInterface[Any]):
         if shutil.which("cargo") is None:
             raise SystemExit("no cargo; install Rust 1.90 or newer")
         config = os.environ.get("SARDONYX_CARGO_CONFIG")
-        command = ("cargo", *(("--config", config) if config else ()), *CARGO)
+        recorder = ("--package", "sardonyx-recorder") if processor() == RECORDED else ()
+        command = ("cargo", *(("--config", config) if config else ()), *CARGO, *recorder)
         cargo = subprocess.run(
             command, cwd=self.root, stdout=subprocess.PIPE, text=True, check=False
         )
@@ -86,9 +95,10 @@ class NativeHook(BuildHookInterface[Any]):
             else:
                 build_data["force_include"][library] = f"sardonyx/{name}"
         if version != "editable":
-            for file in emulator(self.root):
+            files = emulator(self.root) if processor() == RECORDED else []
+            for file in files:
                 build_data["force_include"][str(file)] = f"sardonyx/{file.name}"
-            libraries += emulator(self.root)[:1]
+            libraries += files[:1]
         self._say_commit(version, build_data)
         build_data["pure_python"] = False
         build_data["tag"] = f"cp311-abi3-{platform_of(libraries)}"

@@ -81,25 +81,27 @@ class ScriptQuestion(Value):
 
 
 class TraceSource(Value):
-    """A trace file; ``limit`` ends it after so many records, or takes those in its ``middle``."""
+    """A trace file; ``limit`` ends it after so many records, those of a ``window`` that begins
+    where this share of the others has gone by: 0.5 is its middle.
+    """
 
     kind: Literal["trace"] = "trace"
     path: str
     limit: int | None = None
-    middle: bool = False
+    window: float | None = None
 
 
 class SynthSource(Value):
     """A rung of the locality ladder, of its own number of records or of ``records``. They are alike
-    anywhere, so that its middle is its beginning.
+    anywhere, so that every window is its beginning.
     """
 
     kind: Literal["synth"] = "synth"
     name: str
     limit: int | None = None
-    middle: bool = False
     records: int | None = None
     seed: int = 0
+    window: float | None = None
 
 
 class ProgramSource(Value):
@@ -300,7 +302,9 @@ class Job(Value):
     machine: str
     source: Source
     copies: int = 1
-    distinct: bool = False
+    #: The share of contents that each copy has for itself; at 1 a generated trace has a seed of its
+    #: own in each.
+    distinct: float = 0.0
     overrides: tuple[tuple[str, str], ...] = ()
     #: A row for each request is written.
     requests: RequestsFile | None = None

@@ -7,11 +7,15 @@ import tomllib
 from pathlib import Path
 
 import build_native
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_platform_is_the_newest_c_library_that_is_asked_for(tmp_path: Path) -> None:
+def test_the_platform_is_the_newest_c_library_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CARGO_BUILD_TARGET", raising=False)
     machine = sysconfig.get_platform().removeprefix("linux-")
     old, new = tmp_path / "old.so", tmp_path / "new.so"
     old.write_bytes(b"\0GLIBC_2.9\0GLIBC_2.17\0")
@@ -20,6 +24,8 @@ def test_the_platform_is_the_newest_c_library_that_is_asked_for(tmp_path: Path) 
     assert build_native.platform_of([old, new]) == f"manylinux_2_34_{machine}"
     old.write_bytes(b"\0musl\0")
     assert build_native.platform_of([old]) == f"linux_{machine}"
+    monkeypatch.setenv("CARGO_BUILD_TARGET", "aarch64-unknown-linux-gnu")
+    assert build_native.platform_of([new]) == "manylinux_2_34_aarch64"
 
 
 def test_a_wheel_has_the_emulator_with_its_licences_if_it_was_built(tmp_path: Path) -> None:

@@ -40,8 +40,9 @@ pub struct Job {
     warmup_share: f64,
     #[serde(default = "one")]
     copies: u32,
+    /// The share of contents that each copy has for itself; at 1 a generated trace has a seed of its own in each.
     #[serde(default)]
-    distinct: bool,
+    distinct: f64,
     /// Each read is held to what was written last to its line.
     #[serde(default = "yes")]
     verify: bool,
@@ -196,7 +197,7 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                 job.play(system.map_err(bad)?, &mut tell, &machine.engine)?
             }
             source => {
-                let own = |copy| if job.distinct { copy } else { 0 };
+                let own = |copy| if job.distinct == 1.0 { copy } else { 0 };
                 let copies = (0..job.copies).map(|copy| source.open_copy(own(copy)));
                 let copies = copies.collect::<PyResult<Vec<_>>>()?;
                 let total = copies.iter().map(|copy| copy.total()).sum();

@@ -14,11 +14,12 @@ use crate::bad;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Source {
-    /// A trace file; `limit` ends it after so many records, or takes those in its `middle`.
+    /// A trace file; `limit` ends it after so many records, those of a `window` that begins where this share of the
+    /// others has gone by: 0.5 is its middle.
     #[schemars(title = "TraceSource")]
     Trace(TraceSource),
     /// A rung of the locality ladder, of its own number of records or of `records`. They are alike anywhere, so
-    /// that its middle is its beginning.
+    /// that every window is its beginning.
     #[schemars(title = "SynthSource")]
     Synth(SynthSource),
     /// A persistent program; sizes are bytes. Without a name: the sizes of programs to be named.
@@ -32,8 +33,7 @@ pub enum Source {
 pub struct TraceSource {
     path: String,
     limit: Option<u64>,
-    #[serde(default)]
-    middle: bool,
+    window: Option<f64>,
 }
 
 /// See [`Source::Synth`].
@@ -45,8 +45,7 @@ pub struct SynthSource {
     #[serde(default)]
     seed: u64,
     limit: Option<u64>,
-    #[serde(default)]
-    middle: bool,
+    window: Option<f64>,
 }
 
 /// See [`Source::Program`].
@@ -112,34 +111,37 @@ impl Source {
 
     /// The trace, from its beginning; a program has none.
     pub fn open(&self) -> PyResult<trace::Source> {
-        let (source, limit, middle) = match self {
+        let (source, limit, window) = match self {
             Source::Trace(TraceSource {
                 path,
                 limit,
-                middle,
-            }) => (trace::Source::open(path).map_err(bad)?, limit, middle),
+                window,
+            }) => (trace::Source::open(path).map_err(bad)?, limit, window),
             Source::Synth(SynthSource {
                 name,
                 records,
                 seed,
                 limit,
-                middle,
+                window,
             }) => {
                 let mut ladder = trace::locality_ladder().into_iter();
                 let spec = ladder.find(|spec| spec.name == *name);
                 let spec = spec.ok_or_else(|| bad(format!("there is no generator `{name}`")))?;
                 let records = records.unwrap_or(spec.records);
                 let synth = Synth::new(Spec { records, ..spec }, *seed).map_err(bad)?;
-                (trace::Source::from(synth), limit, middle)
+                (trace::Source::from(synth), limit, window)
             }
             Source::Program(program) => {
                 return Err(bad(format!("{}: is not a trace", program.name)));
             }
         };
-        Ok(match (limit, middle) {
+        Ok(match (limit, window) {
             (None, _) => source,
-            (Some(limit), false) => source.limit(*limit),
-            (Some(limit), true) => source.middle(*limit).map_err(bad)?,
+            (Some(limit), None) => source.limit(*limit),
+            (Some(limit), Some(at)) if (0.0..=1.0).contains(at) => {
+                source.window(*limit, *at).map_err(bad)?
+            }
+            (_, Some(at)) => return Err(bad(format!("window {at}: is a share of 1; give 0 to 1"))),
         })
     }
 }

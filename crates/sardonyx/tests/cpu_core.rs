@@ -329,7 +329,7 @@ fn host_time_of_a_record() {
             Copies {
                 copy: 1,
                 of: 8,
-                distinct: true,
+                distinct: 1.0,
             },
         )
         .unwrap()

@@ -116,7 +116,7 @@ fn distinct_copies_keep_equality_and_zeros_and_nothing_else() {
         let copies = Copies {
             copy,
             of: 4,
-            distinct: true,
+            distinct: 1.0,
         };
         let accesses = all(stream(records, copies).unwrap());
         accesses.iter().map(|a| a.data).collect::<Vec<Line>>()
@@ -150,7 +150,40 @@ fn distinct_copies_keep_equality_and_zeros_and_nothing_else() {
     let same = Copies {
         copy: 3,
         of: 4,
-        distinct: false,
+        distinct: 0.0,
     };
     assert_eq!(all(stream(&records, same).unwrap())[1].data, [1; 64]);
+}
+
+#[test]
+fn a_share_of_contents_is_a_copys_own_whatever_line_holds_it() {
+    let records: Vec<Record> = (0..4096_u64)
+        .map(|i| Record {
+            data: Some(std::array::from_fn(|byte| {
+                (i % 2048 / 256 * 7 + i % 256 * byte as u64) as u8 | 1
+            })),
+            ..write(1, i, 0)
+        })
+        .collect();
+    let own = |distinct| {
+        let copies = Copies {
+            copy: 1,
+            of: 2,
+            distinct,
+        };
+        let accesses = all(stream(&records, copies).unwrap());
+        let own: Vec<bool> = accesses
+            .iter()
+            .zip(&records)
+            .map(|(a, r)| Some(a.data) != r.data)
+            .collect();
+        assert_eq!(own[..2048], own[2048..], "equal contents share a fate");
+        own.iter().filter(|own| **own).count()
+    };
+    assert_eq!((own(0.0), own(1.0)), (0, 4096));
+    let (quarter, half) = (own(0.25), own(0.5));
+    assert!(
+        (800..1250).contains(&quarter) && (1800..2300).contains(&half),
+        "{quarter} {half}"
+    );
 }

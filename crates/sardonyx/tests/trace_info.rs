@@ -308,7 +308,7 @@ fn the_middle_of_a_trace_is_of_what_comes_before_its_end() {
     }
     writer.finish().unwrap();
     let lines = |records| -> Vec<u64> {
-        let mut source = Source::open(&path).unwrap().middle(records).unwrap();
+        let mut source = Source::open(&path).unwrap().window(records, 0.5).unwrap();
         let (mut batch, mut lines) = (Vec::new(), Vec::new());
         while source.next_batch(&mut batch).unwrap() {
             lines.extend(batch.iter().map(|record| record.line.0));

@@ -376,7 +376,7 @@ fn no_design_is_called_wrong() {
         let sources = (0..2).map(|_| Source::from(Synth::new(spec.clone(), 7).unwrap()));
         let options = Options {
             warmup: 1_000,
-            distinct: true,
+            distinct: 1.0,
         };
         let outcome = recordings::run(
             &machine,

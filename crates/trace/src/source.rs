@@ -37,24 +37,24 @@ impl Source {
         self
     }
 
-    /// The middle `records` of a file, not counting what its caches held at the end; of a generator its first records,
-    /// which are like any others.
+    /// So many records of a file, which begin where `at` of 1 of the others have gone by: 0 is its beginning, 1 has its
+    /// last ones, not counting what its caches held at the end. Of a generator its first records, which are like any others.
     ///
     /// # Errors
     /// As [`Source::next_batch`]: the file is read for its end.
-    pub fn middle(mut self, records: u64) -> Result<Source, TraceError> {
+    pub fn window(mut self, records: u64, at: f64) -> Result<Source, TraceError> {
         if let Origin::File(reader) = &self.origin {
-            let (mut at, mut end) = (0_u64, 0_u64);
+            let (mut number, mut end) = (0_u64, 0_u64);
             if records < reader.records() {
                 Source::open(reader.path())?.each(&mut |_, _| (), |record| {
-                    at += 1;
+                    number += 1;
                     if record.op != Op::FinalDirty {
-                        end = at;
+                        end = number;
                     }
                     Ok(())
                 })?;
             }
-            self.skip = end.saturating_sub(records) / 2;
+            self.skip = (end.saturating_sub(records) as f64 * at) as u64;
         }
         Ok(self.limit(records))
     }

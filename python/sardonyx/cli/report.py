@@ -13,7 +13,13 @@ from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import PATH, note, out
-from sardonyx.cli.tables import best_table, claims_table, compare_table, exhibit_table
+from sardonyx.cli.tables import (
+    best_table,
+    cells_table,
+    claims_table,
+    compare_table,
+    exhibit_table,
+)
 from sardonyx.files import replaced_together
 from sardonyx.papers.reproduction import NAME as BESIDE_PAPER
 from sardonyx.papers.reproduction import BesidePaper
@@ -81,6 +87,8 @@ def print_beside(people: Console, beside: BesidePaper) -> None:
     """The verdict on a paper, its claims and its tables, as far as there are any."""
     for sentence in beside.verdict:
         people.print(Text(sentence, style="bold"))
+    if beside.sample is not None:
+        people.print(cells_table(beside.sample))
     if beside.claims:
         people.print(claims_table(beside.claims, people.width))
     for exhibit in beside.exhibits:

@@ -41,6 +41,7 @@ from sardonyx.cli.report import print_beside, save
 from sardonyx.cli.sweep import View
 from sardonyx.papers import headlines
 from sardonyx.papers.reproduction import Asked, BesidePaper, Plan, document
+from sardonyx.papers.sample import CELLS, QUICK_CELLS, Sample, Sampled, Sampling
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Simulations, parse_settings
@@ -91,6 +92,14 @@ class Reproduce(Options):
     seed: Annotated[
         int, typer.Option(min=0, max=MOST, help="Seed of generated traces and of programs.")
     ] = 0
+    cells: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=100_000,
+            help="Cells of the sample; default: 200, of --quick 40; 0 leaves the sample out.",
+        ),
+    ] = None
     sensitivity: Sensitivity = False
     draws: Draws = None
     workers: Workers = None
@@ -103,9 +112,12 @@ class Reproduce(Options):
     json_to: JsonTo = None
 
 
-@rare("settings", "limit", "warmup", "copies", "seed", "draws", "workers")
+@rare("settings", "limit", "warmup", "copies", "seed", "cells", "draws", "workers")
 def reproduce(asked: Reproduce) -> Work:
     """Print every claim of a paper beside our figure, and draw its figures.
+
+    The headline claims are judged over a sample too: in cells that differ in all that the paper
+    leaves open, in how many has ours the paper's sign, and which choices decide it?
 
     [bold]Examples[/bold]
 
@@ -123,8 +135,13 @@ def reproduce(asked: Reproduce) -> Work:
     paper = asked.paper
     if paper not in known:
         raise _core.SardonyxError(unknown("paper to reproduce", paper, list(known)))
+    usual = QUICK_CELLS if asked.quick else CELLS
     varied = Varied(
-        asked.sensitivity, check_draws(asked.sensitivity, asked.draws), asked.seed, asked.workers
+        asked.sensitivity,
+        check_draws(asked.sensitivity, asked.draws),
+        asked.seed,
+        asked.workers,
+        usual if asked.cells is None else asked.cells,
     )
     wishes = Asked(
         asked.traces or [],
@@ -137,6 +154,10 @@ def reproduce(asked: Reproduce) -> Work:
         asked.seed,
     )
     plan = known[paper].plan(wishes)
+    if asked.cells and plan.sampled is None:
+        raise _core.SardonyxError(
+            f"--cells {asked.cells}: this reproduction of {paper} has no sample; leave it out"
+        )
     if varied.wanted:
         if plan.headlines is None:
             able = [name for name in known if name in HEADLINED]
@@ -156,12 +177,15 @@ def reproduce(asked: Reproduce) -> Work:
 
 @dataclass(frozen=True, slots=True)
 class Varied:
-    """Whether assumed keys are varied, in how many draws, and how many run at once."""
+    """Whether assumed keys are varied, and in how many draws; how many run at once; the cells of a
+    sample.
+    """
 
     wanted: bool
     draws: int
     seed: int
     workers: int | None
+    cells: int
 
 
 def _reproduce(paper: str, plan: Plan, target: Path, varied: Varied, json_to: str | None) -> None:
@@ -181,7 +205,10 @@ def _reproduce(paper: str, plan: Plan, target: Path, varied: Varied, json_to: st
             found = _sensitivity(plan.headlines, target, varied)
             rows = headlines.marked(rows, found)
             comparison = Comparison(replace(comparison.results, sensitivity=found))
-        beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows))
+        sample = None
+        if plan.sampled is not None and varied.cells:
+            sample = _sample(plan.sampled, comparison, target, varied)
+        beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows), sample)
         report = save(comparison, target, known_origin, beside)
     people = for_people(json_to)
     print_beside(people, beside)
@@ -190,6 +217,22 @@ def _reproduce(paper: str, plan: Plan, target: Path, varied: Varied, json_to: st
         people.print(sensitivity_table(comparison.results.sensitivity, people.width))
     write_json(json_to, document(paper, plan, beside, comparison))
     people.print(f"report: {report}", soft_wrap=True)
+
+
+def _sample(of: Sampled, comparison: Comparison, target: Path, varied: Varied) -> Sample:
+    plain = [run for run in comparison.results.runs if not run.variant]
+    return Sampling(
+        of,
+        varied.cells,
+        varied.seed,
+        target / "sample",
+        frozenset(key for run in plain for key in run.assumed),
+        comparison.results,
+        {row.claim.key: row.ours for row in of.claims(comparison)},
+        varied.workers,
+        partial(View, err),
+        note,
+    ).run()
 
 
 def _sensitivity(of: headlines.Headlines, target: Path, varied: Varied) -> Found:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import Exhibit
+from sardonyx.papers.sample import Sample, written_share
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
@@ -39,6 +40,8 @@ VERY_WIDE = 160
 WIDE = 108
 MIDDLE = 72
 DAGGER = "†"
+#: Failures that are listed; ``--json`` has all of them.
+FAILURES = 3
 
 
 def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
@@ -217,6 +220,41 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
         )
     assumed = sorted({name for row in rows if row.hangs for name in row.assumed})
     return Group(table, *_assumed_note(assumed, None))
+
+
+def cells_table(sample: Sample) -> RenderableType:
+    """Each claim over the sample's cells: how many have the paper's sign, and what decides it."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("claim", ratio=1, overflow="fold")
+    for heading in ("paper", "median", "middle 90 %", "as the paper says"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("decided by", overflow="fold")
+    lacking = []
+    for claim in sample.claims:
+        if not claim.cells:
+            lacking.append(claim)
+            continue
+        whose = "" if claim.design == "workload" else f"{claim.design} "
+        held = "–"
+        if claim.holds is not None and claim.low is not None and claim.high is not None:
+            held = f"{claim.holds:.0%} [{100 * claim.low:.0f}, {100 * claim.high:.0f}]"
+        table.add_row(
+            f"{claim.where}: {whose}{claim.title}",
+            written_claim(claim.paper, claim.unit),
+            written_claim(claim.median, claim.unit),
+            " to ".join(written_claim(end, claim.unit) for end in (claim.least, claim.most)),
+            Text(held, style="bold"),
+            ", ".join(map(written_share, claim.named)) or "no choice alone",
+        )
+    title = (
+        f"\nOver {sample.cells} cells (seed {sample.seed}) that differ in {len(sample.choices)} "
+        "choices which the paper leaves open:"
+    )
+    notes = [sample.note] if sample.note else []
+    if lacking:
+        notes.append(f"{len(lacking)} claims are of figures that no cell has.")
+    notes += [f"could not be run: {each}" for each in sample.failures[:FAILURES]]
+    return Group(Text(title, style="bold"), table, *(Text(each, style="dim") for each in notes))
 
 
 def exhibit_table(exhibit: Exhibit) -> RenderableType:

@@ -46,13 +46,13 @@ def study(
 
     ``seconds`` is what a run took of a processor, about; ``options`` are those of ``Study``.
     """
-    varying = _varying(headlines.runs, seconds)
+    known = varying(headlines.runs, seconds)
 
     def judge(runs: Sequence[Run | None], setting: Setting) -> Mapping[str, Conclusion]:
-        return _conclusions(headlines, _with(results, varying, setting, runs))
+        return _conclusions(headlines, _with(results, known, setting, runs))
 
     return Study(
-        varying,
+        known,
         results.runs,
         judge,
         lambda _: True,
@@ -62,7 +62,7 @@ def study(
     ).study()
 
 
-def _varying(runs: Simulations | TimedRuns, seconds: float) -> Varying:
+def varying(runs: Simulations | TimedRuns, seconds: float = 0.0) -> Varying:
     """The runs as they can be varied."""
     if isinstance(runs, Simulations):
         return Simulated(runs.points, runs.settings)
@@ -70,13 +70,13 @@ def _varying(runs: Simulations | TimedRuns, seconds: float) -> Varying:
 
 
 def _with(
-    results: Results, varying: Varying, setting: Setting, runs: Sequence[Run | None]
+    results: Results, known: Varying, setting: Setting, runs: Sequence[Run | None]
 ) -> Results:
     """The results with other runs, on the machine that these were made on; a setting that no
     machine can have has no runs of its own.
     """
     try:
-        parameters = varying.parameters(setting)
+        parameters = known.parameters(setting)
     except _core.SardonyxError:
         parameters = results.machine.parameters
     return replace(
@@ -106,18 +106,30 @@ def says(row: ClaimRow) -> dict[str, str]:
     """Whether our figure has the paper's sign, or is beyond its bound, and whether it is near."""
     if row.ours is None:
         return {}
-    value, none = row.claim.value, 1.0 if row.unit == "x" else 0.0
+    agrees = as_the_paper_says(row)
     if row.claim.stat in ("min_exceeds", "max_within"):
-        beyond = (row.ours > value) == (row.claim.stat == "min_exceeds")
-        return {SIGN: "as the paper says" if beyond else "not as the paper says"}
+        return {SIGN: "as the paper says" if agrees else "not as the paper says"}
     found = {}
-    if value != none and row.unit:
-        same = (row.ours > none) == (value > none)
-        found[SIGN] = "the paper's sign" if same else "against the paper's sign"
+    if agrees is not None:
+        found[SIGN] = "the paper's sign" if agrees else "against the paper's sign"
     if row.relative_gap is not None:
         near = abs(row.relative_gap) <= WITHIN
         found[NEAR] = f"within {NEAR} of the paper's" if near else f"not within {NEAR}"
     return found
+
+
+def as_the_paper_says(row: ClaimRow) -> bool | None:
+    """Whether our figure has the paper's sign, or is beyond its bound; nothing of a figure that is
+    neither a change nor a bound.
+    """
+    if row.ours is None:
+        return None
+    value, none = row.claim.value, 1.0 if row.unit == "x" else 0.0
+    if row.claim.stat in ("min_exceeds", "max_within"):
+        return (row.ours > value) == (row.claim.stat == "min_exceeds")
+    if value == none or not row.unit:
+        return None
+    return (row.ours > none) == (value > none)
 
 
 def marked(rows: Sequence[ClaimRow], found: Sensitivity) -> tuple[ClaimRow, ...]:

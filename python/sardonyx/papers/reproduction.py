@@ -7,7 +7,7 @@ beside the results is kept in ``beside_paper.json``, so that ``sardonyx report``
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from sardonyx.files import write_text
 from sardonyx.papers.claims import ClaimRow
 from sardonyx.papers.headlines import Headlines
+from sardonyx.papers.sample import Sample, Sampled
 from sardonyx.read import Read
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.points import Runs
@@ -119,6 +120,7 @@ class BesidePaper:
     note: str = ""
     exhibits: tuple[Exhibit, ...] = ()
     verdict: tuple[str, ...] = ()
+    sample: Sample | None = None
 
     def save(self, directory: Path) -> None:
         """Write it, complete or not at all."""
@@ -160,6 +162,8 @@ class Plan:
     facts: Mapping[str, Any] = field(default_factory=dict)
     #: The runs of the headline claims, whose assumed keys can be varied; none if that is not built.
     headlines: Headlines | None = None
+    #: The same over what the paper leaves open.
+    sampled: Sampled | None = None
 
 
 class Reproduction(Protocol):
@@ -181,5 +185,6 @@ def document(paper: str, plan: Plan, beside: BesidePaper, comparison: Comparison
         **plan.facts,
         **{exhibit.key: exhibit.to_document() for exhibit in beside.exhibits},
         "claims": [row.to_document() for row in beside.claims],
+        **({"sample": asdict(beside.sample)} if beside.sample else {}),
         "results": comparison.results.to_document(),
     }

@@ -24,6 +24,7 @@ from sardonyx.report import (
     over_time,
     page,
     performance,
+    sampled,
     savings,
     tornado,
     workloads,
@@ -71,7 +72,8 @@ def write_report(
         for table in beside.exhibits
     ]
     if beside.claims:
-        drawn, table = claims.figures(beside.claims), page.claims(beside.claims)
+        drawn = [*sampled.figures(beside.sample), *claims.figures(beside.claims)]
+        table = page.claims(beside.claims)
         groups.insert(0, Group("claims", "Beside the paper", drawn, table))
     groups += _groups(comparison)
     if found := comparison.results.sensitivity:

@@ -41,7 +41,8 @@ class Settings:
     overrides: Sequence[Setting] = ()
     warmup: int = 0
     copies: int = 1
-    distinct: bool = False
+    #: The share of contents that each copy has for itself.
+    distinct: float = 0.0
     warmup_share: float = 0.0
     #: The part of each trace that is timed; all of it without.
     sample: Sample | None = None

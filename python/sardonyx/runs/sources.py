@@ -92,10 +92,10 @@ def check(source: Source) -> None:
 
 
 def whole(source: Source) -> Source:
-    """All of a source of which a window in the middle runs: what is said of the trace."""
-    if isinstance(source, ProgramSource) or not source.middle:
+    """All of a source of which a window runs: what is said of the trace."""
+    if isinstance(source, ProgramSource) or source.window is None:
         return source
-    return source.model_copy(update={"limit": None, "middle": False})
+    return source.model_copy(update={"limit": None, "window": None})
 
 
 def beyond(sources: Iterable[Source]) -> list[str]:

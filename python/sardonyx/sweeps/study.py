@@ -8,10 +8,9 @@ it is shown.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,7 +18,7 @@ from typing import Any, TypeAlias
 from sardonyx.runs import scheduler
 from sardonyx.runs.conclusions import Conclusion, conclusions, differs
 from sardonyx.runs.jobs import Point, Settings
-from sardonyx.runs.results import Cause, Run
+from sardonyx.runs.results import Run
 from sardonyx.runs.sensitivity import (
     MEAN,
     Flip,
@@ -29,11 +28,7 @@ from sardonyx.runs.sensitivity import (
     Tried,
     Varied,
 )
-from sardonyx.sweeps import reading
-from sardonyx.sweeps.folder import RESULTS, ROW, Folder, Index
-from sardonyx.sweeps.kinds.simulate import BOOKED
-from sardonyx.sweeps.plan import Plan
-from sardonyx.sweeps.run import Sweep, View
+from sardonyx.sweeps.rows import Rows, RowSweep, Shown, options, run_of
 from sardonyx.sweeps.varying import CORES, Range, Setting, Simulated, Varying
 
 #: Draws of all keys together: a conclusion that flips in a tenth of all settings and more is found
@@ -47,24 +42,14 @@ AGAIN = 64
 
 #: What runs conclude that were made under a setting.
 Judge: TypeAlias = Callable[[Sequence[Run | None], Setting], Mapping[str, Conclusion]]
-#: What shows a sweep while it runs.
-Shown: TypeAlias = Callable[[Plan], AbstractContextManager[View]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Sweep:
-    """A sweep that is to be run: its points and settings, each with its number in the plan."""
+    """A sweep that is to be run, and which point under which setting each of its rows is."""
 
-    plan: Plan
-    folder: Folder
-    rows: Sequence[tuple[int, Setting, int]]
-
-    @property
-    def done(self) -> int:
-        """Points that were done before."""
-        index = Index(self.folder)
-        index.refresh()
-        return sum(point.name in index for point in self.plan.points()) if len(index) else 0
+    of: RowSweep
+    asked: Sequence[tuple[int, Setting]]
 
 
 @dataclass(slots=True)
@@ -108,8 +93,7 @@ class Study:
                 self._known[number, items] = problem
                 continue
             row = self.varying.row(number, setting)
-            names = tuple(sorted(name for name in row if "." not in name))
-            groups.setdefault(names, []).append((number, setting, row))
+            groups.setdefault(options(row), []).append((number, setting, row))
         return [self._sweep(rows) for _, rows in sorted(groups.items())]
 
     def get(self, number: int, setting: Setting) -> Run | None:
@@ -140,65 +124,23 @@ class Study:
         return found
 
     def _sweep(self, rows: Sequence[tuple[int, Setting, dict[str, Any]]]) -> _Sweep:
-        """One sweep over rows with the same options."""
+        """One sweep over rows with the same options; what keys a row lacks are its point's."""
         keys = sorted({name for _, _, row in rows for name in row if "." in name})
-        plain: dict[int, Mapping[str, Any]] = {}
-        columns: dict[str, list[Any]] = {}
-        seen: dict[str, int] = {}
-        places: list[int] = []
-        for number, _, row in rows:
-            if number not in plain:
-                plain[number] = self.varying.keys(number)
-            whole = {name: row.get(name, _text(plain[number].get(name))) for name in keys} | row
-            text = json.dumps(whole, sort_keys=True)
-            if text not in seen:
-                seen[text] = len(seen)
-                for name, value in whole.items():
-                    columns.setdefault(name, []).append(value)
-            places.append(seen[text])
-        document = {"sweep": {"machine": self.varying.machine}, "zip": [columns]}
-        plan = reading.read(document)
-        folder = Folder(self.folder / plan.id)
-        plan = reading.read(document, folder.before)
-        folder.check(plan)
-        whose = [
-            (number, setting, place)
-            for (number, setting, _), place in zip(rows, places, strict=True)
+        plain = {number: self.varying.keys(number) for number in {number for number, _, _ in rows}}
+        whole = [
+            {name: row.get(name, _text(plain[number].get(name))) for name in keys} | row
+            for number, _, row in rows
         ]
-        return _Sweep(plan, folder, whose)
+        return _Sweep(self._rows.sweep(whole), [(number, setting) for number, setting, _ in rows])
 
     def _run(self, sweep: _Sweep) -> None:
-        with self.shown(sweep.plan) as view:
-            Sweep(sweep.plan, sweep.folder, self.workers, view=view).run()
-        answers = _answers(sweep.folder)
-        for number, setting, place in sweep.rows:
-            self._known[number, frozenset(setting.items())] = self._answer(number, answers[place])
+        answers = self._rows.run(sweep.of)
+        for (number, setting), answer in zip(sweep.asked, answers, strict=True):
+            self._known[number, frozenset(setting.items())] = run_of(answer, self.runs[number])
 
-    def _answer(self, number: int, row: Mapping[str, Any]) -> Run | str:
-        if row["error"] is not None:
-            return str(row["error"])
-        run = self.runs[number]
-        causes: dict[str, dict[str, Any]] = {}
-        metrics = {}
-        for name, value in row.items():
-            if name in ROW or isinstance(value, str | bool):
-                continue
-            if name.startswith("cause."):
-                _, cause, booked = name.split(".", 2)
-                if booked in BOOKED:
-                    causes.setdefault(cause, {})[booked] = value
-            elif "." not in name:
-                metrics[name] = value
-        return Run(
-            run.trace,
-            run.design,
-            run.machine,
-            int(row.get("copies") or run.copies),
-            dict(run.variant),
-            metrics=metrics,
-            causes={name: Cause(**each) for name, each in causes.items()},
-            assumed=run.assumed,
-        )
+    @property
+    def _rows(self) -> Rows:
+        return Rows(self.varying.machine, self.folder, self.workers, self.shown)
 
     # ---- the study
 
@@ -267,8 +209,8 @@ class Study:
             return self.varying.seconds(number, setting, self.runs[number]) or 0.0
 
         workers = self.workers or scheduler.processors()
-        found = sum(sweep.done for sweep in sweeps)
-        left = 1 - found / max(1, sum(sweep.plan.count for sweep in sweeps))
+        found = sum(sweep.of.done for sweep in sweeps)
+        left = 1 - found / max(1, sum(sweep.of.plan.count for sweep in sweeps))
         total = left * sum(seconds(*each) for each in (*single, *together)) / workers
         about = f"{found:,} were done before, " * bool(found)
         about += f"about {_duration(total)} on {workers} workers"
@@ -411,14 +353,6 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{seconds / 60:.0f} min"
-
-
-def _answers(folder: Folder) -> list[dict[str, Any]]:
-    """The rows of a sweep's results, by number."""
-    import pyarrow.parquet as pq
-
-    rows: list[dict[str, Any]] = pq.read_table(folder.path / RESULTS).to_pylist()
-    return rows
 
 
 def _headline(each: Conclusion, drawn: Sequence[Mapping[str, Conclusion]]) -> Headline:

@@ -78,11 +78,16 @@ class Range:
         return self._text(math.floor((x + y) / 2))
 
     def drawn(self, generator: random.Random) -> str:
-        """Any of its values; numbers even, or by their size where they span a factor of 4."""
+        """Any of its values."""
+        return self.at(generator.random())
+
+    def at(self, share: float) -> str:
+        """The value so far through its values; numbers even, or by their size where they span a
+        factor of 4. ``share`` is from 0 to below 1.
+        """
         if self.others:
             words = sorted((self.value, *self.others))
-            return words[int(generator.random() * len(words))]
-        share = generator.random()
+            return words[int(share * len(words))]
         low, high = float(self.low), float(self.high)
         if self._grid:
             steps = round(math.log2(high / low)) + 1
@@ -216,7 +221,7 @@ class Simulated:
         row: dict[str, Any] = {
             "design": point.design,
             "copies": int(cores) if cores else job.copies,
-            "distinct": True if cores else job.distinct,
+            "distinct": 1.0 if cores else job.distinct,
             "verify": job.verify,
             "warmup": job.warmup if not job.warmup_share else f"{100 * job.warmup_share!r}%",
         }
@@ -236,7 +241,7 @@ class Simulated:
             else:
                 clash = source.path in known_programs()
                 row["trace"] = f"./{source.path}" if clash else source.path
-                row["middle"] = source.middle
+                row |= {} if source.window is None else {"window": source.window}
             row |= {} if source.limit is None else {"limit": source.limit}
         return row | dict(self._overrides(number, setting))
 

@@ -273,8 +273,12 @@ fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec
             short
         };
         // Buckets of a record, and of two, which a core alone does not fill.
-        let last = if alone { short(3) } else { short(2).limited() };
-        passes.extend([short(1), last]);
+        passes.push(short(1));
+        passes.push(if alone { short(3) } else { short(2).limited() });
+        if shares_places && !alone {
+            // Less is lacking, so that runs get to where no place is left.
+            passes.push(short(3).limited());
+        }
     }
     let mut cached = Pass {
         packed: false, // so that lines of several cores want one set

@@ -13,8 +13,8 @@ use crate::trace::{Level, Source};
 pub struct Options {
     /// Requests that warm the machine up and are left out of the statistics.
     pub warmup: u64,
-    /// Whether copies of the trace have contents of their own.
-    pub distinct: bool,
+    /// The share of contents that each copy of the trace has for itself.
+    pub distinct: f64,
 }
 
 /// A machine of `design` that plays each of `sources` on a core of its own: those taken below caches as

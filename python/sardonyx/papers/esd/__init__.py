@@ -20,16 +20,18 @@ from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
+from sardonyx.papers.sample import Sampled
 from sardonyx.questions import Source, SynthSource
 from sardonyx.runs import cache_sizes
 from sardonyx.runs import measures as m
 from sardonyx.runs.cache_sizes import AMT_BYTES, EFIT_BYTES, KB, MB
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
+from sardonyx.runs.jobs import Point, Setting, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import One, Two
 from sardonyx.runs.recordings import PLACES, recordings
 from sardonyx.runs.results import Run, Scalar
 from sardonyx.runs.sources import named
+from sardonyx.sweeps.varying import Range
 
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
 QUICK_SIZES = (64 * KB, 512 * KB, MB, 2 * MB)
@@ -38,6 +40,8 @@ WINDOW, QUICK_WINDOW = 150_000, 30_000
 #: The same of the sensitivity of a quick one, whose runs are many.
 TINY_WINDOW = 6_000
 WARMUP = "50%"
+#: Where the window begins, of what is left beside it.
+MIDDLE = 0.5
 #: Table I's.
 CORES = 8
 RECLAIM = "esd.reclaim"
@@ -561,11 +565,11 @@ def headlines(
     """The runs of the headline claims: the four designs, as they are."""
     window = asked.limit or (TINY_WINDOW if asked.quick else QUICK_WINDOW)
     middle = {
-        name: source.model_copy(update={"middle": True, "limit": window})
+        name: source.model_copy(update={"window": MIDDLE, "limit": window})
         for name, source in whole.items()
     }
     plain = [Point(name, source, design) for name, source in middle.items() for design in DESIGNS]
-    settings = Settings(asked.machine, asked.overrides, warmup, copies, copies > 1, share)
+    settings = Settings(asked.machine, asked.overrides, warmup, copies, float(copies > 1), share)
     note = f"The sensitivity is of {window:,} records from the middle of each trace."
     return Headlines(Simulations(settings, plain), timed, note)
 
@@ -573,6 +577,35 @@ def headlines(
 def timed(comparison: Comparison) -> list[ClaimRow]:
     """The claims that rest on times and energies, which alone can depend on assumed keys."""
     return [row for row in claims(comparison) if row.aspect in m.HANGING]
+
+
+def sampled(asked: Asked, whole: Mapping[str, Source]) -> Sampled:
+    """The four designs on one workload, over what the paper leaves open about it."""
+    names = list(whole)
+    records = (2_000, 6_000, 8_000) if asked.quick else (5_000, 15_000, 40_000)
+    least, usual, most = map(str, records)
+    choices = (
+        Range("workload", names[0], "which programs stand in", others=tuple(names[1:])),
+        Range("window", str(MIDDLE), "no paper says which part of a program ran", "0", "1"),
+        Range("records", usual, "nor how much of it", least, most, whole=True),
+        Range("warmup", "0.5", "nor what warmed up", "0.25", "0.75"),
+        Range("own contents", "1", "eight copies of a program, or of eight inputs", "0", "1"),
+        Range("seed", str(asked.seed), "of generated traces", "0", "999", whole=True),
+    )
+
+    def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
+        name, limit = values["workload"], int(values["records"])
+        source = whole[name].model_copy(update={"window": float(values["window"]), "limit": limit})
+        if isinstance(source, SynthSource):
+            source = source.model_copy(update={"seed": int(values["seed"])})
+        settings = Settings(
+            asked.machine, keys, 0, asked.copies or CORES, float(values["own contents"]),
+            round(float(values["warmup"]), 3),
+        )  # fmt: skip
+        return Simulations(settings, [Point(name, source, design) for design in DESIGNS])
+
+    note = f"A cell is one workload of {len(names)}, on {asked.copies or CORES} cores."
+    return Sampled(choices, runs, claims, asked.machine, asked.overrides, note)
 
 
 class Esd:
@@ -589,7 +622,7 @@ class Esd:
             for rung in json.loads(_core.ladder())
         }
         middle = {
-            name: source.model_copy(update={"middle": True}) for name, source in whole.items()
+            name: source.model_copy(update={"window": MIDDLE}) for name, source in whole.items()
         }
         kinds: dict[str, Kind] = {
             name: "recording" if name in recorded else "ladder" for name in whole
@@ -599,7 +632,7 @@ class Esd:
         count, share = parse_warmup(warmup)
         return Plan(
             Simulations(
-                Settings(asked.machine, asked.overrides, count, copies, copies > 1, share),
+                Settings(asked.machine, asked.overrides, count, copies, float(copies > 1), share),
                 points(middle, asked.quick),
             ),
             stand_ins(kinds, window, copies, warmup),
@@ -607,6 +640,7 @@ class Esd:
             verdict=verdict,
             facts={"workloads": [{"name": name, "kind": kind} for name, kind in kinds.items()]},
             headlines=headlines(asked, whole, count, share, copies),
+            sampled=sampled(asked, whole),
         )
 
 

@@ -15,12 +15,14 @@ from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
+from sardonyx.papers.sample import Sampled
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.measures import arithmetic_mean, divide, of_known
 from sardonyx.runs.results import Results, Run, Scalar
 from sardonyx.runs.sources import unknown
 from sardonyx.runs.tailbench import APPLICATIONS, MERGING, TimedPoint, TimedRuns
+from sardonyx.sweeps.varying import Range
 
 #: What the paper compares.
 DESIGNS = ("none", "ksm", "pageforge")
@@ -477,6 +479,30 @@ def varied(asked: Asked, applications: Sequence[str]) -> Headlines:
     return Headlines(runs, headline_claims, note)
 
 
+def sampled(asked: Asked, applications: Sequence[str]) -> Sampled:
+    """One application while its pages are merged, over what the paper leaves open."""
+    scale = QUICK
+    choices = (
+        Range("workload", applications[0], "which application", others=tuple(applications[1:])),
+        Range("seed", str(asked.seed), "of arrivals and of contents", "0", "999", whole=True),
+    )
+
+    def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> TimedRuns:
+        name = values["workload"]
+        return TimedRuns(
+            [TimedPoint(name, design) for design in DESIGNS],
+            asked.machine,
+            (*scale.sets, *scale.own(name), *keys),
+            seed=int(values["seed"]),
+        )
+
+    note = (
+        f"A cell is one application, once merging has settled, over a window of {scale.window_ms} "
+        f"ms and machines of {scale.vm_mib} MiB."
+    )
+    return Sampled(choices, runs, claims, asked.machine, asked.overrides, note)
+
+
 def note(scale: Scale, images: Sequence[str], results_of: Sequence[str]) -> str:
     """What stands in for the paper's guests, applications and simulators."""
     machines = (
@@ -543,6 +569,7 @@ class PageForge:
             verdict=verdict,
             facts=facts,
             headlines=None if images else varied(asked, chosen),
+            sampled=None if images else sampled(asked, chosen),
         )
 
 

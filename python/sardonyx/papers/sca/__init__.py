@@ -17,15 +17,17 @@ from operator import sub
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.papers.choices import THINK, program_choices
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
+from sardonyx.papers.sample import Sampled
 from sardonyx.papers.sca import causes, stages
 from sardonyx.papers.sca.causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.crashes import CrashQuestion
-from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
+from sardonyx.runs.jobs import Point, Setting, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
 from sardonyx.runs.programs import (
     ACCESSES,
@@ -44,6 +46,7 @@ from sardonyx.runs.programs import (
     written_size,
 )
 from sardonyx.runs.results import Run, Scalar
+from sardonyx.sweeps.varying import Range
 
 PROGRAMS = ("array-swap", "queue", "hash", "btree", "rbtree")
 DESIGNS = ("no-encryption", "ideal", "co-located", "co-located-cc", "fca", "sca")
@@ -450,6 +453,42 @@ def headlines(asked: Asked) -> Headlines:
     return Headlines(Simulations(settings, plain), rows, note)
 
 
+def sampled(asked: Asked) -> Sampled:
+    """Plain runs of one program, on one core and on several, over what the paper leaves open."""
+    scale = TINY if asked.quick else SMALL
+    cores = (1, 4) if asked.quick else (1, 8)
+    choices = (
+        *program_choices(PROGRAMS, scale.footprint, asked.seed),
+        Range("item size", "64", "the paper varies it in one figure", "64", "4096", whole=True),
+        THINK,
+    )
+
+    def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
+        one = replace(
+            scale,
+            footprint=int(values["footprint"]),
+            transaction_size=int(values["item size"]),
+            seed=int(values["seed"]),
+        )
+        program = values["workload"]
+        plain = [
+            point
+            for point in points(one, [program])
+            if not point.variant and point.copies in cores and point.trace == program
+        ]
+        think = (THINK.parameter, values[THINK.parameter])
+        return Simulations(Settings(asked.machine, [*keys, think], scale.warmup), plain)
+
+    def rows(comparison: Comparison) -> list[ClaimRow]:
+        return claims_of(comparison.programs)
+
+    note = (
+        f"A cell is one program on {' and '.join(map(str, cores))} cores, "
+        f"{scale.transactions:,} transactions of which {scale.warmup:,} warm up."
+    )
+    return Sampled(choices, runs, rows, asked.machine, asked.overrides, note)
+
+
 class Sca:
     """The paper's programs on its machine; Table 1 is measured by cutting the power."""
 
@@ -487,6 +526,7 @@ class Sca:
             ),
             verdict=partial(verdict, scale=scale),
             headlines=headlines(asked),
+            sampled=sampled(asked),
         )
 
 

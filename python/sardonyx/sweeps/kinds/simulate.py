@@ -29,11 +29,11 @@ class SimulateOptions(Designed):
 
     machine: str = "esd"
     limit: int | None = None
-    middle: bool = False
+    window: float | None = None
     warmup: int | str = 0
     software_log: bool = True
     copies: int = 1
-    distinct: bool = False
+    distinct: float = 0.0
     verify: bool = True
     transactions: int = PROGRAM.transactions
     transaction_size: int = PROGRAM.item_bytes
@@ -163,7 +163,7 @@ class Simulate(Kind):
                 f"{SYNTH}NAME"
             )
         path = str(inputs[subject].path)
-        return TraceSource(path=path, limit=options.limit, middle=options.middle)
+        return TraceSource(path=path, limit=options.limit, window=options.window)
 
     def _command(
         self, subject: str, options: SimulateOptions, keys: tuple[Setting, ...]
@@ -191,7 +191,7 @@ class Simulate(Kind):
             ("--seed", options.seed or 0, 0),
         ):
             words += [option, str(value)] if program and value != default else []
-        if options.middle or not options.software_log:
+        if options.window is not None or options.distinct not in (0, 1) or not options.software_log:
             return ()  # `compare` has no such option
         words += ["--distinct"] if options.distinct else []
         return (*words, *([] if options.verify else ["--no-verify"]))

@@ -167,7 +167,7 @@ fn space(machine: &Machine, options: &Options, source: usize) -> AddressSpace {
             let copies = Copies {
                 copy: source as u32,
                 of: options.sources as u32,
-                distinct: false,
+                distinct: 0.0,
             };
             let order = machine.settings.get(&FRAMES);
             let skew = machine.settings.get(&COPIES_SKEW);

@@ -35,14 +35,15 @@ pub struct Access {
 }
 
 /// Which of how many copies of a trace a stream is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Copies {
     /// This one, from 0; its address space.
     pub copy: u32,
     /// Copies in all.
     pub of: u32,
-    /// Each copy has contents of its own (but for lines of zeros, which all share).
-    pub distinct: bool,
+    /// The share of contents that each copy has for itself. Equal contents of a copy stay equal, and all share lines of
+    /// zeros.
+    pub distinct: f64,
 }
 
 impl Copies {
@@ -50,7 +51,7 @@ impl Copies {
     pub const ONE: Copies = Copies {
         copy: 0,
         of: 1,
-        distinct: false,
+        distinct: 0.0,
     };
 
     /// The copy's share of a machine with `capacity_lines` lines, its first page `skew` further into it than
@@ -61,9 +62,12 @@ impl Copies {
         AddressSpace::FirstTouch(frames.ordered(order))
     }
 
-    /// What its contents are combined with, if they are its own.
-    pub(super) fn contents_key(self) -> Option<Line> {
-        (self.distinct && self.copy > 0).then(|| contents_key(self.copy))
+    /// What makes contents its own, if it has any.
+    pub(super) fn own(self) -> Option<OwnContents> {
+        (self.distinct > 0.0 && self.copy > 0).then(|| OwnContents {
+            key: contents_key(self.copy),
+            below: (self.distinct * 2.0_f64.powi(64)) as u64,
+        })
     }
 }
 
@@ -72,7 +76,7 @@ pub struct Stream {
     source: Source,
     unit: GapUnit,
     clock_khz: Option<u64>,
-    key: Option<Line>,
+    own: Option<OwnContents>,
     batch: Vec<Record>,
     at: usize,
     ended: bool,
@@ -100,7 +104,7 @@ impl Stream {
             unit: provenance.gap_unit,
             clock_khz,
             source,
-            key: copies.contents_key(),
+            own: copies.own(),
             batch: Vec::new(),
             at: 0,
             ended: false,
@@ -177,10 +181,7 @@ impl Stream {
                     Op::ReadMiss => (Direction::Read, ZERO_LINE),
                     op if op.is_write() => {
                         let data = record.data.expect("sources refuse a write without bytes");
-                        (
-                            Direction::Write,
-                            self.key.map_or(data, |key| keyed(&data, &key)),
-                        )
+                        (Direction::Write, self.own.map_or(data, |own| own.of(&data)))
                     }
                     _ => {
                         self.skipped += 1;
@@ -212,8 +213,28 @@ fn contents_key(copy: u32) -> Line {
     key
 }
 
+/// Contents that a copy has for itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnContents {
+    key: Line,
+    /// Those whose hash is below this are its own; at the largest, all.
+    below: u64,
+}
+
+impl OwnContents {
+    /// The copy's content for one of the trace's.
+    pub(super) fn of(&self, data: &Line) -> Line {
+        let words = data.as_chunks::<8>().0.iter();
+        let hash = || words.fold(0, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
+        if self.below < u64::MAX && hash() >= self.below {
+            return *data;
+        }
+        keyed(data, &self.key)
+    }
+}
+
 /// One to one: zeros stay zeros, the key itself (which XOR would turn into zeros) stays too.
-pub(super) fn keyed(data: &Line, key: &Line) -> Line {
+fn keyed(data: &Line, key: &Line) -> Line {
     if *data == ZERO_LINE || data == key {
         return *data;
     }

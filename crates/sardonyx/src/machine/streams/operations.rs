@@ -1,7 +1,7 @@
 //! A recorded trace of level `cpu` as a core's operations: all threads' on one core, in the order of
 //! the recording. Several cores play copies, as [`super::Stream`] has it.
 
-use super::accesses::{Copies, keyed};
+use super::accesses::{Copies, OwnContents};
 use crate::line::{Line, Virtual};
 use crate::machine::{Batch, OpKind, OpSource, RunError, TraceUse};
 use crate::trace::{GapUnit, Level, Op, Record, Source};
@@ -14,7 +14,7 @@ const LOADED: u8 = 8;
 /// The operations of a trace.
 pub struct TraceOps {
     source: Source,
-    key: Option<Line>,
+    own: Option<OwnContents>,
     records: Vec<Record>,
     next: usize,
     ended: bool,
@@ -45,7 +45,7 @@ impl TraceOps {
             return refuse("is of level cpu and counts cycles", remedy);
         }
         Ok(TraceOps {
-            key: copies.contents_key(),
+            own: copies.own(),
             source,
             records: Vec::new(),
             next: 0,
@@ -57,7 +57,7 @@ impl TraceOps {
         batch.compute(record.gap);
         let mut bytes = || {
             let data = record.data.expect("sources refuse a store without bytes");
-            batch.keep(&self.key.map_or(data, |key| keyed(&data, &key)))
+            batch.keep(&self.own.map_or(data, |own| own.of(&data)))
         };
         let kind = match record.op {
             Op::Load => OpKind::Load {
