@@ -90,7 +90,7 @@ def compare(
         texts(asked.table("overrides", overrides)),
         asked.whole("warmup", warmup, 0),
         asked.whole("copies", copies, 1, 1024),
-        bool(distinct),
+        float(bool(distinct)),
         asked.share("warmup_share", warmup_share),
         verify=bool(verify),
     )

@@ -95,7 +95,7 @@ def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace:
     assert ended.status == 0, ended.err
     assert core.calls == [
         {
-            "source": {"kind": "trace", "path": trace, "limit": 9, "middle": False},
+            "source": {"kind": "trace", "path": trace, "limit": 9, "window": None},
             "design": "esd",
             "overrides": [["esd.efit_bytes", "65536"]],
             "warmup": 3,
@@ -104,7 +104,7 @@ def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace:
             "sample": None,
             "timeline": None,
             "copies": 2,
-            "distinct": True,
+            "distinct": 1.0,
             "verify": True,
             "machine": "sca",
         }
@@ -287,7 +287,7 @@ def test_designs_are_listed(sardonyx: Program, core: FakeCore) -> None:
 
 
 def test_reproduce_prints_every_claim(sardonyx: Program, core: FakeCore, trace: str) -> None:
-    ended = sardonyx("reproduce", "esd", trace, "--quick", "--json", "esd.json")
+    ended = sardonyx("reproduce", "esd", trace, "--quick", "--cells", "0", "--json", "esd.json")
     assert ended.status == 0, ended.err
     assert "replaced by" in ended.out
     assert json.loads(Path("esd.json").read_text())["claims"]
@@ -297,12 +297,13 @@ def test_reproduce_prints_every_claim(sardonyx: Program, core: FakeCore, trace: 
         "rung-33",
         "rung-60",
     }
-    assert {(source["limit"], source["middle"]) for source in sources} == {(30_000, True)}
+    assert {(source["limit"], source["window"]) for source in sources} == {(30_000, 0.5)}
     assert {source.get("records") for source in sources} == {None}
     bad_input(sardonyx("reproduce", "edsd"), "esd")
     bad_input(sardonyx("reproduce", "sca", "--copies", "2"), "--copies")
+    bad_input(sardonyx("reproduce", "recam", "--quick", "--cells", "9"), "--cells 9")
     core.calls.clear()
-    assert sardonyx("reproduce", "esd", trace, "--quick", "--copies", "8").status == 0
+    assert sardonyx("reproduce", "esd", trace, "--quick", "--cells", "0", "--copies", "8").status == 0
     assert {(call["copies"], call["distinct"]) for call in core.calls} == {(8, True)}
 
 

@@ -93,11 +93,28 @@ def test_results_do_not_depend_on_threads(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_reproduce_fills_every_claim(tmp_path: Path) -> None:
-    options = ("--quick", "--limit", "800", "--copies", "2", "--json", "esd.json")
-    ended = sardonyx("reproduce", "esd", str(TRACES / "redis.parquet"), *options, where=tmp_path)
+    options = ("--quick", "--limit", "800", "--copies", "2", "--cells", "24", "--json", "esd.json")
+    asked = ("reproduce", "esd", str(TRACES / "redis.parquet"), *options)
+    ended = sardonyx(*asked, where=tmp_path)
     assert "replaced by recordings of real programs (redis)" in " ".join(ended.stdout.split())
     claims = json.loads((tmp_path / "esd.json").read_text())["claims"]
     assert [claim["where"] for claim in claims if claim["ours"] is None] == []
+    sample = json.loads((tmp_path / "esd.json").read_text())["sample"]
+    assert sample["cells"] == 24 and sample["runs"] == 24 * 4 and not sample["failures"]
+    assert [claim["key"] for claim in sample["claims"]] == [
+        f"esd {claim['where']} {claim['metric']} {claim['design']} {claim['stat']}"
+        for claim in claims
+    ]
+    faster = next(claim for claim in sample["claims"] if "Fig. 12 (text)" in claim["key"])
+    assert faster["cells"] == 24 and 0 <= faster["low"] <= faster["holds"] <= faster["high"] <= 1
+    assert faster["least"] < faster["median"] < faster["most"]
+    names = {choice["name"] for choice in sample["choices"]}
+    assert {"workload", "window", "own contents", "core.width"} <= names
+    assert "encryption.enabled" not in names and "cores" not in names
+    first = (tmp_path / "results/esd/beside_paper.json").read_bytes()
+    again = sardonyx(*asked, where=tmp_path)
+    assert "96 were done before" in " ".join(again.stderr.split())
+    assert (tmp_path / "results/esd/beside_paper.json").read_bytes() == first
     assert (tmp_path / "results/esd/report.html").stat().st_size > 10_000
 
 

@@ -398,7 +398,7 @@ def test_eight_cores_run_the_middle_of_each_trace_and_warm_up_with_half_of_it() 
     assert isinstance(plan.runs, Simulations)
     shared = plan.runs.settings
     assert (shared.copies, shared.distinct, shared.warmup_share) == (8, True, 0.5)
-    assert {(p.source.limit, p.source.middle) for p in plan.runs.points} == {(150_000, True)}  # type: ignore[union-attr]
+    assert {(p.source.limit, p.source.window) for p in plan.runs.points} == {(150_000, 0.5)}  # type: ignore[union-attr]
     assert {p.trace for p in plan.runs.points} > {"redis", "rung-60", "rung-99.9"}
 
 

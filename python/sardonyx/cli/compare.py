@@ -201,7 +201,7 @@ def compare(asked: Compare) -> Work:
     overrides = parse_settings(asked.settings or ())
     programs = program_names(asked.traces)
     runs_traces = len(programs) < len(asked.traces)
-    distinct = runs_traces and asked.copies > 1 and asked.distinct
+    distinct = float(runs_traces and asked.copies > 1 and asked.distinct)
     sample = parse_sample(asked.sample, asked.seed) if runs_traces and asked.sample else None
     shared = Settings(
         *(asked.machine, overrides, count, asked.copies, distinct, share, sample),

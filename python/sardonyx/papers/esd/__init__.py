@@ -39,6 +39,8 @@ QUICK_SIZES = (64 * KB, 512 * KB, MB, 2 * MB)
 WINDOW, QUICK_WINDOW = 150_000, 30_000
 #: The same of the sensitivity of a quick one, whose runs are many.
 TINY_WINDOW = 6_000
+#: Records that a core of a sample's cells runs, about.
+SAMPLED_WINDOW = 15_000
 WARMUP = "50%"
 #: Where the window begins, of what is left beside it.
 MIDDLE = 0.5
@@ -582,8 +584,8 @@ def timed(comparison: Comparison) -> list[ClaimRow]:
 def sampled(asked: Asked, whole: Mapping[str, Source]) -> Sampled:
     """The four designs on one workload, over what the paper leaves open about it."""
     names = list(whole)
-    records = (2_000, 6_000, 8_000) if asked.quick else (5_000, 15_000, 40_000)
-    least, usual, most = map(str, records)
+    records = asked.limit or (TINY_WINDOW if asked.quick else SAMPLED_WINDOW)
+    least, usual, most = str(records // 3), str(records), str(2 * records)
     choices = (
         Range("workload", names[0], "which programs stand in", others=tuple(names[1:])),
         Range("window", str(MIDDLE), "no paper says which part of a program ran", "0", "1"),
