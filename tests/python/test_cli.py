@@ -303,7 +303,9 @@ def test_reproduce_prints_every_claim(sardonyx: Program, core: FakeCore, trace: 
     bad_input(sardonyx("reproduce", "sca", "--copies", "2"), "--copies")
     bad_input(sardonyx("reproduce", "recam", "--quick", "--cells", "9"), "--cells 9")
     core.calls.clear()
-    assert sardonyx("reproduce", "esd", trace, "--quick", "--cells", "0", "--copies", "8").status == 0
+    assert (
+        sardonyx("reproduce", "esd", trace, "--quick", "--cells", "0", "--copies", "8").status == 0
+    )
     assert {(call["copies"], call["distinct"]) for call in core.calls} == {(8, True)}
 
 

@@ -6,7 +6,6 @@ import math
 import random
 
 import pytest
-
 from sardonyx.sweeps.indices import proportion, shares
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import Exhibit
-from sardonyx.papers.sample import Sample, written_share
+from sardonyx.papers.sample import Sample
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
@@ -224,37 +224,36 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
 
 def cells_table(sample: Sample) -> RenderableType:
     """Each claim over the sample's cells: how many have the paper's sign, and what decides it."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("claim", ratio=1, overflow="fold")
-    for heading in ("paper", "median", "middle 90 %", "as the paper says"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("decided by", overflow="fold")
-    lacking = []
+    lines = [
+        Text(
+            f"\nOver {sample.cells} cells (seed {sample.seed}) that differ in "
+            f"{len(sample.choices)} choices which the paper leaves open:",
+            style="bold",
+        )
+    ]
+    lacking = [claim for claim in sample.claims if not claim.cells]
     for claim in sample.claims:
         if not claim.cells:
-            lacking.append(claim)
             continue
         whose = "" if claim.design == "workload" else f"{claim.design} "
-        held = "–"
-        if claim.holds is not None and claim.low is not None and claim.high is not None:
-            held = f"{claim.holds:.0%} [{100 * claim.low:.0f}, {100 * claim.high:.0f}]"
-        table.add_row(
-            f"{claim.where}: {whose}{claim.title}",
-            written_claim(claim.paper, claim.unit),
-            written_claim(claim.median, claim.unit),
-            " to ".join(written_claim(end, claim.unit) for end in (claim.least, claim.most)),
-            Text(held, style="bold"),
-            ", ".join(map(written_share, claim.named)) or "no choice alone",
+        median, least, most = (
+            written_claim(each, claim.unit) for each in (claim.median, claim.least, claim.most)
         )
-    title = (
-        f"\nOver {sample.cells} cells (seed {sample.seed}) that differ in {len(sample.choices)} "
-        "choices which the paper leaves open:"
-    )
+        said = Text(f"{claim.where}: {whose}{claim.title}: ")
+        if claim.holds is not None and claim.low is not None and claim.high is not None:
+            ends = f"[{100 * claim.low:.0f}, {100 * claim.high:.0f}]"
+            said.append(f"as the paper says in {claim.holds:.0%} of cells {ends}", style="bold")
+            said.append("; ")
+        said.append(
+            f"median {median} ({least} to {most}), the paper {written_claim(claim.paper, claim.unit)}"
+        )
+        said.append(f"; decided by {claim.decided}", style="dim")
+        lines.append(said)
     notes = [sample.note] if sample.note else []
     if lacking:
         notes.append(f"{len(lacking)} claims are of figures that no cell has.")
     notes += [f"could not be run: {each}" for each in sample.failures[:FAILURES]]
-    return Group(Text(title, style="bold"), table, *(Text(each, style="dim") for each in notes))
+    return Group(*lines, *(Text(each, style="dim") for each in notes), Text())
 
 
 def exhibit_table(exhibit: Exhibit) -> RenderableType:

@@ -26,6 +26,15 @@ from sardonyx.sweeps.varying import MergedInTime, Setting, Simulated, Varying
 #: A figure that is no further from the paper's is near it.
 WITHIN = 0.15
 NEAR = "15 %"
+#: Words in the names of shares that are changes, and have a sign.
+CHANGE = frozenset(
+    {"reduction", "gain", "lead", "saved", "less", "more", "over", "increase", "loss"}
+)
+
+
+def words(row: ClaimRow) -> list[str]:
+    """The words of a claim's metric."""
+    return row.claim.metric.replace("-", "_").split("_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +129,14 @@ def says(row: ClaimRow) -> dict[str, str]:
 
 def as_the_paper_says(row: ClaimRow) -> bool | None:
     """Whether our figure has the paper's sign, or is beyond its bound; nothing of a figure that is
-    neither a change nor a bound.
+    neither a change nor a bound, such as a share of a whole.
     """
     if row.ours is None:
         return None
     value, none = row.claim.value, 1.0 if row.unit == "x" else 0.0
     if row.claim.stat in ("min_exceeds", "max_within"):
         return (row.ours > value) == (row.claim.stat == "min_exceeds")
-    if value == none or not row.unit:
+    if value == none or not row.unit or (row.unit == "%" and not CHANGE & set(words(row))):
         return None
     return (row.ours > none) == (value > none)
 

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from sardonyx import _core
 from sardonyx.papers.claims import ClaimRow, Unit
-from sardonyx.papers.headlines import as_the_paper_says, varying
+from sardonyx.papers.headlines import WITHIN, as_the_paper_says, varying
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting, Simulations
@@ -33,7 +33,7 @@ from sardonyx.sweeps.varying import CORES, Range, Varying
 CELLS, QUICK_CELLS = 200, 40
 #: Assumed keys that are another design, and no uncertainty about one.
 DESIGNS_OF_THEIR_OWN = frozenset({CORES, "encryption.enabled"})
-#: Deciding choices that are named: those whose interval is above zero, at most so many.
+#: Deciding choices that are named, at most.
 NAMED = 4
 #: Values that are tried for a key that the other keys' values rule out.
 AGAIN = 16
@@ -73,7 +73,8 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class SampledClaim:
     """A claim over the cells that can give it: how many have the paper's sign (``holds``, with its
-    95 % interval), the median and the middle 90 % of our figure, and what decides it, most first.
+    95 % interval; nothing of a figure that has no sign), how many are ``near`` the paper's figure,
+    the median and the middle 90 % of ours, and what decides it, most first.
 
     ``point`` is our figure where every choice has its usual value. A claim that no cell can give
     says why in ``reason``.
@@ -89,6 +90,7 @@ class SampledClaim:
     holds: float | None = None
     low: float | None = None
     high: float | None = None
+    near: float | None = None
     median: float | None = None
     least: float | None = None
     most: float | None = None
@@ -98,8 +100,14 @@ class SampledClaim:
 
     @property
     def named(self) -> list[Share]:
-        """The deciding choices whose interval is above zero."""
-        return [share for share in self.deciding if share.low > 0][:NAMED]
+        """The deciding choices that stand out."""
+        return [share for share in self.deciding if share.stands_out][:NAMED]
+
+    @property
+    def decided(self) -> str:
+        """What decides it, for people."""
+        named = [f"{' x '.join(share.choices)} {share.value:.0%}" for share in self.named]
+        return ", ".join(named) or "no choice alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +280,7 @@ class Sampling:
             return replace(found, reason="no cell has what it needs: " + (row.reason or row.note))
         ours = [each.ours for _, each in there if each.ours is not None]
         signs = [sign for _, each in there if (sign := as_the_paper_says(each)) is not None]
+        gaps = [gap for _, each in there if (gap := each.relative_gap) is not None]
         holds, low, high = proportion(sum(signs), len(signs)) if signs else (None, None, None)
         drawn = {
             name: _numbers([each[number] for number, _ in there]) for name, each in values.items()
@@ -283,6 +292,7 @@ class Sampling:
             holds=holds,
             low=low,
             high=high,
+            near=sum(abs(gap) <= WITHIN for gap in gaps) / len(gaps) if gaps else None,
             median=_quantile(ours, 0.5),
             least=_quantile(ours, TAIL),
             most=_quantile(ours, 1 - TAIL),
@@ -329,11 +339,6 @@ class Cell:
         return Run(
             point.trace, point.design, self.varying.machine, copies, dict(point.variant), metrics={}
         )
-
-
-def written_share(share: Share) -> str:
-    """What a choice explains, for people."""
-    return f"{' x '.join(share.choices)} {share.value:.0%}"
 
 
 def _possible(runs: Simulations | TimedRuns) -> bool:

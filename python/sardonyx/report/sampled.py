@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sardonyx.draw.figure import GREY, RED, TEAL, Cell, Figure, Table, View, label, scatter
-from sardonyx.papers.sample import Sample, SampledClaim, written_share
+from sardonyx.papers.sample import Sample, SampledClaim
 
 OURS, PAPERS, POINT = TEAL, RED, GREY
 #: Choices that are drawn, those that explain most.
@@ -93,8 +93,8 @@ def _forest(key: str, title: str, sample: Sample, claims: Sequence[SampledClaim]
     unit = "x" if ratios else "%"
     cells: list[list[Cell]] = [
         [
-            _name(claim), claim.paper, claim.median, claim.least, claim.most, claim.holds,
-            ", ".join(map(written_share, claim.named)) or "no choice alone",
+            _name(claim), claim.paper, claim.median, claim.least, claim.most, claim.holds, claim.near,
+            claim.decided,
         ]
         for claim in claims
     ]  # fmt: skip
@@ -110,7 +110,7 @@ def _forest(key: str, title: str, sample: Sample, claims: Sequence[SampledClaim]
         Table(
             (
                 ("claim", ""), ("paper", unit), ("median", unit), ("5 %", unit), ("95 %", unit),
-                ("as the paper says", "%"), ("decided by", ""),
+                ("as the paper says", "%"), ("within 15 %", "%"), ("decided by", ""),
             ),
             cells,
         ),
