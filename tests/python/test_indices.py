@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 
 import pytest
 from sardonyx.sweeps.indices import proportion, shares
 
 
 def uniform(
-    number: int, names: str, low: float, high: float, seed: int = 1
+    number: int, names: Sequence[str], low: float, high: float, seed: int = 1
 ) -> dict[str, list[float]]:
     generator = random.Random(seed)
     return {name: [generator.uniform(low, high) for _ in range(number)] for name in names}
@@ -38,7 +39,7 @@ def test_intervals_of_small_samples_hold_what_is_true() -> None:
     coefficients = {"a": 4.0, "b": 2.0, "c": 1.0, "d": 0.0}
     whole = sum(each**2 for each in coefficients.values())
     held = tried = 0
-    for seed in range(24):
+    for seed in range(12):
         x = uniform(200, "abcd", 0, 1, seed)
         y = [sum(k * x[n][i] for n, k in coefficients.items()) for i in range(200)]
         for share in shares(x, y, seed):
@@ -57,7 +58,17 @@ def test_words_are_classes_and_noise_explains_nothing() -> None:
     found = shares({"noise": noise, "word": words}, y)
     assert found[0].choices == ("word",) and found[0].value == pytest.approx(1)
     assert found[1].value < 0.05 and found[1].low == 0
+    assert [share.stands_out for share in found] == [True, False]
     assert shares({"word": words}, [1.0] * 400) == []
+
+
+def test_of_many_choices_that_explain_nothing_none_stands_out() -> None:
+    wrong = 0
+    for seed in range(12):
+        x = uniform(60, [f"x{number}" for number in range(40)], 0, 1, seed)
+        y = uniform(60, ["y"], 0, 1, seed + 100)["y"]
+        wrong += any(share.stands_out for share in shares(x, y, seed))
+    assert wrong <= 2
 
 
 def test_a_proportion_is_wilsons() -> None:

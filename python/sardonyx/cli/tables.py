@@ -244,9 +244,8 @@ def cells_table(sample: Sample) -> RenderableType:
             ends = f"[{100 * claim.low:.0f}, {100 * claim.high:.0f}]"
             said.append(f"as the paper says in {claim.holds:.0%} of cells {ends}", style="bold")
             said.append("; ")
-        said.append(
-            f"median {median} ({least} to {most}), the paper {written_claim(claim.paper, claim.unit)}"
-        )
+        paper = written_claim(claim.paper, claim.unit)
+        said.append(f"median {median} ({least} to {most}), the paper {paper}")
         said.append(f"; decided by {claim.decided}", style="dim")
         lines.append(said)
     notes = [sample.note] if sample.note else []

@@ -27,9 +27,7 @@ from sardonyx.sweeps.varying import MergedInTime, Setting, Simulated, Varying
 WITHIN = 0.15
 NEAR = "15 %"
 #: Words in the names of shares that are changes, and have a sign.
-CHANGE = frozenset(
-    {"reduction", "gain", "lead", "saved", "less", "more", "over", "increase", "loss"}
-)
+CHANGE = frozenset({"reduction", "gain", "lead", "drop", "loss", "saving", "vs"})
 
 
 def words(row: ClaimRow) -> list[str]:

@@ -93,8 +93,8 @@ def _forest(key: str, title: str, sample: Sample, claims: Sequence[SampledClaim]
     unit = "x" if ratios else "%"
     cells: list[list[Cell]] = [
         [
-            _name(claim), claim.paper, claim.median, claim.least, claim.most, claim.holds, claim.near,
-            claim.decided,
+            _name(claim), claim.paper, claim.median, claim.least, claim.most, claim.holds,
+            claim.near, claim.decided,
         ]
         for claim in claims
     ]  # fmt: skip

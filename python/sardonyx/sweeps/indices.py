@@ -105,9 +105,8 @@ def _most(classes: Sequence[Any], orders: Floats) -> float:
     for each in classes:
         members = np.eye(each.max() + 1)[each]
         count = members.sum(axis=0)
-        between = ((orders @ members) ** 2 / count).sum(axis=1) - orders.sum(axis=1) ** 2 / len(
-            each
-        )
+        between = ((orders @ members) ** 2 / count).sum(axis=1)
+        between = between - orders.sum(axis=1) ** 2 / len(each)
         within = (total - between) / max(len(each) - len(count), 1)
         best = np.maximum(best, (between - (len(count) - 1) * within) / total)
     return float(np.quantile(best, WITHIN))
