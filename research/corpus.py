@@ -391,7 +391,7 @@ def main() -> None:
             kept.write_text(json.dumps(facts, indent=1) + "\n")
     (chosen.out / "corpus.tsv").write_text(table(facts))
     shutil.rmtree(chosen.out / "inputs", ignore_errors=True)
-    say(f"{chosen.out / 'table.md'}")
+    say(f"{chosen.out / 'corpus.tsv'}")
     sys.exit(1 if failed else 0)
 
 
