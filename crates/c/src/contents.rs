@@ -15,7 +15,7 @@ const MOST: usize = 1 << 22;
 /// Where the bytes come from that the host does not give.
 #[derive(Default)]
 pub enum Drawn {
-    /// What the host wrote there last: the write changes nothing.
+    /// The bytes the host wrote there last: the write changes nothing.
     #[default]
     Last,
     /// One of so many contents, drawn anew for each write.
@@ -26,11 +26,7 @@ pub enum Drawn {
         writes: HashMap<u64, u64>,
     },
     /// The contents of a trace's writes, one after the other.
-    Trace {
-        /// The contents in the order of the trace.
-        lines: Vec<Line>,
-        next: usize,
-    },
+    Trace { lines: Vec<Line>, next: usize },
 }
 
 impl Drawn {

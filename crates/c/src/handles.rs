@@ -9,12 +9,11 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::memory::Hosting;
 
-/// Memories that a process may have at a time.
 const SLOTS: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 12;
 
 struct Slot {
-    /// How many have lived here: part of the handle, so that no two are alike.
+    /// Counts the memories that have lived in a slot: part of the handle, so that no two are alike.
     generation: u64,
     hosting: Option<Box<Hosting>>,
 }

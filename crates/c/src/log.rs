@@ -14,7 +14,6 @@ use crate::{SARDONYX_APPLICATION, SARDONYX_ASKED, SARDONYX_DONE, SARDONYX_PORT, 
 /// The first line.
 pub const HEAD: &str = "view,event,tag,ps,bytes";
 
-/// The files that memories of this process write: one each.
 static OPEN: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
 /// A log that is being written.

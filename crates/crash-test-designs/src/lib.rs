@@ -33,7 +33,6 @@ struct Pool<'a> {
     /// The first page of each file, where they lie one after the other.
     pages: &'a [u64],
     next: usize,
-    /// The row of the last operation.
     row: u64,
     /// Stores that are marked; none without marks.
     marked: Option<&'a FxHashSet<u32>>,
@@ -125,7 +124,7 @@ fn commits(recording: &Recording, course: &Course) -> FxHashSet<u32> {
     marked
 }
 
-/// What a design leaves readable, without marks and with them, and the number of marked stores.
+/// What a design's memory leaves readable after the cuts of a run, and the number of marked stores.
 pub struct Shown {
     pub plain: Readable,
     pub marked: Readable,
@@ -205,7 +204,7 @@ impl<'a> OnReads<'a> {
     }
 }
 
-/// What came of recoveries on what the cuts of a run left.
+/// Recoveries on what the cuts of a run left.
 #[derive(Default)]
 struct Recovered {
     cuts: u64,
@@ -215,7 +214,7 @@ struct Recovered {
 }
 
 impl Recovered {
-    /// The pool reads like that after a cut.
+    /// Runs the recovery if this cut's turn has come.
     fn cut(&mut self, lines: &[(u64, Line)], runner: &OnReads<'_>) {
         self.cuts += 1;
         if self.cuts.is_multiple_of(runner.every) && self.problem.is_none() {

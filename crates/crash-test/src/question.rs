@@ -95,7 +95,7 @@ impl Question {
     }
 }
 
-/// What a question says that does not say it.
+/// The defaults of what a question may leave out.
 mod defaults {
     pub(crate) fn zero() -> Vec<i32> {
         vec![0]

@@ -18,7 +18,6 @@ use crate::recovery::Recovery;
 use crate::search::bench::{Bench, Refusal, Shared};
 use crate::search::clock::Clock;
 
-/// What a test's program does: thread, and what.
 #[derive(Clone, Copy)]
 pub(crate) enum Do {
     Store(u32, u8),
@@ -26,7 +25,7 @@ pub(crate) enum Do {
     Clwb(u32),
     Clflush(u32),
     Fence,
-    /// A flush of something else.
+    /// A flush of a line that is in no pool.
     Elsewhere,
 }
 
@@ -35,7 +34,6 @@ pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
     recording_on(Platform::Adr, program)
 }
 
-/// The same in the units of a platform.
 pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recording {
     let unit = platform.unit() / LINE as u32;
     let mut made = Recording {
@@ -108,7 +106,6 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
     made
 }
 
-/// What workers share over such a recording, with a recovery of these words.
 pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
     let recording = recording(program);
     Shared {
@@ -136,7 +133,6 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
     }
 }
 
-/// Gives a bench over it to a test.
 pub(crate) fn on_a_bench<T>(shared: &Shared, test: impl FnOnce(&mut Bench<'_>) -> T) -> T {
     let folder = copy::scratch().expect("a folder");
     let grounds = copy::grounds(&shared.recording, folder.path()).expect("grounds");
@@ -144,7 +140,6 @@ pub(crate) fn on_a_bench<T>(shared: &Shared, test: impl FnOnce(&mut Bench<'_>) -
     test(&mut bench.expect("a bench"))
 }
 
-/// A question about it that wants no lines of code.
 pub(crate) fn question() -> Question {
     Question {
         recording: PathBuf::from("recording"),

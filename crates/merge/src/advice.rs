@@ -41,7 +41,6 @@ pub struct Untouched {
     /// The share of pages saved as asked: with zeros `held` they are pages.
     pub saving: f64,
     pub saved_bytes: u64,
-    /// The same if no page of zeros was ever touched.
     pub saving_if_untouched: f64,
     pub saved_bytes_if_untouched: u64,
 }
@@ -98,7 +97,6 @@ pub struct Advice {
 pub struct Profit {
     pub machine: String,
     pub merged_pages: u64,
-    /// Pages for which the kernel keeps an item.
     pub items: u64,
     /// Bytes: its part of what each of its merged frames saves, less its items and its part of the nodes. The parts of
     /// all machines add up to the total.
@@ -107,28 +105,25 @@ pub struct Profit {
     pub ksm_process_profit: i64,
     /// Its huge pages; `None` where that is not known.
     pub huge_pages: Option<u64>,
-    /// Those of them that would split, because a page in them merges.
+    /// Huge pages that would split, because a page in them merges.
     pub huge_pages_split: Option<u64>,
     pub merged_in_huge: Option<u64>,
 }
 
-/// Merges that writes undo.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Breaks {
     /// Pages that were equal to another one in a snapshot that has a successor, counted in each snapshot.
     pub equal: u64,
-    /// Those of them that held something else in the successor, or were gone.
+    /// Kept pages that held something else in the successor, or were gone.
     pub broken: u64,
-    /// Merged pages that were written in the run.
     pub in_run: u64,
 }
 
-/// What others may learn of a tenant by timing their own writes.
+/// The pages about which other tenants may learn by timing their own writes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Exposure {
     pub tenant: String,
     pub pages: u64,
-    /// Pages, other than zeros, that share a frame with another tenant's.
     pub shared_pages: u64,
     /// Different contents of these pages: a write to the frame tells that others hold the content.
     pub shared_contents: u64,
@@ -227,7 +222,6 @@ fn breaks(images: &Images, in_run: u64) -> Breaks {
     found
 }
 
-/// Who maps a merged frame: tenants and how many of their pages.
 type Mapped = BTreeMap<u32, u32>;
 
 fn exposures(images: &Images, finished: &Finished<'_>, tenants: &[Owner]) -> Vec<Exposure> {
@@ -335,7 +329,6 @@ pub struct Recommendation {
     pub longest_pass_seconds: f64,
     /// The most of a core that a pass of that run took, in percent.
     pub most_core_percent: f64,
-    /// Lines for a shell that make the settings.
     pub lines: Vec<String>,
     /// Lines that have the kernel's advisor find them; empty if the kernel has no advisor.
     pub advisor_lines: Vec<String>,
@@ -415,7 +408,6 @@ impl Recommendation {
         ]
     }
 
-    /// Takes the figures of a run with these knobs.
     pub(super) fn tried(&mut self, finished: &Finished<'_>) {
         for pass in passes(finished) {
             self.longest_pass_seconds = self.longest_pass_seconds.max(pass.seconds);

@@ -15,7 +15,6 @@ const MOST_PASSES: usize = 200;
 
 pub(super) struct Finished<'i> {
     pub run: Box<dyn Runner + 'i>,
-    /// The counters after each pass.
     pub passes: Vec<Counters>,
     /// Processor time and time after each pass, in nanoseconds.
     pub times_ns: Vec<(u64, u64)>,
@@ -25,7 +24,6 @@ pub(super) struct Finished<'i> {
     pub settled_ns: (u64, u64),
 }
 
-/// Pages that need no frame of their own.
 pub(super) fn saved(counters: &Counters) -> u64 {
     counters.pages_sharing + counters.ksm_zero_pages
 }
@@ -73,12 +71,9 @@ pub(super) fn finish<'i>(
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Metrics {
-    /// The number of pages by what became of them.
     pub pages: Pages,
-    /// Pages that need no frame of their own.
     pub saved_pages: u64,
     pub saved_zero_pages: u64,
-    /// Saved pages as a share of all pages.
     pub saving: f64,
     /// Figures that only a run which merges has.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -91,15 +86,12 @@ pub struct Merging {
     pub machines: usize,
     /// Bytes of the pages that need no frame of their own.
     pub saved_bytes: u64,
-    /// Frames that are not needed, as a share of all pages.
     pub frames_saving: f64,
-    /// Passes after which the savings no longer changed.
     pub settled_after_passes: Option<usize>,
     pub settled_after_seconds: Option<f64>,
     pub settled_cpu_seconds: Option<f64>,
     pub cpu_seconds: f64,
     pub seconds: f64,
-    /// The share of a core that the thread takes.
     pub cpu_share: f64,
     pub keys: Keys,
     #[serde(skip_serializing_if = "Option::is_none")]

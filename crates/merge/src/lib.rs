@@ -32,7 +32,6 @@ pub type Bytes = [u8; PAGE_BYTES];
 /// in which they are scanned.
 pub type Page = u32;
 
-/// What stands behind a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// The page's own frame, which may change at any time.
@@ -80,7 +79,6 @@ pub trait Contents {
     /// A line of a frame, 64 bytes.
     fn line(&mut self, frame: Frame, line: usize) -> sardonyx::line::Line;
 
-    /// The order of the same line of two frames.
     fn line_order(&mut self, a: Frame, b: Frame, line: usize) -> Ordering {
         self.line(a, line).cmp(&self.line(b, line))
     }
@@ -90,10 +88,8 @@ pub trait Contents {
 
     fn release(&mut self, frozen: u32);
 
-    /// The page maps the merged frame from now on.
     fn merged(&mut self, _page: Page, _frozen: u32) {}
 
-    /// The page maps the zero page from now on.
     fn zeroed(&mut self, _page: Page) {}
 
     /// PageForge's hardware begins to work, so many calls having been made in all.

@@ -6,7 +6,6 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Owner {
     pub name: String,
-    /// The machines, by their numbers in the question.
     pub machines: Vec<usize>,
 }
 

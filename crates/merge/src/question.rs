@@ -97,7 +97,6 @@ impl Question {
         Ok(self.runs(&images, &asked, tell))
     }
 
-    /// What is asked for, checked before any work.
     fn understood(&self) -> Result<Asked, ImageError> {
         let preset = Preset::named(&self.kernel).map_err(ImageError)?;
         let mut settings = preset.settings();

@@ -22,7 +22,6 @@ impl Side {
     }
 }
 
-/// Where a node hangs.
 #[derive(Clone, Copy, Debug)]
 pub struct Links {
     children: [u32; 2],
@@ -320,7 +319,6 @@ mod tests {
     proptest! {
         #![proptest_config(sardonyx_property::cases(256))]
 
-        /// Nodes are their own keys.
         #[test]
         fn the_tree_stays_in_order_and_balanced(steps in prop::collection::vec(0u32..64, 0..300)) {
             let mut nodes: Vec<Plain> = (0..64).map(|_| Plain::default()).collect();

@@ -37,7 +37,6 @@ struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Mapped {
     Nothing,
-    /// One that is not merged, by a label.
     Own(usize),
     Merged(u32),
     Zero,
@@ -415,7 +414,7 @@ fn what_a_process_held_that_has_exited_makes_room_before_the_others_are_scanned(
     );
 }
 
-/// What happens to a few processes between two passes. All have the same number of pages.
+/// An event of a few processes between two passes. All have the same number of pages.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Fork {

@@ -16,7 +16,7 @@ pub const NEAR: usize = 64;
 /// Nearly identical pages are looked for among those that share a block of so many bytes.
 const BLOCK: usize = 256;
 const BLOCKS: usize = PAGE_BYTES / BLOCK;
-/// How many of a block's sharers a page is compared with.
+/// The number of a block's sharers with which a page is compared.
 const NEIGHBOURS: usize = 3;
 const REGIONS: usize = 12;
 const EXAMPLES: usize = 8;
@@ -24,7 +24,6 @@ const EXAMPLES: usize = 8;
 /// Pages that have not merged, by reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct WhyNot {
-    /// All pages that were there at the end.
     pub pages: u64,
     pub merged: u64,
     /// Changed between snapshots, so that the checksum held them back or the equal page was gone.
@@ -42,7 +41,6 @@ pub struct WhyNot {
     pub near_by_bytes: [u64; 4],
     /// Differing bytes of the nearest pairs by sixteenth of the page.
     pub near_by_offset: [u64; BLOCKS],
-    /// Where unmerged pages lie, the largest first.
     pub regions: Vec<RegionCount>,
     pub examples: Vec<Pair>,
 }
@@ -51,9 +49,7 @@ pub struct WhyNot {
 pub struct RegionCount {
     /// The machine and what lies there, machines taken together if the name is a file's.
     pub region: String,
-    /// Pages that have not merged.
     pub unmerged: u64,
-    /// Those of them that are nearly identical to another.
     pub near: u64,
     pub changed: u64,
 }
@@ -65,7 +61,6 @@ pub struct Pair {
     pub b: String,
     /// How many bytes differ.
     pub bytes: u32,
-    /// The first that does.
     pub first: u32,
 }
 

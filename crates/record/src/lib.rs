@@ -32,7 +32,6 @@ pub enum RecordError {
     /// What was asked for cannot be done; the message has the place and the remedy.
     #[error("{0}")]
     Request(String),
-    /// The trace cannot be written.
     #[error(transparent)]
     Trace(#[from] sardonyx_trace::TraceError),
 }

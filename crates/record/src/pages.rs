@@ -8,15 +8,16 @@ use sardonyx_recorder::maps::FILES;
 /// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 64;
 
-/// How pages get their frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// They get none: lines have the program's addresses.
     Virtual,
     /// Each page gets the next free frame at its first touch.
     Sequential,
-    /// Each page gets a random frame.
-    Random { seed: u64, frames: u64 },
+    Random {
+        seed: u64,
+        frames: u64,
+    },
     /// Each page has the kernel's own frame, from `/proc/PID/pagemap`.
     PageMap,
 }
@@ -32,7 +33,6 @@ pub struct Mapper {
 }
 
 impl Mapper {
-    /// A mapper of pages none of which has a frame yet.
     pub fn new(pages: Pages) -> Mapper {
         Mapper {
             pages,
@@ -135,7 +135,6 @@ impl Mapper {
     }
 }
 
-/// The message that there are no more frames.
 pub fn full(frames: u64) -> String {
     let room = frames / 256;
     format!("the program's pages do not fit in {room} MiB of frames; give more with --memory")

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use crate::pages::Pages;
 use crate::request::{Request, Window};
 
-/// What lines are, and how pages got their frames if the plugin gave them.
 fn address_space(request: &Request) -> (Value, Option<Value>) {
     if request.level == Level::Cpu {
         let space = match request.pages {
@@ -49,7 +48,6 @@ fn address_space(request: &Request) -> (Value, Option<Value>) {
     (json!("frames"), Some(frames))
 }
 
-/// What the trace of the process with this number says of how it was recorded.
 pub fn provenance(request: &Request, index: usize) -> Provenance {
     let words = request.program.iter();
     let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();

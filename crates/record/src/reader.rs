@@ -15,14 +15,13 @@ use crate::stream::{Finished, Stream};
 const CHUNK: usize = 1 << 20;
 /// How long to wait when there is nothing to read; a ring takes far longer to fill.
 pub const IDLE: Duration = Duration::from_millis(5);
-/// How long a process that was forked has to say so, once all others are gone.
+/// The time a forked process has for its first record, once all others are gone.
 const BIRTH: Duration = Duration::from_secs(1);
 /// How long a program has to say what its caches hold once the trace is long enough.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub struct Live {
-    /// Instructions of the first process.
     pub instructions: AtomicU64,
     pub records: AtomicU64,
     pub bytes: AtomicU64,
@@ -108,7 +107,7 @@ impl Reader {
         self.stream.cached(Cached::from_counts(words));
     }
 
-    /// Whether the processes that share the ring are all gone, and not only the first.
+    /// All processes that share the ring are gone, not only the first.
     fn family_ended(&self, alone: &mut Option<Instant>) -> bool {
         let (header, family) = (self.ring.header(), self.stream.family());
         if !self.first || header.shared.load(Ordering::Acquire) == 0 {
@@ -132,7 +131,6 @@ impl Reader {
             || alone.get_or_insert_with(Instant::now).elapsed() > BIRTH
     }
 
-    /// What the process runs: QEMU, until the program becomes another. None when it is dead.
     fn program(&self) -> Option<PathBuf> {
         std::fs::read_link(format!("/proc/{}/exe", self.process)).ok()
     }

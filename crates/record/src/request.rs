@@ -27,7 +27,7 @@ pub struct Request {
     pub environment: Vec<(OsString, OsString)>,
     /// The trace of the first process; children's have a number before the suffix.
     pub output: PathBuf,
-    /// QEMU, if not the one in `PATH`.
+    /// The emulator; by default the one in `PATH`.
     pub qemu: Option<PathBuf>,
     pub plugin: PathBuf,
     pub caches: Hierarchy,
@@ -35,11 +35,8 @@ pub struct Request {
     pub pages: Pages,
     /// At level `memory`: the order in which freed frames are used again, where frames are counted.
     pub reuse: Reuse,
-    /// At level `memory`: how the kernel clears and copies pages.
     pub clearing: Clearing,
-    /// At level `memory`: the kernel's instructions for that.
     pub kernel: KernelTime,
-    /// Instructions before the first record.
     pub skip_instructions: u64,
     pub window: Window,
     /// Children are recorded too: with `pc` in the same trace, in one order, else in traces of their own.

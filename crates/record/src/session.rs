@@ -27,7 +27,7 @@ use crate::{RecordError, program};
 
 /// Bytes of the first process's ring.
 const RING: u64 = 16 << 20;
-/// How long a program has to end by itself once the trace is long enough.
+/// The time a program has to end by itself once the trace is long enough.
 const GRACE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, serde::Serialize)]
@@ -76,7 +76,7 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordErro
 
 struct Session<'a> {
     folder: Folder,
-    /// Where files are copied before they are written, beside the trace.
+    /// A folder beside the trace with copies of files as they were before the program wrote to them.
     ground: Option<TempDir>,
     request: &'a Request,
     live: &'a Arc<Live>,

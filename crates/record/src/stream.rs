@@ -26,7 +26,6 @@ pub struct Stream {
     writer: TraceWriter,
     decoder: Decoder,
     pages: Mapper,
-    /// The number of frames in memory, if it is limited.
     pub memory: Option<u64>,
     /// Frames that pages got, each after so many records, if the plugin tells.
     placed: Vec<Value>,
@@ -42,7 +41,7 @@ pub struct Stream {
     files: Vec<Value>,
     identities: Vec<(u64, u64)>,
     notes: Vec<String>,
-    /// What lines of the trace held in memory at the end, as hashes.
+    /// Hashes of what the program's memory held at the end, by line.
     held: Vec<(u64, u64)>,
     /// Places in the program, each with its caller's number plus 1.
     sites: Vec<Value>,
@@ -56,14 +55,13 @@ pub struct Stream {
     /// Lines of files that were stored to since a system call last made sure of them.
     unsynced: BTreeSet<u64>,
     family: Family,
-    /// The folder to which the plugin copied files.
     pub ground: Option<PathBuf>,
     ended: bool,
     /// Programs that this one became, each after so many records.
     execs: Vec<Value>,
     /// The first site of the program that runs.
     first_site: usize,
-    /// Sites from which on the program is another, by its number.
+    /// The site at which each further program begins, with that program's number.
     site_programs: Vec<(usize, u32)>,
     /// The program that took the place of this one and is not recorded, as far as is known.
     lost: Option<String>,
@@ -73,7 +71,6 @@ pub struct Stream {
 pub struct Finished {
     pub path: PathBuf,
     pub records: u64,
-    /// The number of instructions from the first record to the last.
     pub instructions: u64,
     /// Whether the program ended in order, so that the last write of every line is there.
     pub complete: bool,
@@ -133,7 +130,6 @@ impl Stream {
         self.kept
     }
 
-    /// Whether the program has ended in order.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
@@ -147,7 +143,6 @@ impl Stream {
         &self.family
     }
 
-    /// Notes what the caches hold where the recording ends.
     pub fn cached(&mut self, cached: Cached) {
         self.cached = Some(cached);
     }

@@ -20,7 +20,6 @@ pub struct Verified {
     pub lines: usize,
     /// Lines whose last bytes in the trace are not those of memory.
     pub different: usize,
-    /// The first of these.
     pub first: Vec<u64>,
 }
 

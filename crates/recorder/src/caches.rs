@@ -46,15 +46,12 @@ impl Geometry {
     }
 }
 
-/// All the caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hierarchy {
-    /// Each core's first level.
     pub l1: Geometry,
     pub l2: Geometry,
     /// The last level, shared by all cores; without it memory lies below the second levels.
     pub llc: Option<Geometry>,
-    /// Whether a line that the last level evicts leaves the private caches too.
     pub inclusive: bool,
     pub cores: usize,
 }
@@ -154,7 +151,6 @@ impl Outer {
     }
 }
 
-/// Sets and ways, if there are not more lines than `most`.
 fn shape(geometry: Geometry, most: u64) -> Result<(usize, usize), String> {
     let sets = geometry.sets()?;
     if sets * u64::from(geometry.ways) > most {
@@ -193,7 +189,6 @@ struct L1 {
     tags: Box<[AtomicU64]>,
     /// The name that each way's line had last: the table has it by that name or not at all.
     names: Box<[AtomicU64]>,
-    /// A clock, and its time when each way was used last.
     used: Box<[AtomicU64]>,
     front: Box<[AtomicU64]>,
     mask: u64,
@@ -242,7 +237,6 @@ impl L1 {
         &self.front[name as usize & (self.front.len() - 1)]
     }
 
-    /// The table does not have the name any more.
     #[inline(always)]
     fn forget(&self, name: u64) {
         let front = self.front(name);
@@ -442,7 +436,6 @@ impl Caches {
         self.cores.len()
     }
 
-    /// From now on the first `cores` cores may have lines.
     pub fn use_cores(&mut self, cores: usize) {
         self.in_use = self.in_use.max(cores.min(self.cores.len()));
     }
@@ -500,7 +493,7 @@ impl Caches {
         self.miss(core, line, name, store, memory);
     }
 
-    /// The same for a line that the core's L1 does not have.
+    /// Continues [`Caches::access`] where the core's L1 lacks the line.
     #[inline]
     pub fn miss(
         &mut self,

@@ -24,7 +24,6 @@ pub mod op {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Instructions since the previous record.
     pub gap: u64,
     pub thread: u16,
     pub op: u8,
@@ -35,7 +34,7 @@ pub struct Record {
     pub site: Option<u32>,
 }
 
-/// What the caches hold where a recording ends, and what happened to pages until then.
+/// The number of lines that the caches hold where a recording ends, and how often pages were cleared, copied and freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cached {
     pub dirty: u64,
@@ -46,7 +45,6 @@ pub struct Cached {
 }
 
 impl Cached {
-    /// The fields as words, in their order.
     pub fn words(self) -> [u64; 5] {
         [
             self.dirty,
@@ -57,7 +55,6 @@ impl Cached {
         ]
     }
 
-    /// The fields from words in that order.
     pub fn from_counts([dirty, gone, cleared, copied, frames]: [u64; 5]) -> Cached {
         Cached {
             dirty,
@@ -71,25 +68,19 @@ impl Cached {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A row of the trace.
     Record(Record),
     /// Lines whose contents are gone: unmapped, or mapped anew.
     Gone {
-        /// The first line.
         line: u64,
         lines: u64,
     },
-    /// Lines that came, with their contents, from somewhere else.
     Moved {
-        /// The first line.
         line: u64,
         lines: u64,
-        /// The line where the first one was.
         from: u64,
     },
     /// A shared mapping of a file: its lines are counted from `line` at the file's first byte.
     File {
-        /// The line of the file's first byte.
         line: u64,
         /// The file's size in bytes.
         bytes: u64,
@@ -97,7 +88,6 @@ pub enum Event {
         identity: (u64, u64),
         path: Vec<u8>,
     },
-    /// Where part of a file lies in the program's memory.
     Mapped {
         /// The line of its first byte, in the numbering of the file's lines.
         line: u64,
@@ -106,39 +96,38 @@ pub enum Event {
         bytes: u64,
     },
     /// The physical frame of a virtual page: as the kernel's page map has it, or as the plugin gave it.
-    Frame { page: u64, frame: u64 },
-    /// What the caches hold where the recording ends, and what happened to pages.
+    Frame {
+        page: u64,
+        frame: u64,
+    },
     Cached(Cached),
-    /// The instructions of one thread in all.
-    Thread { thread: u16, instructions: u64 },
+    Thread {
+        thread: u16,
+        instructions: u64,
+    },
     /// A place in the program: an instruction, called from another site. Sites are numbered in the order of their coming.
     Site {
         /// The site of the call, plus 1; 0 where none is known.
         parent: u32,
         pc: u64,
-        /// Whether it is locked, and so orders flushes as a fence does.
+        /// A locked instruction orders flushes as a fence does.
         locked: bool,
     },
     /// A file's bytes in the program's memory, from which addresses of instructions are looked up.
     Module {
-        /// The first address.
         start: u64,
         /// The address after the last.
         end: u64,
-        /// The offset in the file of the first byte.
         offset: u64,
         path: Vec<u8>,
     },
-    /// The program printed this to the descriptor that is kept.
     Printed(Vec<u8>),
-    /// The program made a mark of `sardonyx.h`.
     Mark(Vec<u8>),
     /// A system call made the stores to these lines of files persistent.
     Synced {
         thread: u16,
         /// The site of the call, plus 1; 0 where none is known.
         site: u32,
-        /// The first line of each range, and how many.
         ranges: Vec<(u64, u64)>,
     },
     /// The next events are of this process, from a new encoder.
@@ -147,22 +136,18 @@ pub enum Event {
     Child {
         process: u32,
         parent: u32,
-        /// The number of its parent's sites that it knows.
         sites: u32,
-        /// The number of its parent's files that it knows.
         files: u32,
         /// The number of programs that its parent had been before.
         execs: u32,
     },
     /// The process that sends this was forked by that one.
     Forked(u32),
-    /// What the program's memory holds at its end.
     Held {
         line: u64,
         /// The [`hash`] of its bytes.
         hash: u64,
     },
-    /// A note for the user.
     Note(Vec<u8>),
     /// The program became this one by exec; the next events are from a new encoder.
     Became(Vec<u8>),
@@ -243,7 +228,6 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// The line of the last record.
     pub fn line(&self) -> u64 {
         self.line
     }
@@ -380,9 +364,7 @@ impl Encoder {
 /// Why bytes are not an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undecodable {
-    /// They end within an event.
     Short,
-    /// They are of no kind that the plugin sends.
     Damaged,
 }
 

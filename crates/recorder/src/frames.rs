@@ -19,34 +19,30 @@ pub const ZERO: u64 = 0;
 /// Frames that have no number of the kernel's begin here, above all that a machine has.
 const NAMELESS: u64 = 1 << 35;
 
-/// Which free frame is given first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reuse {
     /// The one freed last, as Linux' lists of each processor do (`mm/page_alloc.c`, `rmqueue_pcplist`).
     #[default]
     LastFreed,
-    /// The one freed first.
     FirstFreed,
     /// None: every page gets a frame that no page had.
     Never,
 }
 
-/// Where frames' numbers come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Numbers {
-    /// Counted in the order of their first use.
     #[default]
     InOrder,
-    /// A random frame.
-    Random { seed: u64, frames: u64 },
-    /// The kernel's own numbers, from `/proc/PID/pagemap`.
+    Random {
+        seed: u64,
+        frames: u64,
+    },
     Kernel,
 }
 
-/// Where a page lies.
+/// The frame of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Its first line.
     pub line: u64,
     /// Whether it may be stored to there; if not, the first store gives the page a frame of its own.
     pub own: bool,
@@ -59,7 +55,7 @@ impl Place {
     }
 }
 
-/// What a page holds before its first touch.
+/// The contents of a page before its first touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// Zeros; read, it is the kernel's page of zeros.
@@ -83,11 +79,9 @@ impl Contents {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     pub frame: u64,
-    /// Whether another page had it before.
     pub again: bool,
 }
 
-/// Places looked up last, by the low bits of the page.
 const LATEST: usize = 4096;
 const NOWHERE: (u64, u64) = (u64::MAX, 0);
 
@@ -101,7 +95,7 @@ pub struct Frames {
     owner: FxHashMap<u64, u64>,
     /// Free frames, the one freed last at the end.
     free: VecDeque<u64>,
-    /// The same, where they are not given in their order.
+    /// The free frames as a set, for an order in which the last freed is not the next used.
     freed: FxHashSet<u64>,
     used: FxHashSet<u64>,
     next: u64,
@@ -111,7 +105,6 @@ pub struct Frames {
     inherited: FxHashSet<u64>,
 }
 
-/// What [`Frames`] keeps for the program that the process becomes by exec.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Stock {
     free: Vec<u64>,
@@ -308,7 +301,6 @@ impl Frames {
         Given { frame, again }
     }
 
-    /// The address at which a frame's line can be read.
     #[inline]
     pub fn address(&self, line: u64) -> Option<u64> {
         let page = self.owner.get(&(line / PAGE_LINES))?;
@@ -340,7 +332,6 @@ impl Frames {
         }
     }
 
-    /// Goes on with what the program before left.
     pub fn resume(&mut self, stock: Stock) {
         self.free = stock.free.into();
         self.freed = stock.freed.into_iter().collect();
@@ -349,7 +340,7 @@ impl Frames {
     }
 }
 
-/// What parts of the address space hold before they are touched.
+/// Ranges of the address space by what they hold before they are touched.
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
     /// Start, end and contents, in order of address, none overlapping.
@@ -357,7 +348,6 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// What the page at this address holds, if it is known.
     pub fn find(&self, address: u64) -> Option<Contents> {
         let at = self.regions.partition_point(|r| r.1 <= address);
         let region = self.regions.get(at)?;

@@ -8,12 +8,10 @@ use iced_x86::{
 
 use crate::codec::op;
 
-/// What an instruction is to the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// QEMU's callbacks say everything.
     Plain,
-    /// Its stores go past the caches.
     NonTemporal,
     /// sfence, mfence.
     Fence,
@@ -22,20 +20,20 @@ pub enum Kind {
     /// `SARDONYX_MARK` of `sardonyx.h`.
     Mark,
     /// It stores, or else loads, numbers of 80 bits or a whole state. QEMU 10.0 does so in one piece and does not call back.
-    Unseen { stores: bool },
+    Unseen {
+        stores: bool,
+    },
 }
 
-/// What the no-operation of `sardonyx.h` has for a displacement: "SDNX".
+/// The displacement of the no-operation in `sardonyx.h`: "SDNX".
 const MARK: u64 = 0x584E_4453;
 
-/// What an instruction does to the stack of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It calls: its store is the return address's.
+    /// The instruction stores a return address.
     Call,
-    /// It returns: its load is the return address's.
+    /// The instruction loads a return address.
     Return,
-    /// Neither.
     None,
 }
 

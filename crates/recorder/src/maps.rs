@@ -5,7 +5,6 @@
 pub const FILES: u64 = 1 << 57;
 /// Lines set apart for one file (16 TiB).
 const FILE_LINES_LOG2: u32 = 38;
-/// The number of lines that each file has room for.
 pub const FILE_LINES: u64 = 1 << FILE_LINES_LOG2;
 /// Files that have room between [`FILES`] and 2^58, but for the last.
 const MOST_FILES: usize = (1 << (57 - FILE_LINES_LOG2)) - 1;
@@ -18,7 +17,6 @@ pub fn ground_name((device, inode): (u64, u64)) -> String {
     format!("{device:x}-{inode:x}")
 }
 
-/// One mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mapping {
     start: u64,
@@ -36,7 +34,6 @@ pub struct Maps {
 }
 
 impl Maps {
-    /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.mappings.is_empty()

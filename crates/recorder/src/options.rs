@@ -7,10 +7,9 @@ use crate::frames::{Numbers, Reuse};
 
 /// The only argument of a plugin that is to say whether this QEMU can record.
 pub const CHECK: &str = "check=on";
-/// What it says, and nothing else happens.
+/// QEMU loads the plugin with this word alone, to learn whether it can.
 pub const READY: &str = "ready to record";
 
-/// Where records are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {
     /// Below the last cache.
@@ -19,13 +18,11 @@ pub enum Level {
     Cpu,
 }
 
-/// How the kernel clears a page that gets a frame, and copies one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clearing {
     /// Lines are overwritten whole and not fetched before, as `rep stosb` does on processors with fast strings.
     #[default]
     WholeLines,
-    /// Each line is fetched, then stored to.
     Fetched,
     /// Not recorded: the frame's lines leave the caches, and memory has its bytes without a write.
     Unrecorded,
@@ -62,17 +59,13 @@ pub struct Options {
     pub follow_fork: bool,
     /// Whether children are recorded in this ring, in one order, as far as they store to mapped files.
     pub one_order: bool,
-    /// At level `memory`: where frames' numbers come from.
     pub numbers: Numbers,
     /// At level `memory`: the order in which freed frames are used again.
     pub reuse: Reuse,
-    /// At level `memory`: how the kernel clears a page.
     pub clearing: Clearing,
-    /// At level `memory`: the kernel's instructions for that.
     pub kernel: KernelTime,
     /// At level `cpu`: frames of pages are looked up in the kernel's page map.
     pub page_map: bool,
-    /// Instructions before the first record.
     pub skip: u64,
     /// Flushes, fences and stores to mapped files carry the place in the program, and marks are told.
     pub sites: bool,

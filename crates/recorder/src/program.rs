@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Executable {
     /// An x86-64 program; `loader` if it is linked dynamically.
-    Elf { loader: Option<PathBuf> },
-    /// A script: its interpreter, and its argument.
+    Elf {
+        loader: Option<PathBuf>,
+    },
     Script(OsString, Option<OsString>),
 }
 

@@ -25,7 +25,6 @@ pub struct Header {
     capacity: AtomicU64,
     pub writer: AtomicU32,
     pub reader: AtomicU32,
-    /// The number of instructions so far, for the progress display.
     pub instructions: AtomicU64,
     pub stop: AtomicU32,
     pub begun: AtomicU32,
@@ -37,13 +36,11 @@ pub struct Header {
     pub told: AtomicU32,
     /// The words of [`crate::codec::Cached`].
     pub cached: [AtomicU64; 5],
-    /// Set when several processes write, under the lock.
+    /// Several processes write, and take turns under the lock.
     pub shared: AtomicU32,
-    /// The process that wrote last.
     pub turn: AtomicU32,
     /// The number of processes that were forked, or are about to be.
     pub forks: AtomicU32,
-    /// The lock under which the writers take turns.
     pub lock: Lock,
 }
 
@@ -85,7 +82,6 @@ impl Lock {
         }
     }
 
-    /// Releases the lock, by the thread that took it.
     pub fn give_back(&self) {
         // SAFETY: the caller holds it.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };
@@ -236,14 +232,13 @@ impl Ring {
         length
     }
 
-    /// Whether another process lives, or may not be asked about.
+    /// A process lives, or belongs to somebody else and may not be asked about.
     pub fn lives(process: u32) -> bool {
         // SAFETY: signal 0 is sent to nobody.
         let sent = unsafe { libc::kill(process as libc::pid_t, 0) };
         sent == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
     }
 
-    /// The name of the ring of process `writer`.
     pub fn name(writer: u32) -> String {
         format!("ring-{writer}")
     }

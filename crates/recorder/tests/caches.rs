@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy, Memory};
 use sardonyx_recorder::codec::{Decoder, Encoder, Event, Record, Undecodable};
 
-/// What reaches memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Traffic {
     Read(u64),

@@ -16,7 +16,6 @@ impl Numbers {
     }
 }
 
-/// What a test's instruction is, for those who run it.
 #[derive(Clone, Copy, Debug)]
 enum Does {
     Load(u8, u8, i8, u8),

@@ -398,7 +398,6 @@ fn colliding(values: &[u64]) -> Vec<usize> {
     found
 }
 
-/// What a record writes, if it does.
 fn written(record: &Record) -> Option<&Line> {
     let writes = record.op.is_write() || record.op == Op::Store;
     record.data.as_ref().filter(|_| writes)

@@ -27,7 +27,6 @@ struct Program {
     /// Instructions of this program up to its next record.
     due: u64,
     threads: BTreeMap<u16, u16>,
-    /// The mixed first line of each of its files.
     files: BTreeMap<u64, u64>,
 }
 
@@ -163,7 +162,6 @@ struct Pour {
     threads: u16,
     now: u64,
     running: u64,
-    /// Instructions of all since the last record.
     gap: u64,
     done: u64,
 }

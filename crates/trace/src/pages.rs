@@ -93,7 +93,6 @@ impl Read for Header {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Claims {
     pub(super) bytes: u64,
-    /// Where the field after the three numbers begins.
     pub(super) end: usize,
     pub(super) checksum: bool,
 }

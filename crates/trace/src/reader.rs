@@ -51,7 +51,6 @@ struct Unchecked {
 }
 
 impl Unchecked {
-    /// Checks the row groups that have rows before `end`.
     fn check_until(&mut self, end: u64) -> Result<(), String> {
         let (mut index, mut row) = self.next;
         while index < self.metadata.num_row_groups() && row < end {

@@ -39,7 +39,6 @@ impl Temporary {
         Ok((temporary, file))
     }
 
-    /// Gives the complete file its name, replacing what was there.
     pub(super) fn keep(mut self) -> io::Result<()> {
         std::fs::rename(&self.path, &self.target)?;
         self.gone = true;

@@ -73,7 +73,6 @@ impl<'a> Copy<'a> {
         self.files.iter().map(FileCopy::followed).collect()
     }
 
-    /// Puts a content of a unit there.
     fn put_version(&mut self, slot: u32, version: u32) {
         let slot = &self.recording.lines[slot as usize];
         let file = &mut self.files[usize::from(slot.file)];
@@ -120,7 +119,6 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Whether the last recovery changed a file.
     pub fn changed(&self) -> bool {
         self.files.iter().any(FileCopy::changed)
     }

@@ -22,7 +22,7 @@ use crate::recording::LINE;
 pub(crate) const BLOCK: usize = 64 << 10;
 /// Data of a pool from which on only what a recovery touched is compared, in blocks.
 pub(crate) const LARGE: usize = 512;
-/// Of the time, what is spent on comparing all of it all the same.
+/// Comparisons of whole files may take one part in this many of a search's time.
 const CHECKED: u32 = 20;
 
 /// A private copy of one file; see the module.
@@ -35,12 +35,11 @@ pub struct FileCopy {
     mirror: MmapMut,
     /// Blocks that may hold anything but zeros.
     live: FxHashSet<usize>,
-    /// The last recovery left the file otherwise than it was.
     changed: bool,
     /// The ground, where the pool is large; its blocks that no line was put to are as they are there.
     ground: Option<File>,
     put: FxHashSet<usize>,
-    /// Since when comparisons of everything are paid for, and the time that they took.
+    /// The beginning of the search, and the time that comparisons of everything have taken since.
     checked: (Instant, Duration),
 }
 
@@ -111,7 +110,6 @@ impl FileCopy {
         &self.path
     }
 
-    /// Writes all that is not zeros.
     fn rewrite(&mut self) -> std::io::Result<()> {
         let mut bytes = vec![0; if self.ground.is_some() { BLOCK } else { 0 }];
         for &block in &self.live {
@@ -146,7 +144,6 @@ impl FileCopy {
         }
     }
 
-    /// Whether the last recovery changed the file.
     pub fn changed(&self) -> bool {
         self.changed
     }

@@ -29,12 +29,11 @@ pub struct Over {
     pub words: u8,
 }
 
-/// What memory holds after a cut: each line's floor, and what had persisted beyond the floors.
+/// The contents of memory after a cut: each line's floor, and the lines that had persisted beyond theirs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     pub cut: u32,
     pub over: Vec<Over>,
-    /// The way in which the image was made.
     pub kind: Kind,
 }
 
@@ -43,7 +42,6 @@ pub struct Image {
 pub enum Kind {
     /// Nothing but what was fenced.
     None,
-    /// Everything.
     All,
     /// One line early.
     Early,
@@ -59,7 +57,6 @@ pub enum Kind {
     Each,
     /// Two lines early or late together.
     Pair,
-    /// A subset drawn from a seed.
     Drawn,
     /// A line that nobody flushed for long, early.
     Stale,
@@ -174,12 +171,11 @@ impl<'a> Floors<'a> {
     }
 }
 
-/// One pass over the cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
     pub name: &'static str,
     kinds: &'static [Kind],
-    /// At how many cuts of a kind, and after how many.
+    /// Of each kind of cut, those from the `from`-th to before the `to`-th are visited.
     from: u32,
     to: u32,
 }
@@ -250,24 +246,18 @@ pub const FIRST: usize = 5;
 pub struct Scope {
     pub platform: Platform,
     pub tear: bool,
-    /// The first cut.
     pub start: u32,
-    /// The cut after the last.
     pub end: u32,
-    /// The seed that subsets of pending lines are drawn from.
     pub seed: u64,
-    /// Whether images that differ only in what had been acknowledged count as different.
+    /// Acknowledgements are part of an image: equal contents after other acknowledgements are tried again.
     pub acks: bool,
 }
 
-/// What became of an image that was handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// It is tried.
     Taken,
     /// It is not tried now, and may be later.
     LeftOut,
-    /// No more images are wanted.
     Enough,
 }
 
@@ -348,11 +338,9 @@ impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
 struct Moment<'s> {
     cut: Cut,
     state: &'s State,
-    /// All pending lines, to their last store.
     all: Vec<Over>,
-    /// Those that were stored to lately, the latest first.
+    /// Lines that were stored to lately, the latest first.
     recent: Vec<u32>,
-    /// How much had been acknowledged, if that makes images differ.
     acked: u64,
 }
 
@@ -365,13 +353,12 @@ impl Moment<'_> {
         }
     }
 
-    /// All pending lines but some.
     fn without(&self, gone: &[u32]) -> Vec<Over> {
         let kept = self.all.iter().filter(|over| !gone.contains(&over.slot));
         kept.copied().collect()
     }
 
-    /// All pending lines, one of them as it is given.
+    /// All pending lines, one of them with another content.
     fn but(&self, over: Over) -> Vec<Over> {
         let others = self.all.iter().filter(|other| other.slot != over.slot);
         others.copied().chain([over]).collect()

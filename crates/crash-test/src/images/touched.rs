@@ -49,7 +49,6 @@ const UNMAP: &[libc::c_long] = &[
     libc::SYS_execveat,
     libc::SYS_remap_file_pages,
 ];
-/// Calls that write to the descriptor that is their first argument.
 const WRITE: &[libc::c_long] = &[
     libc::SYS_write,
     libc::SYS_pwrite64,
@@ -61,7 +60,7 @@ const WRITE: &[libc::c_long] = &[
     libc::SYS_sendfile,
 ];
 const WRITE_TO_THIRD: &[libc::c_long] = &[libc::SYS_copy_file_range, libc::SYS_splice];
-/// Those after which anything may have been written.
+/// Calls after which any memory may have been written.
 const ANYTHING: &[libc::c_long] = &[
     libc::SYS_truncate,
     libc::SYS_io_submit,
@@ -144,7 +143,6 @@ fn filter() -> Vec<libc::sock_filter> {
     program
 }
 
-/// The program that a word of a command means.
 fn program(word: &OsStr) -> Result<PathBuf> {
     let runs = |path: &Path| {
         path.metadata()
@@ -160,7 +158,7 @@ fn program(word: &OsStr) -> Result<PathBuf> {
     found.ok_or_else(|| Error::from(ErrorKind::NotFound))
 }
 
-/// What the child needs, made before there is one.
+/// The arguments of [`become_it`], made before the process is cloned: the child may not allocate.
 struct Child {
     program: CString,
     words: Vec<*const libc::c_char>,

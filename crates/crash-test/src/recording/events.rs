@@ -17,13 +17,10 @@ pub struct Events {
     tags: Vec<Tag>,
 }
 
-/// What an event did, but for the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tag {
-    /// It changed the line.
     Store,
     StorePast,
-    /// It left the line as it was.
     Same,
     SamePast,
     Flush,
@@ -103,7 +100,6 @@ impl Events {
         (upper as u64) << 32 | u64::from(self.rows[number])
     }
 
-    /// The number of events before a row.
     pub fn before(&self, row: u64) -> usize {
         let (mut from, mut to) = (0, self.len());
         while from < to {
@@ -116,7 +112,6 @@ impl Events {
         from
     }
 
-    /// The site of an event: its place in the program.
     pub fn site(&self, number: usize) -> u32 {
         self.sites[number]
     }
@@ -130,7 +125,6 @@ impl Events {
         matches!(self.tags[number], Store | StorePast | Same | SamePast)
     }
 
-    /// An event whose version, if it is a store, is this.
     fn with(&self, number: usize, version: impl FnOnce(u32) -> u32) -> Event {
         let slot = self.slots[number];
         let past = matches!(self.tags[number], Tag::StorePast | Tag::SamePast);
@@ -166,7 +160,6 @@ impl Events {
         self.with(number, version)
     }
 
-    /// All events in order, of a recording with this many lines.
     pub fn walk(&self, lines: usize) -> impl Iterator<Item = Event> + '_ {
         let mut versions = vec![0; lines];
         (0..self.len()).map(move |number| {

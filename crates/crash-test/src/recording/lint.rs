@@ -39,7 +39,7 @@ impl Fault {
         }
     }
 
-    /// Whether leaving the instruction out changes nothing but time.
+    /// An instruction without which only the time changes.
     fn idle(self) -> bool {
         !matches!(self, Fault::NeverFlushed | Fault::NeverFenced)
     }
@@ -52,17 +52,13 @@ pub struct Finding {
     pub meaning: &'static str,
     /// `file.c:12`, or what is known instead.
     pub place: String,
-    /// The line in the user's own code.
     pub frame: Option<Frame>,
     /// The library's function that did it, if the user's line did not do it itself.
     pub through: Option<String>,
-    /// The number of records with this fault at this place.
     pub count: u64,
-    /// The row of the first of them.
     pub row: u64,
     /// The offset of the first in the pool; `None` for a fence.
     pub offset: Option<u64>,
-    /// The pool's name, if there are several.
     pub pool: Option<String>,
     /// Whether a library did it while it set the pool up, before the program's own first store.
     pub setup: bool,
@@ -71,7 +67,6 @@ pub struct Finding {
 /// The findings, and the rows of the recording that did nothing.
 #[derive(Debug, Default)]
 pub struct Linted {
-    /// The findings by fault, the most frequent first.
     pub findings: Vec<Finding>,
     /// Rows of idle flushes, and of idle fences.
     pub idle: [FxHashSet<u64>; 2],
@@ -177,7 +172,7 @@ impl Servants {
         Servants(names.filter(|name| !storing.contains(name)).collect())
     }
 
-    /// Whose affair a flush or a fence is, of its calls.
+    /// The frame to which a flush or a fence is attributed.
     fn master<'a>(&self, stack: &'a [Frame]) -> Option<&'a Frame> {
         let serves = |frame: &&Frame| function(frame).is_some_and(|name| self.0.contains(&name));
         let from = caller(stack)?;

@@ -26,7 +26,6 @@ pub const LINE: usize = 64;
 /// Stands for a site that is not known.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// What a record did to a line of the files, or to all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// The line holds this version from now on; the same version as before if the store changed nothing.
@@ -35,7 +34,6 @@ pub enum Act {
         slot: u32,
         /// The version, as an index of the line's; 0 is what the line held before the recording.
         version: u32,
-        /// It went past the caches, and waits for a fence only.
         past: bool,
     },
     /// A flush of a line that was stored to at some time.
@@ -52,7 +50,6 @@ pub enum Act {
     Fence,
 }
 
-/// One record of the recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub row: u64,
@@ -67,7 +64,6 @@ pub struct Event {
 pub struct Slot {
     /// The file, as an index of [`Recording::pools`].
     pub file: u16,
-    /// The number of its first line in the file.
     pub line: u32,
     /// Its contents one after the other; the first is what it held before the recording.
     pub versions: Versions,
@@ -81,7 +77,6 @@ pub struct Acks {
 }
 
 impl Acks {
-    /// The row before which the next text after this row was printed.
     pub fn next_after(&self, row: u64) -> Option<u64> {
         let before = self.ends.partition_point(|(at, _)| *at <= row);
         self.ends.get(before).map(|(at, _)| *at)
@@ -118,7 +113,6 @@ pub struct Site {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Module {
     pub path: PathBuf,
-    /// Its first address.
     pub start: u64,
     /// The address after its last.
     pub end: u64,
@@ -139,9 +133,7 @@ pub struct Module {
 #[derive(Debug)]
 pub struct Recording {
     pub path: PathBuf,
-    /// The files, in the order in which they were named.
     pub pools: Vec<Pool>,
-    /// Everything that happened to these files, and all fences.
     pub events: Events,
     /// The units that were stored to, in the order of their first store.
     pub lines: Vec<Slot>,
@@ -154,17 +146,13 @@ pub struct Recording {
     pub has_acks: bool,
     pub program: String,
     pub rows: u64,
-    /// What a reader of the report should know of the recording, a sentence each.
     pub notes: Vec<String>,
-    /// Sites whose stores count as persistent at once.
     pub assumed: FxHashSet<u32>,
     /// Files that the program stored to and that are not cut, with the number of stores.
     pub unnamed: Vec<(PathBuf, u64)>,
-    /// The platform whose units of persistence these are.
     pub platform: Platform,
     pub sure: Sure,
     pub processes: usize,
-    /// Whether the recording has the order of the threads' system calls.
     pub calls: bool,
     /// The range of events, from the first to before the second, that are in another order than recorded; only they are
     /// cut.
@@ -173,7 +161,6 @@ pub struct Recording {
     pub held: Option<u32>,
 }
 
-/// How a program makes its stores persistent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sure {
     /// Flushes of the files' lines, and stores past the caches.
@@ -413,7 +400,6 @@ impl Recording {
         self.events.get(number as usize, &self.lines)
     }
 
-    /// All events, in order.
     pub fn walk(&self) -> impl Iterator<Item = Event> + '_ {
         self.events.walk(self.lines.len())
     }
@@ -426,7 +412,6 @@ impl Recording {
         }
     }
 
-    /// The last mark before a row.
     pub fn mark(&self, row: u64) -> Option<&str> {
         let before = self.marks.iter().take_while(|(at, _)| *at <= row);
         before.last().map(|(_, text)| text.as_str())

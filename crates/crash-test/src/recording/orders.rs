@@ -27,16 +27,13 @@ const WINDOW: usize = 1 << 16;
 /// Fences that are looked at for each order that is wanted.
 const LOOKS: usize = 64;
 
-/// What a record is to other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Load,
     Store,
     /// A store past the caches, which is told some time after it was made.
     Past,
-    /// A flush or a fence.
     Other,
-    /// None of a thread's.
     Nothing,
 }
 
@@ -84,13 +81,12 @@ impl Rows {
         Rows { rows, of }
     }
 
-    /// The thread's row before a row of its.
+    /// The row of the thread's last record before a row.
     fn before(&self, thread: u16, row: u32) -> Option<u32> {
         let of = self.of.get(&thread)?;
         of[..of.partition_point(|&r| r < row)].last().copied()
     }
 
-    /// The thread's next load or store after a row.
     fn next_access(&self, thread: u16, row: u32) -> Option<Row> {
         let of = self.of.get(&thread)?;
         let later = of[of.partition_point(|&r| r <= row)..].iter();
@@ -98,7 +94,6 @@ impl Rows {
         rows.find(|row| matches!(row.what, What::Load | What::Store))
     }
 
-    /// The thread's last load or store up to a row.
     fn last_access(&self, thread: u16, row: u32) -> Option<u32> {
         let of = self.of.get(&thread)?;
         let mut earlier = of[..of.partition_point(|&r| r <= row)].iter().rev();
@@ -111,15 +106,12 @@ impl Rows {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     pub thread: u16,
-    /// The row of its last record before it is held.
     pub row: u64,
-    /// The row before which it is let go.
     end: u64,
     from: FxHashMap<u16, u64>,
 }
 
 impl Held {
-    /// The name of the order, as `--thread-order` takes it.
     pub fn name(&self) -> String {
         format!("{}@{}", self.thread, self.row)
     }
@@ -153,7 +145,7 @@ impl Look<'_> {
         }
     }
 
-    /// Whether an access needs what the held threads have yet to do.
+    /// An access depends on what the held threads have yet to do.
     fn needs(&self, row: Row) -> bool {
         let owed = self.owed.get(&row.line);
         owed.is_some_and(|&stores| stores || row.what != What::Load)
@@ -239,7 +231,7 @@ fn hold(rows: &Rows, thread: u16, row: u32, end: u32) -> Held {
     }
 }
 
-/// What a recording must be like for its threads to have other orders.
+/// Refuses a recording whose threads cannot be put into another order.
 fn check(recording: &Recording) -> Result<(), CrashTestError> {
     let refuse = |problem: &str| {
         let path = recording.path.display();
@@ -372,7 +364,6 @@ pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<(), Cr
     }
 }
 
-/// Puts what is held after what goes on.
 fn reorder(recording: &mut Recording, held: &Held) {
     let first = recording.events.before(held.row + 1);
     let end = recording.events.before(held.end).max(first);
@@ -529,7 +520,6 @@ mod tests {
         assert_eq!(held(&all, 0).1, 3);
     }
 
-    /// Of random records: nobody goes on who may have come after what is held.
     #[test]
     fn nothing_that_goes_on_needs_what_is_held() {
         let mut seed = 5u64;

@@ -14,7 +14,6 @@ use rustc_hash::FxHashMap;
 
 use crate::recording::{Act, NOWHERE, Recording};
 
-/// What reserve power saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
     /// Everything that has left the caches.
@@ -28,7 +27,6 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The platform with this name on the command line.
     pub fn named(name: &str) -> Option<Platform> {
         match name {
             "adr" => Some(Platform::Adr),
@@ -77,7 +75,6 @@ impl Platform {
 #[derive(Clone, Copy, Debug)]
 pub struct Rise {
     pub slot: u32,
-    /// The floor before.
     pub from: u32,
     pub to: u32,
 }
@@ -87,7 +84,6 @@ pub struct Rise {
 pub struct Cut {
     /// The event that it comes before; the number of events for the cut at the end.
     pub event: u32,
-    /// The number of rises before it.
     pub rises: u32,
     /// A hash of the kind of moment: the fence's place, and the places of the stores that are pending.
     pub signature: u32,
@@ -99,9 +95,7 @@ pub struct Cut {
 #[derive(Debug)]
 pub struct State {
     pub floor: Vec<u32>,
-    /// The version that each line has in the caches.
     pub current: Vec<u32>,
-    /// The event that last changed each line.
     pub changed: Vec<u32>,
     /// Lines whose floor is not the version in the caches, in no order.
     pub pending: Vec<u32>,
@@ -155,7 +149,6 @@ impl State {
         }
     }
 
-    /// Takes a line out of the order of stores.
     fn take_out(&mut self, slot: u32) {
         let (older, younger) = (self.older[slot as usize], self.younger[slot as usize]);
         match younger {
@@ -243,7 +236,6 @@ pub fn recent(state: &State) -> Vec<u32> {
         .collect()
 }
 
-/// Replays the recording and calls at each cut.
 pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit) {
     let mut state = State::new(recording.lines.len());
     let mut rises = 0;
@@ -324,7 +316,6 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
 pub struct Course {
     /// Positions at which the power may fail, in the order of events.
     pub cuts: Vec<Cut>,
-    /// Rises of floors, in the order of events.
     pub rises: Vec<Rise>,
 }
 
@@ -349,7 +340,6 @@ impl Visit for Making<'_> {
 }
 
 impl Course {
-    /// Replays a recording and keeps its cuts and rises.
     pub fn from_recording(recording: &Recording, platform: Platform) -> Course {
         let mut making = Making {
             recording,

@@ -16,12 +16,9 @@ const PART: usize = 1 << 20;
 const FILES: u64 = 1 << 57;
 const FILE_LINES: u64 = 1 << 38;
 
-/// What a file held before the program wrote to it.
 #[derive(Clone, Debug)]
 pub enum Ground {
-    /// Nothing but zeros.
     Zeros,
-    /// The contents of this file.
     File(PathBuf),
 }
 
@@ -30,7 +27,6 @@ pub struct Pool {
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// What it held before the program wrote to it.
     pub ground: Ground,
     /// The address of its first byte in the program's memory, and how many bytes from there were mapped.
     pub mapped: Vec<(u64, u64)>,
@@ -60,14 +56,13 @@ pub(crate) struct FileEntry {
 }
 
 impl FileEntry {
-    /// Whether it has a name under which anybody could find it after a crash.
+    /// The file has a path under which anybody could find it after a crash.
     pub(crate) fn lasts(&self) -> bool {
         let path = self.path.to_string_lossy();
         let nameless = ["/memfd:", "/SYSV", "/dev/zero"];
         !nameless.iter().any(|start| path.starts_with(start)) && !path.ends_with(" (deleted)")
     }
 
-    /// The file's number in lines of files.
     pub(crate) fn number(&self) -> Option<u64> {
         number(self.first_line)
     }
@@ -283,7 +278,6 @@ fn listed(files: &[FileEntry]) -> String {
     }
 }
 
-/// The file of the recording that `pool` means.
 fn find<'a>(files: &'a [FileEntry], pool: &Path) -> Result<&'a FileEntry, String> {
     let full = pool.canonicalize().unwrap_or_else(|_| pool.to_owned());
     let exactly = files
@@ -325,7 +319,6 @@ pub fn places(pools: &[Pool]) -> Vec<PathBuf> {
     pools.iter().map(place).collect()
 }
 
-/// The file beside the recording that holds the ground.
 fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf, CrashTestError> {
     let path = beside(trace, &kept.hash);
     let lost = |what: String| {

@@ -40,22 +40,18 @@ impl Numbers {
 
 /// What is known while the records come. `G` gives a line of a file as it was before the program.
 pub(crate) struct Reading<G> {
-    /// The file of each number in lines of files.
     files: FxHashMap<u64, u16>,
     grounds: Vec<G>,
-    /// The unit of each number, by file.
     slots: Vec<Numbers>,
-    /// What each unit holds, where that is a line.
+    /// Current contents of each unit that is one line.
     held: Vec<Line>,
     /// The other files, and how many stores they got, by their numbers.
     others: FxHashMap<u64, (PathBuf, u64)>,
     /// Rows of each system call that made sure of lines, those of one call from the first to before the second.
     syncs: Vec<(u64, u64)>,
-    /// The first of them that has not ended.
     sync: usize,
-    /// The call has made sure of a line of the files.
+    /// The present call has made a line of the cut files persistent.
     synced: bool,
-    /// Lines of a unit.
     unit: u32,
     on_disk: bool,
 }
@@ -132,7 +128,6 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         Ok(())
     }
 
-    /// What a record did, if it matters, and whether it is a store that changed something.
     fn act(
         &mut self,
         recording: &mut Recording,

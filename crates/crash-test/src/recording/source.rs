@@ -27,7 +27,6 @@ const SYSTEM: [&str; 6] = [
 pub struct Frame {
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// The function, if it has a name.
     pub function: Option<String>,
     pub module: String,
     pub inlined: bool,
@@ -91,7 +90,7 @@ struct Loaded {
     /// Offset in the file, length, address: the loadable parts.
     parts: Vec<(u64, u64, u64)>,
     lines: bool,
-    /// A library's, from another file than its own.
+    /// Debug information that lies in another file than the library itself.
     apart: bool,
 }
 
@@ -190,7 +189,6 @@ fn has_lines(bytes: &[u8]) -> bool {
 }
 
 impl<'a> Sources<'a> {
-    /// The lines of code of this recording's sites.
     pub fn new(recording: &'a Recording) -> Sources<'a> {
         Sources {
             recording,

@@ -18,24 +18,22 @@ pub fn hash_of(file: u16, line: u32, data: &Line) -> u64 {
     hasher.finish()
 }
 
-/// What a content differs in from the one before.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     /// A hash of the whole unit, in two halves, so that this is 20 bytes.
     hash: [u32; 2],
     event: u32,
     at: u32,
-    /// Which words of the line are kept, the others are as before.
+    /// A bit for each word of the line that this content changed.
     kept: u8,
     /// Which line of the unit, as an index of [`Versions::parts`].
     part: u8,
 }
 
-/// A line of a unit.
 #[derive(Clone, Debug)]
 struct Part {
     line: u32,
-    /// Where the words are that it held before the first store.
+    /// The index of the words that the line held before its first store.
     ground: u32,
     /// The unit's versions that changed it; left empty in a unit of one line, where all did.
     versions: Vec<u32>,
@@ -74,12 +72,10 @@ impl Versions {
         }
     }
 
-    /// The number of contents, the first one included.
     pub fn count(&self) -> u32 {
         self.changes.len() as u32
     }
 
-    /// The number of the last content.
     pub fn last(&self) -> u32 {
         self.count() - 1
     }
@@ -192,7 +188,6 @@ impl Versions {
         self.last()
     }
 
-    /// The first store to a line.
     fn first_of(&mut self, line: u32, ground: &Line) -> usize {
         let words = words_of(ground);
         let at = self.keep(&words, u8::MAX);

@@ -31,7 +31,6 @@ pub struct Recovery {
     pub time: Duration,
     /// The limit of its address space, in bytes.
     pub memory: u64,
-    /// What it may print, if that is compared.
     pub oracle: Option<Oracle>,
 }
 
@@ -44,7 +43,6 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// The reason of an end, after what was printed.
     pub fn from_ending(ended: Ended, said: &str) -> Reason {
         let line = match ended {
             Ended::Status(_) => said.lines().next_back().unwrap_or_default(),
@@ -80,7 +78,6 @@ fn without_numbers(line: &str) -> String {
 #[derive(Clone, Copy, Debug)]
 pub struct Files<'a> {
     pub pools: &'a [PathBuf],
-    /// The folder that holds the pools under their own names.
     pub folder: &'a Path,
     pub acks: &'a Path,
 }
@@ -148,7 +145,6 @@ impl Recovery {
         !matches!(ended, Ended::Status(status) if self.ok.contains(&status))
     }
 
-    /// The command's words with the paths of these files.
     pub fn command(&self, files: Files<'_>) -> Vec<OsString> {
         let words = self.words.iter();
         words.map(|word| files.replaced(word)).collect()

@@ -39,7 +39,6 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Opened {
     /// Files outside of its folder that it opened for writing.
     pub written: Vec<PathBuf>,
-    /// The program's own pools that it opened.
     pub own: Vec<PathBuf>,
     /// Whether it opened each copy; `None` if the command may not be traced.
     pub copies: Option<Vec<bool>>,

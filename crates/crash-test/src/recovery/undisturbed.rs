@@ -146,7 +146,6 @@ fn hash(path: &Path) -> Option<blake3::Hash> {
     Some(hasher.finalize())
 }
 
-/// All lines as they were at the end.
 fn everything(recording: &Recording, course: &Course) -> Vec<Over> {
     let mut floors = Floors::without_hashes(recording, course);
     floors.go(course.cuts.len() as u32 - 1, |_, _| ());

@@ -5,7 +5,6 @@ use crate::recording::{Act, Recording};
 /// What became of a store. Events are numbered as in [`Recording::events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Its line was never flushed from then on.
     NeverFlushed,
     /// Its line was first flushed by this event, after the moment in question.
     FlushedTooLate(u32),
@@ -14,11 +13,9 @@ pub enum Fate {
     NeverFenced(Option<u32>),
     /// It was flushed by the first event, and the second event fenced that, at the moment in question or after it.
     FencedTooLate(Option<u32>, u32),
-    /// It was persistent before the moment in question.
     InTime,
 }
 
-/// What became of the store `store` by the event that a cut comes before.
 pub fn fate(recording: &Recording, store: u32, cut: u32) -> Fate {
     let events = &recording.events;
     let event = recording.event(store);

@@ -24,7 +24,7 @@ use crate::search::explore::Explored;
 use crate::search::reduce::Reduced;
 use crate::search::start::of_refusal;
 
-/// Where a thread is held back, in another order of threads.
+/// The place at which a thread is held back, in another order of threads.
 fn held(recording: &Recording, sources: &mut Option<Sources<'_>>) -> Option<String> {
     Some(own_place(recording, sources, recording.held?))
 }
@@ -193,10 +193,9 @@ fn told(explored: &Explored, sources: &mut Option<Sources<'_>>, cause: &Cause) -
     })
 }
 
-/// How many cuts there are and were tried, and how many kinds of moments.
 struct Counts {
     cuts: usize,
-    /// Of them, the first to be tried and those after it.
+    /// Cuts from the first to be tried on.
     from_start: usize,
     tried: usize,
     moments: usize,

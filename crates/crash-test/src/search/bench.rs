@@ -28,7 +28,6 @@ const LEAST_HASTE: Duration = Duration::from_millis(200);
 /// Why an image fails, if it does, and how long was waited for that.
 type Known = (Option<Reason>, Duration);
 
-/// What all workers share.
 #[derive(Debug)]
 pub struct Shared {
     pub recovery: Recovery,
@@ -54,14 +53,12 @@ pub struct Shared {
     pub stop: AtomicBool,
 }
 
-/// How a recovery may refuse a pool that is not made yet.
+/// How the recovery may refuse a pool that the program is still making.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// By any exit status.
     Orderly,
     /// By the exit status that the pool before the first store gets.
     Status,
-    /// Such pools are not tried.
     Skip,
 }
 
@@ -81,7 +78,6 @@ impl Shared {
         u64::from(self.course.cuts[cut as usize].event) < self.made.load(Ordering::Relaxed)
     }
 
-    /// Whether this end of the recovery, on an image of this cut, is a violation.
     pub fn fails(&self, cut: u32, ended: Ended) -> bool {
         let refusal = || match (ended, self.refusal) {
             (Ended::Status(_), Refusal::Orderly | Refusal::Skip) => true,
@@ -102,7 +98,6 @@ impl Shared {
     }
 }
 
-/// What one worker has: a copy of the pool and files for the recovery.
 #[derive(Debug)]
 pub struct Bench<'a> {
     pub shared: &'a Shared,
@@ -111,7 +106,7 @@ pub struct Bench<'a> {
     acks: PathBuf,
     acked: Option<usize>,
     output: PathBuf,
-    /// Why what the last recovery printed is none that may be.
+    /// Why the last recovery's output is none of the outputs allowed.
     differs: Option<String>,
 }
 

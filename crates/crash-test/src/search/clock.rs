@@ -21,17 +21,14 @@ impl Clock {
         }
     }
 
-    /// Starts the clock with the first recovery.
     pub fn begin(&self) {
         self.began.get_or_init(Instant::now);
     }
 
-    /// Sets the time that one recovery is known to take.
     pub fn takes(&mut self, one: Duration) {
         self.one = one;
     }
 
-    /// Time since the budget began.
     pub fn passed(&self) -> Duration {
         self.began.get().map_or(Duration::ZERO, Instant::elapsed)
     }

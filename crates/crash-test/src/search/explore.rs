@@ -26,7 +26,7 @@ use crate::search::clock::Clock;
 use crate::search::rounds;
 use crate::search::workers::{Crew, QUEUE, work};
 
-/// What the recording's program must have done to be worth a cut.
+/// Refuses a recording without stores, or without anything that makes them persistent.
 fn check(recording: &Recording, platform: Platform) -> Result<(), CrashTestError> {
     let any = |what: fn(&Act) -> bool| recording.walk().any(|event| what(&event.act));
     let pool = recording.called();
@@ -72,7 +72,6 @@ fn check(recording: &Recording, platform: Platform) -> Result<(), CrashTestError
 pub struct Explored {
     pub shared: Shared,
     pub found: Found,
-    /// For a replay: the image, how the recovery ended and what it printed.
     pub replayed: Option<(Image, Ended, String)>,
 }
 

@@ -16,7 +16,7 @@ use crate::search::reduce::Reduced;
 
 /// Events before a cut among which stores that came too early are looked for.
 const BACK: usize = 20_000;
-/// How many of them are held back: the latest, the latest few, and the latest many.
+/// How many of those stores are held back: the latest one, the latest few, the latest many.
 const HELD: [usize; 3] = [1, 4, 16];
 
 /// The line of code that each site's stores count for, and the sites of each line.
@@ -33,7 +33,6 @@ fn place(stack: &[Frame]) -> Option<String> {
 }
 
 impl Places {
-    /// The places of all stores to the pools.
     pub fn from_recording(recording: &Recording, source: bool) -> Places {
         let mut places = Places::default();
         let mut sources = (source && !recording.sites.is_empty()).then(|| Sources::new(recording));
@@ -160,7 +159,6 @@ pub fn explains(
     Ok(false)
 }
 
-/// The reduction of a violation that a known cause explains.
 pub fn explained(image: &Image) -> Reduced {
     Reduced {
         image: image.clone(),

@@ -33,20 +33,19 @@ const REDUCED: usize = 24;
 const NOTHING_NEW: usize = 6;
 /// Of what is left of a budget when a round begins, what is spent on looking if there is something to reduce.
 const LOOKING: f64 = 0.35;
-/// Of a budget, what is spent on waiting for recoveries that do not end.
+/// The share of a budget that recoveries without an end may take.
 const WAITING: f64 = 0.25;
 pub(crate) struct Search<'a> {
     pub(crate) question: &'a Question,
     pub(crate) shared: &'a Shared,
     pub(crate) found: &'a mut Found,
     kinds: FxHashMap<Kind, u64>,
-    /// Violations of the rounds before, and the seconds that had passed.
     before: (usize, f64),
     /// How a recovery ended that did not cope while the start was looked for, and what it said.
     pub(crate) refused: Option<(Ended, String)>,
-    /// For recoveries that did not end.
+    /// Time spent on recoveries that did not end.
     waited: Duration,
-    /// Images that were given out and not tried any more.
+    /// Images that were handed out but not tried any more.
     late: u32,
     workers: f64,
     problem: Option<CrashTestError>,
@@ -381,7 +380,6 @@ mod tests {
     use crate::testing::{question, shared};
     use std::sync::mpsc::{channel, sync_channel};
 
-    /// So many fences, a line stored to before each.
     fn fences(count: u32) -> Vec<(u16, Do)> {
         let one = |number: u32| [Store(number % 7, number as u8 | 1), Clwb(number % 7), Fence];
         (0..count).flat_map(one).map(|what| (0, what)).collect()

@@ -30,7 +30,7 @@ pub struct Reduced {
     pub passes: Option<Image>,
     pub unexplained: bool,
     pub finished: bool,
-    /// Whether a known cause explains it: without that cause's early stores it passes.
+    /// Without the early stores of a known cause the violation passes.
     pub explained: bool,
 }
 
@@ -99,7 +99,6 @@ fn with(base: &[Over], more: &[Over]) -> Vec<Over> {
     all
 }
 
-/// What is pending at a cut, to the last store.
 struct Pending {
     cut: u32,
     at: u32,
@@ -161,7 +160,7 @@ pub fn reduce(
     }
 }
 
-/// And what had been acknowledged, for the image that fails.
+/// Reduces a violation whose recovery is also held to what had been acknowledged.
 fn reduce_within(
     bench: &mut Bench<'_>,
     image: &Image,
@@ -196,11 +195,9 @@ fn reduce_within(
     Ok((reduced, reduction.acked))
 }
 
-/// How an image does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Passes,
-    /// For the violation's reason.
     Fails,
     FailsOtherwise,
 }
@@ -217,7 +214,7 @@ struct Reduction<'a, 'b> {
 }
 
 impl Reduction<'_, '_> {
-    /// Whether an image passes, with so much acknowledged, or fails, for the violation's reason or another.
+    /// Runs an image and compares how it fails with the violation.
     fn outcome(&mut self, image: &Image, acked: usize) -> Result<Outcome, CrashTestError> {
         Ok(match self.bench.fails(image, acked, self.time)? {
             None => Outcome::Passes,
@@ -236,7 +233,7 @@ impl Reduction<'_, '_> {
         Ok(self.outcome(&image, self.acked)? == Outcome::Fails)
     }
 
-    /// How what was fenced at a cut does, with so much acknowledged.
+    /// Runs what was fenced at a cut.
     fn at(&mut self, cut: u32, acked: usize) -> Result<Outcome, CrashTestError> {
         self.outcome(&Image::fenced(cut), acked)
     }

@@ -17,7 +17,6 @@ const SPARSE: u32 = 32;
 /// Cuts at which it is asked whether the recovery copes with everything, if it copes with what was fenced at none.
 const WHOLE: usize = 256;
 
-/// The cut at which `start` says that the pool is made.
 pub(crate) fn named_start(
     recording: &Recording,
     course: &Course,

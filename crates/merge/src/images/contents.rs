@@ -179,7 +179,6 @@ impl Images {
         self.pool.bytes(content)
     }
 
-    /// What a page holds in the last snapshot.
     pub fn last(&self, page: Page) -> Option<u32> {
         let machine = self.machine_of(page);
         let last = machine.snapshots.last()?;
@@ -202,14 +201,11 @@ impl Images {
     }
 }
 
-/// What a page did between two passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It has come.
     Came,
     /// Its bytes have changed.
     Written,
-    /// It has gone.
     Went,
 }
 
@@ -218,7 +214,6 @@ pub struct View<'i> {
     images: &'i Images,
     chosen: Vec<bool>,
     page: Vec<u32>,
-    /// What each page held when its key was last taken.
     keyed: Vec<u32>,
     pass: usize,
 }
@@ -260,7 +255,6 @@ impl<'i> View<'i> {
         changes
     }
 
-    /// The pages of processes that have exited since the last pass.
     pub fn exited(&self) -> Vec<Range<Page>> {
         let machines = self.images.machines.iter().zip(&self.chosen);
         let now = machines.filter(|(machine, chosen)| {
@@ -270,12 +264,10 @@ impl<'i> View<'i> {
             .collect()
     }
 
-    /// Notes that the page holds this content from now on.
     pub fn put(&mut self, page: Page, content: u32) {
         self.page[page as usize] = content;
     }
 
-    /// What the page held when its key was last taken.
     pub fn keyed_content(&self, page: Page) -> Option<u32> {
         Some(self.keyed[page as usize]).filter(|content| *content != NONE)
     }

@@ -27,7 +27,6 @@ fn data(file: &File, len: u64) -> Vec<Range<u64>> {
     found
 }
 
-/// The snapshot without the pages that lie completely in holes.
 pub fn left_out(mut snapshot: Snapshot, file: &File) -> Snapshot {
     let data = data(file, snapshot.data.bytes().len() as u64);
     let mut kept = Vec::new();

@@ -111,7 +111,6 @@ impl Mix {
         }
     }
 
-    /// A snapshot of `n` pages at a pass.
     pub fn snapshot(self, n: u64, pass: u64) -> Vec<u8> {
         let mut bytes = vec![0; n as usize * PAGE_BYTES];
         for (i, page) in (0..).zip(bytes.as_chunks_mut::<PAGE_BYTES>().0) {

@@ -38,9 +38,7 @@ pub struct Extent {
 /// A stretch of a machine that has a name, such as the file that is mapped there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Number of the first page.
     pub first: u64,
-    /// Number after the last.
     pub end: u64,
     pub name: String,
 }
@@ -48,7 +46,6 @@ pub struct Named {
 /// A snapshot's bytes.
 #[derive(Debug)]
 pub enum Data {
-    /// A mapped file.
     Mapped(memmap2::Mmap),
     /// Bytes read or made.
     Memory(Vec<u8>),
@@ -107,7 +104,6 @@ pub struct Machine {
     pub ended: Option<u32>,
 }
 
-/// What is wrong with an image, with the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ImageError(pub String);

@@ -48,7 +48,6 @@ struct Stretch {
 pub struct Keep {
     /// The most memory for the copies, in bytes.
     pub bytes: u64,
-    /// Whether the copies are needed, so that exceeding the limit is an error.
     pub needed: bool,
 }
 
@@ -68,14 +67,12 @@ pub struct Pool {
     /// Each content's digest, if there are live processes; 0 is that of zeros.
     digests: Vec<u128>,
     known: HashTable<u32>,
-    /// The place after the last.
     places: u32,
     keep: Option<Keep>,
     let_go: bool,
     zero: bool,
 }
 
-/// Spreads a checksum over the bits that a table looks at.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -182,7 +179,6 @@ impl Pool {
         self.known.find(spread(page.hash), same).copied()
     }
 
-    /// A page of the data that the pool holds.
     fn intern_held(&mut self, place: u32, data: u32, offset: u64) -> Result<u32, ImageError> {
         let page = self.candidate(self.data[data as usize].page(offset));
         if let Some(known) = self.find(&page) {
@@ -326,7 +322,6 @@ impl Pool {
         self.contents.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.contents.is_empty()
     }

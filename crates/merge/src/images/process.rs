@@ -11,7 +11,6 @@ use super::{Data, Extent, ImageError, Named, Pool, Snapshot, pool};
 use crate::PAGE_BYTES;
 
 const PAGE: u64 = PAGE_BYTES as u64;
-/// Entries of `pagemap` read at once.
 const ENTRIES: usize = 1 << 16;
 /// What reading an address gives that is not mapped.
 const EIO: i32 = 5;
@@ -30,7 +29,6 @@ const ZERO_PAGE: u64 = 1 << 24;
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ProcessPages {
     pub anonymous: u64,
-    /// Pages of files or of shared memory, which are shared already.
     pub shared_already: u64,
     /// Anonymous pages that are part of a huge page.
     pub huge: u64,
@@ -42,7 +40,6 @@ pub struct ProcessPages {
     pub swapped: u64,
     /// Anonymous pages in mappings that the process has offered for merging.
     pub offered: u64,
-    /// Pages that the kernel has merged so far.
     pub merged: u64,
     pub kernel: Vec<(String, i64)>,
     /// Whether frames could be looked at, so that huge, merged and zero pages are known.
@@ -53,7 +50,6 @@ pub struct ProcessPages {
 }
 
 pub const HUGE_PAGES: u64 = 512;
-/// Pages read at once.
 const BATCH: usize = 64;
 
 struct Mapping {
@@ -98,7 +94,6 @@ impl Process {
         fs::read_to_string(self.path(name))
     }
 
-    /// Whether it has exited, waited for by its parent or not.
     fn has_ended(&self) -> bool {
         // Documentation/filesystems/proc.rst: the state follows the command, which is in brackets.
         let stat = fs::read(self.path("stat")).unwrap_or_default();
@@ -119,7 +114,6 @@ impl Process {
         ))
     }
 
-    /// Why a snapshot of it has no pages.
     pub fn without_pages(&self, wanted: &[String]) -> ImageError {
         let pid = self.pid;
         let problem = match self.text("maps") {
@@ -170,7 +164,6 @@ fn mappings(process: &Process, wanted: &[String]) -> Result<Vec<Mapping>, ImageE
     Ok(found)
 }
 
-/// The mappings that the process has offered for merging.
 fn offered(process: &Process) -> Vec<Range<u64>> {
     let smaps = process.text("smaps").unwrap_or_default();
     let (mut found, mut current) = (Vec::new(), 0..0);

@@ -20,9 +20,7 @@ struct Span {
 pub struct MachineSpace {
     spans: Vec<Span>,
     names: Vec<Named>,
-    /// Number of its first page.
     pub first: Page,
-    /// Number after its last.
     pub end: Page,
 }
 
@@ -81,7 +79,6 @@ impl MachineSpace {
         span.page + (address - span.first) as Page
     }
 
-    /// The address of a page by its number, in pages.
     pub fn address_of(&self, page: Page) -> u64 {
         let after = self.spans.partition_point(|span| span.page <= page);
         let span = &self.spans[after - 1];

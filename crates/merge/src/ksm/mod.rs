@@ -33,7 +33,6 @@ pub const BYTES_A_PAGE: usize = size_of::<Item>() + 2 * size_of::<u32>() + 8;
 pub enum Maps {
     /// Nothing that could merge.
     Nothing,
-    /// Its own frame.
     Own,
     /// The merged frame on which its item hangs.
     Merged,
@@ -169,7 +168,6 @@ pub struct Ksm<C, S> {
 }
 
 impl<C: Contents, S: Search> Ksm<C, S> {
-    /// A run over `pages` pages, none of them mapped.
     pub fn new(contents: C, search: S, knobs: Knobs, pages: usize) -> Ksm<C, S> {
         let item = Item {
             checksum: 0,
@@ -241,7 +239,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.items[page as usize].hangs != Hangs::Unknown
     }
 
-    /// Merged pages that were written so far, which undoes the merge.
     pub fn breaks(&self) -> u64 {
         self.breaks
     }
@@ -259,7 +256,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         own.count() as u64 + self.stable.live().count() as u64 + zero
     }
 
-    /// Adds the page: it is mapped from now on.
     pub fn map(&mut self, page: Page) {
         self.item(page).maps = Maps::Own;
     }
@@ -601,13 +597,11 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.slept_ms as u32
     }
 
-    /// Processor time so far, as the costs' keys say.
     pub fn cpu_ns(&self) -> u64 {
         let [visit, checksum, compare, merge] = self.knobs.costs;
         self.visits * visit + self.search.cpu_ns(checksum, compare) + self.merges * merge
     }
 
-    /// Time so far: the processor's and the sleeps.
     pub fn elapsed_ns(&self) -> u64 {
         self.cpu_ns() + self.slept_ms * 1_000_000
     }

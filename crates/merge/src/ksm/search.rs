@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use crate::rb::{NIL, Side};
 use crate::{Checksum, Contents, Frame, Page};
 
-/// What a walk finds at a node.
 #[derive(Clone, Copy, Debug)]
 pub enum Visit {
     /// A frame to compare with. `node` hangs in the tree now, `holder` holds the frame.
@@ -29,7 +28,6 @@ pub trait Walkable {
     fn visit(&mut self, at: u32) -> Visit;
 }
 
-/// Where a walk ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walk {
     /// At a frame with the same bytes.
@@ -43,7 +41,6 @@ pub enum Walk {
 /// What hardware that compares pages has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Work {
-    /// The number of times that it was set to work.
     pub tables: u64,
     pub calls: u64,
     pub comparisons: u64,
@@ -89,7 +86,6 @@ pub struct Software {
 }
 
 impl Software {
-    /// A search that takes keys with that hash.
     pub fn new(checksum: Checksum) -> Software {
         Software {
             checksum,

@@ -82,7 +82,6 @@ keys! {
         in Between("500", "8000", "a quarter, and four times as long");
 }
 
-/// The keys of the merge, without their types.
 pub fn rows() -> Vec<&'static Row> {
     vec![
         &CHECKSUM.row,
@@ -211,23 +210,15 @@ pub fn looks_into_pages(settings: &Settings) -> bool {
 
 #[derive(Clone, Debug)]
 pub struct Knobs {
-    /// See [`CHECKSUM`].
     pub checksum: Checksum,
-    /// See [`ORDER`].
     pub order: Order,
-    /// See [`SMART_SCAN`].
     pub smart_scan: bool,
-    /// See [`USE_ZERO_PAGES`].
     pub use_zero_pages: bool,
-    /// See [`MAX_PAGE_SHARING`].
     pub max_page_sharing: u32,
     /// See [`PAGES_TO_SCAN`]; the advisor changes it.
     pub pages_to_scan: u64,
-    /// See [`SLEEP_MILLISECS`].
     pub sleep_millisecs: u64,
-    /// See [`PRUNE_MILLISECS`].
     pub prune_millisecs: u32,
-    /// See [`ADVISOR_MODE`].
     pub advisor: Advisor,
     /// The advisor's target in seconds, the most percent of a core, and the least and the most pages.
     pub advice: [u64; 4],

@@ -53,7 +53,6 @@ pub struct Stable {
     tree: Tree,
     max_sharing: u32,
     prune_ms: u32,
-    /// Frames that the kernel believes to be shared.
     pub shared: u64,
     /// Pages that share them, beside the first of each.
     pub sharing: u64,
@@ -230,7 +229,6 @@ impl Stable {
         self.dups -= 1;
     }
 
-    /// Puts a frame at the head of a chain.
     fn link(&mut self, node: u32, chain: u32) {
         let first = self.at(chain).frozen;
         let at = self.at_mut(node);

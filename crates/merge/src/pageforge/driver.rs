@@ -266,9 +266,9 @@ impl PageForge {
 #[derive(Clone, Copy, Debug)]
 pub struct GraphNode {
     pub frame: Frame,
-    /// Where to go on if the candidate is smaller.
+    /// The place where the search continues if the candidate is smaller.
     pub less: Option<usize>,
-    /// Where to go on if it is larger.
+    /// The place where the search continues if the candidate is larger.
     pub more: Option<usize>,
 }
 

@@ -12,7 +12,6 @@ const LINES: usize = 64;
 pub const SECTIONS: usize = 4;
 const SECTION_LINES: usize = LINES / SECTIONS;
 
-/// A page to compare with.
 #[derive(Clone, Copy, Debug)]
 struct Other {
     frame: Frame,
@@ -20,7 +19,6 @@ struct Other {
     more: u8,
 }
 
-/// The candidate's entry, the PFE.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     frame: Frame,

@@ -96,7 +96,6 @@ impl Application {
     }
 }
 
-/// The keys of all applications, without their types.
 pub fn rows() -> Vec<&'static Row> {
     ALL.iter().flat_map(Application::rows).collect()
 }

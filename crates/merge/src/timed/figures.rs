@@ -297,7 +297,6 @@ impl Run<'_> {
     }
 }
 
-/// What the memory did in the whole run, its warm-up included.
 fn memory(played: &mut Played, out: &mut Figures) {
     for figure in OF_MEMORY {
         out.put(figure, played.outcome.figures.of(figure));

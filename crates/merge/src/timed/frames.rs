@@ -11,7 +11,6 @@ use sardonyx::machine::{Mapped, PAGE_LINES};
 #[derive(Debug)]
 pub struct Frames {
     tables: Vec<Arc<Mapped>>,
-    /// Each machine's first page.
     firsts: Vec<Page>,
     own: Vec<u64>,
     merged: FxHashMap<u32, u64>,
@@ -47,7 +46,6 @@ impl Frames {
         self.own.len() as Page
     }
 
-    /// A machine's page, among those of all.
     pub fn page(&self, machine: usize, number: u64) -> Page {
         self.firsts[machine] + number as Page
     }

@@ -26,18 +26,14 @@ impl Guests for Vms<'_> {
 
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// Pages that the thread has scanned in the window.
     pub pages_in_window: u64,
     /// Lines of pages that the thread or a module has asked for.
     pub merging_lines: u64,
-    /// The lengths of completed intervals, with their sleeps.
     pub intervals: Vec<Time>,
-    /// The module's time for each filling of its table.
     pub tables: Vec<Time>,
     pub copies: u64,
 }
 
-/// What one core does and has done.
 #[derive(Clone, Copy, Debug)]
 pub struct Core {
     doing: Part,
@@ -48,18 +44,14 @@ pub struct Core {
 pub struct Host<'i> {
     pub costs: Costs,
     window: (Time, Time),
-    /// The virtual machines, each on the core of its number.
     pub vms: Vec<Queries>,
     pub cores: Vec<Core>,
-    /// What merges, if anything does.
     pub scan: Option<Scan<'i>>,
     pub frames: Frames,
     pub thread: Thread,
-    /// What modules are to do, if there are any.
     pub jobs: Option<Jobs>,
     pub figures: Figures,
     over: bool,
-    /// All stores, in order.
     #[cfg(test)]
     pub stores: Vec<(usize, Virtual, u8, Vec<u8>)>,
 }
@@ -149,7 +141,6 @@ impl<'i> Host<'i> {
         }
     }
 
-    /// What the kernel's thread does on that core now, if anything.
     fn thread_turn(&mut self, core: usize, now: Time, batch: &mut Batch) -> Option<Part> {
         let in_window = (self.window.0..self.window.1).contains(&now);
         let scan = self.scan.as_mut()?;
@@ -216,7 +207,6 @@ impl<'i> Host<'i> {
         part
     }
 
-    /// The host looks whether a table has been processed.
     fn look_at_module(&mut self, lane: usize, now: Time, batch: &mut Batch) -> Part {
         let jobs = self.jobs.as_ref().expect("a lane waits for a module");
         batch.compute(jobs.costs.call.max(1));

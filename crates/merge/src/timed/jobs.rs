@@ -18,7 +18,6 @@ pub struct ModuleCosts {
     pub compare: Time,
     /// Whether a module keeps the candidate's lines that it has read.
     pub keeps: bool,
-    /// Whether modules are at the on-chip network and not in a memory controller.
     pub outside: bool,
 }
 
@@ -53,7 +52,6 @@ impl Jobs {
         }
     }
 
-    /// The module that works for a lane of the thread.
     pub fn module_of(&self, lane: usize) -> usize {
         lane % self.given.len()
     }
@@ -62,7 +60,6 @@ impl Jobs {
         (self.given[module], self.finished[module]) = (Some(job), None);
     }
 
-    /// Takes the job of a module that has been started.
     pub fn take(&mut self, module: usize) -> Job {
         self.given[module].take().expect("a bell for a job")
     }

@@ -9,18 +9,15 @@ use crate::images::{View, checksum};
 use crate::{Bytes, Checksum, Contents, Frame, PAGE_BYTES, Page};
 use sardonyx::line::{LINE_BYTES, Line};
 
-/// What merging has done, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// Software has compared two frames, reading this many lines of each.
     Compare(Frame, Frame, u8),
-    /// The same under write protection.
+    /// Software has compared two frames under write protection.
     Final(Frame, Frame, u8),
     /// Software has hashed a page.
     Hash(Page),
-    /// The page maps the merged frame.
     Merged(Page, u32),
-    /// The page maps the zero page.
     Zeroed(Page),
     /// The Scan Table is filled, after this many calls of its functions in all, and set to work.
     Hardware(u64),
@@ -35,16 +32,14 @@ pub struct Live<'i> {
     view: View<'i>,
     /// Own frames whose bytes are no longer an image's.
     written: FxHashMap<Page, Box<Bytes>>,
-    /// Of pages whose key was taken when they were so, what they held then.
+    /// The contents of pages when their keys were taken, where they have changed since.
     keyed: FxHashMap<Page, Box<Bytes>>,
     frozen: FxHashMap<u32, Box<Bytes>>,
     next_frozen: u32,
-    /// The log of what merging does, if it is wanted.
     pub log: Option<Vec<Touch>>,
 }
 
 impl<'i> Live<'i> {
-    /// As the images have them in their last snapshots.
     pub fn new(mut view: View<'i>) -> Live<'i> {
         for _ in 0..view.images().snapshots() {
             view.advance();
@@ -107,7 +102,6 @@ impl<'i> Live<'i> {
         self.written.insert(page, Box::new([0; PAGE_BYTES]));
     }
 
-    /// The image's content of a frame that holds one.
     fn image_of(&self, frame: Frame) -> u32 {
         match frame {
             Frame::Own(page) => self.view.content(page).expect("a page that is there"),

@@ -77,7 +77,6 @@ pub enum TimedError {
     Run(#[from] RunError),
 }
 
-/// All keys that do not belong to the machine.
 pub fn rows() -> Vec<&'static Row> {
     // Here processors run the work, so that its times are instructions.
     let times = ksm_settings::times();
@@ -88,7 +87,6 @@ pub fn rows() -> Vec<&'static Row> {
     rows
 }
 
-/// Those of the thread and of modules, of the machines and of the window.
 fn own_rows() -> Vec<&'static Row> {
     let mut rows: Vec<&Row> = algorithms::built_in()
         .flat_map(|known| (known.timed_keys)())
@@ -129,7 +127,6 @@ struct Plan {
 }
 
 impl Plan {
-    /// All keys that are no machine's, and their values.
     fn said(&self) -> Map<String, Value> {
         let each = rows().into_iter();
         each.map(|row| merge_keys::said(&self.settings, row))

@@ -20,10 +20,9 @@ struct Work {
     line: u8,
     /// The line of the pair that is asked for next: 0, 1; 2 when both are.
     next: u8,
-    /// Lines that have not come.
     out: usize,
     here: Time,
-    /// The candidate's lines that are kept, a bit each.
+    /// A bit for each line of the candidate that is kept.
     kept: u64,
 }
 
@@ -61,7 +60,7 @@ impl<'i> Module<'i> {
         }
     }
 
-    /// How long an answer of memory travels: not at all from the module's own controller.
+    /// The time an answer of memory travels; none from the module's own controller.
     fn way(&self, line: u64) -> Time {
         let channel = line / self.columns % self.channels;
         match self.costs.outside || channel != self.number as u64 % self.channels {
@@ -83,7 +82,6 @@ impl<'i> Module<'i> {
         }
     }
 
-    /// All lines of the step are there: goes to the next.
     fn step(&mut self) {
         let mut work = self.work.take().expect("at work");
         self.ready = work.here + self.costs.compare;

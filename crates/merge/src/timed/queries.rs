@@ -19,7 +19,6 @@ const SECOND: f64 = 1e12;
 pub struct Draw(SplitMix64);
 
 impl Draw {
-    /// Random numbers from a seed and a purpose.
     pub fn new(seed: u64, purpose: u64) -> Draw {
         Draw(SplitMix64(mix(seed ^ mix(purpose))))
     }
@@ -32,17 +31,16 @@ impl Draw {
         self.0.below(end)
     }
 
-    /// From 0 to below 1.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Of mean 1, as times between arrivals of many who know nothing of each other.
+    /// A draw of mean 1, as times between arrivals of many who know nothing of each other.
     fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 
-    /// Of mean 0 and deviation 1.
+    /// A normal draw of mean 0 and deviation 1.
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
@@ -62,17 +60,15 @@ struct Query {
     arrival: Time,
     began: Time,
     left: u64,
-    /// Of them, until the write of a page that other machines have.
+    /// Accesses until the write of a page that other machines have.
     copies: bool,
     executed: Time,
     thread: Time,
 }
 
-/// A completed query.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
     pub arrival: Time,
-    /// The time from its arrival to its end.
     pub sojourn: Time,
     /// The part of this spent waiting for queries before it and for the kernel's thread.
     pub waited: Time,
@@ -93,7 +89,6 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// All queries that arrive before `until`.
     pub fn new(demand: Demand, pages: Pages, seed: u64, until: Time) -> Queries {
         let mut draw = Draw::new(seed, 1);
         let mut arrivals = VecDeque::new();
@@ -153,7 +148,6 @@ impl Queries {
         self.current = None;
     }
 
-    /// Notes that the kernel has had the core for this long.
     pub fn interrupted(&mut self, took: Time) {
         if let Some(query) = &mut self.current {
             query.thread += took;

@@ -184,7 +184,6 @@ pub(super) struct Played<'i> {
     pub(super) system: System<'i>,
     pub(super) outcome: Outcome,
     pub(super) samples: Vec<Sample>,
-    /// What memory was given before.
     pub(super) loaded: Option<Loaded>,
 }
 

@@ -18,7 +18,6 @@ pub trait Merging<'i>: Send {
     /// The frame behind a page, none if it maps the zero page.
     fn frame(&self, page: Page) -> Option<Frame>;
     fn live(&mut self) -> &mut Live<'i>;
-    /// Calls of a module's functions so far.
     fn calls(&self) -> u64;
 }
 
@@ -58,10 +57,9 @@ impl<'i, S: Search + Send> Merging<'i> for Ksm<Live<'i>, S> {
 #[derive(Clone, Debug, Default)]
 pub struct Scanned {
     pub pages: u64,
-    /// Comparisons in trees, and lines of each page that they read.
     pub comparisons: [u64; 2],
     pub merges: u64,
-    /// Which page was merged into which frame, in order.
+    /// The frame into which each page was merged, in order.
     pub order: Vec<(Page, u64)>,
 }
 

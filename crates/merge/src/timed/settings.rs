@@ -151,7 +151,6 @@ keys! {
         in Between("1000", "20000", "a fifth, and four times as long");
 }
 
-/// Those of the kernel's thread, without their types.
 pub fn of_thread() -> Vec<&'static Row> {
     vec![
         &PLACEMENT.row,
@@ -171,7 +170,6 @@ pub fn of_thread() -> Vec<&'static Row> {
     ]
 }
 
-/// Those of the machines and of the window.
 pub fn of_window() -> Vec<&'static Row> {
     vec![
         &VM_MIB.row,

@@ -19,7 +19,6 @@ const MOST_PASSES: usize = 100;
 /// Passes in which pages are written and keys looked at.
 const CHURNED: usize = 2;
 
-/// What is known before the timed part.
 #[derive(Default)]
 pub struct Settled<'i> {
     pub(super) merging: Option<Box<dyn Merging<'i> + 'i>>,

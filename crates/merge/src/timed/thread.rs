@@ -12,19 +12,18 @@ use sardonyx::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
 use sardonyx::settings::Settings;
 use sardonyx::units::Time;
 
-/// What a core does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Part {
-    /// It waits for queries.
+    /// The core waits for queries.
     Idle,
     /// A query.
     Query,
     /// The kernel's thread compares pages.
     Compare,
-    /// It hashes one.
+    /// The kernel's thread hashes a page.
     Hash,
-    /// It does something else.
+    /// The kernel's thread does something else.
     Other,
 }
 
@@ -36,7 +35,6 @@ impl Part {
     }
 }
 
-/// What the thread's work costs, and the rules by which it moves.
 #[derive(Clone, Debug)]
 pub struct Costs {
     pub clock: Time,
@@ -107,7 +105,6 @@ impl Costs {
 pub struct Filling {
     /// Comparisons in order: two frames, the line of the tree's node, and the number of lines.
     pub pairs: Vec<((u64, u64), u64, u8)>,
-    /// Lines that are read for the key alone.
     pub keys: Vec<u64>,
 }
 
@@ -186,7 +183,6 @@ pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
 #[derive(Debug, Default)]
 pub struct Lane {
     pub script: VecDeque<Piece>,
-    /// The time before which it does nothing.
     pub wake: Time,
     /// Whether the module is at work, so that the thread polls at `wake`.
     pub polls: bool,
@@ -202,9 +198,7 @@ pub trait Guests {
 
 #[derive(Debug)]
 pub struct Thread {
-    /// Asleep until then.
     asleep: Option<Time>,
-    /// The core that it is on, or was on.
     core: usize,
     cores: usize,
     since: Time,
@@ -281,13 +275,11 @@ impl Thread {
         self.moves += u64::from(self.core != before);
     }
 
-    /// A lane that has something to do now.
     pub fn ready_lane(&self, now: Time) -> Option<usize> {
         let ready = |lane: &Lane| !lane.idle && lane.wake <= now;
         self.lanes.iter().position(ready)
     }
 
-    /// Ends the interval and sleeps. Returns how long the interval took.
     pub fn sleep(&mut self, now: Time, sleep: Time) -> Time {
         let took = now.since(self.began);
         self.began = now;

@@ -156,7 +156,6 @@ impl Holder {
             .try_for_each(|number| self.tell(&number.to_ne_bytes()))
     }
 
-    /// Waits until all is written.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.tell(&FLUSH.to_ne_bytes())?;
         let mut line = String::new();

@@ -72,7 +72,7 @@ impl Restore {
     }
 }
 
-/// Of a knob that shows all words with the chosen one in brackets, that one.
+/// The chosen word of a knob that shows all words, this one in brackets.
 fn chosen(text: &str) -> String {
     let word = text
         .split_once('[')
@@ -154,7 +154,6 @@ pub(super) fn one_pass(
     Ok(true)
 }
 
-/// Processor time of the kernel's thread, if it can be seen.
 pub(super) fn thread_ns() -> Option<u64> {
     let processes = fs::read_dir("/proc").ok()?;
     let thread = processes.flatten().find(|process| {

@@ -12,7 +12,7 @@ use crate::{Bytes, PAGE_BYTES, Page};
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) pages: Range<Page>,
-    /// It is forked by the process of that number before that pass.
+    /// The process that forks this one, and the pass before which it does.
     pub(super) forked: Option<(usize, usize)>,
     pub(super) exits: Option<usize>,
 }
@@ -113,7 +113,6 @@ impl RandomMix {
         }
     }
 
-    /// The first contents.
     pub(super) fn start(&mut self) -> Vec<Bytes> {
         let mut pages = vec![[0; PAGE_BYTES]; self.pages];
         for page in &mut pages {

@@ -88,7 +88,6 @@ fn change(
     Ok(left)
 }
 
-/// The processes that fork before the pass do so.
 fn forks(
     mix: &RandomMix,
     pass: usize,

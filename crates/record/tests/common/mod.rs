@@ -85,7 +85,7 @@ pub fn records(path: &Path) -> Vec<Record> {
     all
 }
 
-/// What memory holds after `records`, as far as they say.
+/// The contents of memory after `records`.
 pub fn image(records: &[Record]) -> HashMap<u64, Line> {
     let mut image = HashMap::new();
     for record in records {
@@ -109,7 +109,6 @@ pub fn image(records: &[Record]) -> HashMap<u64, Line> {
     image
 }
 
-/// Where pages lay, by the trace: page and its first line there, in order.
 pub fn placed(trace: &Path) -> Vec<(u64, u64)> {
     let reader = sardonyx_trace::TraceReader::open(trace).unwrap();
     let Some(pages) = reader.provenance().more.get("pages").cloned() else {

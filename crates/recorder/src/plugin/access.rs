@@ -256,7 +256,6 @@ pub extern "C" fn at_handler(vcpu: c_uint, _: *mut c_void) {
     });
 }
 
-/// QEMU's names of the registers that are read.
 const NAMES: [&CStr; 18] = [
     c"rax", c"rcx", c"rdx", c"rbx", c"rsp", c"rbp", c"rsi", c"rdi", c"r8", c"r9", c"r10", c"r11",
     c"r12", c"r13", c"r14", c"r15", c"fs_base", c"gs_base",

@@ -56,7 +56,6 @@ pub struct RegisterName {
 
 macro_rules! symbols {
     ($($(#[$doc:meta])* $name:ident = $symbol:literal: $kind:ty,)*) => {
-        /// The functions.
         pub struct Api { $($(#[$doc])* pub $name: $kind,)* }
 
         impl Api {

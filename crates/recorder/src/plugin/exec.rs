@@ -172,10 +172,8 @@ pub struct Left {
     path: CString,
     /// In a ring of several processes it is not the first.
     child: bool,
-    /// Programs before it.
     execs: u32,
     instructions: u64,
-    /// Instructions at the last record.
     last: u64,
     skip: u64,
     sites: u32,
@@ -208,7 +206,7 @@ impl Left {
         }
     }
 
-    /// Whether it is of a child that goes on in its parent's ring.
+    /// A child that goes on in its parent's ring.
     pub fn is_of_child(&self) -> bool {
         self.child
     }
@@ -230,7 +228,6 @@ impl Left {
         std::fs::write(Left::path(folder), serde_json::to_vec(self)?)
     }
 
-    /// Has the caches hold what the program before left there.
     fn fill(state: &mut State) -> Option<()> {
         let path = Left::caches(&state.options.folder);
         let bytes = std::fs::read(&path).ok()?;

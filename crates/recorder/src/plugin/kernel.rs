@@ -356,7 +356,6 @@ fn fixed(number: i64, a: [u64; 6], got: u64, mut give: impl FnMut(usize, u64)) {
     }
 }
 
-/// The first line of the mapped file behind a descriptor.
 fn file_of(state: &State, descriptor: i32) -> Option<u64> {
     // SAFETY: zeros are a valid `stat`, and the call fills it or fails.
     let stat = unsafe {
@@ -383,7 +382,7 @@ fn printed(state: &mut State, address: u64, bytes: u64) {
     }
 }
 
-/// What the call did to the address space, of which it took out `vacated`.
+/// Takes in what a call did to the address space, of which it took out `vacated`.
 fn mapping(
     state: &mut State,
     vcpu: c_uint,
@@ -461,7 +460,7 @@ fn grown(state: &mut State, end: u64) {
     state.heap = end;
 }
 
-/// What was at `old` is at `new`: each an address and a length.
+/// Moves what was at `old` to `new`: each an address and a length.
 fn moved(
     state: &mut State,
     [old, old_length]: [u64; 2],

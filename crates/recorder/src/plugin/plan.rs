@@ -18,7 +18,6 @@ pub struct Request {
     pub data: *mut c_void,
 }
 
-/// See [`plan`].
 pub type Plan = (Vec<Option<Request>>, Vec<Group>);
 
 fn parts(ordinal: usize, group: &Group, open: u32) -> Parts {

@@ -22,7 +22,6 @@ pub struct Sites {
 }
 
 impl Sites {
-    /// Sites numbered from `first` on.
     pub fn from(first: u32) -> Sites {
         Sites {
             first,
@@ -30,7 +29,6 @@ impl Sites {
         }
     }
 
-    /// The number that the next new site will get.
     pub fn next(&self) -> u32 {
         self.first + self.numbers.len() as u32
     }

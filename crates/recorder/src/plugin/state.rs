@@ -81,7 +81,6 @@ pub struct State {
     /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
     first: First,
     level: Level,
-    /// Each core's L1.
     firsts: Vec<First>,
     pub caches: Caches,
     pub out: Out,
@@ -94,19 +93,16 @@ pub struct State {
     pub code: Code,
     /// Files that were copied before they were mapped for writing, by device and inode.
     pub grounds: HashSet<(u64, u64)>,
-    /// What was checked, if that is wanted.
     pub checked: Option<Checked>,
     pub cleared: BTreeSet<u64>,
     /// Addresses of lines whose stores may have come after their mark was taken.
     pub late: BTreeSet<u64>,
-    /// What the address space holds before it is touched.
     pub regions: Regions,
     tell_frames: bool,
     /// System calls that were asked for and are not there, with their names.
     pub refused: BTreeSet<(i64, &'static str)>,
     cleared_pages: u64,
     has_forked: bool,
-    /// Children that are not recorded.
     left_out: u64,
     copied_pages: u64,
 }
@@ -146,13 +142,11 @@ impl State {
         self.first
     }
 
-    /// The L1 of a thread's core.
     #[inline(always)]
     pub fn first_of(&self, vcpu: u32) -> First {
         self.firsts[vcpu as usize % self.firsts.len()]
     }
 
-    /// Whether it is to be known what the order of threads depends on.
     fn orders_threads(&self) -> bool {
         self.level == Level::Cpu && self.out.sites.is_some() && threads::threaded()
     }
@@ -181,7 +175,7 @@ impl State {
         }
     }
 
-    /// Whether the caches know of a store to the line, or will.
+    /// The caches know of a store to the line, or will.
     pub fn knows_store(&self, line: u64) -> bool {
         self.caches.dirty(line) || self.out.owed.contains(&line)
     }
@@ -212,7 +206,6 @@ impl State {
         }
     }
 
-    /// It has forked a process, or could not.
     pub fn forked(&mut self, result: i64) {
         match u32::try_from(result) {
             _ if !threads::shared() => {}
@@ -222,7 +215,6 @@ impl State {
         }
     }
 
-    /// The program has started a process of its own.
     pub fn count_child(&mut self) {
         self.has_forked = true;
         if !self.options.follow_fork && !self.options.one_order {
@@ -409,7 +401,6 @@ impl State {
         place.line
     }
 
-    /// What the page holds before its first touch.
     fn contents(&mut self, page: u64) -> Contents {
         let address = page * PAGE_BYTES;
         if self.regions.find(address).is_none() {
@@ -468,7 +459,7 @@ impl State {
         line
     }
 
-    /// What a frame held is gone without a write, and from the caches too.
+    /// Takes a frame out of the caches without a write-back: its contents are gone.
     fn emptied(&mut self, first: u64) {
         for line in first..first + PAGE_LINES {
             self.caches.flush(line, true);
@@ -481,7 +472,6 @@ impl State {
         });
     }
 
-    /// The kernel stores zeros to a frame that nobody has yet.
     fn clear_page(&mut self, vcpu: u32, first: u64) {
         if self.options.clearing == Clearing::Unrecorded {
             return;
@@ -518,7 +508,6 @@ impl State {
         self.settled(to);
     }
 
-    /// The kernel stores to all of the line.
     fn overwrite(&mut self, core: usize, line: u64) {
         match self.options.clearing {
             Clearing::Fetched => (self.caches).access(core, line, NAMELESS, true, &mut self.out),
@@ -543,7 +532,6 @@ impl State {
         }
     }
 
-    /// Tells that the groups of a list have stores to come.
     #[inline(always)]
     pub fn expect(&mut self, vcpu: u32, list: usize) {
         if list != 0 {
@@ -553,7 +541,6 @@ impl State {
         }
     }
 
-    /// Tells that a group has stores to come.
     pub fn expect_stores(&mut self, vcpu: u32, group: Word) {
         for start in group.to_come() {
             let line = self.place(vcpu, start, true);
@@ -760,7 +747,6 @@ impl State {
         }
     }
 
-    /// Keeps what the dirty lines of `start..end` hold.
     fn leaving(&mut self, start: u64, end: u64) {
         if self.level == Level::Cpu {
             return;
@@ -807,7 +793,6 @@ impl State {
         self.out.frames.disinherit(first, end);
     }
 
-    /// Nothing went after all.
     pub fn put_back(&mut self, vacated: Vacated) {
         for (start, length, line) in vacated.files {
             self.out.maps.add(start, length, line);
@@ -930,7 +915,6 @@ impl State {
     }
 }
 
-/// Takes the addresses in `start..end` out of a set.
 fn take(set: &mut BTreeSet<u64>, start: u64, end: u64) -> Vec<u64> {
     let mut taken = set.split_off(&start);
     set.append(&mut taken.split_off(&end));

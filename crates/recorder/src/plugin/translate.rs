@@ -26,7 +26,6 @@ extern "C" fn count(vcpu: c_uint, instructions: *mut c_void) {
     counters::add(vcpu, instructions as u64);
 }
 
-/// Asks for the callbacks of an instruction's loads and stores.
 pub fn on_access(insn: Insn, Request { load, store, data }: Request) {
     for (callback, side) in [(load, LOADS), (store, STORES)] {
         if let Some(callback) = callback {
@@ -124,7 +123,6 @@ fn bytes(insn: Insn) -> Vec<u8> {
     bytes
 }
 
-/// The callbacks of a block of one-threaded code.
 fn planned(state: &mut State, block: Block) -> Plan {
     let mut flow = Flow::default();
     let uses: Vec<Use> = (0..(api().insns)(block))

@@ -21,13 +21,12 @@ pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
 pub struct Checked {
     accesses: u64,
     spared: u64,
-    /// Runs of blocks, and of them those that were left early.
+    /// Runs of blocks, and how many of them were left early.
     blocks: u64,
     left_early: u64,
 }
 
 impl Checked {
-    /// The counts as a note for the trace.
     pub fn note(&self) -> String {
         format!(
             "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early",
@@ -46,14 +45,12 @@ struct Expected {
 struct Part {
     block: &'static Expected,
     member: Member,
-    /// Accesses of the block before it.
     before: usize,
     /// Number of its group, if the group's place is kept, and the distance from there.
     group: Option<(usize, u64)>,
     leads: bool,
 }
 
-/// Asks for the callbacks that check a block.
 pub fn ask(block: Block, groups: &[Group]) {
     let mut parts = Vec::new();
     for (ordinal, group) in groups.iter().enumerate() {
@@ -135,7 +132,7 @@ extern "C" fn at_access<const STORE: bool>(
     );
 }
 
-/// What is not as the group said.
+/// Compares an access with what its group said.
 fn wrong(
     state: &mut State,
     part: &Part,

@@ -26,7 +26,6 @@ pub struct Checked {
     /// Bytes of the tables that were read and agree with their checksums.
     pub table_bytes: u64,
     pub block_bytes_read: u64,
-    /// What is wrong, one line each, in the order of the slots.
     pub faults: Vec<String>,
     /// What is not a fault but good to know, such as what a power cut has left.
     pub notes: Vec<String>,

@@ -10,7 +10,6 @@ use crate::files::Bytes;
 use crate::folder::EXECUTED;
 use crate::{DeviceError, Result, Volume};
 
-/// The design's store, empty, for this volume.
 pub(crate) fn store(
     design: Named,
     volume: &Volume,

@@ -10,7 +10,6 @@ use crate::design::{self, Writing};
 use crate::latency::{Asked, Latencies, Quantiles};
 use crate::{Extent, Result, Shape, Volume, Wanted};
 
-/// What clients have asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
     pub reads: u64,
@@ -28,7 +27,6 @@ pub struct Requests {
 pub struct Counters {
     #[serde(flatten)]
     pub shape: Shape,
-    /// What clients have asked for since the start.
     pub requests: Requests,
     /// Times of requests to read within the device. The client's own time, the protocol's and the wait for an earlier
     /// request are left out.
@@ -39,7 +37,6 @@ pub struct Counters {
     pub flush_time: Quantiles,
     /// Blocks that the design has been told of; it counts once it knows all.
     pub told_blocks: u32,
-    /// What the design has counted since then.
     pub totals: Totals,
 }
 
@@ -49,7 +46,7 @@ pub struct Device {
     writing: Writing,
     /// The design knows the blocks before this one.
     told: u32,
-    /// What the design had counted when it knew what is on the disk.
+    /// The design's totals at the moment when it knew all blocks on the disk.
     before: Totals,
     requests: Requests,
     latencies: Latencies,
@@ -125,12 +122,10 @@ impl Device {
         digest.unwrap_or(self.digest_of_zeros)
     }
 
-    /// The size, block size and design of the device.
     pub fn shape(&self) -> &Shape {
         self.volume.shape()
     }
 
-    /// All counters since the start.
     pub fn counters(&self) -> Counters {
         Counters {
             shape: self.volume.shape().clone(),

@@ -13,19 +13,15 @@ use std::sync::Arc;
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 
-/// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// An existing file, to be read.
     Read,
-    /// An existing file, to be read and written.
     Write,
     /// An empty file, whether it existed or not; only its owner may read it.
     New,
 }
 
 pub trait Files: Debug + Send + Sync {
-    /// The folder, for messages and for the rival's files.
     fn folder(&self) -> &Path;
 
     /// Names of all that is in the folder.

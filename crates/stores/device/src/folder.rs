@@ -12,7 +12,7 @@ use crate::tables::{is_ours, read_mark};
 use crate::{DeviceError, Result};
 
 const SHAPE: &str = "store.json";
-/// Its name until all other files are there.
+/// The name of the shape's file until all other files are there.
 const SHAPE_NEW: &str = "store.json.new";
 const LOCK: &str = "lock";
 /// The bytes of the blocks.
@@ -144,7 +144,7 @@ fn nameless(files: &dyn Files) -> DeviceError {
     ))
 }
 
-/// Whether something was flushed in a folder whose making was not seen to its end.
+/// A folder that was never completed, but in which something was flushed.
 fn has_commits(files: &dyn Files) -> Result<bool> {
     match read_mark(files) {
         Ok((mark, _)) => Ok(mark.commit > 0),

@@ -5,16 +5,12 @@ use std::time::Instant;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// The kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// To read.
     Read,
-    /// To write.
     Write,
     /// To write zeros, or to trim.
     Discard,
-    /// To flush.
     Flush,
 }
 

@@ -33,7 +33,6 @@ pub enum DeviceError {
     /// The request makes no sense here; the message has the remedy.
     #[error("{0}")]
     Bad(String),
-    /// A file cannot be read or written.
     #[error("{0}: {1}")]
     Io(String, io::Error),
     /// The tables are not those of the last commit.
@@ -48,7 +47,6 @@ pub enum DeviceError {
     /// What is on disk is not what was written.
     #[error("{0}; `sardonyx store check` lists what is lost")]
     Damaged(String),
-    /// An error of the model or of the conventional store.
     #[error(transparent)]
     Design(#[from] sardonyx_store::Error),
 }

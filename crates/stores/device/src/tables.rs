@@ -24,7 +24,6 @@ pub(crate) type Digest = [u8; 32];
 
 pub(crate) const NOTHING: u32 = 0;
 
-/// The file that has the last commit's number.
 pub(crate) const MARK: &str = "mark";
 const MARK_MAGIC: u64 = u64::from_le_bytes(*b"SARDmark");
 /// The mark is kept twice, in sectors that no disk writes at once, and written in turn.
@@ -60,7 +59,6 @@ fn generation_of(name: &str) -> Option<u64> {
     number.parse().ok()
 }
 
-/// Whether a store has a file or a folder of this name.
 pub(crate) fn is_ours(name: &str) -> bool {
     name == MARK || generation_of(name).is_some()
 }
@@ -107,12 +105,10 @@ impl Map {
     }
 }
 
-/// What the mark says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     sequence: u64,
     pub generation: u64,
-    /// The number of the last commit.
     pub commit: u64,
     log_bytes: u64,
     /// Over the table and those bytes.
@@ -162,9 +158,7 @@ pub(crate) struct Found {
     pub map: Map,
     /// The last commit: that of the mark, or a later one whose mark was not written any more.
     pub mark: Mark,
-    /// Commits after the mark's.
     pub beyond: u64,
-    /// Whether a copy of the mark cannot be read or is not whole.
     pub copy_is_lost: bool,
     /// Copies of pages of the table and the log that cannot be read or are not whole; the others serve.
     pub lost_pages: u64,
@@ -185,7 +179,6 @@ pub(crate) fn disbelieve(files: &dyn Files, names: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The mark, and whether one of its copies is lost.
 pub(crate) fn read_mark(files: &dyn Files) -> Result<(Mark, bool)> {
     let file = open(files, MARK, How::Read)?;
     let mut marks = Vec::new();
@@ -202,7 +195,6 @@ pub(crate) fn read_mark(files: &dyn Files) -> Result<(Mark, bool)> {
     }
 }
 
-/// Reads all of the tables, and changes nothing.
 pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
     let open = |name: &str| open(files, name, How::Read).map(Twice::new);
     let (mut mark, copy_is_lost) = read_mark(files)?;
@@ -333,7 +325,6 @@ fn read_table(
     Ok((u64_at(&head, 88), sum, length))
 }
 
-/// A table's head, as far as the shape makes it.
 fn head_of(shape: &Shape) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[..8].copy_from_slice(&TABLE_MAGIC.to_le_bytes());
@@ -656,7 +647,6 @@ impl Tables {
         self.marks.sync()
     }
 
-    /// Writes one copy after the other.
     fn write_marks(&mut self) -> io::Result<()> {
         self.write_mark()?;
         self.write_mark()

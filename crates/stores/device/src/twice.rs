@@ -155,7 +155,6 @@ mod tests {
     use super::*;
     use crate::files::{Disk, Files, How};
 
-    /// Whatever sector of either copy is spoiled, all comes back, and is counted.
     #[test]
     fn one_copy_of_each_page_is_enough() {
         let folder = tempfile::tempdir().unwrap();

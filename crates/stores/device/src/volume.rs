@@ -23,7 +23,6 @@ use crate::tables::{
 };
 use crate::{DeviceError, Result};
 
-/// When a volume does something unasked.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The number of changes after which it commits, so that they do not fill the memory.
@@ -44,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// What is remembered of a slot while the volume is open.
+/// Marks of a slot while the volume is open.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flags {
     /// The last commit may know it: its bytes must stay.
@@ -55,7 +54,6 @@ struct Flags {
 /// A run of blocks that all have contents, or all have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The first block.
     pub first: u32,
     pub blocks: u32,
     pub has_content: bool,
@@ -73,7 +71,6 @@ pub struct Volume {
     free: Vec<u32>,
     /// Free slots that still have room on the disk.
     not_punched: usize,
-    /// Free after the next commit.
     freed: Vec<u32>,
     /// Slots that the disk has refused; a slot for each may be beyond the others.
     set_aside: usize,
@@ -81,7 +78,7 @@ pub struct Volume {
     changed_slots: FxHashSet<u32>,
     /// Contents have been written since the last sync.
     is_dirty: bool,
-    /// What the disk refused, and that nothing is written since.
+    /// What the disk refused; nothing was written since.
     in_doubt: Option<String>,
 }
 
@@ -185,7 +182,6 @@ impl Volume {
         })
     }
 
-    /// The size, block size and design of the volume.
     pub fn shape(&self) -> &Shape {
         &self.folder.shape
     }
@@ -194,7 +190,6 @@ impl Volume {
         self.folder.files.folder()
     }
 
-    /// The file that holds the slots, one after the other.
     pub fn bytes(&self) -> Arc<dyn Bytes> {
         self.bytes.clone()
     }
@@ -473,7 +468,6 @@ impl Volume {
         self.tables.end().map_err(|error| self.doubt(error))
     }
 
-    /// The run of blocks that begins at `first`, up to `end`.
     pub fn extent(&self, first: u32, end: u32) -> Extent {
         let run = &self.map.blocks[first as usize..end as usize];
         let has_content = run[0] != NOTHING;

@@ -53,7 +53,6 @@ enum Operation {
         length: u64,
     },
     Flush,
-    /// The process ends, without a flush.
     End,
 }
 
@@ -79,7 +78,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(operation, 1..60)
 }
 
-/// What each block may hold: what it held at the last flush, and everything since.
+/// A block may hold what it held at the last flush, or anything written to it since.
 struct Plain {
     now: Vec<u8>,
     may_be: Vec<Vec<Vec<u8>>>,

@@ -311,7 +311,6 @@ impl Fault {
     }
 }
 
-/// How a start on damaged files ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
     refused: u32,

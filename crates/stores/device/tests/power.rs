@@ -8,7 +8,6 @@ use sardonyx_store::Named;
 
 use crate::simulated::{Draw, SECTOR, Simulated, State};
 
-/// A kind of load.
 #[derive(Clone, Copy)]
 pub struct Load {
     pub name: &'static str,
@@ -17,7 +16,6 @@ pub struct Load {
     /// Of 100 operations: writes, deletions, flushes; the rest are damages that a write heals.
     pub mix: [usize; 3],
     pub contents: usize,
-    /// Blocks are written in order.
     pub in_order: bool,
     pub limits: Limits,
 }
@@ -98,7 +96,7 @@ impl Load {
     }
 }
 
-/// What each block may be: a content's number, or `None` for zeros.
+/// The allowed states of each block: a content's number, or `None` for zeros.
 #[derive(Clone, Debug)]
 pub struct Expected {
     pub now: Vec<Option<usize>>,
@@ -121,7 +119,6 @@ impl Expected {
     }
 }
 
-/// What has been tried.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tried {
     cuts: u64,
@@ -173,7 +170,6 @@ impl Trial {
         self.load.open(disk, self.design)
     }
 
-    /// Starts on a state that a disk may hold, and judges.
     pub fn start(
         &self,
         state: State,

@@ -86,19 +86,18 @@ impl Change {
 struct Inode {
     durable: Vec<u8>,
     cached: Vec<u8>,
-    /// Since the last sync.
+    /// Changes since the last sync.
     pending: Vec<Change>,
     bad: BTreeSet<usize>,
 }
 
-/// How much of what was not synced a cut keeps.
+/// The part of what was not synced that a cut keeps.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     None,
     All,
     Pages,
     Sectors,
-    /// All sectors but a few.
     Most,
 }
 
@@ -203,7 +202,6 @@ pub struct State {
 }
 
 impl State {
-    /// The disk after a loss of power.
     pub fn cut(&self, draw: &mut Draw) -> State {
         let mut names = self.durable_names.clone();
         let folder = fate(draw);
@@ -252,7 +250,6 @@ impl State {
         change(&mut inode.cached);
     }
 
-    /// A sector of a file cannot be read.
     pub fn spoil(&mut self, name: &str, sector: usize) {
         let inode = self.names[name];
         self.inodes[inode].bad.insert(sector);
@@ -265,7 +262,6 @@ struct Inner {
     state: State,
     draw: Draw,
     watch: Option<Watch>,
-    /// Syncs until one fails.
     fails_in: Option<usize>,
     failed: bool,
 }
@@ -318,7 +314,6 @@ impl Simulated {
         self.inner().watch = None;
     }
 
-    /// The sync after so many more fails.
     pub fn fail_in(&self, syncs: usize) {
         let mut inner = self.inner();
         (inner.fails_in, inner.failed) = (Some(syncs), false);

@@ -91,7 +91,6 @@ impl Cutting {
     }
 }
 
-/// By the store's own count of each operation.
 fn modelled(
     design: &Design,
     capacity_bytes: u64,

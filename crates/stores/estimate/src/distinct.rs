@@ -24,7 +24,7 @@ fn length(place: &Place) -> u64 {
     place[2] >> 32
 }
 
-/// By bits that the table does not look up by.
+/// A decision by bits that the table does not look up by.
 fn followed(place: &Place, level: u32) -> bool {
     place[1].trailing_zeros() >= level
 }
@@ -136,7 +136,6 @@ impl Distinct {
         (at + 1) & (self.places.len() - 1)
     }
 
-    /// Frees the places of contents that are followed no more.
     fn let_go(&mut self) {
         for at in 0..self.places.len() {
             while times(&self.places[at]) > 0 && !followed(&self.places[at], self.level) {

@@ -52,7 +52,6 @@ pub struct Question {
     pub state: Option<PathBuf>,
 }
 
-/// What is known before anything is read.
 #[derive(Debug, Serialize)]
 pub struct Plan {
     pub bytes: Option<u64>,
@@ -71,13 +70,10 @@ pub struct Estimate {
     pub files: u64,
     /// The most memory in bytes, as [`Plan`] says.
     pub memory_bytes: u64,
-    /// The number of files that could not be read.
     pub unreadable: u64,
-    /// The first of them, with the reason.
     pub unreadable_named: Vec<String>,
     /// Bytes of holes in files, which no store keeps; not among `bytes`.
     pub hole_bytes: u64,
-    /// The number of chunks that a trace reads.
     pub reads: u64,
     pub cuttings: Vec<Cutting>,
 }
@@ -103,13 +99,11 @@ pub struct Cutting {
     pub references: Vec<References>,
 }
 
-/// Why there is no estimate.
 #[derive(Debug, thiserror::Error)]
 pub enum EstimateError {
     /// The question makes no sense, or the input is not of the stated kind.
     #[error("{0}")]
     Bad(String),
-    /// A file cannot be read or written.
     #[error("{0}: {1}")]
     Io(String, io::Error),
     /// The caller has cancelled it; what was found was saved.
@@ -305,10 +299,8 @@ fn proceed(wanted: bool) -> Result<(), Stop> {
     if wanted { Ok(()) } else { Err(Stop::Unwanted) }
 }
 
-/// How far the work is: what a run that goes on must know beside the tables.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct Place {
-    /// Files that are done, readable or not.
     entries: u64,
     files: u64,
     unreadable: u64,
@@ -326,7 +318,7 @@ struct Place {
 struct Work {
     fixed: Fixed,
     by_content: Option<ByContent>,
-    /// Those of fixed blocks, then that of chunks by content.
+    /// A table for each size of fixed blocks, then one for chunks cut by content.
     tables: Vec<Distinct>,
     place: Place,
     buffer: Vec<u8>,

@@ -14,7 +14,6 @@ use super::{EstimateError, Outcome, bad};
 
 /// A line that is longer is none of a trace's.
 const LONGEST: u64 = 1 << 20;
-/// Lines between two reports of how far it is.
 const TELL_EVERY: u64 = 1 << 14;
 
 /// Whose layout a trace has.
@@ -40,7 +39,6 @@ impl Format {
 #[derive(Default)]
 pub(super) struct Counted {
     pub files: u64,
-    /// Chunks that are read and not written.
     pub reads: u64,
 }
 

@@ -86,14 +86,13 @@ const MADE_UP: [i64; 10] = [
     0x6265_6570,
 ];
 
-/// Whether the path is of a file system that nothing on a disk stands behind.
+/// A file system that no disk stands behind.
 fn is_made_up(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|about| MADE_UP.contains(&about.f_type))
 }
 
 pub(super) struct Tree {
     entries: IntoIter,
-    /// Devices that have been met, and whether they are made up.
     made_up: HashMap<u64, bool>,
     /// Device and number of files that have been met and have other names.
     linked: HashSet<(u64, u64)>,

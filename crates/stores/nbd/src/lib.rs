@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::written::{DIGESTED, Written};
 
 const TELL_EVERY: Duration = Duration::from_millis(250);
-/// Whoever reads the counters may take so long for the last line.
+/// The time a reader of the counters has for the last line.
 const END_AFTER: Duration = Duration::from_secs(2);
 /// Live blocks that the design is told of before the first request, so that a small device counts from
 /// the beginning; with more, it is told between requests.
@@ -52,7 +52,6 @@ struct State {
     directory: Option<PathBuf>,
     wanted: Wanted,
     counters: Option<Counters>,
-    /// Made once the volume is open.
     trace_to: Option<String>,
     trace: Option<Written>,
     life: Option<File>,
@@ -79,7 +78,6 @@ fn served<T>(serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>) -> R
     serve(device).map_err(told)
 }
 
-/// The same of what a client asks for, whose time is remembered.
 fn answered<T>(
     asked: Asked,
     serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>,
@@ -95,7 +93,6 @@ fn noted(way: char, offset: u64, bytes: u64) {
     }
 }
 
-/// One line, with the number that the protocol has for it.
 fn told(error: DeviceError) -> Error {
     let number = if error.is_full() {
         libc::ENOSPC
@@ -112,7 +109,7 @@ fn bad(message: impl Into<String>) -> Error {
 /// A pipe of counters. Nobody may be left to read it, or read it slowly: lines are then left out.
 struct Counters {
     file: File,
-    /// What the pipe has not taken of a line that was begun.
+    /// The rest of a line that the pipe has not taken yet.
     rest: Vec<u8>,
 }
 
@@ -371,7 +368,7 @@ fn flush_if(device: &mut Device, flags: Flags) -> sardonyx_device::Result<()> {
     }
 }
 
-/// Lines of counters until the end.
+/// Writes lines of counters until the server stops.
 fn tell_on(stopped: &Receiver<()>) {
     while stopped.recv_timeout(TELL_EVERY) == Err(RecvTimeoutError::Timeout) {
         state().tell("counters", Value::Null);

@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::parameters::{Bracket, Energies, Parameters};
 use crate::store::Cost;
 
-/// What a step was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
@@ -16,7 +15,6 @@ pub enum Purpose {
     Free,
     /// Comparing a new block against all that are stored.
     Search,
-    /// Writing a unique block.
     Store,
     /// The address translation table, on every operation's behalf.
     Translate,
@@ -37,14 +35,11 @@ impl Purpose {
     ];
 }
 
-/// What a row does in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Its match line is precharged and its masked-on bits are compared with the key.
     Compare,
-    /// Its masked-on bits are sensed.
     Read,
-    /// Its masked-on bits are written, in two phases.
     Write,
 }
 
@@ -58,7 +53,6 @@ pub struct Step {
     pub times: u64,
 }
 
-/// Sums over steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Work {
     /// Cycles (Sec. III-C).
@@ -90,7 +84,6 @@ impl AddAssign for Work {
     }
 }
 
-/// Work by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ledger([Work; Purpose::ALL.len()]);
 
@@ -117,7 +110,6 @@ impl Ledger {
         }
     }
 
-    /// Its energy by purpose in nanojoules, from the same energies.
     pub fn energy_by(&self, p: &Parameters) -> Vec<(&'static str, f64)> {
         let of = |purpose| self.of(purpose).energy_fj(&p.energies, Bracket::middle) / 1e6;
         let all = Purpose::ALL.iter();
@@ -146,7 +138,6 @@ impl Log {
         self.ledger = Ledger::default();
     }
 
-    /// Adds a step that is made `times` times.
     pub fn step(&mut self, purpose: Purpose, action: Action, rows: u64, bits: u32, times: u64) {
         if times == 0 {
             return;
@@ -175,7 +166,6 @@ impl Log {
         }
     }
 
-    /// Adds cycles in which no row is active.
     pub fn cycles(&mut self, purpose: Purpose, cycles: u64) {
         self.ledger.0[purpose as usize].cycles += cycles;
     }

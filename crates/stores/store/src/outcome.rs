@@ -9,24 +9,18 @@ use crate::workload::WorkloadError;
 /// Why there is no run, or why it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The array is impossible.
     #[error(transparent)]
     Parameters(#[from] ParametersError),
-    /// The workload cannot be had.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// The store reported an error.
     #[error(transparent)]
     Store(#[from] Error),
-    /// The combination does not exist.
     #[error("{0}")]
     Bad(String),
-    /// The caller has cancelled it.
     #[error("cancelled")]
     Cancelled,
 }
 
-/// So many in so much, or 0.
 pub(crate) fn rate(count: u64, over: f64) -> f64 {
     if over > 0.0 { count as f64 / over } else { 0.0 }
 }

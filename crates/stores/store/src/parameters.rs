@@ -113,7 +113,6 @@ impl Default for Energies {
     }
 }
 
-/// A resistive CAM.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
@@ -125,14 +124,11 @@ pub struct Parameters {
     pub row_bits: u32,
     /// Modules that work in parallel; a search goes to all of them (Fig. 2).
     pub modules: u32,
-    /// Logical blocks that the translation table has room for.
     pub logical_blocks: u64,
     pub compare: Compare,
-    /// The rows that a search's first compare activates.
     pub first: First,
     /// Whether a write compares for an empty row first, as Fig. 6 does and Sec. III-C's counts do not.
     pub free_row_compare: bool,
-    /// What an overwrite does first.
     pub overwrite: Overwrite,
     /// Cycles for each of LBA and PA: 1-2 "depending on ReCAM_width" (Sec. III-C).
     pub address_cycles: u32,
@@ -178,7 +174,6 @@ impl Parameters {
         u64::from(self.block_bytes) * 8 / u64::from(self.row_bits)
     }
 
-    /// Rows of a block, with its fingerprint's if there is one.
     pub fn block_rows(&self) -> u64 {
         self.segments() + u64::from(self.fingerprint_bits > 0)
     }
@@ -283,7 +278,6 @@ impl Parameters {
     }
 }
 
-/// Parameters that describe no array.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{0}")]
 pub struct ParametersError(String);

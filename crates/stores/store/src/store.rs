@@ -24,10 +24,9 @@ impl std::ops::AddAssign for Cost {
     }
 }
 
-/// How an operation ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Of a write: its content was in the store. Of a read or a delete: false.
+    /// A write: its content was in the store. False for a read or a delete.
     pub duplicate: bool,
     /// Of a read or a delete: there was such a block. Of a write: it replaced one.
     pub found: bool,
@@ -39,11 +38,7 @@ pub struct Outcome {
 pub enum Error {
     /// There is no room for the block or for its address.
     #[error("the store is full: {blocks} blocks are stored; delete some, or make the store larger")]
-    Full {
-        /// Distinct blocks stored.
-        blocks: u64,
-    },
-    /// A block of the wrong size.
+    Full { blocks: u64 },
     #[error("a block has {given} bytes, but this store has blocks of {wanted}")]
     BlockSize {
         /// The size given, in bytes.
@@ -51,38 +46,27 @@ pub enum Error {
         /// The size of a block, in bytes.
         wanted: usize,
     },
-    /// An error of the file system.
     #[error("{path}: {source}; check the folder, its permissions and its free space")]
     Io {
-        /// The file.
         path: String,
-        /// The error.
         source: std::io::Error,
     },
-    /// An error of the embedded key-value engine.
     #[error("{path}: {problem}")]
-    Index {
-        /// The engine's file or folder.
-        path: String,
-        /// The error.
-        problem: String,
-    },
+    Index { path: String, problem: String },
 }
 
 /// Everything since the store was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
     pub writes: u64,
-    /// Of these, how many had a content that was in the store.
+    /// Writes whose content was in the store.
     pub duplicate_writes: u64,
-    /// Blocks read, found or not.
     pub reads: u64,
-    /// Blocks deleted that were there. An overwrite is one too.
+    /// Blocks deleted that were there. An overwrite counts as one.
     pub deletes: u64,
     pub live_blocks: u64,
     pub stored_blocks: u64,
     pub cost: Cost,
-    /// Its energy by what it was for, in nanojoules.
     pub energy_by: Vec<(&'static str, f64)>,
 }
 
@@ -126,6 +110,5 @@ pub trait Store {
         Ok(())
     }
 
-    /// Everything since the store was made.
     fn totals(&self) -> Totals;
 }

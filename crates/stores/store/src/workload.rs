@@ -77,35 +77,23 @@ fn three_tenths() -> f64 {
     0.3
 }
 
-/// The content of a write.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
-    /// Generated from a number.
     Made(Made),
     /// Bytes of a file.
     Bytes(&'a [u8]),
 }
 
-/// One operation on a store.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
-    /// Write a block.
     Write(Lba, Content<'a>),
-    /// Read a block.
     Read(Lba),
 }
 
-/// Why there is no workload.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// The file system's refusal.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: String,
-        /// What it said.
-        source: io::Error,
-    },
+    Io { path: String, source: io::Error },
     /// The request makes no sense; the message has the remedy.
     #[error("{0}")]
     Bad(String),

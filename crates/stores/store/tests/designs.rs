@@ -221,7 +221,6 @@ fn keys_that_make_no_sense_are_refused_with_what_to_give() {
     assert!(error.contains("known: recam, conventional"), "{error}");
 }
 
-/// The table of keys that docs/store/stores.md has.
 fn table() -> String {
     let mut rows =
         String::from("| key | default | source | option of `store compare` |\n|---|---|---|---|\n");

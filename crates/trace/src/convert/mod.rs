@@ -367,7 +367,7 @@ struct Records<'a> {
     options: &'a ImportOptions,
     /// Loads and stores of a core, before any cache.
     at_core: bool,
-    /// What lines hold of which only parts are written.
+    /// The contents of lines of which only parts are written.
     held: FxHashMap<u64, Line>,
     dice: ChaCha8Rng,
     sequence: u64,

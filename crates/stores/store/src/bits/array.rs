@@ -10,7 +10,6 @@ struct Cell {
 }
 
 impl Cell {
-    /// Whether the match line discharges through this cell: the line that carries 0 meets R_ON.
     fn discharges(self, key: bool) -> bool {
         if key { self.bit_not } else { self.bit }
     }
@@ -38,7 +37,7 @@ pub enum Match {
     /// The match result is ANDed with the TAG of the row before. Only rows after a tagged one are
     /// active.
     Continuous,
-    /// The same AND, but no row is deactivated: every match line is precharged.
+    /// As [`Compare::Continuous`], but no row is deactivated: every match line is precharged.
     ContinuousAllActive,
 }
 
@@ -52,7 +51,6 @@ pub struct Array {
 }
 
 impl Array {
-    /// `rows` rows of `columns` bits, all 0.
     pub fn new(rows: usize, columns: usize) -> Array {
         let zero = Cell {
             bit: false,

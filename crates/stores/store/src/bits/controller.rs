@@ -50,7 +50,6 @@ impl BitLevel {
         }
     }
 
-    /// The steps of the last operation.
     pub fn log(&self) -> &Log {
         &self.log
     }
@@ -104,7 +103,6 @@ impl BitLevel {
         Ok(duplicate)
     }
 
-    /// Reads a block, if there is one.
     pub fn read(&mut self, lba: Lba) -> Option<Vec<u8>> {
         let p = self.parameters;
         self.log.clear();
@@ -395,7 +393,6 @@ impl BitLevel {
             .find(|&module| count(&self.modules[module], &[(empty, true)]) > 0)
     }
 
-    /// The lowest link that no PA row has.
     fn free_link(&mut self) -> Vec<bool> {
         let link_bits = self.parameters.link_bits() as usize;
         (0..)

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// A stretch of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Its offset in bytes.
@@ -31,7 +30,6 @@ impl Extents {
         }
     }
 
-    /// Marks stretches of a new object as used.
     pub fn take(&mut self, mut used: Vec<Extent>) {
         let end = self.free.pop_first().map_or(0, |(at, bytes)| at + bytes);
         used.sort_by_key(|extent| extent.at);

@@ -16,7 +16,6 @@ use super::{Activity, Fingerprint, Options};
 use crate::fingerprint::SHA1_BYTES;
 use crate::store::{Error, Lba};
 
-/// A stored chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// Where its bytes are.
@@ -33,11 +32,9 @@ pub type Chunks = SmallVec<[Chunk; 1]>;
 pub struct Mapping {
     /// Where its chunk's bytes are: its physical address.
     pub extent: Extent,
-    /// The fingerprint under which the index has the chunk.
     pub fingerprint: Fingerprint,
 }
 
-/// Under which key a store says how it was made.
 const FORMAT: &str = "format";
 const EXTENT: usize = 12;
 const CHUNK: usize = EXTENT + 4;
@@ -176,7 +173,6 @@ impl Index {
         self.changed_chunks.insert(key, chunks);
     }
 
-    /// The mapping of a logical block, if it has one.
     pub fn mapping(&self, lba: Lba) -> Result<Option<Mapping>, Error> {
         if let Some(changed) = self.changed_mappings.get(&lba) {
             return Ok(*changed);
@@ -192,7 +188,6 @@ impl Index {
         self.changed_mappings.insert(lba, mapping);
     }
 
-    /// The number of changes that are not committed.
     pub fn changes(&self) -> usize {
         self.changed_chunks.len() + self.changed_mappings.len()
     }

@@ -60,7 +60,6 @@ impl Default for Draw {
     }
 }
 
-/// How a conventional store is made.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
@@ -106,7 +105,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What must not change between two openings of a folder.
+    /// Settings that must not change between two openings of a folder.
     fn format(&self) -> String {
         let Options {
             block_bytes,
@@ -118,7 +117,6 @@ impl Options {
     }
 }
 
-/// What the store has done, counted and measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Activity {
     pub seconds: f64,
@@ -160,7 +158,6 @@ struct Counts {
     deletes: u64,
 }
 
-/// The file of chunks in a store's folder.
 const CHUNKS: &str = "chunks";
 /// One part in so many of the file is spare, so that a full store can replace a block. *assumed*
 const SPARE: u64 = 16;

@@ -181,7 +181,6 @@ fn check(keys: &Keys, job: &Job<'_>) -> Result<(), RunError> {
 struct OnFiles {
     store: Conventional,
     by_content: bool,
-    /// Room for a block that is made of a number.
     made: Vec<u8>,
     bytes: u64,
     began: Instant,

@@ -26,18 +26,19 @@ pub struct Key {
     pub needs: Option<Needs>,
 }
 
-/// The kinds of values.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Kind {
     /// A number of bytes.
     Bytes,
-    /// A whole number from `least` on.
-    Count { least: u32 },
-    /// `true` or `false`.
+    Count {
+        least: u32,
+    },
     Flag,
     /// One of these words; the option of the command line, if there is one, sets the last.
-    Choice { words: &'static [&'static str] },
+    Choice {
+        words: &'static [&'static str],
+    },
     /// A number, or a range as in `0.1-17`.
     Bracket,
 }
@@ -46,18 +47,15 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Needs {
-    /// This flag is set.
     Flag(&'static str),
     /// Files are written, not generated blocks.
     Files,
 }
 
-/// The keys of a design with their values.
 #[derive(Debug)]
 pub struct Keys(Map<String, Value>, Vec<(String, Value)>);
 
 impl Key {
-    /// What a key has been given about it: nothing more than its default.
     pub(super) const fn new(
         name: &'static str,
         kind: Kind,

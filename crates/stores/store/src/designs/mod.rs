@@ -46,7 +46,6 @@ pub struct Design {
     pub keys: &'static [Key],
     /// The values, keys or not, that no source gives.
     pub assumed: &'static [Assumed],
-    /// The names of all figures that a run of it has.
     pub figures: &'static [&'static str],
     /// Checks a run before anything is written.
     #[serde(skip)]
@@ -81,11 +80,8 @@ pub struct Assumed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bears {
-    /// Times, counts and energies.
     All,
-    /// Energies only.
     Energy,
-    /// The store's lifetime only.
     Life,
 }
 
@@ -135,13 +131,10 @@ pub trait Running {
 pub struct Room<'a> {
     pub capacity_bytes: u64,
     pub block_bytes: u32,
-    /// An empty folder, for a store that is executed.
     pub folder: &'a Path,
-    /// The blocks' contents, where the caller has them already.
     pub contents: Option<Box<dyn Contents<Block = [u8]> + Send>>,
 }
 
-/// A design as questions and folders name it.
 #[derive(Clone, Copy)]
 pub struct Named(&'static Design);
 

@@ -299,7 +299,6 @@ impl Array {
         }
     }
 
-    /// With a translation table for what the workload writes.
     fn written(&self, job: &Job<'_>) -> Result<Parameters, RunError> {
         let usual = self.parameters(self.capacity_bytes, job.block_bytes);
         let written = job.bytes_at_most()? / u64::from(job.block_bytes);

@@ -172,7 +172,7 @@ impl<C: Contents> Rows for View<'_, C> {
     }
 }
 
-/// Rows as the tree sees them, apart from the tree itself.
+/// A view of the rows that the tree gets, so that the tree itself may be borrowed apart.
 macro_rules! view {
     ($self:ident, $block:expr, $print:expr) => {
         View {
@@ -213,7 +213,7 @@ impl<C: Contents> Recam<C> {
         })
     }
 
-    /// The same store, whose rows' hashes have so few bits that they collide.
+    /// Hashes of so few bits that they collide, for tests.
     #[must_use]
     pub fn with_narrow_hash(mut self, bits: u32) -> Recam<C> {
         self.hash_mask = (1 << bits) - 1;
@@ -224,7 +224,6 @@ impl<C: Contents> Recam<C> {
         &self.parameters
     }
 
-    /// The steps of the last operation.
     pub fn log(&self) -> &Log {
         &self.log
     }

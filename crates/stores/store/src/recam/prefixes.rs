@@ -11,7 +11,6 @@ use rustc_hash::FxHashMap;
 pub trait Rows {
     /// A hash of the new block's row; equal rows have equal hashes.
     fn hash(&mut self, row: u32) -> u64;
-    /// A hash of a stored block's row.
     fn kept_hash(&mut self, slot: u32, row: u32) -> u64;
     /// How many rows from `from` on, before `to`, the new block has in common with a stored one.
     fn common(&mut self, slot: u32, from: u32, to: u32) -> u32;
@@ -54,19 +53,16 @@ pub struct Shared {
     pub blocks: u32,
 }
 
-/// Where a new block parts from those stored.
+/// The place where a new block parts from those stored.
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
-    /// Nowhere: it is stored, in this slot.
     Stored(u32),
-    /// Below this node.
     Below(u32),
     /// Above this node, after so many rows.
     Above(u32, u32),
 }
 
 impl Prefixes {
-    /// An empty tree for blocks of so many rows.
     pub fn new(rows: u32) -> Prefixes {
         let root = Node {
             depth: 0,
