@@ -1,7 +1,10 @@
-//! The events that the plugin sends to the recorder, as bytes: a tag, variable-length numbers, 64 bytes of data.
+//! The events that the plugin sends to the recorder. A record is a tag, variable-length numbers and 64 bytes of data; any
+//! other event is JSON.
 //!
-//! Lines are sent as the distance from the previous record's line, so most events without data have three to five bytes.
+//! Lines of records are sent as the distance from the previous record's line, so most events without data have three to five bytes.
 //! Safe on any bytes: what does not decode is an error, for the plugin's process may die at any moment.
+
+use serde::{Deserialize, Serialize};
 
 use sardonyx_base::random::splitmix64;
 
@@ -35,7 +38,7 @@ pub struct Record {
 }
 
 /// The number of lines that the caches hold where a recording ends, and how often pages were cleared, copied and freed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cached {
     pub dirty: u64,
     pub gone: u64,
@@ -66,8 +69,9 @@ impl Cached {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
+    #[serde(skip)]
     Record(Record),
     /// Lines whose contents are gone: unmapped, or mapped anew.
     Gone {
@@ -170,26 +174,8 @@ impl Event {
 const WITH_DATA: u8 = 0x10;
 const SAME_THREAD: u8 = 0x20;
 const WITH_SITE: u8 = 0x40;
-const GONE: u8 = 0xC0;
-const MOVED: u8 = 0xC1;
-const FILE: u8 = 0xC2;
-const FRAME: u8 = 0xC3;
-const THREAD: u8 = 0xC4;
-const NOTE: u8 = 0xC5;
-const END: u8 = 0xC6;
-const BECAME: u8 = 0xC7;
-const SITE: u8 = 0xC8;
-const MODULE: u8 = 0xC9;
-const PRINTED: u8 = 0xCA;
-const MARK: u8 = 0xCB;
-const LOST: u8 = 0xCC;
-const CACHED: u8 = 0xCD;
-const MAPPED: u8 = 0xCE;
-const SYNCED: u8 = 0xCF;
-const TURN: u8 = 0xD0;
-const CHILD: u8 = 0xD1;
-const FORKED: u8 = 0xD2;
-const HELD: u8 = 0xD3;
+/// Before the length of an event that is no record, and the event in JSON: there is one for thousands of records.
+const IN_JSON: u8 = 0x80;
 
 /// A number by which a line's bytes are told from others.
 pub fn hash(bytes: &[u8; 64]) -> u64 {
@@ -199,8 +185,11 @@ pub fn hash(bytes: &[u8; 64]) -> u64 {
 
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
 
+/// The most bytes that one [`Event::Printed`] carries.
 pub const LONGEST_TEXT: usize = 4096;
-pub const MOST_RANGES: usize = 1024;
+
+/// A length beyond this is damage: no event in JSON comes near it.
+const LONGEST_JSON: u64 = 1 << 24;
 
 fn put(out: &mut [u8], at: &mut usize, mut value: u64) {
     while value >= 0x80 {
@@ -264,100 +253,15 @@ impl Encoder {
             *self = Encoder::default();
         }
         let mut out = [0; LONGEST_RECORD];
-        let mut numbers = |tag: u8, values: &[u64]| {
-            out[0] = tag;
-            let mut at = 1;
-            for &value in values {
-                put(&mut out, &mut at, value);
-            }
-            out[..at].to_vec()
-        };
-        match event {
-            Event::Record(record) => {
-                let length = self.record(&mut out, record);
-                out[..length].to_vec()
-            }
-            Event::Gone { line, lines } => numbers(GONE, &[*line, *lines]),
-            Event::Cached(cached) => numbers(CACHED, &cached.words()),
-            Event::Moved { line, lines, from } => numbers(MOVED, &[*line, *lines, *from]),
-            Event::File {
-                line,
-                bytes,
-                identity: (device, inode),
-                path,
-            } => {
-                let path = &path[..path.len().min(LONGEST_TEXT)];
-                let length = path.len() as u64;
-                let first = numbers(FILE, &[*line, *bytes]);
-                let rest = numbers(0, &[*device, *inode, length]);
-                [&first, &rest[1..], path].concat()
-            }
-            Event::Mapped {
-                line,
-                address,
-                bytes,
-            } => numbers(MAPPED, &[*line, *address, *bytes]),
-            Event::Frame { page, frame } => numbers(FRAME, &[*page, *frame]),
-            Event::Thread {
-                thread,
-                instructions,
-            } => numbers(THREAD, &[u64::from(*thread), *instructions]),
-            Event::Site { parent, pc, locked } => {
-                numbers(SITE, &[u64::from(*parent), *pc, u64::from(*locked)])
-            }
-            Event::Module {
-                start,
-                end,
-                offset,
-                path,
-            } => {
-                let path = &path[..path.len().min(LONGEST_TEXT)];
-                let length = path.len() as u64;
-                [&numbers(MODULE, &[*start, *end, *offset, length]), path].concat()
-            }
-            Event::Note(text)
-            | Event::Became(text)
-            | Event::Lost(text)
-            | Event::Printed(text)
-            | Event::Mark(text) => {
-                let tag = match event {
-                    Event::Note(_) => NOTE,
-                    Event::Became(_) => BECAME,
-                    Event::Lost(_) => LOST,
-                    Event::Printed(_) => PRINTED,
-                    _ => MARK,
-                };
-                let text = &text[..text.len().min(LONGEST_TEXT)];
-                [&numbers(tag, &[text.len() as u64]), text].concat()
-            }
-            Event::Synced {
-                thread,
-                site,
-                ranges,
-            } => {
-                let ranges = &ranges[..ranges.len().min(MOST_RANGES)];
-                let count = ranges.len() as u64;
-                let mut all = numbers(SYNCED, &[u64::from(*thread), u64::from(*site), count]);
-                for (first, lines) in ranges {
-                    all.extend(&numbers(0, &[*first, *lines])[1..]);
-                }
-                all
-            }
-            Event::Turn(process) => numbers(TURN, &[u64::from(*process)]),
-            Event::Held { line, hash } => numbers(HELD, &[*line, *hash]),
-            Event::Forked(process) => numbers(FORKED, &[u64::from(*process)]),
-            Event::Child {
-                process,
-                parent,
-                sites,
-                files,
-                execs,
-            } => numbers(
-                CHILD,
-                &[*process, *parent, *sites, *files, *execs].map(u64::from),
-            ),
-            Event::End => vec![END],
+        if let Event::Record(record) = event {
+            let length = self.record(&mut out, record);
+            return out[..length].to_vec();
         }
+        let json = serde_json::to_vec(event).expect("an event has no map and no float");
+        out[0] = IN_JSON;
+        let mut at = 1;
+        put(&mut out, &mut at, json.len() as u64);
+        [&out[..at], &json].concat()
     }
 }
 
@@ -416,13 +320,6 @@ impl Bytes<'_> {
         self.at += length;
         taken.ok_or(Undecodable::Short)
     }
-
-    fn text(&mut self) -> Result<Vec<u8>, Undecodable> {
-        match usize::try_from(self.number()?) {
-            Ok(length) if length <= LONGEST_TEXT => self.take(length).map(<[u8]>::to_vec),
-            _ => Err(Undecodable::Damaged),
-        }
-    }
 }
 
 impl Decoder {
@@ -434,85 +331,13 @@ impl Decoder {
         let mut from = Bytes { bytes, at: 0 };
         let tag = from.byte()?;
         let event = match tag {
-            GONE => Event::Gone {
-                line: from.number()?,
-                lines: from.number()?,
-            },
-            MOVED => Event::Moved {
-                line: from.number()?,
-                lines: from.number()?,
-                from: from.number()?,
-            },
-            FILE => Event::File {
-                line: from.number()?,
-                bytes: from.number()?,
-                identity: (from.number()?, from.number()?),
-                path: from.text()?,
-            },
-            MAPPED => Event::Mapped {
-                line: from.number()?,
-                address: from.number()?,
-                bytes: from.number()?,
-            },
-            FRAME => Event::Frame {
-                page: from.number()?,
-                frame: from.number()?,
-            },
-            CACHED => {
-                let mut words = [0; 5];
-                for word in &mut words {
-                    *word = from.number()?;
-                }
-                Event::Cached(Cached::from_counts(words))
-            }
-            THREAD => Event::Thread {
-                thread: from.thread()?,
-                instructions: from.number()?,
-            },
-            SITE => Event::Site {
-                parent: from.small()?,
-                pc: from.number()?,
-                locked: from.number()? != 0,
-            },
-            MODULE => Event::Module {
-                start: from.number()?,
-                end: from.number()?,
-                offset: from.number()?,
-                path: from.text()?,
-            },
-            PRINTED => Event::Printed(from.text()?),
-            MARK => Event::Mark(from.text()?),
-            NOTE => Event::Note(from.text()?),
-            BECAME => Event::Became(from.text()?),
-            LOST => Event::Lost(from.text()?),
-            SYNCED => {
-                let (thread, site) = (from.thread()?, from.small()?);
-                let count = match from.number()? {
-                    count if count <= MOST_RANGES as u64 => count,
+            IN_JSON => {
+                let length = match from.number()? {
+                    length if length <= LONGEST_JSON => length as usize,
                     _ => return Err(Undecodable::Damaged),
                 };
-                let mut range = || Ok((from.number()?, from.number()?));
-                let ranges = (0..count).map(|_| range());
-                Event::Synced {
-                    thread,
-                    site,
-                    ranges: ranges.collect::<Result<_, _>>()?,
-                }
+                serde_json::from_slice(from.take(length)?).map_err(|_| Undecodable::Damaged)?
             }
-            TURN => Event::Turn(from.small()?),
-            HELD => Event::Held {
-                line: from.number()?,
-                hash: from.number()?,
-            },
-            FORKED => Event::Forked(from.small()?),
-            CHILD => Event::Child {
-                process: from.small()?,
-                parent: from.small()?,
-                sites: from.small()?,
-                files: from.small()?,
-                execs: from.small()?,
-            },
-            END => Event::End,
             _ if tag & !(WITH_DATA | SAME_THREAD | WITH_SITE) <= op::FINAL => {
                 let gap = from.number()?;
                 let thread = match tag & SAME_THREAD {
