@@ -37,7 +37,7 @@ impl Purpose {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Its match line is precharged and its masked-on bits are compared with the key.
+    /// The match line is precharged and the masked-on bits are compared with the key.
     Compare,
     Read,
     Write,
@@ -54,7 +54,7 @@ pub struct Step {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Work {
+pub struct RowWork {
     /// Cycles (Sec. III-C).
     pub cycles: u64,
     pub active_rows: u128,
@@ -63,7 +63,7 @@ pub struct Work {
     pub written_bits: u128,
 }
 
-impl Work {
+impl RowWork {
     /// Femtojoules, with energies at the given place of their brackets. Reading a bit costs as much as comparing one.
     /// *assumed*
     pub fn energy_fj(&self, energies: &Energies, place: fn(Bracket) -> f64) -> f64 {
@@ -74,8 +74,8 @@ impl Work {
     }
 }
 
-impl AddAssign for Work {
-    fn add_assign(&mut self, other: Work) {
+impl AddAssign for RowWork {
+    fn add_assign(&mut self, other: RowWork) {
         self.cycles += other.cycles;
         self.active_rows += other.active_rows;
         self.compared_bits += other.compared_bits;
@@ -85,22 +85,22 @@ impl AddAssign for Work {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ledger([Work; Purpose::ALL.len()]);
+pub struct CostLedger([RowWork; Purpose::ALL.len()]);
 
-impl Ledger {
-    pub fn of(&self, purpose: Purpose) -> &Work {
+impl CostLedger {
+    pub fn of(&self, purpose: Purpose) -> &RowWork {
         &self.0[purpose as usize]
     }
 
-    pub fn total(&self) -> Work {
-        let mut sum = Work::default();
+    pub fn total(&self) -> RowWork {
+        let mut sum = RowWork::default();
         self.0.iter().for_each(|&work| sum += work);
         sum
     }
 }
 
-impl Ledger {
-    /// What all the work costs, one operation after the other, with energies in the middle of their brackets.
+impl CostLedger {
+    /// The cost of all work, one operation after the other, with energies in the middle of their brackets.
     pub fn cost(&self, p: &Parameters) -> Cost {
         let total = self.total();
         Cost {
@@ -117,8 +117,8 @@ impl Ledger {
     }
 }
 
-impl AddAssign<&Ledger> for Ledger {
-    fn add_assign(&mut self, other: &Ledger) {
+impl AddAssign<&CostLedger> for CostLedger {
+    fn add_assign(&mut self, other: &CostLedger) {
         for (mine, &theirs) in self.0.iter_mut().zip(&other.0) {
             *mine += theirs;
         }
@@ -129,13 +129,13 @@ impl AddAssign<&Ledger> for Ledger {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     steps: Vec<Step>,
-    ledger: Ledger,
+    ledger: CostLedger,
 }
 
 impl Log {
     pub fn clear(&mut self) {
         self.steps.clear();
-        self.ledger = Ledger::default();
+        self.ledger = CostLedger::default();
     }
 
     pub fn step(&mut self, purpose: Purpose, action: Action, rows: u64, bits: u32, times: u64) {
@@ -175,7 +175,7 @@ impl Log {
         &self.steps
     }
 
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &CostLedger {
         &self.ledger
     }
 }

@@ -89,11 +89,11 @@ impl std::fmt::Display for Bracket {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Energies {
-    /// Of a bit compared in an active row, or read. Published CAM cells: 0.1 to 17 fJ. *assumed*
+    /// A bit compared in an active row, or read. Published CAM cells: 0.1 to 17 fJ. *assumed*
     pub compared_bit_fj: Bracket,
-    /// Of a match line precharged, beyond its bits; the published figures contain it. *assumed*
+    /// A match line precharged, beyond its bits; the published figures contain it. *assumed*
     pub match_line_fj: Bracket,
-    /// Of a bit written, both phases: 1 to 10 pJ. *assumed*
+    /// A bit written, both phases: 1 to 10 pJ. *assumed*
     pub written_bit_fj: Bracket,
 }
 
@@ -127,7 +127,7 @@ pub struct Parameters {
     pub logical_blocks: u64,
     pub compare: Compare,
     pub first: First,
-    /// Whether a write compares for an empty row first, as Fig. 6 does and Sec. III-C's counts do not.
+    /// A write compares for an empty row first, as Fig. 6 does and Sec. III-C's counts do not.
     pub free_row_compare: bool,
     pub overwrite: Overwrite,
     /// Cycles for each of LBA and PA: 1-2 "depending on ReCAM_width" (Sec. III-C).

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// A logical block address: what the outside world calls a block.
 pub type Lba = u64;
 
-/// What an operation took. Times and energies are at the border, so their units are in the names.
+/// Cost of an operation. Times and energies are at the border, so their units are in the names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
     /// Cycles of the array; 0 in a store that has no array.
@@ -28,7 +28,7 @@ impl std::ops::AddAssign for Cost {
 pub struct Outcome {
     /// A write: its content was in the store. False for a read or a delete.
     pub duplicate: bool,
-    /// Of a read or a delete: there was such a block. Of a write: it replaced one.
+    /// A read or a delete found such a block; a write replaced one.
     pub found: bool,
     pub cost: Cost,
 }

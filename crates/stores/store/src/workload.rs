@@ -105,7 +105,7 @@ const TRACE_BLOCK: u64 = 4096;
 const LONGEST_LINE: u64 = 1 << 16;
 
 impl Workload {
-    /// Whether its contents are bytes that cannot be generated again.
+    /// The contents are bytes that cannot be generated again.
     pub fn has_bytes(&self) -> bool {
         matches!(self, Workload::Tree(_))
     }
@@ -191,7 +191,7 @@ impl Workload {
         })
     }
 
-    /// Does every operation, in order.
+    /// Runs every operation, in order.
     ///
     /// # Errors
     /// The first of the workload's or of `each`.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Assumed, Bears, Design, Job, Key, Keys, Kind, Needs, Running};
-use crate::conventional::{Conventional, Options};
+use crate::conventional::{Conventional, ConventionalOptions};
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::Bracket;
 use crate::store::{Error, Lba, Store};
@@ -117,13 +117,13 @@ pub(super) static DESIGN: Design = Design {
         let folder = job.folder.ok_or_else(|| {
             RunError::Bad("conventional: needs a folder for its files; name one".to_owned())
         })?;
-        let options = Options {
+        let options = ConventionalOptions {
             block_bytes: job.block_bytes,
             capacity_bytes: job.bytes_at_most()?,
             deduplicate: asked.deduplicate,
             verify: asked.verify,
             sync_commits: false, // as IOzone, which asks for one flush at the end
-            ..Options::default()
+            ..ConventionalOptions::default()
         };
         Ok(Box::new(OnFiles {
             store: Conventional::open(folder, options)?,
@@ -136,10 +136,10 @@ pub(super) static DESIGN: Design = Design {
     },
     store: |keys, room| {
         let asked: Asked = keys.read();
-        let options = Options::default();
+        let options = ConventionalOptions::default();
         // What is replaced keeps its place until the commit.
         let uncommitted = options.commit_every as u64 * u64::from(room.block_bytes);
-        let options = Options {
+        let options = ConventionalOptions {
             block_bytes: room.block_bytes,
             capacity_bytes: room.capacity_bytes + uncommitted,
             deduplicate: asked.deduplicate,
@@ -148,10 +148,9 @@ pub(super) static DESIGN: Design = Design {
         };
         Ok(Box::new(Conventional::open(room.folder, options)?))
     },
-    bits: None,
 };
 
-/// The store as it is asked for; see [`Options`].
+/// The store as it is asked for; see [`ConventionalOptions`].
 #[derive(Deserialize)]
 struct Asked {
     deduplicate: bool,

@@ -14,7 +14,7 @@ pub struct Key {
     pub name: &'static str,
     #[serde(flatten)]
     pub kind: Kind,
-    /// Its default as users write it; `None` if it follows from other keys.
+    /// The text as users write it; `None` if it follows from other keys.
     pub default: Option<&'static str>,
     pub source: &'static str,
     pub line: &'static str,
@@ -22,7 +22,7 @@ pub struct Key {
     pub option: Option<&'static str>,
     /// The option's placeholder in help, where its kind does not give one.
     pub metavar: Option<&'static str>,
-    /// What must hold for the key to have an effect.
+    /// A key without this need has no effect.
     pub needs: Option<Needs>,
 }
 
@@ -155,7 +155,7 @@ impl Keys {
         Ok(Keys(values, shown))
     }
 
-    /// Them as the design's own type.
+    /// Parses the values as the design's own type.
     ///
     /// # Panics
     /// If the design's file declares other keys than its type has.

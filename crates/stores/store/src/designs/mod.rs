@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 pub use keys::{Key, Keys, Kind, Needs};
 
 use crate::outcome::RunError;
-use crate::recam::Contents;
+use crate::recam::BlockContents;
 use crate::store::{Error, Lba, Store};
 use crate::workload::{Content, Workload};
 
@@ -38,9 +38,9 @@ designs! {
 pub struct Design {
     pub name: &'static str,
     pub source: &'static str,
-    /// What it is, and where its time comes from, in a sentence.
+    /// A sentence: what the store is, and where its time comes from.
     pub line: &'static str,
-    /// Whether it is executed on real files and measured, so nothing may run beside it; otherwise it is simulated.
+    /// Executed on real files and measured, so nothing may run beside it; otherwise simulated.
     pub executed: bool,
     pub energy_from: &'static str,
     pub keys: &'static [Key],
@@ -54,15 +54,11 @@ pub struct Design {
     pub run: fn(&Keys, &Job<'_>) -> Opened<dyn Running>,
     /// The store for a device or an estimate.
     #[serde(skip)]
-    pub store: Build<dyn Store + Send>,
-    /// The same store bit by bit, for some thousand rows, if there is such a model: the reference with which the other
-    /// is compared.
-    #[serde(skip)]
-    pub bits: Option<Build<dyn Store>>,
+    pub store: Build,
 }
 
 /// Builds a store within the room that there is.
-pub type Build<T> = fn(&Keys, Room<'_>) -> Opened<T>;
+pub type Build = fn(&Keys, Room<'_>) -> Opened<dyn Store + Send>;
 
 /// A store, or why there is none.
 pub type Opened<T> = Result<Box<T>, RunError>;
@@ -76,7 +72,7 @@ pub struct Assumed {
     pub bears_on: Bears,
 }
 
-/// What depends on an assumed value.
+/// Figures that depend on an assumed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bears {
@@ -104,7 +100,7 @@ impl Job<'_> {
 }
 
 pub trait Running {
-    /// Whether the workload's files are cut by content, the blocks' size being the average.
+    /// The workload's files are cut by content, the blocks' size being the average.
     fn cuts_by_content(&self) -> bool {
         false
     }
@@ -132,7 +128,7 @@ pub struct Room<'a> {
     pub capacity_bytes: u64,
     pub block_bytes: u32,
     pub folder: &'a Path,
-    pub contents: Option<Box<dyn Contents<Block = [u8]> + Send>>,
+    pub contents: Option<Box<dyn BlockContents<Block = [u8]> + Send>>,
 }
 
 #[derive(Clone, Copy)]

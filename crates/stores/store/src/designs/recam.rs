@@ -4,11 +4,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Assumed, Bears, Design, Job, Key, Kind, Room, Running};
-use crate::bits::BitLevel;
 use crate::ledger::Purpose;
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters};
-use crate::recam::{Contents, InMemory, Recam, Regenerated};
+use crate::recam::{BlockContents, InMemory, Recam, Regenerated};
 use crate::store::{Error, Lba, Outcome};
 use crate::workload::Content;
 
@@ -252,11 +251,6 @@ pub(super) static DESIGN: Design = Design {
             None => Box::new(Recam::new(parameters, InMemory::default())?),
         })
     },
-    bits: Some(|keys, room| {
-        let parameters = keys.read::<Array>().within(&room);
-        parameters.check()?;
-        Ok(Box::new(BitLevel::new(parameters)))
-    }),
 };
 
 const SOME: Kind = Kind::Count { least: 1 };
@@ -314,14 +308,14 @@ impl Array {
 }
 
 /// The fast model on a workload whose contents are bytes, or made of numbers.
-struct OnArray<C: Contents> {
+struct OnArray<C: BlockContents> {
     endures: Bracket,
     store: Recam<C>,
     put: fn(&mut Recam<C>, Lba, Content<'_>) -> Result<Outcome, Error>,
     into: Vec<u8>,
 }
 
-impl<C: Contents> Running for OnArray<C> {
+impl<C: BlockContents> Running for OnArray<C> {
     fn write(&mut self, lba: Lba, content: Content<'_>) -> Result<(), Error> {
         (self.put)(&mut self.store, lba, content).map(drop)
     }

@@ -8,11 +8,11 @@
 use rustc_hash::FxHashMap;
 
 /// The stored blocks' rows, and the new block's.
-pub trait Rows {
+pub trait StoredRows {
     /// A hash of the new block's row; equal rows have equal hashes.
     fn hash(&mut self, row: u32) -> u64;
     fn kept_hash(&mut self, slot: u32, row: u32) -> u64;
-    /// How many rows from `from` on, before `to`, the new block has in common with a stored one.
+    /// The number of rows from `from` on, before `to`, that the new block has in common with a stored one.
     fn common(&mut self, slot: u32, from: u32, to: u32) -> u32;
 }
 
@@ -25,8 +25,8 @@ struct Node {
     count: u32,
     slot: u32,
     parent: u32,
-    /// Of its first row below the parent, as it was when it came there: a block that has been damaged
-    /// since is found again.
+    /// The hash of the first row below the parent, as it was when it came there: a block that has been damaged since is
+    /// found again.
     hash: u64,
     /// Children are a list, so that another block can stand for a node when its own is gone.
     first: u32,
@@ -55,7 +55,7 @@ pub struct Shared {
 
 /// The place where a new block parts from those stored.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum BranchPoint {
     Stored(u32),
     Below(u32),
     /// Above this node, after so many rows.
@@ -87,19 +87,19 @@ impl Prefixes {
         self.nodes[ROOT as usize].count
     }
 
-    /// Where the new block belongs; `shared` gets the counts along the way.
-    pub fn find(&self, rows: &mut impl Rows, shared: &mut Vec<Shared>) -> Place {
+    /// The point where the new block belongs; `shared` gets the counts along the way.
+    pub fn find(&self, rows: &mut impl StoredRows, shared: &mut Vec<Shared>) -> BranchPoint {
         shared.clear();
         let mut at = ROOT;
         loop {
             let Node { depth, slot, .. } = self.nodes[at as usize];
             if depth == self.rows {
-                return Place::Stored(slot);
+                return BranchPoint::Stored(slot);
             }
             let mut child = self.child(at, rows.hash(depth));
             loop {
                 if child == NONE {
-                    return Place::Below(at);
+                    return BranchPoint::Below(at);
                 }
                 let node = self.nodes[child as usize];
                 let mine = node.parent == at;
@@ -114,7 +114,7 @@ impl Prefixes {
                         blocks: node.count,
                     });
                     if depth + common < node.depth {
-                        return Place::Above(child, depth + common);
+                        return BranchPoint::Above(child, depth + common);
                     }
                     at = child;
                     break;
@@ -125,11 +125,11 @@ impl Prefixes {
     }
 
     /// Adds the new block, which [`Prefixes::find`] has just placed; gives its leaf.
-    pub fn insert(&mut self, place: Place, slot: u32, rows: &mut impl Rows) -> u32 {
+    pub fn insert(&mut self, place: BranchPoint, slot: u32, rows: &mut impl StoredRows) -> u32 {
         let parent = match place {
-            Place::Stored(_) => unreachable!("a duplicate is not stored again"),
-            Place::Below(node) => node,
-            Place::Above(node, depth) => self.split(node, depth, rows),
+            BranchPoint::Stored(_) => unreachable!("a duplicate is not stored again"),
+            BranchPoint::Below(node) => node,
+            BranchPoint::Above(node, depth) => self.split(node, depth, rows),
         };
         let depth = self.nodes[parent as usize].depth;
         let leaf = self.add(Node {
@@ -181,7 +181,7 @@ impl Prefixes {
     }
 
     /// Puts a node of this depth above another.
-    fn split(&mut self, below: u32, depth: u32, rows: &mut impl Rows) -> u32 {
+    fn split(&mut self, below: u32, depth: u32, rows: &mut impl StoredRows) -> u32 {
         let Node {
             slot,
             parent,
