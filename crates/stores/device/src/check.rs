@@ -8,10 +8,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::files::{Disk, Files, How};
+use crate::files::{Disk, How, StoreFiles};
 use crate::folder::{BLOCKS, Folder};
 use crate::shape::Shape;
-use crate::tables::{Digest, Found, NOTHING, log_name, read, table_name};
+use crate::tables::{Digest, NOTHING, ReadTables, log_name, read, table_name};
 use crate::{DeviceError, Result};
 
 #[derive(Debug, Serialize)]
@@ -27,7 +27,7 @@ pub struct Checked {
     pub table_bytes: u64,
     pub block_bytes_read: u64,
     pub faults: Vec<String>,
-    /// What is not a fault but good to know, such as what a power cut has left.
+    /// Notes that are no faults, such as what a power cut has left.
     pub notes: Vec<String>,
 }
 
@@ -40,11 +40,14 @@ pub fn check(path: &Path, tell: &dyn Fn(u64, u64) -> bool) -> Result<Option<Chec
     check_on(Arc::new(Disk::new(path)), tell)
 }
 
-/// The same on any files.
+/// Checks any files; see [`check`].
 ///
 /// # Errors
 /// As [`check`].
-pub fn check_on(files: Arc<dyn Files>, tell: &dyn Fn(u64, u64) -> bool) -> Result<Option<Checked>> {
+pub fn check_on(
+    files: Arc<dyn StoreFiles>,
+    tell: &dyn Fn(u64, u64) -> bool,
+) -> Result<Option<Checked>> {
     let folder = Folder::open(files.clone(), false)?;
     let mut checked = Checked {
         shape: folder.shape.clone(),
@@ -86,14 +89,14 @@ pub fn check_on(files: Arc<dyn Files>, tell: &dyn Fn(u64, u64) -> bool) -> Resul
 }
 
 /// Has a file read from the disk, as far as the system can.
-fn forget(files: &dyn Files, name: &str) {
+fn forget(files: &dyn StoreFiles, name: &str) {
     if let Ok(file) = files.open(name, How::Read) {
         let _ = file.forget_cached();
     }
 }
 
 impl Checked {
-    fn tell_of(&mut self, found: &Found) {
+    fn tell_of(&mut self, found: &ReadTables) {
         if !found.mark.is_clean {
             let note = "the last server did not end as it should, or there was none after the store was made";
             self.notes.push(note.to_owned());
@@ -123,8 +126,8 @@ impl Checked {
 }
 
 fn contents(
-    files: &dyn Files,
-    found: &Found,
+    files: &dyn StoreFiles,
+    found: &ReadTables,
     checked: &mut Checked,
     tell: &dyn Fn(u64, u64) -> bool,
 ) -> Result<bool> {
@@ -217,7 +220,7 @@ mod tests {
         }
         volume.commit().unwrap();
         drop(volume);
-        let files: Arc<dyn Files> = Arc::new(Disk::new(folder.path()));
+        let files: Arc<dyn StoreFiles> = Arc::new(Disk::new(folder.path()));
         let shape = Folder::open(files.clone(), false).unwrap().shape;
         let found = read(&*files, &shape).unwrap();
         let mut tables = Tables::go_on(files, &shape, &found).unwrap();

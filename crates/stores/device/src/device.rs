@@ -7,8 +7,8 @@ use sardonyx_store::{Store, Totals};
 use serde::Serialize;
 
 use crate::design::{self, Writing};
-use crate::latency::{Asked, Latencies, Quantiles};
-use crate::{Extent, Result, Shape, Volume, Wanted};
+use crate::latency::{Latencies, Quantiles, RequestKind};
+use crate::{BlockRun, Result, Shape, Volume, Wanted};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
@@ -24,7 +24,7 @@ pub struct Requests {
 
 /// The counters of a device since its start.
 #[derive(Clone, Debug, Serialize)]
-pub struct Counters {
+pub struct DeviceCounters {
     #[serde(flatten)]
     pub shape: Shape,
     pub requests: Requests,
@@ -126,14 +126,14 @@ impl Device {
         self.volume.shape()
     }
 
-    pub fn counters(&self) -> Counters {
-        Counters {
+    pub fn counters(&self) -> DeviceCounters {
+        DeviceCounters {
             shape: self.volume.shape().clone(),
             requests: self.requests,
-            read_time: self.latencies.of(Asked::Read),
-            write_time: self.latencies.of(Asked::Write),
-            discard_time: self.latencies.of(Asked::Discard),
-            flush_time: self.latencies.of(Asked::Flush),
+            read_time: self.latencies.of(RequestKind::Read),
+            write_time: self.latencies.of(RequestKind::Write),
+            discard_time: self.latencies.of(RequestKind::Discard),
+            flush_time: self.latencies.of(RequestKind::Flush),
             told_blocks: self.told,
             totals: self.totals(),
         }
@@ -145,7 +145,7 @@ impl Device {
     /// Those of `serve`.
     pub fn timed<T>(
         &mut self,
-        asked: Asked,
+        asked: RequestKind,
         serve: impl FnOnce(&mut Device) -> Result<T>,
     ) -> Result<T> {
         let began = Instant::now();
@@ -252,7 +252,7 @@ impl Device {
     }
 
     /// The runs of blocks over these bytes that have contents, and that have none.
-    pub fn extents(&self, offset: u64, length: u64) -> impl Iterator<Item = Extent> + '_ {
+    pub fn extents(&self, offset: u64, length: u64) -> impl Iterator<Item = BlockRun> + '_ {
         let block_bytes = self.block_bytes() as u64;
         let mut next = (offset / block_bytes) as u32;
         let end = (offset + length).div_ceil(block_bytes) as u32;
@@ -296,7 +296,7 @@ impl Device {
     /// Changes a part of a block; `whole` is what the block is if the part is all of it.
     fn change(
         &mut self,
-        part: Part,
+        part: BlockPart,
         change: impl FnOnce(&mut [u8]),
         whole: Option<&[u8]>,
     ) -> Result<()> {
@@ -319,14 +319,14 @@ impl Device {
 
 /// A request's share of one block.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct BlockPart {
     block: u32,
     from: usize,
     length: usize,
     is_whole: bool,
 }
 
-fn parts(block_bytes: usize, offset: u64, length: u64) -> impl Iterator<Item = Part> {
+fn parts(block_bytes: usize, offset: u64, length: u64) -> impl Iterator<Item = BlockPart> {
     let size = block_bytes as u64;
     let (mut at, end) = (offset, offset + length);
     std::iter::from_fn(move || {
@@ -334,7 +334,7 @@ fn parts(block_bytes: usize, offset: u64, length: u64) -> impl Iterator<Item = P
         let length = (size - from).min(end - at);
         let block = (at / size) as u32;
         at += length;
-        (length > 0).then_some(Part {
+        (length > 0).then_some(BlockPart {
             block,
             from: from as usize,
             length: length as usize,
@@ -343,7 +343,7 @@ fn parts(block_bytes: usize, offset: u64, length: u64) -> impl Iterator<Item = P
     })
 }
 
-/// What has come to the totals; live and stored blocks are as they are.
+/// The totals less those before; live and stored blocks stay as they are.
 fn since(mut now: Totals, before: &Totals) -> Totals {
     now.writes -= before.writes;
     now.duplicate_writes -= before.duplicate_writes;

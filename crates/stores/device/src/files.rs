@@ -21,7 +21,7 @@ pub enum How {
     New,
 }
 
-pub trait Files: Debug + Send + Sync {
+pub trait StoreFiles: Debug + Send + Sync {
     fn folder(&self) -> &Path;
 
     /// Names of all that is in the folder.
@@ -87,7 +87,7 @@ pub trait Bytes: Debug + Send + Sync {
     /// The file system's.
     fn set_length(&self, bytes: u64) -> io::Result<()>;
 
-    /// What was written is on the disk when it returns.
+    /// All that was written is on the disk when this returns.
     ///
     /// # Errors
     /// The disk's. What was written since the last sync may then be lost, although reads give it.
@@ -150,7 +150,7 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
     }
 }
 
-impl Files for Disk {
+impl StoreFiles for Disk {
     fn folder(&self) -> &Path {
         &self.folder
     }

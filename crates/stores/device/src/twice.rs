@@ -153,7 +153,7 @@ impl Twice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{Disk, Files, How};
+    use crate::files::{Disk, How, StoreFiles};
 
     #[test]
     fn one_copy_of_each_page_is_enough() {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use rustc_hash::FxHashSet;
 
-use crate::files::{Bytes, Disk, Files, How};
+use crate::files::{Bytes, Disk, How, StoreFiles};
 use crate::folder::{BLOCKS, Folder};
 use crate::shape::{Shape, Wanted};
 use crate::tables::{
@@ -53,7 +53,7 @@ struct Flags {
 
 /// A run of blocks that all have contents, or all have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct BlockRun {
     pub first: u32,
     pub blocks: u32,
     pub has_content: bool,
@@ -78,7 +78,7 @@ pub struct Volume {
     changed_slots: FxHashSet<u32>,
     /// Contents have been written since the last sync.
     is_dirty: bool,
-    /// What the disk refused; nothing was written since.
+    /// The disk's refusal; nothing was written since.
     in_doubt: Option<String>,
 }
 
@@ -100,11 +100,11 @@ impl Volume {
         Volume::open_on(Arc::new(disk), wanted, Limits::default())
     }
 
-    /// The same on any files.
+    /// Opens any files; see [`Volume::open`].
     ///
     /// # Errors
     /// As [`Volume::open`].
-    pub fn open_on(files: Arc<dyn Files>, wanted: Wanted, limits: Limits) -> Result<Volume> {
+    pub fn open_on(files: Arc<dyn StoreFiles>, wanted: Wanted, limits: Limits) -> Result<Volume> {
         let (folder, is_new) = Folder::open_or_make(files.clone(), wanted)?;
         let path = files.folder().join(BLOCKS);
         let failed = |error| DeviceError::io(&path, error);
@@ -468,13 +468,13 @@ impl Volume {
         self.tables.end().map_err(|error| self.doubt(error))
     }
 
-    pub fn extent(&self, first: u32, end: u32) -> Extent {
+    pub fn extent(&self, first: u32, end: u32) -> BlockRun {
         let run = &self.map.blocks[first as usize..end as usize];
         let has_content = run[0] != NOTHING;
         let same = run
             .iter()
             .take_while(|&&slot| (slot != NOTHING) == has_content);
-        Extent {
+        BlockRun {
             first,
             blocks: same.count() as u32,
             has_content,

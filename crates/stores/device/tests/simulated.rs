@@ -17,15 +17,15 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use sardonyx_device::{Bytes, Files, How};
+use sardonyx_device::{Bytes, How, StoreFiles};
 
 pub const SECTOR: usize = 512;
 const PAGE: usize = 4096;
 
 #[derive(Clone, Debug)]
-pub struct Draw(pub u64);
+pub struct FaultDraw(pub u64);
 
-impl Draw {
+impl FaultDraw {
     pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -102,7 +102,7 @@ enum Fate {
 }
 
 impl Inode {
-    fn cut(&self, fate: Fate, draw: &mut Draw) -> Vec<u8> {
+    fn cut(&self, fate: Fate, draw: &mut FaultDraw) -> Vec<u8> {
         let mut lengths = vec![self.durable.len()];
         for change in &self.pending {
             lengths.push(change.length_after(*lengths.last().expect("one")));
@@ -148,7 +148,7 @@ impl Inode {
         }
     }
 
-    fn lose(&mut self, draw: &mut Draw) {
+    fn lose(&mut self, draw: &mut FaultDraw) {
         self.durable = self.cut(fate(draw), draw);
         self.pending.clear();
     }
@@ -161,7 +161,7 @@ impl Inode {
     }
 }
 
-fn fate(draw: &mut Draw) -> Fate {
+fn fate(draw: &mut FaultDraw) -> Fate {
     [
         Fate::None,
         Fate::All,
@@ -193,7 +193,7 @@ impl Naming {
 
 /// All of a disk and of what the system remembers of it.
 #[derive(Clone, Debug, Default)]
-pub struct State {
+pub struct DiskState {
     inodes: Vec<Inode>,
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
@@ -201,8 +201,8 @@ pub struct State {
     pub calls: u64,
 }
 
-impl State {
-    pub fn cut(&self, draw: &mut Draw) -> State {
+impl DiskState {
+    pub fn cut(&self, draw: &mut FaultDraw) -> DiskState {
         let mut names = self.durable_names.clone();
         let folder = fate(draw);
         for naming in &self.pending_names {
@@ -227,7 +227,7 @@ impl State {
                 bad: inode.bad.clone(),
             }
         };
-        State {
+        DiskState {
             inodes: self.inodes.iter().map(cut).collect(),
             names: names.clone(),
             durable_names: names,
@@ -256,11 +256,11 @@ impl State {
     }
 }
 
-type Watch = Box<dyn FnMut(&State) + Send>;
+type Watch = Box<dyn FnMut(&DiskState) + Send>;
 
 struct Inner {
-    state: State,
-    draw: Draw,
+    state: DiskState,
+    draw: FaultDraw,
     watch: Option<Watch>,
     fails_in: Option<usize>,
     failed: bool,
@@ -279,10 +279,10 @@ impl Debug for Simulated {
 }
 
 impl Simulated {
-    pub fn new(state: State, folder: &Path, seed: u64) -> Simulated {
+    pub fn new(state: DiskState, folder: &Path, seed: u64) -> Simulated {
         let inner = Inner {
             state,
-            draw: Draw(seed),
+            draw: FaultDraw(seed),
             watch: None,
             fails_in: None,
             failed: false,
@@ -297,16 +297,16 @@ impl Simulated {
         self.inner.lock().unwrap_or_else(|error| error.into_inner())
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> DiskState {
         self.inner().state.clone()
     }
 
-    pub fn change(&self, change: impl FnOnce(&mut State)) {
+    pub fn change(&self, change: impl FnOnce(&mut DiskState)) {
         change(&mut self.inner().state);
     }
 
     /// Sees the state after each call that changes something.
-    pub fn watch(&self, watch: impl FnMut(&State) + Send + 'static) {
+    pub fn watch(&self, watch: impl FnMut(&DiskState) + Send + 'static) {
         self.inner().watch = Some(Box::new(watch));
     }
 
@@ -347,7 +347,7 @@ impl Inner {
     }
 }
 
-impl Files for Simulated {
+impl StoreFiles for Simulated {
     fn folder(&self) -> &Path {
         &self.folder
     }
