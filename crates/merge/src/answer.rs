@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::advice::{Advice, Untouched};
 use super::finished::Metrics;
 use super::images::ProcessPages;
-use super::ksm::Counters;
+use super::ksm::KsmCounters;
 use super::why::WhyNot;
 
 /// A whole answer; the names of the fields are those of `sardonyx merge --json`.
@@ -26,7 +26,7 @@ pub struct Answer {
     pub owners: Option<Apart>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what_if: Option<Vec<WhatIf>>,
-    /// How much of the savings depends on pages of zeros that may never have been touched.
+    /// The part of the savings that depends on pages of zeros which may never have been touched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untouched: Option<Untouched>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct Merged {
 pub struct Ran {
     pub design: &'static str,
     pub metrics: Metrics,
-    pub passes: Vec<Counters>,
+    pub passes: Vec<KsmCounters>,
 }
 
 /// The loss of owners that do not share with each other.

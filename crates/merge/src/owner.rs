@@ -9,5 +9,5 @@ pub struct Owner {
     pub machines: Vec<usize>,
 }
 
-/// Is told what is done and the total, 0 for an unknown total; false ends the run.
+/// Takes what is done and the total, 0 for an unknown total; false ends the run.
 pub type Tell<'t> = &'t mut dyn FnMut(u64, u64) -> bool;

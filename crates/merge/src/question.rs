@@ -10,10 +10,12 @@ use super::advice::{self, Target};
 use super::algorithms::{self, Algorithm, Merges};
 use super::answer::{Alone, Answer, Apart, Merged, Ran, WhatIf};
 use super::finished::{Metrics, finish, saved};
-use super::images::{self, ImageError, Images, Keep, Machine, Pool, Process, Snapshot, Zeros};
+use super::images::{
+    self, ContentPool, ImageError, ImageMachine, Images, Keep, Process, Snapshot, Zeros,
+};
 use super::keys::{assumed, rows, said};
 use super::ksm::settings::{self, Knobs, Preset};
-use super::ksm::{self, Counters};
+use super::ksm::{self, KsmCounters};
 use super::owner::{Owner, Tell};
 use super::run::Pages;
 use super::{Page, why};
@@ -52,11 +54,10 @@ pub struct Question {
     /// Owners and their machines; empty if that is not asked.
     pub owners: Vec<Owner>,
     pub what_if: bool,
-    /// Whether to look for the reasons why pages did not merge.
     pub why: bool,
 }
 
-struct Asked {
+struct CheckedQuestion {
     algorithms: Vec<&'static Algorithm>,
     settings: Settings,
     preset: Preset,
@@ -79,7 +80,7 @@ impl Question {
             .machines
             .iter()
             .any(|source| matches!(source, Source::Pid(_)));
-        let mut pool = Pool::new(live.then_some(Keep {
+        let mut pool = ContentPool::new(live.then_some(Keep {
             bytes: self.memory,
             needed: looks,
         }));
@@ -97,7 +98,7 @@ impl Question {
         Ok(self.runs(&images, &asked, tell))
     }
 
-    fn understood(&self) -> Result<Asked, ImageError> {
+    fn understood(&self) -> Result<CheckedQuestion, ImageError> {
         let preset = Preset::named(&self.kernel).map_err(ImageError)?;
         let mut settings = preset.settings();
         for (key, value) in &self.sets {
@@ -112,7 +113,7 @@ impl Question {
                 algorithms::that_merge().join(" or ")
             )));
         }
-        Ok(Asked {
+        Ok(CheckedQuestion {
             algorithms,
             settings,
             preset,
@@ -121,7 +122,11 @@ impl Question {
 
     /// The machines. Processes are looked at together, snapshot by snapshot; one that has exited has no pages
     /// from then on.
-    fn open(&self, pool: &mut Pool, tell: Tell<'_>) -> Result<Option<Vec<Machine>>, ImageError> {
+    fn open(
+        &self,
+        pool: &mut ContentPool,
+        tell: Tell<'_>,
+    ) -> Result<Option<Vec<ImageMachine>>, ImageError> {
         let (mut machines, mut live) = (Vec::new(), Vec::new());
         for source in &self.machines {
             match source {
@@ -131,14 +136,14 @@ impl Question {
                     let name = process.name();
                     if machines
                         .iter()
-                        .any(|machine: &Machine| machine.name == name)
+                        .any(|machine: &ImageMachine| machine.name == name)
                     {
                         return Err(ImageError(format!(
                             "--pid {pid}: is given twice; its pages would merge with themselves"
                         )));
                     }
                     live.push((machines.len(), process));
-                    machines.push(Machine {
+                    machines.push(ImageMachine {
                         name,
                         snapshots: Vec::new(),
                         process: None,
@@ -160,7 +165,7 @@ impl Question {
                 if !tell(u64::from(pass - 1), u64::from(count)) {
                     return Ok(None);
                 }
-                let machine: &mut Machine = &mut machines[index];
+                let machine: &mut ImageMachine = &mut machines[index];
                 let Some((snapshot, about)) = process.snapshot(&self.mappings, pool)? else {
                     machine.snapshots.push(Snapshot::empty());
                     machine.ended = Some(pass);
@@ -205,7 +210,7 @@ impl Question {
         false
     }
 
-    fn runs(&self, images: &Images, asked: &Asked, tell: Tell<'_>) -> Option<Answer> {
+    fn runs(&self, images: &Images, asked: &CheckedQuestion, tell: Tell<'_>) -> Option<Answer> {
         let settings = &asked.settings;
         let everyone = vec![true; images.machines.len()];
         let snapshots = images.snapshots();
@@ -302,7 +307,7 @@ impl Question {
                 saving: 0.0,
                 merging: None,
             },
-            passes: vec![Counters::default(); self.passes.unwrap_or(1)],
+            passes: vec![KsmCounters::default(); self.passes.unwrap_or(1)],
         }
     }
 
@@ -344,7 +349,7 @@ impl Question {
             let finished = finish(run, self.passes, images.snapshots(), tell)?;
             let of = finished.run.pages();
             pages += of.pages;
-            kept += saved(finished.passes.last().unwrap_or(&Counters::default()));
+            kept += saved(finished.passes.last().unwrap_or(&KsmCounters::default()));
             rows.push(Alone {
                 owner: owner.name.clone(),
                 machines: owner.machines.len(),
@@ -364,7 +369,7 @@ impl Question {
         &self,
         merges: &Merges,
         images: &Images,
-        asked: &Asked,
+        asked: &CheckedQuestion,
         tell: Tell<'_>,
     ) -> Option<Vec<WhatIf>> {
         let base = Knobs::from_settings(&asked.settings);

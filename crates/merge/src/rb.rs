@@ -66,7 +66,7 @@ impl Links {
     }
 }
 
-/// What hangs in a tree. At most 2^31 - 1 of them.
+/// A node of a tree, which has at most 2^31 - 1 of them.
 pub trait Node {
     fn links(&self) -> &Links;
     fn links_mut(&mut self) -> &mut Links;
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// Its black height; in order and coloured as it must be, or a panic.
+    /// Returns the black height of a tree in order and coloured as it must be, or panics.
     fn check(nodes: &[Plain], at: u32, above: u32, seen: &mut Vec<u32>) -> usize {
         if at == NIL {
             return 1;

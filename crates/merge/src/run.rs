@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::images::{Change, Images, View};
 use super::ksm::settings::Knobs;
-use super::ksm::{Counters, Keys, Ksm, Maps, Search, Work};
-use super::{Frame, Page};
+use super::ksm::{Keys, Ksm, KsmCounters, Maps, ModuleWork, Search};
+use super::{Page, PageFrame};
 use sardonyx::settings::Settings;
 
 /// The number of pages by what became of them in a run.
@@ -25,7 +25,7 @@ pub struct Pages {
 pub trait Runner {
     /// The machines' next snapshots, and one pass over all pages. False if `tell` ended it.
     fn pass(&mut self, tell: &mut dyn FnMut(u64) -> bool) -> bool;
-    fn counters(&self) -> Counters;
+    fn counters(&self) -> KsmCounters;
     fn keys(&self) -> Keys;
     fn frames(&self) -> u64;
     fn maps(&self, page: Page) -> Maps;
@@ -39,7 +39,7 @@ pub trait Runner {
     fn pages(&self) -> Pages;
     /// Merged frames of zeros, the kernel's zero page aside.
     fn zero_nodes(&self) -> u64;
-    fn hardware(&self) -> Option<Work>;
+    fn hardware(&self) -> Option<ModuleWork>;
 }
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl<S: Search> Runner for Run<'_, S> {
         self.ksm.pass(&mut tell)
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> KsmCounters {
         self.ksm.counters()
     }
 
@@ -115,7 +115,7 @@ impl<S: Search> Runner for Run<'_, S> {
 
     fn pages(&self) -> Pages {
         let frame = |page| match self.ksm.frame(page) {
-            Some(Frame::Merged(content)) => Some(content),
+            Some(PageFrame::Merged(content)) => Some(content),
             _ => None,
         };
         let maps = |page| self.ksm.maps(page);
@@ -128,7 +128,7 @@ impl<S: Search> Runner for Run<'_, S> {
         self.ksm.merged_frames().filter(zero).count() as u64
     }
 
-    fn hardware(&self) -> Option<Work> {
+    fn hardware(&self) -> Option<ModuleWork> {
         self.ksm.search.work()
     }
 }

@@ -9,7 +9,7 @@ use twox_hash::XxHash64;
 use super::images::Images;
 use super::ksm::Maps;
 use super::run::Runner;
-use super::{Bytes, PAGE_BYTES, Page};
+use super::{PAGE_BYTES, Page, PageBytes};
 
 /// Two pages are nearly identical if so many bytes differ at most.
 pub const NEAR: usize = 64;
@@ -59,7 +59,6 @@ pub struct RegionCount {
 pub struct Pair {
     pub a: String,
     pub b: String,
-    /// How many bytes differ.
     pub bytes: u32,
     pub first: u32,
 }
@@ -72,7 +71,7 @@ struct Near {
 }
 
 /// The offsets at which two pages differ, if they are at most [`NEAR`].
-fn differences(a: &Bytes, b: &Bytes) -> Option<Vec<u32>> {
+fn differences(a: &PageBytes, b: &PageBytes) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
     for (index, (x, y)) in words.enumerate() {

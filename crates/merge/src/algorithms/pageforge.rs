@@ -28,7 +28,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     }),
 };
 
-/// Where PageForge's module is.
+/// The place of PageForge's module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// In a memory controller.

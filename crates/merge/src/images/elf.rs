@@ -8,7 +8,7 @@ use object::elf::{ET_CORE, FileHeader64, PT_LOAD, PT_NOTE};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endian, Endianness};
 
-use super::{Data, Extent, ImageError, Named, Snapshot, bad};
+use super::{Data, ImageError, NamedRange, PageExtent, Snapshot, bad};
 use crate::PAGE_BYTES;
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -67,7 +67,7 @@ pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
         let pages = u32::try_from(held / PAGE)
             .map_err(|_| bad(path, "has a segment larger than 16 TiB"))?;
         if pages > 0 {
-            extents.push(Extent {
+            extents.push(PageExtent {
                 first: address / PAGE,
                 pages,
                 offset,
@@ -101,7 +101,7 @@ pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
             }
         }
     }
-    names.sort_by_key(|named: &Named| named.first);
+    names.sort_by_key(|named: &NamedRange| named.first);
     Ok(Snapshot {
         data: Data::Mapped(map),
         extents,
@@ -111,8 +111,8 @@ pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
     })
 }
 
-/// What the note says; nothing if it does not hold what it should.
-fn mapped_files(endian: Endianness, note: &[u8]) -> Vec<Named> {
+/// The mapped files that the note names; none if the note is damaged.
+fn mapped_files(endian: Endianness, note: &[u8]) -> Vec<NamedRange> {
     let word = |index: usize| {
         let bytes = note.get(index * 8..index * 8 + 8)?;
         Some(endian.read_u64(bytes.try_into().ok()?))
@@ -128,7 +128,7 @@ fn mapped_files(endian: Endianness, note: &[u8]) -> Vec<Named> {
     };
     let paths = paths.split(|byte| *byte == 0);
     let ranges = (0..count).map_while(|index| Some((word(2 + 3 * index)?, word(3 + 3 * index)?)));
-    let named = ranges.zip(paths).map(|((first, end), path)| Named {
+    let named = ranges.zip(paths).map(|((first, end), path)| NamedRange {
         first: first / PAGE,
         end: end / PAGE,
         name: String::from_utf8_lossy(path).into_owned(),

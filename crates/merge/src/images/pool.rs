@@ -7,8 +7,8 @@ use std::collections::TryReserveError;
 use hashbrown::HashTable;
 use twox_hash::XxHash3_128;
 
-use super::{Data, Extent, ImageError, checksum};
-use crate::{Bytes, Checksum, PAGE_BYTES};
+use super::{Data, ImageError, PageExtent, checksum};
+use crate::{Checksum, PAGE_BYTES, PageBytes};
 
 /// The content of a page that is not there.
 pub(super) const NONE: u32 = u32::MAX;
@@ -29,9 +29,9 @@ pub(super) fn memory_ended(_: TryReserveError) -> ImageError {
 #[derive(Clone, Copy, Debug)]
 struct Content {
     hash: u32,
-    /// Where the bytes are: a number among the pages of all stretches.
+    /// The number of the page among those of all stretches.
     place: u32,
-    /// Its first eight bytes, so that the page itself need not be touched to compare most first lines.
+    /// The first eight bytes, so that the page itself need not be touched to compare most first lines.
     head: u64,
 }
 
@@ -52,7 +52,7 @@ pub struct Keep {
 }
 
 /// Data as a snapshot's extents name it.
-pub(super) enum Held {
+pub(super) enum SnapshotData {
     /// Bytes, by their number among the pool's data.
     Bytes(u32),
     /// Numbers of contents that the pool has given already.
@@ -60,7 +60,7 @@ pub(super) enum Held {
 }
 
 #[derive(Debug)]
-pub struct Pool {
+pub struct ContentPool {
     data: Vec<Data>,
     stretches: Vec<Stretch>,
     contents: Vec<Content>,
@@ -77,14 +77,14 @@ fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-fn digest(bytes: &Bytes) -> u128 {
+fn digest(bytes: &PageBytes) -> u128 {
     if *bytes == [0; PAGE_BYTES] {
         return 0;
     }
     XxHash3_128::oneshot(bytes).max(1)
 }
 
-fn bytes_at<'d>(data: &'d [Data], stretches: &[Stretch], place: u32) -> &'d Bytes {
+fn bytes_at<'d>(data: &'d [Data], stretches: &[Stretch], place: u32) -> &'d PageBytes {
     let after = stretches.partition_point(|stretch| stretch.first <= place);
     let stretch = &stretches[after - 1];
     let offset = stretch.offset + u64::from(place - stretch.first) * PAGE_BYTES as u64;
@@ -92,15 +92,15 @@ fn bytes_at<'d>(data: &'d [Data], stretches: &[Stretch], place: u32) -> &'d Byte
 }
 
 struct Candidate<'b> {
-    bytes: &'b Bytes,
+    bytes: &'b PageBytes,
     hash: u32,
     digest: u128,
 }
 
-impl Pool {
+impl ContentPool {
     /// An empty pool; `keep` is for live processes.
-    pub fn new(keep: Option<Keep>) -> Pool {
-        Pool {
+    pub fn new(keep: Option<Keep>) -> ContentPool {
+        ContentPool {
             data: Vec::new(),
             stretches: Vec::new(),
             contents: Vec::new(),
@@ -113,12 +113,12 @@ impl Pool {
         }
     }
 
-    pub(super) fn hold(&mut self, data: Data) -> Held {
+    pub(super) fn hold(&mut self, data: Data) -> SnapshotData {
         match data {
-            Data::Contents(contents) => Held::Contents(contents),
+            Data::Contents(contents) => SnapshotData::Contents(contents),
             data => {
                 self.data.push(data);
-                Held::Bytes(self.data.len() as u32 - 1)
+                SnapshotData::Bytes(self.data.len() as u32 - 1)
             }
         }
     }
@@ -129,14 +129,14 @@ impl Pool {
     /// If memory ends.
     pub(super) fn intern_all(
         &mut self,
-        held: &Held,
-        extent: &Extent,
+        held: &SnapshotData,
+        extent: &PageExtent,
         into: &mut [u32],
         tell: &mut impl FnMut(u32) -> bool,
     ) -> Result<bool, ImageError> {
         let data = match held {
-            Held::Bytes(data) => *data,
-            Held::Contents(contents) => {
+            SnapshotData::Bytes(data) => *data,
+            SnapshotData::Contents(contents) => {
                 let first = extent.offset as usize / PAGE_BYTES;
                 into.copy_from_slice(&contents[first..first + into.len()]);
                 return Ok(true);
@@ -159,7 +159,7 @@ impl Pool {
         Ok(true)
     }
 
-    fn candidate<'b>(&self, bytes: &'b Bytes) -> Candidate<'b> {
+    fn candidate<'b>(&self, bytes: &'b PageBytes) -> Candidate<'b> {
         Candidate {
             bytes,
             hash: checksum(bytes, Checksum::XxHash64),
@@ -193,7 +193,7 @@ impl Pool {
     ///
     /// # Errors
     /// If memory ends, or the copies that somebody needs take more than they may.
-    pub fn intern(&mut self, bytes: &Bytes) -> Result<u32, ImageError> {
+    pub fn intern(&mut self, bytes: &PageBytes) -> Result<u32, ImageError> {
         let page = self.candidate(bytes);
         if let Some(known) = self.find(&page) {
             return Ok(known);
@@ -224,7 +224,7 @@ impl Pool {
     }
 
     /// Keeps a copy of a page, and says where; [`NOWHERE`] once they take more than they may.
-    fn copy(&mut self, bytes: &Bytes) -> Result<u32, ImageError> {
+    fn copy(&mut self, bytes: &PageBytes) -> Result<u32, ImageError> {
         let keep = self.keep.expect("there are live processes");
         if self.let_go {
             return Ok(NOWHERE);
@@ -330,12 +330,12 @@ impl Pool {
         !self.let_go
     }
 
-    /// Whether the first content is all zeros; after [`Pool::sort`].
+    /// The first content is all zeros; after [`ContentPool::sort`].
     pub(super) fn zero(&self) -> bool {
         self.zero
     }
 
-    pub(super) fn bytes(&self, content: u32) -> &Bytes {
+    pub(super) fn bytes(&self, content: u32) -> &PageBytes {
         let place = self.contents[content as usize].place;
         bytes_at(&self.data, &self.stretches, place)
     }
@@ -359,7 +359,7 @@ impl Pool {
     }
 }
 
-fn head(bytes: &Bytes) -> u64 {
+fn head(bytes: &PageBytes) -> u64 {
     let head = bytes.first_chunk().expect("a page has eight bytes");
     u64::from_be_bytes(*head)
 }

@@ -4,7 +4,7 @@ use crate::Checksum;
 use sardonyx::names::did_you_mean;
 use sardonyx::settings::{Allowed, Key, Row, Settings, Value, Word, keys, words};
 
-/// Where in a scan the checksum is compared.
+/// The place in a scan at which the checksum is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Before both trees: kernels of today.
@@ -18,7 +18,6 @@ words!(Order {
     "stable-first" => StableFirst,
 });
 
-/// Who sets `pages_to_scan`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advisor {
     /// The operator.
@@ -203,7 +202,7 @@ pub fn set(
     Ok(())
 }
 
-/// Whether the checksum depends on more than a digest of the whole page.
+/// The checksum depends on more than a digest of the whole page.
 pub fn looks_into_pages(settings: &Settings) -> bool {
     settings.get(&CHECKSUM) == Checksum::Jhash2Kilobyte
 }

@@ -3,7 +3,7 @@
 //! place. A frame that nobody maps any more is *stale* and is found and removed by the next walk past it.
 
 use super::search::{Visit, Walkable};
-use crate::Frame;
+use crate::PageFrame;
 use crate::rb::{Links, NIL, Node, Side, Tree};
 
 /// In `chain` of a node: it is a chain itself.
@@ -380,7 +380,7 @@ impl Walkable for StableWalk<'_> {
             Some((node, holder)) => Visit::Here {
                 node,
                 holder,
-                frame: Frame::Merged(self.stable.frozen(holder)),
+                frame: PageFrame::Merged(self.stable.frozen(holder)),
             },
         }
     }

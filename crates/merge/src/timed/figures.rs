@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::held::Loaded;
-use super::host::{Core, Host};
+use super::host::{Host, HostCore};
 use super::module::Sample;
 use super::queries::{Done, Queries};
 use super::run::{Played, Run};
 use super::settled::SETTLED;
-use super::thread::Part;
-use super::{Plan, TimedError};
+use super::thread::CoreActivity;
+use super::{TimedError, TimedPlan};
 use crate::images::Images;
 use crate::ksm::Keys;
 use crate::run::Pages;
@@ -97,7 +97,7 @@ static OF_MEMORY: [&Figure; 9] = [
 impl Run<'_> {
     pub(super) fn answer(
         &self,
-        plan: &Plan,
+        plan: &TimedPlan,
         images: &Arc<Images>,
         tell: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Value, TimedError> {
@@ -211,15 +211,19 @@ impl Run<'_> {
 
     fn thread(&self, host: &Host, out: &mut Figures) {
         let vms = host.vms.len();
-        let total = |core: &Core| -> Time { core.time.iter().copied().sum() };
-        let of = |core: &Core, part: Part| core.time[part as usize];
-        let merges = |core: &Core| {
-            let parts = [Part::Compare, Part::Hash, Part::Other];
+        let total = |core: &HostCore| -> Time { core.time.iter().copied().sum() };
+        let of = |core: &HostCore, part: CoreActivity| core.time[part as usize];
+        let merges = |core: &HostCore| {
+            let parts = [
+                CoreActivity::Compare,
+                CoreActivity::Hash,
+                CoreActivity::Other,
+            ];
             parts.into_iter().map(|part| of(core, part)).sum::<Time>()
         };
         let cores = &host.cores[..vms];
         let all: Time = cores.iter().map(total).sum();
-        let busy: Time = cores.iter().map(|core| of(core, Part::Query)).sum();
+        let busy: Time = cores.iter().map(|core| of(core, CoreActivity::Query)).sum();
         out.put(&own::UTILISATION, Amount::share(busy.ns(), all.ns()));
         let Some(scan) = &host.scan else {
             return;
@@ -233,7 +237,7 @@ impl Run<'_> {
             .iter()
             .map(|core| merges(core).ns() / total(core).ns().max(1.0));
         out.put(&own::THREAD_SHARE_MOST, shares.fold(0.0, f64::max));
-        let mut parts = [Time::ZERO; Part::COUNT];
+        let mut parts = [Time::ZERO; CoreActivity::COUNT];
         for core in &host.cores {
             for (sum, time) in parts.iter_mut().zip(core.time) {
                 *sum += time;
@@ -241,18 +245,18 @@ impl Run<'_> {
         }
         out.put(
             &own::THREAD_COMPARE,
-            Amount::share(parts[Part::Compare as usize].ns(), thread.ns()),
+            Amount::share(parts[CoreActivity::Compare as usize].ns(), thread.ns()),
         );
         out.put(
             &own::THREAD_HASH,
-            Amount::share(parts[Part::Hash as usize].ns(), thread.ns()),
+            Amount::share(parts[CoreActivity::Hash as usize].ns(), thread.ns()),
         );
         let figures = &host.figures;
         let cycles = |time: Time| time.ps() as f64 / host.costs.clock.ps() as f64;
         for (figure, part) in [
-            (&own::COMPARE_CYCLES, Part::Compare),
-            (&own::HASH_CYCLES, Part::Hash),
-            (&own::OTHER_CYCLES, Part::Other),
+            (&own::COMPARE_CYCLES, CoreActivity::Compare),
+            (&own::HASH_CYCLES, CoreActivity::Hash),
+            (&own::OTHER_CYCLES, CoreActivity::Other),
         ] {
             out.put(
                 figure,

@@ -3,10 +3,10 @@
 
 use super::frames::Frames;
 use super::jobs::{Job, Jobs, ModuleCosts};
-use super::queries::{Draw, Queries};
+use super::queries::{Queries, QueryDraw};
 use super::scan::Scan;
-use super::thread::{Costs, Guests, Part, Piece, Thread, thread_ops};
-use crate::Frame;
+use super::thread::{CoreActivity, Costs, Guests, Piece, Thread, thread_ops};
+use crate::PageFrame;
 use sardonyx::line::{LINE_BYTES, Virtual};
 use sardonyx::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
 use sardonyx::units::Time;
@@ -35,17 +35,17 @@ pub struct Figures {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Core {
-    doing: Part,
+pub struct HostCore {
+    doing: CoreActivity,
     since: Time,
-    pub time: [Time; Part::COUNT],
+    pub time: [Time; CoreActivity::COUNT],
 }
 
 pub struct Host<'i> {
     pub costs: Costs,
     window: (Time, Time),
     pub vms: Vec<Queries>,
-    pub cores: Vec<Core>,
+    pub cores: Vec<HostCore>,
     pub scan: Option<Scan<'i>>,
     pub frames: Frames,
     pub thread: Thread,
@@ -69,13 +69,13 @@ impl<'i> Host<'i> {
     ) -> Host<'i> {
         let cores = vms.len() + usize::from(costs.own_core);
         let lanes = modules.as_ref().map_or(1, |modules| modules.count);
-        let idle = Core {
-            doing: Part::Idle,
+        let idle = HostCore {
+            doing: CoreActivity::Idle,
             since: Time::ZERO,
-            time: [Time::ZERO; Part::COUNT],
+            time: [Time::ZERO; CoreActivity::COUNT],
         };
         Host {
-            thread: Thread::new(&costs, lanes, cores, Draw::new(seed, 3)),
+            thread: Thread::new(&costs, lanes, cores, QueryDraw::new(seed, 3)),
             jobs: modules.map(Jobs::new),
             cores: vec![idle; cores],
             costs,
@@ -104,7 +104,7 @@ impl<'i> Host<'i> {
             }
         }
         if core < self.vms.len() && self.vms[core].work(now, batch) {
-            self.cores[core].doing = Part::Query;
+            self.cores[core].doing = CoreActivity::Query;
             return true;
         }
         let idle = |vm: &Queries| !vm.is_busy(now) && vm.next_arrival().is_none();
@@ -119,7 +119,7 @@ impl<'i> Host<'i> {
         let cycles = until.since(now).ps() * self.costs.width / self.costs.clock.ps();
         batch.compute((cycles as u32).max(1));
         batch.push(OpKind::Depend, Virtual(0));
-        self.cores[core].doing = Part::Idle;
+        self.cores[core].doing = CoreActivity::Idle;
         true
     }
 
@@ -131,8 +131,8 @@ impl<'i> Host<'i> {
         }
         of.since = now;
         match of.doing {
-            Part::Idle => {}
-            Part::Query => self.vms[core].executed(took, now),
+            CoreActivity::Idle => {}
+            CoreActivity::Query => self.vms[core].executed(took, now),
             _ => {
                 if let Some(vm) = self.vms.get_mut(core) {
                     vm.interrupted(took);
@@ -141,7 +141,7 @@ impl<'i> Host<'i> {
         }
     }
 
-    fn thread_turn(&mut self, core: usize, now: Time, batch: &mut Batch) -> Option<Part> {
+    fn thread_turn(&mut self, core: usize, now: Time, batch: &mut Batch) -> Option<CoreActivity> {
         let in_window = (self.window.0..self.window.1).contains(&now);
         let scan = self.scan.as_mut()?;
         if !self.thread.has(core, now, &self.costs, &Vms(&self.vms)) {
@@ -150,7 +150,7 @@ impl<'i> Host<'i> {
         if !self.cores[core].doing.is_thread() {
             batch.compute(self.costs.switch);
             batch.push(OpKind::Depend, Virtual(0));
-            return Some(Part::Other);
+            return Some(CoreActivity::Other);
         }
         loop {
             let number = self.thread.ready_lane(now)?;
@@ -179,7 +179,7 @@ impl<'i> Host<'i> {
         }
     }
 
-    fn give(&mut self, lane: usize, piece: Piece, now: Time, batch: &mut Batch) -> Part {
+    fn give(&mut self, lane: usize, piece: Piece, now: Time, batch: &mut Batch) -> CoreActivity {
         let part = piece.part();
         self.figures.merging_lines += piece.lines();
         let Piece::Table { calls, filling } = piece else {
@@ -207,7 +207,7 @@ impl<'i> Host<'i> {
         part
     }
 
-    fn look_at_module(&mut self, lane: usize, now: Time, batch: &mut Batch) -> Part {
+    fn look_at_module(&mut self, lane: usize, now: Time, batch: &mut Batch) -> CoreActivity {
         let jobs = self.jobs.as_ref().expect("a lane waits for a module");
         batch.compute(jobs.costs.call.max(1));
         batch.push(OpKind::Depend, Virtual(0));
@@ -215,7 +215,7 @@ impl<'i> Host<'i> {
         let lane = &mut self.thread.lanes[lane];
         lane.polls = !done;
         lane.wake = if done { now } else { now + jobs.costs.poll };
-        Part::Other
+        CoreActivity::Other
     }
 
     /// Handles a store that has trapped: its page gets a frame of its own, into which the core copies.
@@ -227,7 +227,7 @@ impl<'i> Host<'i> {
         let (old, new) = self.frames.unshare(core, number);
         self.figures.copies += 1;
         batch.compute(self.costs.fault);
-        let bytes = *scan.merging.live().bytes(Frame::Own(page));
+        let bytes = *scan.merging.live().bytes(PageFrame::Own(page));
         for (at, bytes) in (0..).zip(bytes.as_chunks::<LINE_BYTES>().0) {
             let from = Virtual(DIRECT | (old * PAGE_LINES + at));
             batch.load(from, 0, 64);

@@ -16,7 +16,7 @@ pub struct ModuleCosts {
     pub network: Time,
     /// The time to compare a pair of lines that are both there.
     pub compare: Time,
-    /// Whether a module keeps the candidate's lines that it has read.
+    /// The module keeps the candidate's lines that it has read.
     pub keeps: bool,
     pub outside: bool,
 }

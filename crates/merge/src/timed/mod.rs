@@ -115,7 +115,7 @@ pub fn tables() -> [String; 2] {
     [merge_keys::table_of(own_rows()), text]
 }
 
-struct Plan {
+struct TimedPlan {
     algorithm: &'static Algorithm,
     memory: String,
     machine: Machine,
@@ -126,14 +126,14 @@ struct Plan {
     factor: u64,
 }
 
-impl Plan {
+impl TimedPlan {
     fn said(&self) -> Map<String, Value> {
         let each = rows().into_iter();
         each.map(|row| merge_keys::said(&self.settings, row))
             .collect()
     }
 
-    /// Those of them whose values no source gives, and what else they may be; of applications' keys this one's.
+    /// Keys whose values no source gives, with their other values; of applications' keys this application's.
     fn assumed(&self) -> Vec<Value> {
         let of_another = |name: &str| {
             let others = applications::ALL.iter().map(|other| other.name);
@@ -147,8 +147,8 @@ impl Plan {
     }
 }
 
-impl Plan {
-    /// What is known when the window begins; `None` if `go_on` ended it.
+impl TimedPlan {
+    /// Merges until the window begins; `None` if `go_on` ended it.
     fn settle<'i>(
         &self,
         images: &'i Images,
@@ -179,7 +179,7 @@ impl Question {
 
     /// # Errors
     /// An unknown name or key, with the nearest, or a value that a key does not take.
-    fn plan(&self) -> Result<Plan, TimedError> {
+    fn plan(&self) -> Result<TimedPlan, TimedError> {
         let bad = |text: String| TimedError::Image(ImageError(text));
         let algorithm = Algorithm::named(&self.design).map_err(bad)?;
         let rows = rows();
@@ -218,7 +218,7 @@ impl Question {
             }
             _ => factor.max(1),
         };
-        Ok(Plan {
+        Ok(TimedPlan {
             algorithm,
             memory: self.memory.clone(),
             demand: Demand {
@@ -278,7 +278,7 @@ impl Question {
             return Ok(None);
         };
         let room = machine.capacity_bytes() / PAGE_BYTES as u64 / 2;
-        let empty = |machine: &images::Held| {
+        let empty = |machine: &images::MachineImage| {
             let mut pages = machine.space.first..machine.space.end;
             !pages.any(|page| images.last(page).is_some())
         };

@@ -12,7 +12,7 @@ use sardonyx::machine::{
 };
 use sardonyx::units::Time;
 
-struct Work {
+struct TableWork {
     job: Job,
     began: Time,
     /// The comparison, or after all of them the line for the key.
@@ -34,7 +34,7 @@ pub struct Module<'i> {
     costs: ModuleCosts,
     columns: u64,
     channels: u64,
-    work: Option<Work>,
+    work: Option<TableWork>,
     ready: Time,
 }
 
@@ -93,7 +93,7 @@ impl<'i> Module<'i> {
         self.go_on(work);
     }
 
-    fn go_on(&mut self, work: Work) {
+    fn go_on(&mut self, work: TableWork) {
         if work.at < work.job.pairs.len() + work.job.keys.len() {
             self.work = Some(work);
             return;
@@ -161,7 +161,7 @@ impl Agent for Module<'_> {
                 let job = jobs.take(self.number);
                 drop(host);
                 self.ready = at;
-                self.go_on(Work {
+                self.go_on(TableWork {
                     job,
                     began: at,
                     at: 0,
@@ -198,7 +198,7 @@ impl Agent for Module<'_> {
     }
 }
 
-/// What has gone through the last-level cache and to memory, at regular times.
+/// A sample of what has gone through the last-level cache and to memory, at regular times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     pub at: Time,

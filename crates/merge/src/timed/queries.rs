@@ -16,11 +16,11 @@ const SECOND: f64 = 1e12;
 
 /// Numbers that follow from a seed.
 #[derive(Clone, Copy, Debug)]
-pub struct Draw(SplitMix64);
+pub struct QueryDraw(SplitMix64);
 
-impl Draw {
-    pub fn new(seed: u64, purpose: u64) -> Draw {
-        Draw(SplitMix64(mix(seed ^ mix(purpose))))
+impl QueryDraw {
+    pub fn new(seed: u64, purpose: u64) -> QueryDraw {
+        QueryDraw(SplitMix64(mix(seed ^ mix(purpose))))
     }
 
     pub fn next(&mut self) -> u64 {
@@ -84,13 +84,13 @@ pub struct Queries {
     arrivals: VecDeque<(Time, u64)>,
     served: u64,
     current: Option<Query>,
-    draw: Draw,
+    draw: QueryDraw,
     pub done: Vec<Done>,
 }
 
 impl Queries {
     pub fn new(demand: Demand, pages: Pages, seed: u64, until: Time) -> Queries {
-        let mut draw = Draw::new(seed, 1);
+        let mut draw = QueryDraw::new(seed, 1);
         let mut arrivals = VecDeque::new();
         let mean = SECOND / demand.queries_per_second as f64;
         let spread = demand.spread_percent as f64 / 100.0;
@@ -112,7 +112,7 @@ impl Queries {
             arrivals,
             served: 0,
             current: None,
-            draw: Draw::new(seed, 2),
+            draw: QueryDraw::new(seed, 2),
             done: Vec::new(),
         }
     }

@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::Plan;
+use super::TimedPlan;
 use super::applications::Demand;
 use super::frames::Frames;
 use super::held::{self, Initial, Loaded};
 use super::host::Host;
 use super::module::{Module, Sample, Sampler};
-use super::queries::{self, Draw, Queries};
+use super::queries::{self, Queries, QueryDraw};
 use super::scan::Scan;
 use super::settings as keys;
 use super::settled::Settled;
@@ -70,8 +70,13 @@ pub(super) struct Run<'i> {
 }
 
 impl<'i> Run<'i> {
-    pub(super) fn new(plan: &Plan, images: &Images, settled: Settled<'i>, seed: u64) -> Run<'i> {
-        let Plan {
+    pub(super) fn new(
+        plan: &TimedPlan,
+        images: &Images,
+        settled: Settled<'i>,
+        seed: u64,
+    ) -> Run<'i> {
+        let TimedPlan {
             machine, settings, ..
         } = plan;
         let ms = |key| Time::from_ps(settings.get(key) * 1_000_000_000);
@@ -113,10 +118,10 @@ impl<'i> Run<'i> {
         }
     }
 
-    /// What executes: the cores, the modules, and who takes samples; each with its address space.
+    /// The cores, the modules, and the sampler, each with its address space.
     fn agents(
         &self,
-        plan: &Plan,
+        plan: &TimedPlan,
         clock: &Arc<AtomicU64>,
         samples: &Arc<Mutex<Vec<Sample>>>,
     ) -> Result<(Agents<'i>, Vec<AddressSpace>), RunError> {
@@ -159,7 +164,7 @@ impl<'i> Run<'i> {
 
     pub(super) fn play(
         &self,
-        plan: &Plan,
+        plan: &TimedPlan,
         images: &Arc<Images>,
         tell: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Played<'i>, RunError> {
@@ -189,7 +194,7 @@ pub(super) struct Played<'i> {
 
 /// The pages that an application uses, drawn from those that stand once and the others.
 fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> queries::Pages {
-    let mut draw = Draw::new(seed, 5);
+    let mut draw = QueryDraw::new(seed, 5);
     let mut pools = [own, shared];
     for pool in &mut pools {
         for at in (1..pool.len()).rev() {

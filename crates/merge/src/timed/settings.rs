@@ -4,7 +4,7 @@
 
 use sardonyx::settings::{Row, keys, words};
 
-/// Where the kernel's thread goes when it wakes up or has used its time slice.
+/// The core to which the kernel's thread moves when it wakes up or has used its time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadPlacement {
     /// To its last core if that is idle, else to an idle one, else to the next.
@@ -17,10 +17,10 @@ pub enum ThreadPlacement {
 
 words!(ThreadPlacement { "idle" => Idle, "next" => Next, "drawn" => Drawn });
 
-/// How KSM's thread reads pages.
+/// The way KSM's thread reads pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanAccess {
-    /// As any program.
+    /// Through the caches, as any program.
     Cached,
     /// Past the caches (4.3).
     Uncacheable,
@@ -39,16 +39,16 @@ pub enum Where {
 
 words!(Where { "shared" => Shared, "in-order" => InOrder });
 
-/// How far merging is when the window begins.
+/// The progress of merging when the window begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum MergePhase {
     /// The savings have stayed the same for ten passes.
     Settled,
     /// In the middle of the second pass, the first in which pages can merge.
     Merging,
 }
 
-words!(Phase { "settled" => Settled, "merging" => Merging });
+words!(MergePhase { "settled" => Settled, "merging" => Merging });
 
 const MANY: u64 = 1_000_000;
 
@@ -131,7 +131,7 @@ keys! {
     WINDOW_MS: u64 = int("window.ms", (1, 100_000), 400),
         Assumed("20 intervals of the thread and more"), "simulated milliseconds that count"
         in Between("100", "1000", "five intervals of the thread, and fifty");
-    PHASE: Phase = word("window.phase", "settled"),
+    PHASE: MergePhase = word("window.phase", "settled"),
         Assumed("the paper measures overheads after 10^9 instructions and does not say how much is merged then"),
         "whether merging has settled before the window or is in full swing";
     WARMUP_MS: u64 = int("window.warmup_ms", (0, 100_000), 30),

@@ -1,14 +1,14 @@
 //! Merges until the savings stay the same: what the timed part begins with.
 
 use super::live::Live;
-use super::queries::Draw;
+use super::queries::QueryDraw;
 use super::scan::Merging;
-use super::settings::{self as keys, Phase};
+use super::settings::{self as keys, MergePhase};
 use crate::images::{Images, View};
 use crate::ksm::settings::Knobs;
 use crate::ksm::{Keys, Ksm, Search};
 use crate::run::{Pages, pages_of};
-use crate::{Frame, Page};
+use crate::{Page, PageFrame};
 use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::machine::PAGE_LINES;
 use sardonyx::settings::Settings;
@@ -54,7 +54,7 @@ impl<'i> Start<'i, '_> {
             }
         }
         let mut saved = Vec::new();
-        let merging = settings.get(&keys::PHASE) == Phase::Merging;
+        let merging = settings.get(&keys::PHASE) == MergePhase::Merging;
         while saved.len() < if merging { 1 } else { MOST_PASSES } {
             if !ksm.pass(&mut |_| go_on()) {
                 return None;
@@ -74,13 +74,13 @@ impl<'i> Start<'i, '_> {
             }
         }
         let frame = |page| match ksm.frame(page) {
-            Some(Frame::Merged(content)) => Some(content),
+            Some(PageFrame::Merged(content)) => Some(content),
             _ => None,
         };
         let maps = |page| ksm.maps(page);
         let pages = pages_of(count, images.zero, maps, frame, ksm.merged_frames());
         let before = ksm.keys;
-        let mut draw = Draw::new(seed, 4);
+        let mut draw = QueryDraw::new(seed, 4);
         for _ in 0..if merging { 0 } else { CHURNED } {
             churn(&mut ksm, settings, &mut draw);
             if !ksm.pass(&mut |_| go_on()) {
@@ -111,13 +111,13 @@ impl<'i> Start<'i, '_> {
 }
 
 /// Some pages on frames of their own are written.
-fn churn<S: Search>(ksm: &mut Ksm<Live<'_>, S>, settings: &Settings, draw: &mut Draw) {
+fn churn<S: Search>(ksm: &mut Ksm<Live<'_>, S>, settings: &Settings, draw: &mut QueryDraw) {
     let lines = settings.get(&keys::CHURN_LINES);
     for page in 0.. {
         let drawn = draw.below(1_000) < settings.get(&keys::CHURN);
         match ksm.contents.exists(page) {
             None => break,
-            Some(true) if drawn && ksm.frame(page) == Some(Frame::Own(page)) => {}
+            Some(true) if drawn && ksm.frame(page) == Some(PageFrame::Own(page)) => {}
             Some(_) => continue,
         }
         for _ in 0..lines {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::queries::Draw;
+use super::queries::QueryDraw;
 use super::settings::{self as keys, ScanAccess, ThreadPlacement, Where};
 use crate::Checksum;
 use crate::ksm::settings as ksm;
@@ -14,7 +14,7 @@ use sardonyx::units::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Part {
+pub enum CoreActivity {
     /// The core waits for queries.
     Idle,
     /// A query.
@@ -27,11 +27,14 @@ pub enum Part {
     Other,
 }
 
-impl Part {
-    pub const COUNT: usize = Part::Other as usize + 1;
+impl CoreActivity {
+    pub const COUNT: usize = CoreActivity::Other as usize + 1;
 
     pub fn is_thread(self) -> bool {
-        matches!(self, Part::Compare | Part::Hash | Part::Other)
+        matches!(
+            self,
+            CoreActivity::Compare | CoreActivity::Hash | CoreActivity::Other
+        )
     }
 }
 
@@ -55,7 +58,7 @@ pub struct Costs {
     uncacheable: bool,
     /// The longest time that a core with nothing to do idles.
     pub idle: Time,
-    /// Whether an in-order core belongs to the thread alone.
+    /// An in-order core belongs to the thread alone.
     pub own_core: bool,
     pub sleep: Time,
     /// See [`ksm::PAGES_TO_SCAN`].
@@ -63,7 +66,7 @@ pub struct Costs {
     placement: ThreadPlacement,
     slice: Time,
     tick: Time,
-    /// How long the thread has had a core at least when a query preempts it; `None`: none does.
+    /// The time the thread has had a core at least when a query preempts it; `None`: none does.
     preempted_after: Option<Time>,
 }
 
@@ -133,11 +136,11 @@ impl Piece {
     }
 
     /// The part of the thread's time under which its time is booked.
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> CoreActivity {
         match self {
-            Piece::Compare { .. } => Part::Compare,
-            Piece::Hash { .. } => Part::Hash,
-            _ => Part::Other,
+            Piece::Compare { .. } => CoreActivity::Compare,
+            Piece::Hash { .. } => CoreActivity::Hash,
+            _ => CoreActivity::Other,
         }
     }
 }
@@ -184,15 +187,15 @@ pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
 pub struct Lane {
     pub script: VecDeque<Piece>,
     pub wake: Time,
-    /// Whether the module is at work, so that the thread polls at `wake`.
+    /// The module is at work, so the thread polls at `wake`.
     pub polls: bool,
     pub idle: bool,
 }
 
 pub trait Guests {
-    /// Whether a core's guest has something to do at that time, which is not later than the present.
+    /// A core's guest has something to do at a time that is not later than the present.
     fn is_busy(&self, core: usize, at: Time) -> bool;
-    /// When a core's guest, which had nothing to do, was woken by the query that it has not begun.
+    /// The time at which a core's idle guest was woken by the query that it has not begun.
     fn woken(&self, core: usize, now: Time) -> Option<Time>;
 }
 
@@ -206,12 +209,12 @@ pub struct Thread {
     pub scanned: u64,
     pub lanes: Vec<Lane>,
     pub moves: u64,
-    draw: Draw,
+    draw: QueryDraw,
 }
 
 impl Thread {
     /// A thread that is about to wake up for the first time.
-    pub fn new(costs: &Costs, lanes: usize, cores: usize, draw: Draw) -> Thread {
+    pub fn new(costs: &Costs, lanes: usize, cores: usize, draw: QueryDraw) -> Thread {
         Thread {
             asleep: Some(Time::ZERO),
             core: if costs.own_core { cores - 1 } else { 0 },
@@ -242,8 +245,7 @@ impl Thread {
         self.core == core
     }
 
-    /// Whether the scheduler has given the core to its guest: at a tick when the slice is used up, or at once
-    /// when the guest wakes.
+    /// The scheduler gives the core to its guest at a tick when the slice is used up, or at once when the guest wakes.
     fn must_leave(&self, now: Time, costs: &Costs, guests: &impl Guests) -> bool {
         let tick = Time::from_ps(now.ps() - now.ps() % costs.tick.ps());
         if tick >= self.since + costs.slice && guests.is_busy(self.core, tick) {

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::holder::{LOSE, REMAP};
 use crate::images::mixes;
-use crate::{Bytes, PAGE_BYTES, Page};
+use crate::{PAGE_BYTES, Page, PageBytes};
 
 #[derive(Clone, Debug)]
 pub(super) struct Life {
@@ -113,7 +113,7 @@ impl RandomMix {
         }
     }
 
-    pub(super) fn start(&mut self) -> Vec<Bytes> {
+    pub(super) fn start(&mut self) -> Vec<PageBytes> {
         let mut pages = vec![[0; PAGE_BYTES]; self.pages];
         for page in &mut pages {
             mixes::fill(self.content(), page);
@@ -142,8 +142,8 @@ impl RandomMix {
         lost.collect()
     }
 
-    /// What is written before a pass: some pages anew, one word of others, others as they were.
-    pub(super) fn writes(&mut self, now: &[Bytes]) -> Vec<(Page, Bytes)> {
+    /// The writes before a pass: some pages anew, one word of others, others as they were.
+    pub(super) fn writes(&mut self, now: &[PageBytes]) -> Vec<(Page, PageBytes)> {
         let rate = [0, 0, 1, 4, 30][self.rng.random_range(0..5)];
         let count = self.pages * rate / 100;
         let stretch = self
