@@ -190,7 +190,7 @@ impl Family {
         (self.members.len() as u32).saturating_sub(1)
     }
 
-    /// What the provenance says of the processes; empty if there is only one.
+    /// The processes, for the provenance; empty if there is only one.
     pub fn told(&mut self) -> Vec<Value> {
         for member in self.members.values() {
             if let (Some(path), Some(told)) = (&member.lost, self.told.get_mut(member.number)) {

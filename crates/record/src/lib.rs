@@ -29,7 +29,7 @@ pub use session::{Outcome, record};
 /// Why a program cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// What was asked for cannot be done; the message has the place and the remedy.
+    /// A request that cannot be met; the message has the place and the remedy.
     #[error("{0}")]
     Request(String),
     #[error(transparent)]

@@ -10,7 +10,7 @@ pub const PAGE_LINES: u64 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
-    /// They get none: lines have the program's addresses.
+    /// Lines have the program's addresses.
     Virtual,
     /// Each page gets the next free frame at its first touch.
     Sequential,

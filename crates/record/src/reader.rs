@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use sardonyx_recorder::codec::Cached;
+use sardonyx_recorder::codec::CacheContents;
 use sardonyx_recorder::ring::Ring;
 
 use crate::RecordError;
-use crate::stream::{Finished, Stream};
+use crate::stream::{RecordedTrace, TraceStream};
 
 const CHUNK: usize = 1 << 20;
-/// How long to wait when there is nothing to read; a ring takes far longer to fill.
+/// The wait when there is nothing to read; a ring takes far longer to fill.
 pub const IDLE: Duration = Duration::from_millis(5);
 /// The time a forked process has for its first record, once all others are gone.
 const BIRTH: Duration = Duration::from_secs(1);
-/// How long a program has to say what its caches hold once the trace is long enough.
+/// The time a program has to say what its caches hold, once the trace is long enough.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub struct Live {
 
 pub struct Reader {
     pub ring: Ring,
-    pub stream: Stream,
+    pub stream: TraceStream,
     pub live: Arc<Live>,
     pub done: Arc<AtomicBool>,
     pub process: u32,
@@ -44,7 +44,7 @@ impl Reader {
     ///
     /// # Errors
     /// The trace cannot be written, or there is none of the first process.
-    pub fn run(mut self) -> Result<Option<Finished>, RecordError> {
+    pub fn run(mut self) -> Result<Option<RecordedTrace>, RecordError> {
         let mut bytes = Vec::with_capacity(CHUNK);
         let mut alone = None;
         loop {
@@ -104,7 +104,7 @@ impl Reader {
             std::thread::sleep(IDLE);
         }
         let words = header.cached.each_ref().map(|w| w.load(Ordering::Relaxed));
-        self.stream.cached(Cached::from_counts(words));
+        self.stream.cached(CacheContents::from_counts(words));
     }
 
     /// All processes that share the ring are gone, not only the first.
@@ -135,7 +135,7 @@ impl Reader {
         std::fs::read_link(format!("/proc/{}/exe", self.process)).ok()
     }
 
-    /// Whether the process writes no more. A child that nobody has waited for yet is still there, but no longer runs.
+    /// The process writes no more. A child that nobody has waited for yet is still there, but no longer runs.
     fn ended(&self) -> bool {
         if self.first {
             return self.done.load(Ordering::Acquire);

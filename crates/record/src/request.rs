@@ -51,7 +51,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether children's stores to mapped files, flushes and fences go into the first process's trace.
+    /// Children's stores to mapped files, flushes and fences go into the first process's trace.
     pub fn in_one_order(&self) -> bool {
         self.follow_fork && self.pc
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use sardonyx_recorder::caches::Caches;
 use sardonyx_recorder::frames::Numbers;
-use sardonyx_recorder::options::{Level, Options};
+use sardonyx_recorder::options::{Level, PluginOptions};
 use sardonyx_recorder::ring::{FIRST, Ring, terminate};
 use tempfile::TempDir;
 
@@ -22,7 +22,7 @@ use crate::pages::Pages;
 use crate::provenance::provenance;
 use crate::reader::{IDLE, Live, Reader};
 use crate::request::Request;
-use crate::stream::{Finished, Stream};
+use crate::stream::{RecordedTrace, TraceStream};
 use crate::{RecordError, program};
 
 /// Bytes of the first process's ring.
@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(3);
 #[derive(Debug, serde::Serialize)]
 pub struct Outcome {
     /// A trace for each process recorded, the first process's first.
-    pub traces: Vec<Finished>,
+    pub traces: Vec<RecordedTrace>,
     /// The exit status of the first process; `None` if a signal or the recorder ended it.
     pub status: Option<i32>,
     /// The signal that ended it; `None` if the recorder sent it, because the trace was long enough or the user asked.
@@ -43,7 +43,7 @@ pub struct Outcome {
 
 struct Recorded {
     done: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Option<Finished>, RecordError>>,
+    thread: JoinHandle<Result<Option<RecordedTrace>, RecordError>>,
 }
 
 /// Runs the program and writes its traces.
@@ -166,7 +166,7 @@ impl Session<'_> {
 
     fn start(&self, qemu: &Path, command: &[OsString]) -> Result<Child, RecordError> {
         let request = self.request;
-        let options = Options {
+        let options = PluginOptions {
             folder: self.folder.path().to_string_lossy().into_owned(),
             plugin: request.plugin.to_string_lossy().into_owned(),
             reader: std::process::id(),
@@ -205,14 +205,14 @@ impl Session<'_> {
             })
     }
 
-    fn stream(&self, index: usize) -> Result<Stream, RecordError> {
+    fn stream(&self, index: usize) -> Result<TraceStream, RecordError> {
         let request = self.request;
         let mut window = request.window;
         if index > 0 {
             window.skip = 0;
         }
         let provenance = provenance(self.request, index);
-        let mut stream = Stream::create(
+        let mut stream = TraceStream::create(
             &self.path(index),
             provenance,
             match request.level {
@@ -259,7 +259,7 @@ impl Session<'_> {
         new
     }
 
-    fn follow(&self, ring: Ring, stream: Stream, process: u32, first: bool) -> Recorded {
+    fn follow(&self, ring: Ring, stream: TraceStream, process: u32, first: bool) -> Recorded {
         let done = Arc::new(AtomicBool::new(false));
         let reader = Reader {
             ring,

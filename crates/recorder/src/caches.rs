@@ -130,7 +130,7 @@ impl Outer {
         self.tags[at..at + self.ways].contains(&(line << 1 | DIRTY))
     }
 
-    /// Does so with all lines that `which` wants; the dirty ones go to `dirty`.
+    /// Cleans all lines that `which` wants, and with `invalidate` takes them out; the dirty ones go to `dirty`.
     fn flush_all(&mut self, which: impl Fn(u64) -> bool, invalidate: bool, dirty: &mut Vec<u64>) {
         for set in self.tags.chunks_mut(self.ways) {
             let mut kept = 0;
@@ -331,7 +331,6 @@ impl L1 {
         tag & DIRTY != 0
     }
 
-    /// Does so with all lines that `which` wants; the dirty ones go to `dirty`.
     fn flush_all(&self, which: impl Fn(u64) -> bool, invalidate: bool, dirty: &mut Vec<u64>) {
         for at in 0..self.tags.len() {
             let tag = self.tag(at);
@@ -353,7 +352,7 @@ pub struct First {
 // SAFETY: all words that it points to are atomic.
 unsafe impl Send for First {}
 
-/// What [`First::NOTHING`] looks at.
+/// The word of [`First::NOTHING`].
 static NO_WORD: AtomicU64 = AtomicU64::new(EMPTY);
 
 impl First {
@@ -389,19 +388,19 @@ impl First {
     }
 }
 
-struct Core {
+struct CoreCaches {
     l1: L1,
     l2: Outer,
 }
 
-impl Core {
+impl CoreCaches {
     fn flush(&mut self, line: u64, invalidate: bool) -> bool {
         self.l1.flush(line, invalidate) | self.l2.flush(line, invalidate)
     }
 }
 
 pub struct Caches {
-    cores: Vec<Core>,
+    cores: Vec<CoreCaches>,
     llc: Option<Outer>,
     inclusive: bool,
     /// Cores in use: snooping looks at these only.
@@ -418,7 +417,7 @@ impl Caches {
             return Err("there must be a core".to_owned());
         }
         let core = |_| {
-            Ok::<_, String>(Core {
+            Ok::<_, String>(CoreCaches {
                 l1: L1::new(hierarchy.l1).map_err(|e| format!("L1: {e}"))?,
                 l2: Outer::new(hierarchy.l2).map_err(|e| format!("L2: {e}"))?,
             })
@@ -593,7 +592,7 @@ impl Caches {
 
     pub fn dirty(&self, line: u64) -> bool {
         let below = |level: &Outer| level.dirty(line);
-        let core = |core: &Core| core.l1.dirty(line) || below(&core.l2);
+        let core = |core: &CoreCaches| core.l1.dirty(line) || below(&core.l2);
         self.cores[..self.in_use].iter().any(core) || self.llc.as_ref().is_some_and(below)
     }
 
@@ -624,7 +623,7 @@ impl Caches {
 
     /// All dirty lines for which `which` is true, in order.
     pub fn all_dirty(&self, which: impl Fn(u64) -> bool) -> Vec<u64> {
-        let l1 = |core: &'_ Core| -> Vec<u64> {
+        let l1 = |core: &'_ CoreCaches| -> Vec<u64> {
             let tags = core.l1.tags.iter().map(|tag| tag.load(Relaxed));
             tags.collect()
         };
@@ -647,7 +646,7 @@ impl Caches {
     }
 
     fn lines(&self) -> usize {
-        let private = |core: &Core| core.l1.tags.len() + core.l2.tags.len();
+        let private = |core: &CoreCaches| core.l1.tags.len() + core.l2.tags.len();
         let llc = self.llc.as_ref().map_or(0, |llc| llc.tags.len());
         self.cores.iter().map(private).sum::<usize>() + llc
     }

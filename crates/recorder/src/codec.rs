@@ -31,7 +31,6 @@ pub struct Record {
     pub thread: u16,
     pub op: u8,
     pub line: u64,
-    /// Its bytes.
     pub data: Option<[u8; 64]>,
     /// The number of the [`Event::Site`] that it happened at, if sites are recorded.
     pub site: Option<u32>,
@@ -39,7 +38,7 @@ pub struct Record {
 
 /// The number of lines that the caches hold where a recording ends, and how often pages were cleared, copied and freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cached {
+pub struct CacheContents {
     pub dirty: u64,
     pub gone: u64,
     pub cleared: u64,
@@ -47,7 +46,7 @@ pub struct Cached {
     pub frames: u64,
 }
 
-impl Cached {
+impl CacheContents {
     pub fn words(self) -> [u64; 5] {
         [
             self.dirty,
@@ -58,8 +57,8 @@ impl Cached {
         ]
     }
 
-    pub fn from_counts([dirty, gone, cleared, copied, frames]: [u64; 5]) -> Cached {
-        Cached {
+    pub fn from_counts([dirty, gone, cleared, copied, frames]: [u64; 5]) -> CacheContents {
+        CacheContents {
             dirty,
             gone,
             cleared,
@@ -88,7 +87,7 @@ pub enum Event {
         line: u64,
         /// The file's size in bytes.
         bytes: u64,
-        /// Its device and inode, by which a file of another process is known to be the same.
+        /// The device and inode, by which a file of another process is known to be the same.
         identity: (u64, u64),
         path: Vec<u8>,
     },
@@ -96,7 +95,6 @@ pub enum Event {
         /// The line of its first byte, in the numbering of the file's lines.
         line: u64,
         address: u64,
-        /// Its length in bytes.
         bytes: u64,
     },
     /// The physical frame of a virtual page: as the kernel's page map has it, or as the plugin gave it.
@@ -104,7 +102,7 @@ pub enum Event {
         page: u64,
         frame: u64,
     },
-    Cached(Cached),
+    Cached(CacheContents),
     Thread {
         thread: u16,
         instructions: u64,
@@ -279,12 +277,12 @@ pub struct Decoder {
     thread: u16,
 }
 
-struct Bytes<'a> {
+struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Bytes<'_> {
+impl ByteReader<'_> {
     fn byte(&mut self) -> Result<u8, Undecodable> {
         let byte = *self.bytes.get(self.at).ok_or(Undecodable::Short)?;
         self.at += 1;
@@ -328,7 +326,7 @@ impl Decoder {
     /// # Errors
     /// The bytes end too early, in which case the decoder has not changed; or the plugin does not send such bytes.
     pub fn next(&mut self, bytes: &[u8]) -> Result<(Event, usize), Undecodable> {
-        let mut from = Bytes { bytes, at: 0 };
+        let mut from = ByteReader { bytes, at: 0 };
         let tag = from.byte()?;
         let event = match tag {
             IN_JSON => {

@@ -42,13 +42,13 @@ pub enum Numbers {
 
 /// The frame of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct FramePlace {
     pub line: u64,
-    /// Whether it may be stored to there; if not, the first store gives the page a frame of its own.
+    /// Stores may go there; if not, the first store gives the page a frame of its own.
     pub own: bool,
 }
 
-impl Place {
+impl FramePlace {
     /// The frame, if it is one that the process frees.
     pub fn frame(self) -> Option<u64> {
         (self.own && self.line < FILES).then_some(self.line / PAGE_LINES)
@@ -57,7 +57,7 @@ impl Place {
 
 /// The contents of a page before its first touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contents {
+pub enum FirstContents {
     /// Zeros; read, it is the kernel's page of zeros.
     Zeros,
     /// Zeros, of memory shared between processes: the kernel clears a frame even for a read.
@@ -69,9 +69,9 @@ pub enum Contents {
     Shared,
 }
 
-impl Contents {
+impl FirstContents {
     pub fn is_shared(self) -> bool {
-        matches!(self, Contents::SharedZeros | Contents::Shared)
+        matches!(self, FirstContents::SharedZeros | FirstContents::Shared)
     }
 }
 
@@ -88,7 +88,7 @@ const NOWHERE: (u64, u64) = (u64::MAX, 0);
 pub struct Frames {
     numbers: Numbers,
     reuse: Reuse,
-    table: FxHashMap<u64, Place>,
+    table: FxHashMap<u64, FramePlace>,
     /// Page and whether it may be stored to, in one word; and its first line.
     latest: Box<[(u64, u64)]>,
     /// The page of each frame whose bytes can be read there.
@@ -144,7 +144,7 @@ impl Frames {
         self.inherited = inherited;
     }
 
-    /// Whether the page held the parent's bytes when the process began.
+    /// The page held the parent's bytes when the process began.
     pub fn is_inherited(&self, page: u64) -> bool {
         !self.inherited.is_empty() && self.inherited.contains(&page)
     }
@@ -165,23 +165,23 @@ impl Frames {
         (word ^ page << 1 <= u64::from(!store)).then_some(line)
     }
 
-    /// Where the page lies, if anywhere; like the kernel's walk through its tables.
-    pub fn place(&mut self, page: u64) -> Option<Place> {
+    /// Looks a page up, like the kernel's walk through its tables.
+    pub fn place(&mut self, page: u64) -> Option<FramePlace> {
         let place = *self.table.get(&page)?;
         self.remember(page, place);
         Some(place)
     }
 
-    fn remember(&mut self, page: u64, place: Place) {
+    fn remember(&mut self, page: u64, place: FramePlace) {
         self.latest[page as usize % LATEST] = (page << 1 | u64::from(!place.own), place.line);
     }
 
-    pub fn look(&self, page: u64) -> Option<Place> {
+    pub fn look(&self, page: u64) -> Option<FramePlace> {
         self.table.get(&page).copied()
     }
 
     /// Puts the page there; where that is a frame of its own, its bytes can be read at the page.
-    pub fn put(&mut self, page: u64, place: Place) {
+    pub fn put(&mut self, page: u64, place: FramePlace) {
         self.table.insert(page, place);
         self.remember(page, place);
         if let Some(frame) = place.frame() {
@@ -191,7 +191,7 @@ impl Frames {
 
     /// Takes out the pages `first..end`, in order, with where they lay. Their frames belong to nobody until they are
     /// freed or put elsewhere.
-    pub fn take(&mut self, first: u64, end: u64) -> Vec<(u64, Place)> {
+    pub fn take(&mut self, first: u64, end: u64) -> Vec<(u64, FramePlace)> {
         let pages = self.within(first, end);
         let mut taken = Vec::with_capacity(pages.len());
         for page in pages {
@@ -215,7 +215,7 @@ impl Frames {
     }
 
     /// The pages of `first..end`, in order, with where they lie.
-    pub fn pages(&self, first: u64, end: u64) -> Vec<(u64, Place)> {
+    pub fn pages(&self, first: u64, end: u64) -> Vec<(u64, FramePlace)> {
         let pages = self.within(first, end).into_iter();
         pages.map(|page| (page, self.table[&page])).collect()
     }
@@ -344,11 +344,11 @@ impl Frames {
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
     /// Start, end and contents, in order of address, none overlapping.
-    regions: Vec<(u64, u64, Contents)>,
+    regions: Vec<(u64, u64, FirstContents)>,
 }
 
 impl Regions {
-    pub fn find(&self, address: u64) -> Option<Contents> {
+    pub fn find(&self, address: u64) -> Option<FirstContents> {
         let at = self.regions.partition_point(|r| r.1 <= address);
         let region = self.regions.get(at)?;
         (region.0 <= address).then_some(region.2)
@@ -367,7 +367,7 @@ impl Regions {
             .splice(first..last, left.into_iter().chain(right));
     }
 
-    pub fn set(&mut self, start: u64, end: u64, contents: Contents) {
+    pub fn set(&mut self, start: u64, end: u64, contents: FirstContents) {
         if start < end {
             self.remove(start, end);
             let at = self.regions.partition_point(|r| r.1 <= start);
@@ -383,7 +383,7 @@ mod tests {
     fn page(frames: &mut Frames, page: u64) -> u64 {
         let frame = frames.give(None).frame;
         let line = frame * PAGE_LINES;
-        frames.put(page, Place { line, own: true });
+        frames.put(page, FramePlace { line, own: true });
         frame
     }
 
@@ -434,7 +434,7 @@ mod tests {
         let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
         frames.put(
             7,
-            Place {
+            FramePlace {
                 line: ZERO,
                 own: false,
             },
@@ -492,7 +492,7 @@ mod tests {
         page(&mut frames, 4);
         frames.put(
             5,
-            Place {
+            FramePlace {
                 line: ZERO,
                 own: false,
             },
@@ -509,11 +509,15 @@ mod tests {
     #[test]
     fn regions_are_cut_by_what_is_mapped_over_them() {
         let mut regions = Regions::default();
-        regions.set(100, 200, Contents::Copied);
-        regions.set(200, 300, Contents::Zeros);
-        regions.set(150, 250, Contents::Shared);
+        regions.set(100, 200, FirstContents::Copied);
+        regions.set(200, 300, FirstContents::Zeros);
+        regions.set(150, 250, FirstContents::Shared);
         let at = [99, 100, 149, 150, 249, 250, 299, 300].map(|at| regions.find(at));
-        let (copied, shared, zeros) = (Contents::Copied, Contents::Shared, Contents::Zeros);
+        let (copied, shared, zeros) = (
+            FirstContents::Copied,
+            FirstContents::Shared,
+            FirstContents::Zeros,
+        );
         let known = [copied, copied, shared, shared, zeros, zeros].map(Some);
         assert_eq!((at[0], &at[1..7], at[7]), (None, &known[..], None));
         regions.remove(120, 130);

@@ -19,7 +19,8 @@ pub enum Kind {
     Flush(u8),
     /// `SARDONYX_MARK` of `sardonyx.h`.
     Mark,
-    /// It stores, or else loads, numbers of 80 bits or a whole state. QEMU 10.0 does so in one piece and does not call back.
+    /// A store, or else a load, of numbers of 80 bits or a whole state. QEMU 10.0 makes it in one piece and does not
+    /// call back.
     Unseen {
         stores: bool,
     },
@@ -45,7 +46,7 @@ pub fn turn(instruction: &Instruction) -> Turn {
     }
 }
 
-/// Whether the instruction waits for flushes as a fence does (Intel SDM, CLWB: "LOCK-prefixed instructions").
+/// The instruction waits for flushes as a fence does (Intel SDM, CLWB: "LOCK-prefixed instructions").
 pub fn locked(instruction: &Instruction) -> bool {
     let exchange = instruction.mnemonic() == Mnemonic::Xchg;
     let memory = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
@@ -87,7 +88,7 @@ pub fn kind(instruction: &Instruction) -> Kind {
 
 /// The bytes that such an instruction accesses at most; `mask` says which components of a state are asked for (Intel SDM volume 1, 13.4).
 pub fn unseen_bytes(instruction: &Instruction, mask: u64) -> u64 {
-    /// Where each component ends in the standard format: vectors of 256 bits, bounds and their configuration, keys.
+    /// The end of each component in the standard format: vectors of 256 bits, bounds and their configuration, keys.
     const ENDS: [(u64, u64); 4] = [
         (1 << 9, 2696),
         (1 << 4, 1088),

@@ -48,7 +48,7 @@ impl Default for KernelTime {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
+pub struct PluginOptions {
     pub folder: String,
     pub plugin: String,
     pub reader: u32,
@@ -57,7 +57,7 @@ pub struct Options {
     /// The first read of a line carries its bytes.
     pub read_data: bool,
     pub follow_fork: bool,
-    /// Whether children are recorded in this ring, in one order, as far as they store to mapped files.
+    /// Children that store to mapped files are recorded in this ring, in one order.
     pub one_order: bool,
     pub numbers: Numbers,
     /// At level `memory`: the order in which freed frames are used again.
@@ -70,13 +70,13 @@ pub struct Options {
     /// Flushes, fences and stores to mapped files carry the place in the program, and marks are told.
     pub sites: bool,
     pub acks: Option<i32>,
-    /// Whether what memory holds at the end is sent, of all pages that the trace has lines of.
+    /// At the end the contents of memory are sent, of all pages that the trace has lines of.
     pub verify: bool,
     /// Folder into which a file is copied before the program first maps it for writing.
     pub ground: Option<String>,
 }
 
-impl Options {
+impl PluginOptions {
     /// The options as an argument of the plugin. A comma ends an argument of QEMU's, and two commas are one.
     pub fn argument(&self) -> String {
         let options = serde_json::to_string(self).expect("options are plain data");
@@ -86,8 +86,8 @@ impl Options {
     /// The options from the arguments that QEMU hands over.
     ///
     /// # Errors
-    /// They are not one that [`Options::argument`] makes.
-    pub fn parse(arguments: &[String]) -> Result<Options, String> {
+    /// They are not one that [`PluginOptions::argument`] makes.
+    pub fn parse(arguments: &[String]) -> Result<PluginOptions, String> {
         let [argument] = arguments else {
             return Err("the recorder's options are missing, or there are others".to_owned());
         };
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn options_survive_the_command_line() {
         let geometry = |bytes, ways| Geometry { bytes, ways };
-        let mut options = Options {
+        let mut options = PluginOptions {
             folder: "/tmp/a b".to_owned(),
             plugin: "/p.so".to_owned(),
             reader: 77,
@@ -133,12 +133,14 @@ mod tests {
             verify: true,
             ground: Some("a/c,d".to_owned()),
         };
-        let parsed = |options: &Options| Options::parse(&[options.argument().replace(",,", ",")]);
+        let parsed = |options: &PluginOptions| {
+            PluginOptions::parse(&[options.argument().replace(",,", ",")])
+        };
         assert_eq!(parsed(&options), Ok(options.clone()));
         options.caches.llc = None;
         options.level = Level::Memory;
         assert_eq!(parsed(&options), Ok(options));
-        assert!(Options::parse(&[]).is_err());
-        assert!(Options::parse(&["options={}".to_owned()]).is_err());
+        assert!(PluginOptions::parse(&[]).is_err());
+        assert!(PluginOptions::parse(&["options={}".to_owned()]).is_err());
     }
 }

@@ -20,7 +20,7 @@ pub const FIRST: &str = "first";
 
 /// The first page of the ring.
 #[repr(C)]
-pub struct Header {
+pub struct RingHeader {
     magic: AtomicU64,
     capacity: AtomicU64,
     pub writer: AtomicU32,
@@ -34,7 +34,7 @@ pub struct Header {
     tail: AtomicU64,
     /// Set when the writer has seen that the reader wants no more, and has sent what its caches hold.
     pub told: AtomicU32,
-    /// The words of [`crate::codec::Cached`].
+    /// The words of [`crate::codec::CacheContents`].
     pub cached: [AtomicU64; 5],
     /// Several processes write, and take turns under the lock.
     pub shared: AtomicU32,
@@ -184,9 +184,9 @@ impl Ring {
     }
 
     #[inline]
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &RingHeader {
         // SAFETY: the mapping begins with a page for the header, which has only atomics and lives as long as `self`.
-        unsafe { self.map.cast::<Header>().as_ref() }
+        unsafe { self.map.cast::<RingHeader>().as_ref() }
     }
 
     /// Appends `bytes` if there is room; the reader sees all of them or none. Returns whether there was room.

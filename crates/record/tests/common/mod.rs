@@ -121,7 +121,7 @@ pub fn placed(trace: &Path) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// What a program said that its memory held: lines and their bytes.
+/// Lines and bytes that a program said its memory held.
 pub fn dump(path: &Path) -> Vec<(u64, Line)> {
     let bytes = std::fs::read(path).unwrap();
     let (mut at, mut lines) = (0, Vec::new());

@@ -12,10 +12,10 @@ use super::{counters, guest};
 use crate::caches::Memory;
 use rustc_hash::FxHashMap;
 
-use crate::codec::{Cached, Encoder, Event, LONGEST_RECORD, Record, hash, op};
+use crate::codec::{CacheContents, Encoder, Event, LONGEST_RECORD, Record, hash, op};
 use crate::frames::{Frames, PAGE_BYTES, ZERO};
 use crate::maps::{FILES, Maps};
-use crate::options::{Level, Options};
+use crate::options::{Level, PluginOptions};
 use crate::ring::Ring;
 
 const WAIT: Duration = Duration::from_micros(100);
@@ -64,7 +64,7 @@ pub struct Out {
 }
 
 impl Out {
-    pub fn new(ring: Ring, options: &Options) -> Out {
+    pub fn new(ring: Ring, options: &PluginOptions) -> Out {
         let skip = options.skip;
         Out {
             ring: Some(ring),
@@ -203,7 +203,7 @@ impl Out {
     }
 
     /// Tells the reader that wants no more what the caches hold, and ends.
-    pub fn leave(&mut self, cached: Cached) {
+    pub fn leave(&mut self, cached: CacheContents) {
         let Some(ring) = &self.ring else { return };
         let header = ring.header();
         for (word, value) in header.cached.iter().zip(cached.words()) {
@@ -345,7 +345,7 @@ impl Out {
         }
     }
 
-    /// Where a line's bytes can be read now.
+    /// The address at which a line's bytes can be read now.
     fn address(&self, line: u64) -> Option<u64> {
         // At level `cpu` no page has a frame, and lines are addresses.
         let address = match line < FILES && self.level == Level::Memory {

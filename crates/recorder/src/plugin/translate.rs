@@ -6,8 +6,8 @@ use std::ptr::null_mut;
 use super::api::{
     ADD_U64, Block, Id, Insn, LOADS, NO_REGISTERS, OnAccess, OnExec, READS_REGISTERS, STORES, api,
 };
-use super::plan::{self, Plan, Request};
-use super::state::State;
+use super::plan::{self, CallbackPlan, Request};
+use super::state::PluginState;
 use super::threads::threaded;
 use super::{access, counters, guest, verify, with};
 use crate::flow::{Flow, Use};
@@ -91,7 +91,7 @@ pub extern "C" fn block(_: Id, block: Block) {
 }
 
 /// The callbacks of an instruction at level `cpu`, of threads, or past the caches; `word` says which it is.
-fn unplanned(state: &State, kind: Kind, turn: Turn, word: *mut c_void) -> Request {
+fn unplanned(state: &PluginState, kind: Kind, turn: Turn, word: *mut c_void) -> Request {
     let sites = state.options.level == Level::Cpu && state.out.sites.is_some();
     let (mut load, mut store): (OnAccess, OnAccess) = match (state.options.level, threaded()) {
         (Level::Cpu, _) if sites => (access::at_core_site::<false>, access::at_core_site::<true>),
@@ -123,7 +123,7 @@ fn bytes(insn: Insn) -> Vec<u8> {
     bytes
 }
 
-fn planned(state: &mut State, block: Block) -> Plan {
+fn planned(state: &mut PluginState, block: Block) -> CallbackPlan {
     let mut flow = Flow::default();
     let uses: Vec<Use> = (0..(api().insns)(block))
         .map(|i| {

@@ -9,11 +9,11 @@ use std::ffi::{c_uint, c_void};
 use super::access::size;
 use super::api::{Block, MemInfo, NO_REGISTERS, api};
 use super::plan::Request;
-use super::state::State;
+use super::state::PluginState;
 use super::threads::threaded;
 use super::translate::on_access;
 use super::{with, word};
-use crate::group::{Group, Member};
+use crate::group::{AccessGroup, Member};
 
 pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
 
@@ -42,7 +42,7 @@ struct Expected {
     seen: Cell<usize>,
 }
 
-struct Part {
+struct ExpectedPart {
     block: &'static Expected,
     member: Member,
     before: usize,
@@ -51,7 +51,7 @@ struct Part {
     leads: bool,
 }
 
-pub fn ask(block: Block, groups: &[Group]) {
+pub fn ask(block: Block, groups: &[AccessGroup]) {
     let mut parts = Vec::new();
     for (ordinal, group) in groups.iter().enumerate() {
         let kept = !group.is_plain();
@@ -71,7 +71,7 @@ pub fn ask(block: Block, groups: &[Group]) {
     (api().on_block)(block, at_block, NO_REGISTERS, kept);
     let mut before = 0;
     for (member, group, leads) in parts {
-        let part = Box::leak(Box::new(Part {
+        let part = Box::leak(Box::new(ExpectedPart {
             block: expected,
             member,
             before,
@@ -108,7 +108,7 @@ extern "C" fn at_access<const STORE: bool>(
     data: *mut c_void,
 ) {
     // SAFETY: as above.
-    let part = unsafe { &*data.cast::<Part>() };
+    let part = unsafe { &*data.cast::<ExpectedPart>() };
     if threaded() {
         return;
     }
@@ -134,8 +134,8 @@ extern "C" fn at_access<const STORE: bool>(
 
 /// Compares an access with what its group said.
 fn wrong(
-    state: &mut State,
-    part: &Part,
+    state: &mut PluginState,
+    part: &ExpectedPart,
     (size, store): (u64, bool),
     address: u64,
 ) -> Option<String> {
