@@ -12,7 +12,7 @@ use crate::handles::{Problem, problem};
 /// Lines that are taken from a trace at most; then they come round again.
 const MOST: usize = 1 << 22;
 
-/// Where the bytes come from that the host does not give.
+/// The source of bytes that the host does not give.
 #[derive(Default)]
 pub enum Drawn {
     /// The bytes the host wrote there last: the write changes nothing.
@@ -50,7 +50,7 @@ impl Drawn {
         }
     }
 
-    /// Whether each line is drawn whole, so that its last content does not matter.
+    /// Each line is drawn whole, so that its last content does not matter.
     pub fn is_drawn(&self) -> bool {
         !matches!(self, Drawn::Last)
     }

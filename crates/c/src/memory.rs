@@ -141,7 +141,7 @@ impl Hosting {
         Ok(told)
     }
 
-    /// Whether the next call for an answer returns something else: a failure of the log.
+    /// The next call for an answer returns a failure of the log instead.
     pub fn is_unlogged(&self) -> bool {
         self.unlogged.is_some()
     }

@@ -22,13 +22,13 @@ use sardonyx_crash_test::images::copy;
 use sardonyx_crash_test::images::file_copy::fill;
 use sardonyx_crash_test::recording::persistence::{Course, Platform as Saved};
 use sardonyx_crash_test::recording::{Act, LINE, Recording};
-use sardonyx_crash_test::recovery::{Files, Recovery};
+use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles};
 
 const CHUNK: usize = 256;
 const PAGE_LINES: u64 = 4096 / LINE as u64;
 
 /// The pool's part of a recording, as a core's operations.
-struct Pool<'a> {
+struct PoolCore<'a> {
     recording: &'a Recording,
     /// The first page of each file, where they lie one after the other.
     pages: &'a [u64],
@@ -38,7 +38,7 @@ struct Pool<'a> {
     marked: Option<&'a FxHashSet<u32>>,
 }
 
-impl OpSource for Pool<'_> {
+impl OpSource for PoolCore<'_> {
     fn name(&self) -> &str {
         &self.recording.program
     }
@@ -124,7 +124,7 @@ fn commits(recording: &Recording, course: &Course) -> FxHashSet<u32> {
     marked
 }
 
-/// What a design's memory leaves readable after the cuts of a run, and the number of marked stores.
+/// Lines that a design's memory leaves readable after the cuts of a run, and the number of marked stores.
 pub struct Shown {
     pub plain: Readable,
     pub marked: Readable,
@@ -194,7 +194,7 @@ impl<'a> OnReads<'a> {
             self.folder.path().join("acks"),
             self.folder.path().join("output"),
         );
-        let given = Files {
+        let given = RecoveryFiles {
             pools: &paths,
             folder: &place,
             acks: &acks,
@@ -264,7 +264,7 @@ pub fn below(
         (0..versions.count()).any(|version| versions.data(version) == *data)
     };
     let run = |marked: Option<&FxHashSet<u32>>| {
-        let source = Pool {
+        let source = PoolCore {
             recording,
             pages: &pages,
             next: start,

@@ -81,7 +81,7 @@ impl Question {
         self.recover.iter().any(|word| word.contains("{acks}"))
     }
 
-    /// Its recording, reduced to its pools, in the units of a platform.
+    /// Opens the recording, reduced to its pools, in the units of a platform.
     ///
     /// # Errors
     /// See [`Recording::open`].

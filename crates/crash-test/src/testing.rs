@@ -1,19 +1,13 @@
 //! For tests: recordings made by hand, and all that an exploration of one needs.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-use rustc_hash::FxHashSet;
 
 use crate::images::copy;
 use crate::question::Question;
-use crate::recording::events::Events;
-use crate::recording::persistence::{Course, Platform};
+use crate::recording::persistence::Platform;
 use crate::recording::pools::Pool;
 use crate::recording::versions::Versions;
-use crate::recording::{Acks, Act, Event, LINE, NOWHERE, Recording, Slot, Sure};
+use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 use crate::recovery::Recovery;
 use crate::search::bench::{Bench, Refusal, Shared};
 use crate::search::clock::Clock;
@@ -37,33 +31,19 @@ pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
 pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recording {
     let unit = platform.unit() / LINE as u32;
     let mut made = Recording {
-        path: PathBuf::new(),
         pools: vec![Pool::zeros("pool", 16384)],
-        events: Events::default(),
-        lines: Vec::new(),
-        sites: Vec::new(),
-        modules: Vec::new(),
-        marks: Vec::new(),
-        acks: Acks::default(),
-        has_acks: false,
-        program: String::new(),
         rows: program.len() as u64,
-        notes: Vec::new(),
-        assumed: FxHashSet::default(),
-        unnamed: Vec::new(),
         platform,
-        sure: Sure::default(),
         processes: 1,
         calls: true,
-        scope: None,
-        held: None,
+        ..Recording::default()
     };
     for (row, &(thread, what)) in program.iter().enumerate() {
         let mut changed = false;
         let mut store = |line: u32, value: u8, past: bool| {
             let slot = (made.lines.iter()).position(|slot| slot.line == line / unit * unit);
             let slot = slot.unwrap_or_else(|| {
-                made.lines.push(Slot {
+                made.lines.push(PersistenceUnit {
                     file: 0,
                     line: line / unit * unit,
                     versions: Versions::new(0, unit == 1),
@@ -107,30 +87,15 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
 }
 
 pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
-    let recording = recording(program);
-    Shared {
-        recovery: Recovery {
-            words: words.iter().map(|&word| word.to_owned()).collect(),
-            ok: vec![0],
-            time: Duration::from_secs(20),
-            memory: 1 << 32,
-            oracle: None,
-        },
-        course: Arc::new(Course::from_recording(&recording, Platform::Adr)),
-        recording,
-        platform: Platform::Adr,
-        recoveries: AtomicU64::new(0),
-        clock: Clock::new(Some(Duration::from_secs(600))),
-        slowest: AtomicU64::new(0),
-        verdicts: Mutex::default(),
-        known: Mutex::default(),
-        repaired: Mutex::default(),
-        made: AtomicU64::new(0),
-        refusal: Refusal::Status,
-        refused: Mutex::default(),
-        enough: AtomicBool::new(false),
-        stop: AtomicBool::new(false),
-    }
+    let recovery = Recovery {
+        words: words.iter().map(|&word| word.to_owned()).collect(),
+        ok: vec![0],
+        time: Duration::from_secs(20),
+        memory: 1 << 32,
+        oracle: None,
+    };
+    let clock = Clock::new(Some(Duration::from_secs(600)));
+    Shared::new(recovery, recording(program), clock, Refusal::Status)
 }
 
 pub(crate) fn on_a_bench<T>(shared: &Shared, test: impl FnOnce(&mut Bench<'_>) -> T) -> T {
@@ -141,28 +106,6 @@ pub(crate) fn on_a_bench<T>(shared: &Shared, test: impl FnOnce(&mut Bench<'_>) -
 }
 
 pub(crate) fn question() -> Question {
-    Question {
-        recording: PathBuf::from("recording"),
-        pool: PathBuf::from("pool"),
-        more_pools: Vec::new(),
-        recover: Vec::new(),
-        ok: vec![0],
-        time_limit: None,
-        memory_limit: 1 << 32,
-        platform: "auto".to_owned(),
-        tear: false,
-        start: None,
-        creation: "status".to_owned(),
-        assume_persisted: Vec::new(),
-        budget: 600.0,
-        seed: 1,
-        threads: 1,
-        replay: None,
-        keep: None,
-        source: false,
-        operations: None,
-        apply: Vec::new(),
-        acknowledged: "lines".to_owned(),
-        thread_order: None,
-    }
+    let asked = r#"{"recording": "recording", "pool": "pool", "recover": [], "budget": 600, "source": false}"#;
+    serde_json::from_str(asked).expect("all else has a default")
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Removed when dropped, unless it was [kept](Temporary::keep).
 pub(super) struct Temporary {
     path: PathBuf,
-    /// What it will replace: where links lead, not they.
+    /// The path to replace: where links lead, not they.
     target: PathBuf,
     gone: bool,
 }

@@ -415,7 +415,7 @@ fn a_footer_that_miscounts_is_damage() {
     }
 }
 
-/// What is said of the file at `path` when it holds `bytes`.
+/// The error of a file at `path` that holds `bytes`.
 fn error_of(path: &Path, bytes: &[u8]) -> String {
     std::fs::write(path, bytes).unwrap();
     Source::open(path).and_then(read).unwrap_err().to_string()

@@ -90,7 +90,7 @@ fn recorded() -> Vec<u8> {
     std::fs::read(traces.join("redis.parquet")).unwrap()
 }
 
-/// How many of the files `make` are read to their ends, of `count`.
+/// The number of the `count` files of `make` that are read to their ends.
 fn read_whole(count: u64, make: impl Fn(u64) -> Vec<u8>) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hostile.parquet");

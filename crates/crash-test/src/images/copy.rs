@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::CrashTestError;
 use crate::images::file_copy::{BLOCK, FileCopy, LARGE, fill};
-use crate::images::touched::Seen;
+use crate::images::touched::TouchedPages;
 use crate::images::{Floors, Image, WHOLE, bytes};
 use crate::recording::persistence::Course;
 use crate::recording::pools;
@@ -107,7 +107,7 @@ impl<'a> Copy<'a> {
     ///
     /// # Errors
     /// No room; it wrote to what it was not seen to touch.
-    pub fn restore(&mut self, image: &Image, seen: &Seen) -> Result<(), CrashTestError> {
+    pub fn restore(&mut self, image: &Image, seen: &TouchedPages) -> Result<(), CrashTestError> {
         clear(&self.folder, &self.paths).map_err(CrashTestError::io(self.folder.display()))?;
         for (number, file) in self.files.iter_mut().enumerate() {
             file.restore(seen, number)?;

@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 use sardonyx_trace::line::Line;
 
 use crate::CrashTestError;
-use crate::images::touched::{self, PAGE, Seen};
+use crate::images::touched::{self, PAGE, TouchedPages};
 use crate::recording::LINE;
 
 /// Bytes of the pool that are compared at a time.
@@ -152,12 +152,12 @@ impl FileCopy {
     ///
     /// # Errors
     /// No room; it wrote to what it was not seen to touch.
-    pub fn restore(&mut self, seen: &Seen, number: usize) -> Result<(), CrashTestError> {
+    pub fn restore(&mut self, seen: &TouchedPages, number: usize) -> Result<(), CrashTestError> {
         self.restore_file(seen, number)
             .map_err(CrashTestError::io(self.path.display()))
     }
 
-    fn restore_file(&mut self, seen: &Seen, number: usize) -> std::io::Result<()> {
+    fn restore_file(&mut self, seen: &TouchedPages, number: usize) -> std::io::Result<()> {
         self.changed = false;
         let ours = self.file.metadata()?;
         let there = std::fs::symlink_metadata(&self.path);
@@ -253,7 +253,7 @@ impl FileCopy {
             return Ok(());
         }
         let (begun, changed) = (Instant::now(), self.changed);
-        self.restore_file(&Seen::whole(), 0)?;
+        self.restore_file(&TouchedPages::whole(), 0)?;
         let strayed = std::mem::replace(&mut self.changed, changed);
         self.checked.1 += begun.elapsed();
         match strayed {

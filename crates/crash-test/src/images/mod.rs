@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::line::Line;
 
 use crate::CrashTestError;
-use crate::recording::persistence::{Course, Cut, Platform, State, Visit, recent, replay};
+use crate::recording::persistence::{Course, Cut, PendingState, Platform, Visit, recent, replay};
 use crate::recording::versions::hash_of;
 use crate::recording::{LINE, Recording};
 
@@ -172,17 +172,17 @@ impl<'a> Floors<'a> {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Pass {
+pub struct ImagePass {
     pub name: &'static str,
     kinds: &'static [Kind],
-    /// Of each kind of cut, those from the `from`-th to before the `to`-th are visited.
+    /// Cuts of a kind are visited from the `from`-th to before the `to`-th.
     from: u32,
     to: u32,
 }
 
-impl Pass {
-    const fn new(name: &'static str, kinds: &'static [Kind], from: u32, to: u32) -> Pass {
-        Pass {
+impl ImagePass {
+    const fn new(name: &'static str, kinds: &'static [Kind], from: u32, to: u32) -> ImagePass {
+        ImagePass {
             name,
             kinds,
             from,
@@ -197,37 +197,37 @@ const INNER: &[Kind] = &[Kind::Prefix, Kind::Torn, Kind::Each];
 const MORE: &[Kind] = &[Kind::Pair, Kind::Drawn];
 
 /// All passes, the one that finds most for its time first: every kind of moment is tried before any a second time.
-pub const PASSES: [Pass; 17] = [
-    Pass::new("only what was fenced", &[Kind::None], 0, 1),
-    Pass::new("everything", &[Kind::All], 0, 1),
-    Pass::new("one line early or late", SINGLE, 0, 1),
-    Pass::new("a line between its stores", &[Kind::Prefix], 0, 1),
-    Pass::new("stores up to one", &[Kind::UpTo], 0, 1),
-    Pass::new("within lines", INNER, 0, 1),
-    Pass::new(
+pub const PASSES: [ImagePass; 17] = [
+    ImagePass::new("only what was fenced", &[Kind::None], 0, 1),
+    ImagePass::new("everything", &[Kind::All], 0, 1),
+    ImagePass::new("one line early or late", SINGLE, 0, 1),
+    ImagePass::new("a line between its stores", &[Kind::Prefix], 0, 1),
+    ImagePass::new("stores up to one", &[Kind::UpTo], 0, 1),
+    ImagePass::new("within lines", INNER, 0, 1),
+    ImagePass::new(
         "fenced and everything, again",
         &[Kind::None, Kind::All],
         1,
         3,
     ),
-    Pass::new("pairs and subsets", MORE, 0, 1),
-    Pass::new("one line, again", SINGLE, 1, 3),
-    Pass::new(
+    ImagePass::new("pairs and subsets", MORE, 0, 1),
+    ImagePass::new("one line, again", SINGLE, 1, 3),
+    ImagePass::new(
         "fenced and everything, everywhere",
         &[Kind::None, Kind::All],
         3,
         ALWAYS,
     ),
-    Pass::new("within lines, again", INNER, 1, 3),
-    Pass::new("stores up to one, again", &[Kind::UpTo], 1, 3),
-    Pass::new("unflushed lines", &[Kind::Stale], 0, 1),
-    Pass::new("pairs and subsets, again", MORE, 1, 3),
-    Pass::new("one line, everywhere", SINGLE, 3, ALWAYS),
-    Pass::new("within lines, everywhere", INNER, 3, ALWAYS),
-    Pass::new("pairs and subsets, everywhere", MORE, 3, ALWAYS),
+    ImagePass::new("within lines, again", INNER, 1, 3),
+    ImagePass::new("stores up to one, again", &[Kind::UpTo], 1, 3),
+    ImagePass::new("unflushed lines", &[Kind::Stale], 0, 1),
+    ImagePass::new("pairs and subsets, again", MORE, 1, 3),
+    ImagePass::new("one line, everywhere", SINGLE, 3, ALWAYS),
+    ImagePass::new("within lines, everywhere", INNER, 3, ALWAYS),
+    ImagePass::new("pairs and subsets, everywhere", MORE, 3, ALWAYS),
 ];
 
-pub const EVERYTHING: Pass = Pass::new("everything", &[Kind::All], 0, ALWAYS);
+pub const EVERYTHING: ImagePass = ImagePass::new("everything", &[Kind::All], 0, ALWAYS);
 
 const FEW: usize = 4;
 const DRAWS: u64 = 4;
@@ -256,7 +256,7 @@ pub struct Scope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     Taken,
-    /// It is not tried now, and may be later.
+    /// A later pass may try the image.
     LeftOut,
     Enough,
 }
@@ -272,7 +272,7 @@ pub struct Passed {
 struct Maker<'a, F> {
     recording: &'a Recording,
     floors: Floors<'a>,
-    pass: Pass,
+    pass: ImagePass,
     scope: Scope,
     number: u32,
     seen_kinds: FxHashMap<u32, u32>,
@@ -313,7 +313,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
 }
 
 impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
-    fn cut(&mut self, _: u32, _: u32, state: &State) {
+    fn cut(&mut self, _: u32, _: u32, state: &PendingState) {
         let number = self.number;
         if !self.ended && (self.scope.start..self.scope.end).contains(&number) {
             let cut = self.floors.course.cuts[number as usize];
@@ -337,7 +337,7 @@ impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
 
 struct Moment<'s> {
     cut: Cut,
-    state: &'s State,
+    state: &'s PendingState,
     all: Vec<Over>,
     /// Lines that were stored to lately, the latest first.
     recent: Vec<u32>,
@@ -366,7 +366,7 @@ impl Moment<'_> {
 }
 
 impl<F: FnMut(Image) -> Given> Maker<'_, F> {
-    fn at(&mut self, cut: &Cut, state: &State) {
+    fn at(&mut self, cut: &Cut, state: &PendingState) {
         let acked = match self.scope.acks {
             true => self.recording.acked(self.recording.row(cut.event)) as u64,
             false => 0,
@@ -559,7 +559,7 @@ pub fn each(
     recording: &Recording,
     course: &Course,
     scope: Scope,
-    pass: Pass,
+    pass: ImagePass,
     seen: &mut FxHashSet<u64>,
     go_on: &dyn Fn() -> bool,
     give: impl FnMut(Image) -> Given,

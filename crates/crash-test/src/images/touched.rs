@@ -26,15 +26,15 @@ use crate::recovery::registers::{self, Call};
 pub const PAGE: usize = 4096;
 
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct TouchedPages {
     pub whole: bool,
     /// The touched pages, in order: the file's number, and the page's.
     pub pages: Vec<(usize, usize)>,
 }
 
-impl Seen {
-    pub fn whole() -> Seen {
-        Seen {
+impl TouchedPages {
+    pub fn whole() -> TouchedPages {
+        TouchedPages {
             whole: true,
             pages: Vec::new(),
         }
@@ -84,7 +84,7 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESECCOMP
 /// Little-endian x86-64, as the audit calls it.
 const ARCHITECTURE: u32 = 0xC000_003E;
 
-/// Whether the touched pages of a file can be followed here: the file is in memory, nothing swaps, and pages are small.
+/// Touched pages can be followed only of a file in memory, where nothing swaps and pages are small.
 pub fn can_follow(file: &File) -> bool {
     // SAFETY: zeros are a valid value, and the call fills it or fails.
     let in_memory = unsafe {
@@ -255,7 +255,7 @@ fn start(words: &[OsString], output: &File, errors: &File) -> Result<libc::pid_t
 
 struct Run {
     files: Vec<((u64, u64), usize)>,
-    seen: Seen,
+    seen: TouchedPages,
     known: FxHashSet<libc::pid_t>,
 }
 
@@ -406,7 +406,7 @@ pub fn run(
     files: &[Option<Metadata>],
     time: Duration,
     memory: u64,
-) -> Result<(Ended, Seen)> {
+) -> Result<(Ended, TouchedPages)> {
     let first = start(words, output, errors)?;
     let limit = libc::rlimit {
         rlim_cur: memory,
@@ -424,7 +424,7 @@ pub fn run(
     let named = named.map(|(file, at)| ((file.dev(), file.ino()), at));
     let mut run = Run {
         files: named.collect(),
-        seen: Seen::default(),
+        seen: TouchedPages::default(),
         known: FxHashSet::default(),
     };
     let status = std::thread::scope(|scope| {

@@ -3,7 +3,7 @@
 //! The version of a store is not kept: it is counted where events are read in order, and looked up in its line's
 //! versions for a single event.
 
-use crate::recording::{Act, Event, Slot};
+use crate::recording::{Act, Event, PersistenceUnit};
 
 /// The events of a recording, in the order of their rows unless [`Events::reorder`] has changed that; see the module.
 #[derive(Debug, Default)]
@@ -155,7 +155,7 @@ impl Events {
     }
 
     /// One event; `lines` are those of the recording.
-    pub fn get(&self, number: usize, lines: &[Slot]) -> Event {
+    pub fn get(&self, number: usize, lines: &[PersistenceUnit]) -> Event {
         let version = |slot: u32| lines[slot as usize].versions.at(number as u32);
         self.with(number, version)
     }
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// What was pushed comes out, by number and in order, beyond the rows that a column has too.
+    /// Events come out as they were pushed, by number and in order, beyond the rows that a column has too.
     #[test]
     fn events_are_those_that_were_pushed() {
         let store = |slot, version, past| Act::Store {
@@ -197,8 +197,8 @@ mod tests {
             past,
         };
         let flush = |ordered| Act::Flush { slot: 1, ordered };
-        let mut lines: Vec<Slot> = (0..2)
-            .map(|line| Slot {
+        let mut lines: Vec<PersistenceUnit> = (0..2)
+            .map(|line| PersistenceUnit {
                 file: 0,
                 line,
                 versions: Versions::new(0, true),

@@ -54,18 +54,18 @@ pub enum Act {
 pub struct Event {
     pub row: u64,
     pub thread: u16,
-    /// Its site, a place in the program; or [`NOWHERE`].
+    /// A place in the program, or [`NOWHERE`].
     pub site: u32,
     pub act: Act,
 }
 
 /// A unit of persistence that was stored to: a line of a mapped file, or a sector or a page of a file on a disk.
 #[derive(Clone, Debug)]
-pub struct Slot {
+pub struct PersistenceUnit {
     /// The file, as an index of [`Recording::pools`].
     pub file: u16,
     pub line: u32,
-    /// Its contents one after the other; the first is what it held before the recording.
+    /// One content after the other; the first is from before the recording.
     pub versions: Versions,
 }
 
@@ -130,13 +130,13 @@ pub struct Module {
 }
 
 /// A recording, reduced to some mapped files: the contents of their lines, and every store, flush and fence.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Recording {
     pub path: PathBuf,
     pub pools: Vec<Pool>,
     pub events: Events,
     /// The units that were stored to, in the order of their first store.
-    pub lines: Vec<Slot>,
+    pub lines: Vec<PersistenceUnit>,
     /// The sites; empty if the recording has none.
     pub sites: Vec<Site>,
     pub modules: Vec<Module>,
@@ -169,6 +169,41 @@ pub struct Sure {
     pub syncs: u64,
 }
 
+/// Refuses a recording that lacks stores: one taken below the caches, a part, a mix, or one whose beginning was skipped.
+fn check_whole(provenance: &Provenance, again: &str) -> Result<(), String> {
+    if provenance.level != Level::Cpu {
+        return Err(format!(
+            "is of level memory, below the caches, and a crash test needs every store; record it again: {again}"
+        ));
+    }
+    if provenance.more.contains_key("cut") || provenance.more.contains_key("mixed") {
+        return Err("is a part or a mix of recordings; give the whole one".to_owned());
+    }
+    let window = provenance.more.get("window");
+    let skipped = |key: &str| window.is_some_and(|w| w[key].as_u64().unwrap_or(0) > 0);
+    if skipped("skip") || skipped("skip_instructions") {
+        return Err(format!(
+            "leaves out the beginning, and with it stores; record all of it: {again}"
+        ));
+    }
+    Ok(())
+}
+
+fn sites(provenance: &Provenance) -> Vec<Site> {
+    let sites: Vec<(u32, u64, bool)> = entry(provenance, "sites");
+    let programs: Vec<(usize, u32)> = entry(provenance, "site_programs");
+    let site = |(number, (parent, pc, locked))| {
+        let before = programs.partition_point(|(from, _)| *from <= number);
+        Site {
+            parent,
+            pc,
+            locked,
+            program: before.checked_sub(1).map_or(0, |last| programs[last].1),
+        }
+    };
+    sites.into_iter().enumerate().map(site).collect()
+}
+
 impl Recording {
     /// Reads the recording at `path`, reduced to `pools`: files, or folders for all files in them.
     ///
@@ -190,10 +225,6 @@ impl Recording {
     ) -> Result<Recording, CrashTestError> {
         let mut reader = TraceReader::open(path)?;
         let provenance = reader.provenance().clone();
-        let refuse = |problem: String| {
-            let message = format!("{}: {problem}", path.display());
-            Err(CrashTestError::Request(message))
-        };
         let again = format!(
             "sardonyx trace record --level cpu --pc -- {}",
             match &provenance.description {
@@ -201,68 +232,29 @@ impl Recording {
                 words => words,
             }
         );
-        if provenance.level != Level::Cpu {
-            return refuse(format!(
-                "is of level memory, below the caches, and a crash test needs every store; record it again: {again}"
-            ));
-        }
-        if provenance.more.contains_key("cut") || provenance.more.contains_key("mixed") {
-            return refuse("is a part or a mix of recordings; give the whole one".to_owned());
-        }
-        let window = provenance.more.get("window");
-        let skipped = |key: &str| window.is_some_and(|w| w[key].as_u64().unwrap_or(0) > 0);
-        if skipped("skip") || skipped("skip_instructions") {
-            return refuse(format!(
-                "leaves out the beginning, and with it stores; record all of it: {again}"
-            ));
-        }
+        let refused = |problem| CrashTestError::Request(format!("{}: {problem}", path.display()));
+        check_whole(&provenance, &again).map_err(refused)?;
         let files: Vec<FileEntry> = entry(&provenance, "files");
-        let named = match chosen(&files, pools) {
-            Ok(named) => named,
-            Err(problem) => return refuse(problem),
-        };
+        let named = chosen(&files, pools).map_err(refused)?;
         let found = named
             .iter()
             .map(|file| Pool::from_entry(file, path, &again));
         let found = found.collect::<Result<Vec<_>, _>>()?;
-        let sites: Vec<(u32, u64, bool)> = entry(&provenance, "sites");
-        let programs: Vec<(usize, u32)> = entry(&provenance, "site_programs");
-        let acks: Vec<(u64, String)> = entry(&provenance, "acks");
         let mut recording = Recording {
             path: path.to_owned(),
             pools: found,
-            events: Events::default(),
-            lines: Vec::new(),
-            sites: sites
-                .into_iter()
-                .enumerate()
-                .map(|(number, (parent, pc, locked))| {
-                    let before = programs.partition_point(|(from, _)| *from <= number);
-                    Site {
-                        parent,
-                        pc,
-                        locked,
-                        program: before.checked_sub(1).map_or(0, |last| programs[last].1),
-                    }
-                })
-                .collect(),
+            sites: sites(&provenance),
             modules: entry(&provenance, "modules"),
             marks: entry(&provenance, "marks"),
             has_acks: provenance.more.contains_key("acks"),
-            acks: Acks::from_parts(acks),
+            acks: Acks::from_parts(entry(&provenance, "acks")),
             program: provenance.program.clone(),
-            rows: 0,
-            notes: Vec::new(),
-            assumed: FxHashSet::default(),
-            unnamed: Vec::new(),
             platform,
-            sure: Sure::default(),
             processes: entry::<Vec<serde_json::Value>>(&provenance, "processes")
                 .len()
                 .max(1),
             calls: provenance.more.contains_key("calls"),
-            scope: None,
-            held: None,
+            ..Recording::default()
         };
         Reading::of_files(&recording, &files, &named, &provenance)?
             .read(&mut recording, &mut reader)?;
@@ -331,7 +323,7 @@ impl Recording {
         most.filter(|(_, count)| *count > 0)
     }
 
-    /// What of the program's stores is not cut, in words; empty if all are cut.
+    /// The stores that are not cut, in words; empty if all are cut.
     pub fn not_cut(&self) -> Vec<String> {
         let unnamed = self.unnamed.iter();
         let told = unnamed.map(|(path, stores)| format!("{stores} stores to {}", path.display()));
@@ -379,7 +371,7 @@ impl Recording {
     }
 
     /// The number of a unit's first line among the lines of all files, where these lie one after the other.
-    pub fn line_of_all(&self, slot: &Slot, pages: &[u64]) -> u64 {
+    pub fn line_of_all(&self, slot: &PersistenceUnit, pages: &[u64]) -> u64 {
         pages[usize::from(slot.file)] * (4096 / LINE as u64) + u64::from(slot.line)
     }
 

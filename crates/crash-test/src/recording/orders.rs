@@ -38,23 +38,23 @@ enum What {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct OrderRow {
     line: u64,
     thread: u16,
     what: What,
 }
 
-struct Rows {
-    rows: Vec<Row>,
+struct ThreadRows {
+    rows: Vec<OrderRow>,
     of: FxHashMap<u16, Vec<u32>>,
 }
 
-impl Rows {
-    fn read(path: &Path) -> Result<Rows, CrashTestError> {
+impl ThreadRows {
+    fn read(path: &Path) -> Result<ThreadRows, CrashTestError> {
         let mut reader = TraceReader::open(path)?;
         let (mut batch, mut rows) = (Vec::new(), Vec::new());
         while reader.next_batch(&mut batch)? {
-            rows.extend(batch.iter().map(|record| Row {
+            rows.extend(batch.iter().map(|record| OrderRow {
                 line: record.line.0,
                 thread: record.thread,
                 what: match record.op {
@@ -68,17 +68,17 @@ impl Rows {
                 },
             }));
         }
-        Ok(Rows::new(rows))
+        Ok(ThreadRows::new(rows))
     }
 
-    fn new(rows: Vec<Row>) -> Rows {
+    fn new(rows: Vec<OrderRow>) -> ThreadRows {
         let mut of: FxHashMap<u16, Vec<u32>> = FxHashMap::default();
         for (number, row) in rows.iter().enumerate() {
             if row.what != What::Nothing {
                 of.entry(row.thread).or_default().push(number as u32);
             }
         }
-        Rows { rows, of }
+        ThreadRows { rows, of }
     }
 
     /// The row of the thread's last record before a row.
@@ -87,7 +87,7 @@ impl Rows {
         of[..of.partition_point(|&r| r < row)].last().copied()
     }
 
-    fn next_access(&self, thread: u16, row: u32) -> Option<Row> {
+    fn next_access(&self, thread: u16, row: u32) -> Option<OrderRow> {
         let of = self.of.get(&thread)?;
         let later = of[of.partition_point(|&r| r <= row)..].iter();
         let mut rows = later.map(|&r| self.rows[r as usize]);
@@ -104,14 +104,14 @@ impl Rows {
 
 /// A thread that is held back, and the threads that are held with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldThreads {
     pub thread: u16,
     pub row: u64,
     end: u64,
     from: FxHashMap<u16, u64>,
 }
 
-impl Held {
+impl HeldThreads {
     pub fn name(&self) -> String {
         format!("{}@{}", self.thread, self.row)
     }
@@ -124,7 +124,7 @@ impl Held {
 
 /// The state of a look: what the held threads have yet to do.
 struct Look<'a> {
-    rows: &'a Rows,
+    rows: &'a ThreadRows,
     from: FxHashMap<u16, u64>,
     /// Lines that they access, and whether they store to them.
     owed: FxHashMap<u64, bool>,
@@ -133,7 +133,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn owes(&mut self, row: Row) {
+    fn owes(&mut self, row: OrderRow) {
         let stores = row.what != What::Load;
         *self.owed.entry(row.line).or_default() |= stores;
     }
@@ -146,13 +146,13 @@ impl Look<'_> {
     }
 
     /// An access depends on what the held threads have yet to do.
-    fn needs(&self, row: Row) -> bool {
+    fn needs(&self, row: OrderRow) -> bool {
         let owed = self.owed.get(&row.line);
         owed.is_some_and(|&stores| stores || row.what != What::Load)
     }
 
     /// The others' first access since a row that may have come after this one, if there is one.
-    fn overtaken(&self, row: Row, since: u32) -> Option<u32> {
+    fn overtaken(&self, row: OrderRow, since: u32) -> Option<u32> {
         let done = self.done.get(&row.line)?;
         let mut later = done[done.partition_point(|(at, _)| *at <= since)..].iter();
         let first = later.find(|(_, store)| *store || row.what != What::Load);
@@ -161,7 +161,7 @@ impl Look<'_> {
 }
 
 /// Holds the thread from its row on: who follows it, and until when. Nothing if `end` comes at once.
-fn hold(rows: &Rows, thread: u16, row: u32, end: u32) -> Held {
+fn hold(rows: &ThreadRows, thread: u16, row: u32, end: u32) -> HeldThreads {
     let mut look = Look {
         rows,
         from: FxHashMap::from_iter([(thread, u64::from(row) + 1)]),
@@ -223,7 +223,7 @@ fn hold(rows: &Rows, thread: u16, row: u32, end: u32) -> Held {
         }
         at += 1;
     }
-    Held {
+    HeldThreads {
         thread,
         row: u64::from(row),
         end: u64::from(at.min(stop)),
@@ -269,7 +269,7 @@ pub fn orders(
     from: u64,
     most: usize,
     acks: bool,
-) -> Result<Vec<Held>, CrashTestError> {
+) -> Result<Vec<HeldThreads>, CrashTestError> {
     check(recording)?;
     let mut waits: FxHashMap<u16, bool> = FxHashMap::default();
     let mut times: FxHashMap<(u16, u32), u32> = FxHashMap::default();
@@ -294,7 +294,7 @@ pub fn orders(
         return Ok(Vec::new());
     }
     candidates.sort_unstable();
-    let rows = Rows::read(&recording.path)?;
+    let rows = ThreadRows::read(&recording.path)?;
     let (mut kinds, mut new, mut again) = (FxHashSet::default(), Vec::new(), Vec::new());
     for (_, number) in candidates.into_iter().take(LOOKS * most) {
         if new.len() == most {
@@ -320,7 +320,7 @@ pub fn orders(
 }
 
 /// The first of some fences at which a thread that is not held makes sure of something meanwhile.
-fn meanwhile(recording: &Recording, held: &Held, fences: &[usize]) -> Option<Event> {
+fn meanwhile(recording: &Recording, held: &HeldThreads, fences: &[usize]) -> Option<Event> {
     let event = |number: &usize| recording.event(*number as u32);
     let later = &fences[fences.partition_point(|number| event(number).row <= held.row)..];
     let mut within = later.iter().map(event);
@@ -351,7 +351,7 @@ pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<(), Cr
         thread.parse().map_err(|_| bad())?,
         row.parse().map_err(|_| bad())?,
     );
-    let rows = Rows::read(&recording.path)?;
+    let rows = ThreadRows::read(&recording.path)?;
     let is_its = |of: &Vec<u32>| of.binary_search(&row).is_ok();
     if !rows.of.get(&thread).is_some_and(is_its) {
         return Err(bad());
@@ -364,7 +364,7 @@ pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<(), Cr
     }
 }
 
-fn reorder(recording: &mut Recording, held: &Held) {
+fn reorder(recording: &mut Recording, held: &HeldThreads) {
     let first = recording.events.before(held.row + 1);
     let end = recording.events.before(held.end).max(first);
     let event = |number: &usize| recording.event(*number as u32);
@@ -398,9 +398,9 @@ mod tests {
     use crate::testing::Do::{Clwb, Fence, Store as Stores};
     use crate::testing::recording;
 
-    fn rows(all: &[(u16, What, u64)]) -> Rows {
-        let row = |&(thread, what, line): &(u16, What, u64)| Row { line, thread, what };
-        Rows::new(all.iter().map(row).collect())
+    fn rows(all: &[(u16, What, u64)]) -> ThreadRows {
+        let row = |&(thread, what, line): &(u16, What, u64)| OrderRow { line, thread, what };
+        ThreadRows::new(all.iter().map(row).collect())
     }
 
     /// From which row on each thread but the first is held, which is held after a row; and when all go on. Threads 1 and 2 have begun.
@@ -581,7 +581,7 @@ mod tests {
             (1, Fence),
         ];
         let mut made = recording(&program);
-        let held = Held {
+        let held = HeldThreads {
             thread: 0,
             row: 1,
             end: 7,

@@ -14,15 +14,16 @@ use rustc_hash::FxHashMap;
 
 use crate::recording::{Act, NOWHERE, Recording};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Platform {
     /// Everything that has left the caches.
+    #[default]
     Adr,
     /// The caches as well.
     Eadr,
     /// A file on a disk that writes a page of 4096 bytes whole or not at all; pages are written back at any time and in any order.
     Pages,
-    /// The same on a disk that does so for sectors of 512 bytes: the sectors of a page may be of different moments.
+    /// A file on a disk that writes sectors of 512 bytes whole: the sectors of a page may be of different moments.
     Sectors,
 }
 
@@ -64,8 +65,7 @@ impl Platform {
         }
     }
 
-    /// Whether the file lies on a disk behind the page cache, where msync and fsync count and flushes and fences do
-    /// nothing.
+    /// A file behind the page cache, where msync and fsync count and flushes and fences do nothing.
     pub fn is_disk(self) -> bool {
         matches!(self, Platform::Pages | Platform::Sectors)
     }
@@ -93,7 +93,7 @@ pub struct Cut {
 
 /// Pending lines and the versions of all lines, while a recording is replayed.
 #[derive(Debug)]
-pub struct State {
+pub struct PendingState {
     pub floor: Vec<u32>,
     pub current: Vec<u32>,
     pub changed: Vec<u32>,
@@ -111,9 +111,9 @@ pub struct State {
 
 const OUT: u32 = u32::MAX;
 
-impl State {
-    fn new(lines: usize) -> State {
-        State {
+impl PendingState {
+    fn new(lines: usize) -> PendingState {
+        PendingState {
             floor: vec![0; lines],
             current: vec![0; lines],
             changed: vec![0; lines],
@@ -190,7 +190,7 @@ impl State {
 
 pub trait Visit {
     /// A position at which the power may fail: before this event, after so many rises.
-    fn cut(&mut self, event: u32, rises: u32, state: &State);
+    fn cut(&mut self, event: u32, rises: u32, state: &PendingState);
     fn rise(&mut self, _: Rise) {}
     fn ended(&self) -> bool {
         false
@@ -198,7 +198,7 @@ pub trait Visit {
 }
 
 /// The moment's kind, so that moments of one kind are known.
-fn signature(recording: &Recording, state: &State, event: usize) -> u32 {
+fn signature(recording: &Recording, state: &PendingState, event: usize) -> u32 {
     let site = match event < recording.events.len() {
         true => recording.events.site(event),
         false => NOWHERE,
@@ -227,7 +227,7 @@ const RECENT: usize = 16;
 const OLD: u32 = 4096;
 
 /// Pending lines that were stored to recently, the latest first.
-pub fn recent(state: &State) -> Vec<u32> {
+pub fn recent(state: &PendingState) -> Vec<u32> {
     let changed = |slot: u32| state.changed[slot as usize];
     let latest = state.latest().next().map_or(0, changed);
     let recent = state.latest().take(RECENT);
@@ -237,15 +237,16 @@ pub fn recent(state: &State) -> Vec<u32> {
 }
 
 pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit) {
-    let mut state = State::new(recording.lines.len());
+    let mut state = PendingState::new(recording.lines.len());
     let mut rises = 0;
-    let mut cut = |state: &mut State, event: usize, visit: &mut dyn FnMut(u32, u32, &State)| {
-        if !std::mem::take(&mut state.stored) && state.rises == rises {
-            return; // the images are those of the cut before
-        }
-        rises = state.rises;
-        visit(event as u32, rises, state);
-    };
+    let mut cut =
+        |state: &mut PendingState, event: usize, visit: &mut dyn FnMut(u32, u32, &PendingState)| {
+            if !std::mem::take(&mut state.stored) && state.rises == rises {
+                return; // the images are those of the cut before
+            }
+            rises = state.rises;
+            visit(event as u32, rises, state);
+        };
     for (number, event) in recording.walk().enumerate() {
         if visit.ended() {
             return;
@@ -325,7 +326,7 @@ struct Making<'a> {
 }
 
 impl Visit for Making<'_> {
-    fn cut(&mut self, event: u32, rises: u32, state: &State) {
+    fn cut(&mut self, event: u32, rises: u32, state: &PendingState) {
         self.course.cuts.push(Cut {
             event,
             rises,

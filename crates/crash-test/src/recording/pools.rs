@@ -9,7 +9,7 @@ use sardonyx_trace::line::Line;
 use serde::Deserialize;
 
 use crate::CrashTestError;
-use crate::recording::{LINE, Slot};
+use crate::recording::{LINE, PersistenceUnit};
 
 const PART: usize = 1 << 20;
 /// The line from which on the recorder counts those of mapped files, and how many are set apart for each.
@@ -25,7 +25,6 @@ pub enum Ground {
 #[derive(Debug)]
 pub struct Pool {
     pub path: PathBuf,
-    /// Its size in bytes.
     pub bytes: u64,
     pub ground: Ground,
     /// The address of its first byte in the program's memory, and how many bytes from there were mapped.
@@ -77,7 +76,7 @@ pub(crate) fn within(line: u64) -> u32 {
     (line % FILE_LINES) as u32
 }
 
-/// What a recording says: one entry of the provenance; nothing if there is none.
+/// An entry of the provenance; the default if there is none.
 pub(crate) fn entry<T: for<'a> Deserialize<'a> + Default>(provenance: &Provenance, key: &str) -> T {
     let value = provenance.more.get(key).cloned().unwrap_or_default();
     serde_json::from_value(value).unwrap_or_default()
@@ -162,12 +161,12 @@ impl Pool {
     /// Finds out whether it holds at the end what its stores make, which are these slots'; says so if not.
     pub(crate) fn compare<'a>(
         &mut self,
-        slots: impl Iterator<Item = &'a Slot>,
+        slots: impl Iterator<Item = &'a PersistenceUnit>,
     ) -> Result<Option<String>, CrashTestError> {
         let Some(after) = &self.after else {
             return Ok(None);
         };
-        let mut slots: Vec<&Slot> = slots.collect();
+        let mut slots: Vec<&PersistenceUnit> = slots.collect();
         self.elsewhere = self.last_hash(&mut slots)? != after.hash;
         Ok((self.elsewhere && !slots.is_empty()).then(|| {
             format!(
@@ -179,7 +178,7 @@ impl Pool {
     }
 
     /// The hash of what it holds after all stores.
-    fn last_hash(&self, slots: &mut [&Slot]) -> Result<String, CrashTestError> {
+    fn last_hash(&self, slots: &mut [&PersistenceUnit]) -> Result<String, CrashTestError> {
         let mut ground = self.ground_file()?;
         slots.sort_unstable_by_key(|slot| slot.line);
         let mut slots = slots.iter().peekable();
@@ -214,7 +213,7 @@ impl Pool {
     }
 }
 
-/// Where the first byte of a file lay in memory, and how far from there it was mapped.
+/// The address of a file's first byte in memory, and how many bytes from there were mapped.
 fn bases(file: &FileEntry) -> Vec<(u64, u64)> {
     let mut bases: Vec<(u64, u64)> = Vec::new();
     for &(line, address, bytes) in &file.mapped {
@@ -337,7 +336,7 @@ fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf, CrashTestError> {
     }
 }
 
-/// Where the ground of this hash is kept; `sardonyx_record::grounds` puts it there.
+/// The path of the ground with this hash; `sardonyx_record::grounds` puts it there.
 fn beside(trace: &Path, hash: &str) -> PathBuf {
     let mut name = trace.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".{}.pool", &hash[..16]));

@@ -10,7 +10,7 @@ use sardonyx_trace::{Op, Provenance, Record, TraceReader};
 use crate::CrashTestError;
 use crate::recording::pools::{FileEntry, Pool, entry, number, within};
 use crate::recording::versions::Versions;
-use crate::recording::{Act, Event, LINE, NOWHERE, Recording, Slot};
+use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 
 /// A number for some of the units of a file, in pages: a recording of millions of stores asks for one at each.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Numbers {
     }
 }
 
-/// What is known while the records come. `G` gives a line of a file as it was before the program.
+/// The state of reading a recording's records. `G` gives a line of a file as it was before the program.
 pub(crate) struct Reading<G> {
     files: FxHashMap<u64, u16>,
     grounds: Vec<G>,
@@ -57,7 +57,7 @@ pub(crate) struct Reading<G> {
 }
 
 impl Reading<()> {
-    /// Of the files that are cut, among all that were mapped.
+    /// Begins to read for the files that are cut, among all that were mapped.
     ///
     /// # Errors
     /// What a file held before cannot be read.
@@ -160,7 +160,7 @@ impl<G: Fn(u32) -> Line> Reading<G> {
                 let ground = || self.grounds[usize::from(file)](line);
                 let numbers = &mut self.slots[usize::from(file)];
                 let slot = numbers.get(line / unit).unwrap_or_else(|| {
-                    lines.push(Slot {
+                    lines.push(PersistenceUnit {
                         file,
                         line: line / unit * unit,
                         versions: Versions::new(file, unit == 1),

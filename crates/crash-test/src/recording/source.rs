@@ -30,14 +30,13 @@ pub struct Frame {
     pub function: Option<String>,
     pub module: String,
     pub inlined: bool,
-    /// Whether its line comes from a separate file of debug information, as distributions have for their libraries.
+    /// The line comes from a separate file of debug information, as distributions have for their libraries.
     #[serde(skip)]
     pub apart: bool,
 }
 
 impl Frame {
-    /// Whether it is the user's own code: it has a line that is neither in a system header nor in a distribution's
-    /// library.
+    /// The user's own code has a line that is neither in a system header nor in a distribution's library.
     pub fn own(&self) -> bool {
         let system = |file: &String| SYSTEM.iter().any(|part| file.contains(part));
         !self.apart
@@ -45,7 +44,7 @@ impl Frame {
             && !self.file.as_ref().is_none_or(system)
     }
 
-    /// Its place, as in `file.c:12`.
+    /// `FILE:LINE`, without the folders.
     pub fn place(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => {
@@ -136,7 +135,7 @@ fn load(path: &Path, is_program: bool) -> Option<Loaded> {
     })
 }
 
-/// Where distributions put debug information, and where debuginfod's clients keep what they were sent. Nothing is sent for here.
+/// Folders of distributions' debug information, and of what debuginfod's clients were sent. Nothing is sent for here.
 fn debug_folders() -> Vec<PathBuf> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let home = named("HOME");

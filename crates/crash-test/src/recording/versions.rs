@@ -26,12 +26,12 @@ struct Change {
     at: u32,
     /// A bit for each word of the line that this content changed.
     kept: u8,
-    /// Which line of the unit, as an index of [`Versions::parts`].
+    /// The changed line, as an index of [`Versions::parts`].
     part: u8,
 }
 
 #[derive(Clone, Debug)]
-struct Part {
+struct UnitLine {
     line: u32,
     /// The index of the words that the line held before its first store.
     ground: u32,
@@ -44,7 +44,7 @@ struct Part {
 pub struct Versions {
     changes: Vec<Change>,
     words: Vec<u64>,
-    parts: Vec<Part>,
+    parts: Vec<UnitLine>,
     file: u16,
     is_line: bool,
 }
@@ -115,7 +115,7 @@ impl Versions {
         let parts = self.parts.iter().map(|part| part.versions.capacity() * 4);
         self.changes.capacity() * size_of::<Change>()
             + self.words.capacity() * 8
-            + self.parts.capacity() * size_of::<Part>()
+            + self.parts.capacity() * size_of::<UnitLine>()
             + parts.sum::<usize>()
     }
 
@@ -139,7 +139,7 @@ impl Versions {
         self.push_over(None, line, data, event, ground)
     }
 
-    /// The same for a caller who knows what the line held, if it was stored to before.
+    /// Takes also what the line held before, from a caller who knows it.
     pub fn push_over(
         &mut self,
         held: Option<&Line>,
@@ -204,7 +204,7 @@ impl Versions {
             });
         }
         room(&mut self.parts, 1);
-        self.parts.push(Part {
+        self.parts.push(UnitLine {
             line,
             ground: at,
             versions: Vec::new(),
@@ -213,7 +213,7 @@ impl Versions {
     }
 
     fn data_of(&self, part: usize, version: u32) -> Line {
-        let Part {
+        let UnitLine {
             ground, versions, ..
         } = &self.parts[part];
         let mut data = [0; WORDS * 8];

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::CrashTestError;
-use crate::images::touched::{self, Seen};
+use crate::images::touched::{self, TouchedPages};
 use crate::recovery::ending::Ended;
 use crate::recovery::oracle::Oracle;
 
@@ -76,13 +76,13 @@ fn without_numbers(line: &str) -> String {
 
 /// The files that a recovery is given.
 #[derive(Clone, Copy, Debug)]
-pub struct Files<'a> {
+pub struct RecoveryFiles<'a> {
     pub pools: &'a [PathBuf],
     pub folder: &'a Path,
     pub acks: &'a Path,
 }
 
-impl Files<'_> {
+impl RecoveryFiles<'_> {
     /// The file that a name in braces stands for.
     fn named(&self, name: &str) -> Option<&Path> {
         match name {
@@ -145,7 +145,7 @@ impl Recovery {
         !matches!(ended, Ended::Status(status) if self.ok.contains(&status))
     }
 
-    pub fn command(&self, files: Files<'_>) -> Vec<OsString> {
+    pub fn command(&self, files: RecoveryFiles<'_>) -> Vec<OsString> {
         let words = self.words.iter();
         words.map(|word| files.replaced(word)).collect()
     }
@@ -173,7 +173,7 @@ impl Recovery {
     /// It cannot be started.
     pub fn run(
         &self,
-        given: Files<'_>,
+        given: RecoveryFiles<'_>,
         output: &Path,
         time: Duration,
     ) -> Result<Ended, CrashTestError> {
@@ -190,11 +190,11 @@ impl Recovery {
     /// It cannot be started.
     pub fn run_seen(
         &self,
-        given: Files<'_>,
+        given: RecoveryFiles<'_>,
         output: &Path,
         time: Duration,
         followed: &[Option<Metadata>],
-    ) -> Result<(Ended, Seen), CrashTestError> {
+    ) -> Result<(Ended, TouchedPages), CrashTestError> {
         if followed.iter().any(Option::is_some) {
             let words = self.command(given);
             let errors = self
@@ -207,7 +207,7 @@ impl Recovery {
             }
         }
         let ended = self.run(given, output, time)?;
-        Ok((ended, Seen::whole()))
+        Ok((ended, TouchedPages::whole()))
     }
 
     /// As [`Recovery::run`], but its errors go to a file beside `output`.
@@ -216,7 +216,7 @@ impl Recovery {
     /// It cannot be started.
     pub fn run_apart(
         &self,
-        given: Files<'_>,
+        given: RecoveryFiles<'_>,
         output: &Path,
         time: Duration,
     ) -> Result<Ended, CrashTestError> {
@@ -226,7 +226,7 @@ impl Recovery {
 
     fn run_to(
         &self,
-        given: Files<'_>,
+        given: RecoveryFiles<'_>,
         (output, errors): (&Path, Option<&Path>),
         time: Duration,
     ) -> Result<Ended, CrashTestError> {

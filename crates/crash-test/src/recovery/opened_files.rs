@@ -40,7 +40,7 @@ pub struct Opened {
     /// Files outside of its folder that it opened for writing.
     pub written: Vec<PathBuf>,
     pub own: Vec<PathBuf>,
-    /// Whether it opened each copy; `None` if the command may not be traced.
+    /// For each copy, that it was opened; `None` if the command may not be traced.
     pub copies: Option<Vec<bool>>,
 }
 

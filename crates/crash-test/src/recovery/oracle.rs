@@ -20,7 +20,7 @@ use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::pools::Ground;
 use crate::recovery::ending::Ended;
-use crate::recovery::{Files, Recovery, said};
+use crate::recovery::{Recovery, RecoveryFiles, said};
 
 /// Lines of a difference that are named, of each side.
 const NAMED: usize = 2;
@@ -310,7 +310,7 @@ impl Prefixes<'_> {
             oracle: None,
         };
         let (none, output) = (PathBuf::from("/dev/null"), folder.join("output"));
-        let given = Files {
+        let given = RecoveryFiles {
             pools: &paths,
             folder: &place,
             acks: &none,

@@ -16,7 +16,7 @@ pub struct Violation {
     pub said: String,
     /// Seconds from the first recovery to this violation.
     pub seconds: f64,
-    /// The round, as an index of [`Found::rounds`].
+    /// The round, as an index of [`Findings::rounds`].
     pub round: usize,
 }
 
@@ -30,7 +30,7 @@ pub struct Round {
 }
 
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct Findings {
     pub violations: Vec<Violation>,
     /// Violations that were reduced: the violation's index, and the lines that decide.
     pub reduced: Vec<(usize, Reduced)>,
@@ -82,7 +82,7 @@ pub enum NoStart {
     /// While the first cut at which the recovery copes was searched for.
     Search {
         tried: u32,
-        /// How the recovery ended at the last cut that was tried, and what it printed.
+        /// The end of the recovery at the last cut that was tried, and its output.
         refused: Option<(Ended, String)>,
     },
 }
@@ -106,7 +106,7 @@ impl Verdict {
     }
 }
 
-impl Found {
+impl Findings {
     pub fn verdict(&self) -> Verdict {
         match (self.violations.is_empty(), self.passes >= FIRST) {
             (false, _) => Verdict::Violation,

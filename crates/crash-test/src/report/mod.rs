@@ -10,14 +10,14 @@ use std::sync::atomic::Ordering;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use crate::images::{FIRST, Image, Over, PASSES, Pass};
+use crate::images::{FIRST, Image, ImagePass, Over, PASSES};
 use crate::question::Question;
 use crate::recording::persistence::{Course, Cut};
 use crate::recording::pools;
 use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use crate::recovery::ending::Ended;
-use crate::report::findings::{Found, NoStart, Verdict};
+use crate::report::findings::{Findings, NoStart, Verdict};
 use crate::report::store::{Store, own_place};
 use crate::report::suspects::{Cause, causes, suspects, unflushed};
 use crate::search::explore::Explored;
@@ -82,7 +82,7 @@ fn sentence(early: &[Store], late: &[Store], ended: Ended) -> String {
 const BEFORE: usize = 48;
 const AFTER: usize = 16;
 
-/// What happened around a cut: events with their lines and places, and cuts with how many images failed there.
+/// The neighbourhood of a cut: events with their lines and places, and cuts with how many images failed there.
 fn timeline(
     explored: &Explored,
     sources: &mut Option<Sources<'_>>,
@@ -193,7 +193,7 @@ fn told(explored: &Explored, sources: &mut Option<Sources<'_>>, cause: &Cause) -
     })
 }
 
-struct Counts {
+struct CutCounts {
     cuts: usize,
     /// Cuts from the first to be tried on.
     from_start: usize,
@@ -202,7 +202,7 @@ struct Counts {
     moments_tried: usize,
 }
 
-fn counts(course: &Course, found: &Found, scope: Option<(u32, u32)>) -> Counts {
+fn counts(course: &Course, found: &Findings, scope: Option<(u32, u32)>) -> CutCounts {
     // In another order of threads only what is in another order is cut.
     let first = course
         .cuts
@@ -221,7 +221,7 @@ fn counts(course: &Course, found: &Found, scope: Option<(u32, u32)>) -> Counts {
     let mut tried = tried
         .filter(|&cut| cut >= from)
         .map(|cut| &course.cuts[cut]);
-    Counts {
+    CutCounts {
         cuts,
         from_start: end - from,
         tried: found.cuts.len(),
@@ -234,8 +234,8 @@ fn counts(course: &Course, found: &Found, scope: Option<(u32, u32)>) -> Counts {
 fn unsaid(
     question: &Question,
     recording: &Recording,
-    counts: &Counts,
-    found: &Found,
+    counts: &CutCounts,
+    found: &Findings,
 ) -> Option<String> {
     if found.verdict() != Verdict::Unsaid {
         return None;
@@ -380,7 +380,7 @@ fn repaired(explored: &Explored) -> Vec<String> {
     names.collect()
 }
 
-fn names(recording: &Recording, passes: &[Pass]) -> Vec<String> {
+fn names(recording: &Recording, passes: &[ImagePass]) -> Vec<String> {
     let names = passes.iter().map(|pass| in_units(recording, pass.name));
     names.collect()
 }
@@ -402,7 +402,7 @@ mod tests {
     use super::*;
     use crate::images::{Kind, WHOLE};
     use crate::report::findings::Violation;
-    use crate::report::findings::{Found, Round};
+    use crate::report::findings::{Findings, Round};
     use crate::report::suspects::weight;
     use crate::search::reduce::Reduced;
     use crate::testing::Do::{Clwb, Fence, Store as Stores};
@@ -540,7 +540,7 @@ mod tests {
             finished: true,
             explained: false,
         };
-        let found = Found {
+        let found = Findings {
             violations: vec![
                 violation(0, Kind::Early, 4.0),
                 violation(0, Kind::Early, 3.0),
@@ -557,7 +557,7 @@ mod tests {
                 course: shared.course.clone(),
                 assumed: Vec::new(),
             }],
-            ..Found::default()
+            ..Findings::default()
         };
         let explored = Explored {
             shared,

@@ -11,17 +11,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::CrashTestError;
 use crate::images::copy::Copy;
-use crate::images::touched::Seen;
+use crate::images::touched::TouchedPages;
 use crate::images::{Floors, Image};
 use crate::recording::Recording;
-use crate::recording::persistence::{Course, Platform};
+use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::{self, Opened};
-use crate::recovery::{Files, Reason, Recovery, said};
+use crate::recovery::{Reason, Recovery, RecoveryFiles, said};
 use crate::search::clock::Clock;
 
-/// Where a time-out decides no violation (the search for the start, reductions), a recovery's time, in times of the slowest that
-/// coped, and at least.
+/// The time limit where a time-out decides no violation (the search for the start, reductions): a multiple of the
+/// slowest recovery that coped, and at least a time.
 const HASTE: u32 = 10;
 const LEAST_HASTE: Duration = Duration::from_millis(200);
 
@@ -33,7 +33,6 @@ pub struct Shared {
     pub recovery: Recovery,
     pub recording: Recording,
     pub course: Arc<Course>,
-    pub platform: Platform,
     pub recoveries: AtomicU64,
     pub(crate) clock: Clock,
     pub(crate) slowest: AtomicU64,
@@ -44,16 +43,16 @@ pub struct Shared {
     /// The event from which on the pool is made: before it the recovery may refuse it.
     pub(crate) made: AtomicU64,
     pub(crate) refusal: Refusal,
-    /// How the recovery ends on the pool before the first store.
+    /// The end of the recovery on the pool before the first store.
     pub(crate) refused: Mutex<Option<Ended>>,
-    /// Of each kind of moment, an image that the recovery copes with and writes to.
+    /// For each kind of moment, an image that the recovery copes with and writes to.
     pub(crate) repaired: Mutex<FxHashMap<u32, Image>>,
     /// Images that wait for a worker are not tried any more.
     pub(crate) enough: AtomicBool,
     pub stop: AtomicBool,
 }
 
-/// How the recovery may refuse a pool that the program is still making.
+/// Ways in which the recovery may refuse a pool that the program is still making.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     Orderly,
@@ -74,6 +73,30 @@ impl Refusal {
 }
 
 impl Shared {
+    pub(crate) fn new(
+        recovery: Recovery,
+        recording: Recording,
+        clock: Clock,
+        refusal: Refusal,
+    ) -> Shared {
+        Shared {
+            recovery,
+            course: Arc::new(Course::from_recording(&recording, recording.platform)),
+            recording,
+            recoveries: AtomicU64::new(0),
+            clock,
+            slowest: AtomicU64::new(0),
+            verdicts: Mutex::default(),
+            known: Mutex::default(),
+            repaired: Mutex::default(),
+            made: AtomicU64::new(0),
+            refusal,
+            refused: Mutex::default(),
+            enough: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+        }
+    }
+
     pub fn creates(&self, cut: u32) -> bool {
         u64::from(self.course.cuts[cut as usize].event) < self.made.load(Ordering::Relaxed)
     }
@@ -170,7 +193,7 @@ impl<'a> Bench<'a> {
         let run = recovery.run_seen(self.files(), &self.output, allowed, &followed);
         let (mut ended, seen) = match run {
             Ok((ended, seen)) => (Ok(ended), seen),
-            Err(e) => (Err(e), Seen::whole()),
+            Err(e) => (Err(e), TouchedPages::whole()),
         };
         self.differs = match &ended {
             Ok(copes) if !recovery.fails(*copes) => {
@@ -194,15 +217,16 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn files(&self) -> Files<'_> {
-        Files {
+    fn files(&self) -> RecoveryFiles<'_> {
+        RecoveryFiles {
             pools: self.copy.paths(),
             folder: self.copy.folder(),
             acks: &self.acks,
         }
     }
 
-    /// What the recovery opens: files outside of its own folder for writing, or the program's own pools, and which of the copies.
+    /// The files that the recovery opens: those outside of its own folder for writing, the program's own pools, and
+    /// which of the copies.
     pub(crate) fn elsewhere(&mut self, image: &Image) -> Result<Opened, CrashTestError> {
         self.copy.make(image);
         let time = self.shared.clock.allows(opened_files::PATIENCE);
@@ -215,7 +239,7 @@ impl<'a> Bench<'a> {
             (self.copy.folder(), self.copy.paths()),
             time,
         );
-        self.copy.restore(image, &Seen::whole())?;
+        self.copy.restore(image, &TouchedPages::whole())?;
         Ok(opened)
     }
 
@@ -288,7 +312,7 @@ impl<'a> Bench<'a> {
     pub fn save(&mut self, image: &Image, path: &Path) -> Result<(), CrashTestError> {
         self.copy.make(image);
         self.copy.save(path)?;
-        self.copy.restore(image, &Seen::default())
+        self.copy.restore(image, &TouchedPages::default())
     }
 
     pub(crate) fn said(&self) -> String {

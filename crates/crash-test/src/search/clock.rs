@@ -33,7 +33,7 @@ impl Clock {
         self.began.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
-    /// What is left of the budget; `None` if it has no end.
+    /// `None` if the budget has no end.
     fn left(&self) -> Option<Duration> {
         let passed = self.passed();
         self.budget.map(|budget| budget.saturating_sub(passed))

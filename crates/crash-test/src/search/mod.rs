@@ -19,7 +19,7 @@ use crate::images::{self, FIRST, Given, Kind, PASSES, Scope};
 use crate::question::Question;
 use crate::recovery::Reason;
 use crate::recovery::ending::Ended;
-use crate::report::findings::{Found, Violation};
+use crate::report::findings::{Findings, Violation};
 use crate::search::bench::{Refusal, Shared};
 use crate::search::start::named_start;
 use crate::search::workers::{Answer, Crew, Job};
@@ -31,17 +31,17 @@ const SAME: u32 = 2;
 /// Violations that are reduced, at most; and after how many that show nothing new there is an end.
 const REDUCED: usize = 24;
 const NOTHING_NEW: usize = 6;
-/// Of what is left of a budget when a round begins, what is spent on looking if there is something to reduce.
+/// The share of the remaining budget that a round spends on looking, if there is something to reduce.
 const LOOKING: f64 = 0.35;
 /// The share of a budget that recoveries without an end may take.
 const WAITING: f64 = 0.25;
 pub(crate) struct Search<'a> {
     pub(crate) question: &'a Question,
     pub(crate) shared: &'a Shared,
-    pub(crate) found: &'a mut Found,
+    pub(crate) found: &'a mut Findings,
     kinds: FxHashMap<Kind, u64>,
     before: (usize, f64),
-    /// How a recovery ended that did not cope while the start was looked for, and what it said.
+    /// The end and the output of a recovery that did not cope while the start was looked for.
     pub(crate) refused: Option<(Ended, String)>,
     /// Time spent on recoveries that did not end.
     waited: Duration,
@@ -56,7 +56,7 @@ impl<'a> Search<'a> {
     pub(crate) fn new(
         question: &'a Question,
         shared: &'a Shared,
-        found: &'a mut Found,
+        found: &'a mut Findings,
         workers: usize,
         tell: &'a (dyn Fn(u64, u64) -> bool + Sync),
     ) -> Search<'a> {
@@ -225,7 +225,7 @@ impl<'a> Search<'a> {
     ) -> Result<bool, CrashTestError> {
         let shared = self.shared;
         let scope = Scope {
-            platform: shared.platform,
+            platform: shared.recording.platform,
             tear: self.question.tear,
             start,
             end,
@@ -385,10 +385,10 @@ mod tests {
         (0..count).flat_map(one).map(|what| (0, what)).collect()
     }
 
-    /// Has a search do something with a worker whose recoveries end with the status that `status` says of an image.
+    /// Runs a search with a worker whose recoveries end with the status that `status` says of an image.
     fn searched<T>(
         shared: &Shared,
-        found: &mut Found,
+        found: &mut Findings,
         status: impl Fn(&Image) -> i32 + Sync,
         test: impl FnOnce(&mut Search<'_>, &mut Crew) -> T,
     ) -> T {
@@ -398,7 +398,7 @@ mod tests {
     fn asking<T>(
         question: &Question,
         shared: &Shared,
-        found: &mut Found,
+        found: &mut Findings,
         status: impl Fn(&Image) -> i32 + Sync,
         test: impl FnOnce(&mut Search<'_>, &mut Crew) -> T,
     ) -> T {
@@ -451,7 +451,7 @@ mod tests {
         let cuts = shared.course.cuts.len() as u32;
         assert!(cuts > CLOSELY * 2);
         for wanted in [0, 1, 7, CLOSELY - 1, CLOSELY + 1, 601, cuts - 1] {
-            let mut found = Found::default();
+            let mut found = Findings::default();
             let status = |image: &Image| i32::from(image.cut < wanted);
             let start = searched(&shared, &mut found, status, |search, crew| {
                 search.first_success(crew)
@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn a_plan_that_is_done_has_been_at_every_cut() {
         let shared = shared(&fences(40), &["true"]);
-        let mut found = Found::default();
+        let mut found = Findings::default();
         searched(
             &shared,
             &mut found,
@@ -481,7 +481,7 @@ mod tests {
         let mut shared = shared(&fences(40), &["true"]);
         shared.clock = Clock::new(Some(Duration::ZERO));
         for start in [None, Some("0".to_owned())] {
-            let mut found = Found::default();
+            let mut found = Findings::default();
             let asked = Question {
                 start: start.clone(),
                 ..question()
@@ -504,7 +504,7 @@ mod tests {
     /// The first pass over the kinds of moments is what decides, and not that there was some image.
     #[test]
     fn a_violation_counts_before_the_first_pass_is_done() {
-        let mut found = Found::default();
+        let mut found = Findings::default();
         assert_eq!(found.verdict(), Verdict::Unsaid);
         found.passes = FIRST - 1;
         assert_eq!(found.verdict(), Verdict::Unsaid);
@@ -524,7 +524,7 @@ mod tests {
     #[test]
     fn a_recovery_that_never_copes_is_an_error_that_says_what_it_said() {
         let shared = shared(&fences(20), &["true"]);
-        let mut found = Found::default();
+        let mut found = Findings::default();
         let start = searched(
             &shared,
             &mut found,
@@ -560,7 +560,7 @@ mod tests {
     #[test]
     fn violations_are_counted_and_one_of_a_kind_is_reduced() {
         let shared = shared(&fences(300), &["true"]);
-        let mut found = Found::default();
+        let mut found = Findings::default();
         let failing = |image: &Image| i32::from(image.over.is_empty() && image.cut >= 200);
         searched(&shared, &mut found, failing, |search, crew| {
             search.all(crew, &AtomicU64::new(0))

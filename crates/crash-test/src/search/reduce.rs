@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::CrashTestError;
 use crate::images::{Image, Kind, Over, WHOLE};
-use crate::recording::persistence::{Course, State, Visit, replay};
+use crate::recording::persistence::{Course, PendingState, Visit, replay};
 use crate::recovery::Reason;
 use crate::search::bench::Bench;
 
 const MOST: u32 = 60;
-/// How far before and after a cut others are asked whether they pass, and how far each is.
+/// The distance before and after a cut at which other cuts are tried.
 const AROUND: u32 = 400;
 const CLOSE: u32 = 8;
 const STORES: u32 = 8;
@@ -106,7 +106,7 @@ struct Pending {
 }
 
 impl Visit for Pending {
-    fn cut(&mut self, _: u32, _: u32, state: &State) {
+    fn cut(&mut self, _: u32, _: u32, state: &PendingState) {
         if self.at == self.cut {
             self.over = (state.pending.iter())
                 .map(|&slot| Over {
@@ -328,7 +328,7 @@ impl Reduction<'_, '_> {
             at: 0,
             over: Vec::new(),
         };
-        replay(&shared.recording, shared.platform, &mut pending);
+        replay(&shared.recording, shared.recording.platform, &mut pending);
         if self.passes(&with(&self.early, &pending.over))? {
             return Ok(Some(pending.over));
         }

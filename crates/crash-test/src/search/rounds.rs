@@ -10,10 +10,10 @@ use crate::CrashTestError;
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
-use crate::report::findings::{Found, Round};
+use crate::report::findings::{Findings, Round};
 use crate::search::bench::Shared;
 use crate::search::explore::search;
-use crate::search::known_causes::Places;
+use crate::search::known_causes::StorePlaces;
 
 /// Rounds, at most; and rounds in a row that show no new cause.
 const MOST: usize = 16;
@@ -35,7 +35,7 @@ pub fn assumed(
             "--assume-persisted: the recording has no places in the program, or --no-source leaves them out; record with --pc",
         ));
     }
-    let places = Places::from_recording(recording, true);
+    let places = StorePlaces::from_recording(recording, true);
     for named in &question.assume_persisted {
         let sites = places.named(named)?;
         recording.assumed.extend(sites);
@@ -52,7 +52,7 @@ pub fn look(
     shared: &mut Shared,
     (grounds, folder): (&[File], &Path),
     mut assumed: Vec<String>,
-    found: &mut Found,
+    found: &mut Findings,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<(), CrashTestError> {
     let mut places = None;
@@ -71,7 +71,7 @@ pub fn look(
             break;
         }
         let places = places
-            .get_or_insert_with(|| Places::from_recording(&shared.recording, question.source));
+            .get_or_insert_with(|| StorePlaces::from_recording(&shared.recording, question.source));
         let learned = learn(shared, found, before.0, places, &mut assumed);
         stale = if learned { 0 } else { stale + 1 };
         if stale >= NOTHING_NEW {
@@ -91,9 +91,9 @@ pub fn look(
 /// they are. Whether there was anything new.
 fn learn(
     shared: &mut Shared,
-    found: &mut Found,
+    found: &mut Findings,
     from: usize,
-    places: &Places,
+    places: &StorePlaces,
     assumed: &mut Vec<String>,
 ) -> bool {
     let (mut late, mut learned) = (false, false);
@@ -116,7 +116,10 @@ fn learn(
     if late {
         assumed.sort_unstable();
         assumed.dedup();
-        shared.course = Arc::new(Course::from_recording(&shared.recording, shared.platform));
+        shared.course = Arc::new(Course::from_recording(
+            &shared.recording,
+            shared.recording.platform,
+        ));
         found.failed.clear();
     }
     late || learned

@@ -109,7 +109,7 @@ impl Search<'_> {
     ) -> Result<Option<u32>, CrashTestError> {
         let shared = self.shared;
         let scope = Scope {
-            platform: shared.platform,
+            platform: shared.recording.platform,
             tear: false,
             start: 0,
             end: u32::MAX,

@@ -25,9 +25,9 @@ use cutting::{BUFFER, ByContent, Fixed};
 pub use distinct::References;
 use distinct::{Allotment, Distinct};
 pub use traces::Format;
-use tree::{Found, Tree};
+use tree::{Tree, TreeFile};
 
-/// How often what has been found so far is kept, so that a run that ends goes on from there.
+/// A run keeps its progress so often, so that one that ends goes on from there.
 const KEEP_EVERY: Duration = Duration::from_secs(60);
 const NAMED: usize = 10;
 /// Memory beside the tables: buffers, a directory's names.
@@ -53,7 +53,7 @@ pub struct Question {
 }
 
 #[derive(Debug, Serialize)]
-pub struct Plan {
+pub struct TablePlan {
     pub bytes: Option<u64>,
     pub files: u64,
     /// The most memory in bytes.
@@ -68,7 +68,7 @@ pub struct Estimate {
     /// Bytes that were read; of a trace, those of its writes.
     pub bytes: u64,
     pub files: u64,
-    /// The most memory in bytes, as [`Plan`] says.
+    /// The most memory in bytes, as [`TablePlan`] says.
     pub memory_bytes: u64,
     pub unreadable: u64,
     pub unreadable_named: Vec<String>,
@@ -85,12 +85,11 @@ pub struct Cutting {
     /// Bytes of a block; for chunks by content, the intended average; `None` for a trace.
     pub chunk_bytes: Option<u32>,
     pub chunks: u64,
-    /// Their bytes, always exact.
+    /// Always exact.
     pub bytes: u64,
     /// Chunks of zeros only; 0 of a trace, which does not say.
     pub zero_chunks: u64,
     pub unique_chunks: u64,
-    /// Their bytes.
     pub unique_bytes: u64,
     /// `bytes / unique_bytes`; `None` if there are no chunks.
     pub ratio: Option<f64>,
@@ -154,7 +153,7 @@ impl Question {
     }
 
     /// Tables in the order of the cuttings, each as large as its contents or the memory want it.
-    fn plan(&self, bytes: Option<u64>, files: u64, links: u64) -> Plan {
+    fn plan(&self, bytes: Option<u64>, files: u64, links: u64) -> TablePlan {
         let needs = |least: u64| bytes.map_or(u64::MAX >> 8, |bytes| bytes / least + files);
         let mut wanted: Vec<u64> = match self.trace {
             Some(format) => vec![needs(format.shortest())],
@@ -169,7 +168,7 @@ impl Question {
         }
         let beside = BESIDE + links * tree::LINK;
         let tables = Allotment::share(&wanted, self.memory.saturating_sub(beside));
-        Plan {
+        TablePlan {
             bytes,
             files,
             memory_bytes: beside + tables.iter().map(Allotment::bytes).sum::<u64>(),
@@ -183,7 +182,7 @@ impl Question {
 }
 
 /// Looks at names and sizes only, and says how much memory the rest will take.
-pub fn plan(question: &Question) -> Outcome<Plan> {
+pub fn plan(question: &Question) -> Outcome<TablePlan> {
     question.check()?;
     if question.path == "-" {
         return Ok(question.plan(None, 1, 0));
@@ -221,7 +220,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome
             cuttings,
         });
     }
-    let mut work = Work::new(question, tables);
+    let mut work = EstimateWork::new(question, tables);
     if question.path == "-" {
         let mut input = open_input("-")?;
         work.input(&mut input, None, &mut |work| {
@@ -300,7 +299,7 @@ fn proceed(wanted: bool) -> Result<(), Stop> {
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct Place {
+struct Progress {
     entries: u64,
     files: u64,
     unreadable: u64,
@@ -315,22 +314,22 @@ struct Place {
     holes: u64,
 }
 
-struct Work {
+struct EstimateWork {
     fixed: Fixed,
     by_content: Option<ByContent>,
     /// A table for each size of fixed blocks, then one for chunks cut by content.
     tables: Vec<Distinct>,
-    place: Place,
+    place: Progress,
     buffer: Vec<u8>,
 }
 
-impl Work {
-    fn new(question: &Question, tables: Vec<Distinct>) -> Work {
-        Work {
+impl EstimateWork {
+    fn new(question: &Question, tables: Vec<Distinct>) -> EstimateWork {
+        EstimateWork {
             fixed: Fixed::new(&question.blocks),
             by_content: question.content_defined.map(ByContent::new),
             tables,
-            place: Place::default(),
+            place: Progress::default(),
             buffer: vec![0; BUFFER],
         }
     }
@@ -351,7 +350,7 @@ impl Work {
         for found in Tree::below(Path::new(&question.path)).skip(done) {
             match found {
                 Err(reason) => self.unreadable(reason),
-                Ok(Found { path, length }) => {
+                Ok(TreeFile { path, length }) => {
                     let name = path.to_string_lossy().into_owned();
                     self.begin_or_go_on(&name, length, kept)?;
                     let before = self.place.bytes;
@@ -404,7 +403,7 @@ impl Work {
     fn file_at(
         &mut self,
         path: &Path,
-        after: &mut dyn FnMut(&Work) -> Result<(), Stop>,
+        after: &mut dyn FnMut(&EstimateWork) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut file = File::open(path).map_err(Stop::Read)?;
         file.seek(SeekFrom::Start(self.place.offset))
@@ -443,7 +442,7 @@ impl Work {
         &mut self,
         input: &mut dyn Read,
         holes: Option<&File>,
-        after: &mut dyn FnMut(&Work) -> Result<(), Stop>,
+        after: &mut dyn FnMut(&EstimateWork) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut ended = Ok(());

@@ -23,7 +23,7 @@ pub(super) struct Size {
     pub single: Option<()>,
 }
 
-pub(super) struct Found {
+pub(super) struct TreeFile {
     pub path: PathBuf,
     pub length: u64,
 }
@@ -113,7 +113,7 @@ impl Tree {
 }
 
 impl Iterator for Tree {
-    type Item = Result<Found, String>;
+    type Item = Result<TreeFile, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -141,7 +141,7 @@ impl Iterator for Tree {
             if links && !self.linked.insert((metadata.dev(), metadata.ino())) {
                 continue;
             }
-            return Some(Ok(Found {
+            return Some(Ok(TreeFile {
                 length: metadata.len(),
                 path: entry.into_path(),
             }));

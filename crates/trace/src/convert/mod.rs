@@ -113,7 +113,7 @@ impl Format {
         }
     }
 
-    /// Whether its accesses are a program's own, from before any cache.
+    /// Accesses are a program's own, from before any cache.
     fn at_core(self) -> bool {
         matches!(
             self,
@@ -121,7 +121,7 @@ impl Format {
         )
     }
 
-    /// What the gaps of a converted trace count, and the clock in MHz where it is cycles.
+    /// The unit of a converted trace's gaps, and the clock in MHz where it is cycles.
     fn clock(self) -> (GapUnit, Option<f64>) {
         match self {
             Format::NvMain => (GapUnit::Cycles, Some(2000.0)),
@@ -187,7 +187,7 @@ impl FromStr for Fill {
     }
 }
 
-/// How to convert.
+/// Options of a conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportOptions {
     /// The content of a write without data.
