@@ -125,6 +125,41 @@ fn nearest(images: &Images, alone: &[u32], all: &[u32]) -> BTreeMap<u32, Near> {
     found
 }
 
+impl WhyNot {
+    /// Counts a page nearly identical to the content `near`; `one` has a page of each content.
+    fn count_near(
+        &mut self,
+        images: &Images,
+        (page, content): (Page, u32),
+        near: Near,
+        one: &[Page],
+    ) {
+        self.nearly_identical += 1;
+        let differing = differences(images.bytes(content), images.bytes(near.content));
+        let differing = differing.expect("they are near");
+        let class = [1, 4, 16, NEAR]
+            .iter()
+            .position(|most| differing.len() <= *most);
+        self.near_by_bytes[class.expect("at most 64")] += 1;
+        for offset in &differing {
+            self.near_by_offset[*offset as usize / BLOCK] += 1;
+        }
+        if self.examples.len() < EXAMPLES {
+            let place = |page: Page| {
+                let machine = images.machine_of(page);
+                let address = machine.space.address_of(page) * PAGE_BYTES as u64;
+                format!("{} {address:#x}", machine.name)
+            };
+            self.examples.push(Pair {
+                a: place(page),
+                b: place(one[near.content as usize]),
+                bytes: near.bytes,
+                first: differing[0],
+            });
+        }
+    }
+}
+
 /// The reasons, after a run. What nearly identical pages there are is found by equal blocks of 256 bytes,
 /// so a page whose differences touch all of them is not found.
 pub fn why_not(images: &Images, run: &dyn Runner) -> WhyNot {
@@ -178,30 +213,8 @@ pub fn why_not(images: &Images, run: &dyn Runner) -> WhyNot {
         } else if holders[*content as usize] > 1 {
             why.equal_unmerged += 1;
         } else if let Some(near) = near.get(content) {
-            why.nearly_identical += 1;
             at.near += 1;
-            let differing = differences(images.bytes(*content), images.bytes(near.content));
-            let differing = differing.expect("they are near");
-            let class = [1, 4, 16, NEAR]
-                .iter()
-                .position(|most| differing.len() <= *most);
-            why.near_by_bytes[class.expect("at most 64")] += 1;
-            for offset in &differing {
-                why.near_by_offset[*offset as usize / BLOCK] += 1;
-            }
-            if why.examples.len() < EXAMPLES {
-                let place = |page: Page| {
-                    let machine = images.machine_of(page);
-                    let address = machine.space.address_of(page) * PAGE_BYTES as u64;
-                    format!("{} {address:#x}", machine.name)
-                };
-                why.examples.push(Pair {
-                    a: place(*page),
-                    b: place(one[near.content as usize]),
-                    bytes: near.bytes,
-                    first: differing[0],
-                });
-            }
+            why.count_near(images, (*page, *content), *near, &one);
         } else if images.has_bytes() {
             why.unique += 1;
         } else {

@@ -252,6 +252,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
             return;
         }
         match (platform, event.act) {
+            // Reserve power writes the caches back, so a store lasts from the moment on at which it is in one.
             (Platform::Eadr, Act::Store { slot, version, .. }) => {
                 if state.current[slot as usize] != version {
                     cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
@@ -283,12 +284,14 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                     ordered: true,
                 },
             ) => {
+                // No later store of the thread overtakes a CLFLUSH (Intel SDM), so it needs no fence.
                 let version = state.current[slot as usize];
                 if version > state.floor[slot as usize] {
                     cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
                     state.rise(slot, version, &mut |rise| visit.rise(rise));
                 }
             }
+            // A CLWB only starts a write-back; that it has ended is known at the thread's next fence.
             (_, Act::Flush { slot, .. }) => {
                 let version = state.current[slot as usize];
                 let waiting = state.waiting.entry(event.thread).or_default();
@@ -298,6 +301,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                 let waiting = state.waiting.get_mut(&event.thread);
                 let waiting = waiting.map(std::mem::take).unwrap_or_default();
                 let rises = |&(slot, version): &(u32, u32)| version > state.floor[slot as usize];
+                // A fence after which nothing more is sure leaves the images of the cut before it.
                 if state.stored || waiting.iter().any(rises) {
                     cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
                 }

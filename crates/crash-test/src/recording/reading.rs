@@ -138,7 +138,6 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         let file = number.and_then(|number| self.files.get(&number).copied());
         let line = within(record.line.0);
         let sure = &mut recording.sure;
-        let mut changed = false;
         let act = match (record.op, file) {
             // On a disk nothing is sure but what a system call waited for.
             (Op::Fence | Op::Clwb | Op::ClflushOpt | Op::Clflush, _)
@@ -154,38 +153,17 @@ impl<G: Fn(u32) -> Line> Reading<G> {
             }
             (Op::Store | Op::NonTemporalWrite, Some(file)) => {
                 let past = record.op == Op::NonTemporalWrite;
-                sure.flushes += u64::from(past);
-                let (lines, unit) = (&mut recording.lines, self.unit);
-                let data = (record.data).expect("the reader checks that a store has data");
-                let ground = || self.grounds[usize::from(file)](line);
-                let numbers = &mut self.slots[usize::from(file)];
-                let slot = numbers.get(line / unit).unwrap_or_else(|| {
-                    lines.push(PersistenceUnit {
-                        file,
-                        line: line / unit * unit,
-                        versions: Versions::new(file, unit == 1),
-                    });
-                    if unit == 1 {
-                        self.held.push(ground());
-                    }
-                    let slot = lines.len() as u32 - 1;
-                    numbers.set(line / unit, slot);
-                    slot
-                });
-                let versions = &mut lines[slot as usize].versions;
-                let event = recording.events.len() as u32;
-                let before = versions.count().saturating_sub(1);
-                let held = self.held.get_mut(slot as usize);
-                let version = versions.push_over(held.as_deref(), line, &data, event, ground);
-                if let Some(held) = held {
-                    *held = data;
-                }
-                changed = version > before;
-                Act::Store {
-                    slot,
-                    version,
-                    past: past && !self.on_disk,
-                }
+                recording.sure.flushes += u64::from(past);
+                let (slot, version, changed) = self.store(recording, file, record);
+                let past = past && !self.on_disk;
+                return Some((
+                    Act::Store {
+                        slot,
+                        version,
+                        past,
+                    },
+                    changed,
+                ));
             }
             (Op::Clwb | Op::ClflushOpt | Op::Clflush, Some(file)) => {
                 sure.flushes += u64::from(!by_sync);
@@ -209,7 +187,38 @@ impl<G: Fn(u32) -> Line> Reading<G> {
             (Op::Clwb | Op::ClflushOpt, None) => Act::Foreign,
             _ => return None,
         };
-        Some((act, changed))
+        Some((act, false))
+    }
+
+    /// Adds a store to its unit's versions: the unit, the version, and whether the store changed anything.
+    fn store(&mut self, recording: &mut Recording, file: u16, record: &Record) -> (u32, u32, bool) {
+        let line = within(record.line.0);
+        let (lines, unit) = (&mut recording.lines, self.unit);
+        let data = (record.data).expect("the reader checks that a store has data");
+        let ground = || self.grounds[usize::from(file)](line);
+        let numbers = &mut self.slots[usize::from(file)];
+        let slot = numbers.get(line / unit).unwrap_or_else(|| {
+            lines.push(PersistenceUnit {
+                file,
+                line: line / unit * unit,
+                versions: Versions::new(file, unit == 1),
+            });
+            if unit == 1 {
+                self.held.push(ground());
+            }
+            let slot = lines.len() as u32 - 1;
+            numbers.set(line / unit, slot);
+            slot
+        });
+        let versions = &mut lines[slot as usize].versions;
+        let event = recording.events.len() as u32;
+        let before = versions.count().saturating_sub(1);
+        let held = self.held.get_mut(slot as usize);
+        let version = versions.push_over(held.as_deref(), line, &data, event, ground);
+        if let Some(held) = held {
+            *held = data;
+        }
+        (slot, version, version > before)
     }
 
     fn stored_elsewhere(&mut self, number: Option<u64>) {

@@ -82,6 +82,25 @@ fn sentence(early: &[Store], late: &[Store], ended: Ended) -> String {
 const BEFORE: usize = 48;
 const AFTER: usize = 16;
 
+/// The name of an act in a timeline and its unit; none for what a timeline leaves out.
+fn shown_as(act: Act, on_disk: bool) -> Option<(&'static str, Option<u32>)> {
+    Some(match act {
+        Act::Store {
+            slot, past: false, ..
+        } => ("store", Some(slot)),
+        Act::Store { slot, .. } => ("store past the caches", Some(slot)),
+        Act::Flush {
+            slot,
+            ordered: false,
+        } => (if on_disk { "sync" } else { "flush" }, Some(slot)),
+        Act::Flush { slot, .. } => ("clflush", Some(slot)),
+        Act::FlushClean => ("flush", None),
+        Act::Foreign => return None,
+        Act::Fence if on_disk => return None, // a sync that has been told
+        Act::Fence => ("fence", None),
+    })
+}
+
 /// The neighbourhood of a cut: events with their lines and places, and cuts with how many images failed there.
 fn timeline(
     explored: &Explored,
@@ -126,20 +145,8 @@ fn timeline(
             }));
             cuts += 1;
         }
-        let (what, slot) = match event.act {
-            Act::Store {
-                slot, past: false, ..
-            } => ("store", Some(slot)),
-            Act::Store { slot, .. } => ("store past the caches", Some(slot)),
-            Act::Flush {
-                slot,
-                ordered: false,
-            } => (if on_disk { "sync" } else { "flush" }, Some(slot)),
-            Act::Flush { slot, .. } => ("clflush", Some(slot)),
-            Act::FlushClean => ("flush", None),
-            Act::Foreign => continue,
-            Act::Fence if on_disk => continue, // a sync that has been told
-            Act::Fence => ("fence", None),
+        let Some((what, slot)) = shown_as(event.act, on_disk) else {
+            continue;
         };
         let stack = match sources {
             Some(sources) if event.site != NOWHERE => sources.stack(event.site),
