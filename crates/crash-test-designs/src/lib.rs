@@ -148,9 +148,6 @@ pub struct OnReads<'a> {
 
 impl<'a> OnReads<'a> {
     /// Runs recoveries at one cut in `every`.
-    ///
-    /// # Errors
-    /// No room.
     pub fn new(
         recovery: &'a Recovery,
         recording: &'a Recording,

@@ -82,9 +82,6 @@ impl Question {
     }
 
     /// Opens the recording, reduced to its pools, in the units of a platform.
-    ///
-    /// # Errors
-    /// See [`Recording::open`].
     pub fn opened(&self, platform: Platform) -> Result<Recording, CrashTestError> {
         let pools: Vec<PathBuf> = [&self.pool]
             .into_iter()

@@ -49,9 +49,6 @@ impl Mapper {
     }
 
     /// The line in memory of a line of the program; the first touch of a page gives it a frame.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn map(&mut self, line: u64) -> Result<u64, String> {
         if !self.maps() {
             return Ok(line);

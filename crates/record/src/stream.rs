@@ -87,9 +87,6 @@ pub struct RecordedTrace {
 
 impl TraceStream {
     /// A trace that will appear at `path`.
-    ///
-    /// # Errors
-    /// It cannot be written there.
     pub fn create(
         path: &Path,
         provenance: Provenance,

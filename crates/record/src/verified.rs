@@ -24,9 +24,6 @@ pub struct Verified {
 }
 
 /// Holds the last bytes of each line in the trace against the hashes of what memory held.
-///
-/// # Errors
-/// The trace cannot be read.
 pub fn verify(trace: &Path, held: &[(u64, u64)]) -> Result<Verified, TraceError> {
     let mut last: FxHashMap<u64, u64> = FxHashMap::default();
     let (mut source, mut batch) = (Source::open(trace)?, Vec::new());

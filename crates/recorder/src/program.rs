@@ -102,9 +102,6 @@ fn elf(head: &[u8], file: &File) -> Result<Executable, String> {
 
 /// Follows scripts as the kernel does, from the words of a command whose first stands for `file`: the program, and its
 /// words. A script's interpreter gets the script.
-///
-/// # Errors
-/// There is no x86-64 program to be run.
 pub fn through_scripts(
     file: PathBuf,
     words: Vec<OsString>,

@@ -127,9 +127,6 @@ impl Ring {
     }
 
     /// Opens a ring that [`Ring::create`] made.
-    ///
-    /// # Errors
-    /// It is none.
     pub fn open(path: &Path) -> io::Result<Ring> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let length = file.metadata()?.len();

@@ -32,9 +32,6 @@ pub struct Copy<'a> {
 
 impl<'a> Copy<'a> {
     /// Copies in a new folder in `folder`, under the pools' own names; `grounds` are the pools before the recording, of full size.
-    ///
-    /// # Errors
-    /// No room.
     pub fn new(
         recording: &'a Recording,
         course: &'a Course,
@@ -124,9 +121,6 @@ impl<'a> Copy<'a> {
     }
 
     /// Writes what the files hold now to `path`: a file, or a folder if there are several.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), CrashTestError> {
         if let [file] = &self.files[..] {
             return file.save(path);
@@ -140,9 +134,6 @@ impl<'a> Copy<'a> {
 }
 
 /// The path of each pool in a folder of copies; folders between are made.
-///
-/// # Errors
-/// They cannot be made.
 pub fn paths(recording: &Recording, folder: &Path) -> Result<Vec<PathBuf>, CrashTestError> {
     let places = pools::places(&recording.pools);
     let paths: Vec<PathBuf> = places.iter().map(|place| folder.join(place)).collect();
@@ -187,9 +178,6 @@ pub fn workers(grounds: &[File], recording: &Recording) -> usize {
 }
 
 /// A folder in memory that is removed when it is dropped.
-///
-/// # Errors
-/// No room.
 pub fn scratch() -> Result<TempDir, CrashTestError> {
     let memory = Path::new("/dev/shm");
     let place = if memory.is_dir() {
@@ -204,9 +192,6 @@ pub fn scratch() -> Result<TempDir, CrashTestError> {
 }
 
 /// The pools before the recording, of full size: the kept files themselves, or files of holes.
-///
-/// # Errors
-/// No room.
 pub fn grounds(recording: &Recording, folder: &Path) -> Result<Vec<File>, CrashTestError> {
     let mut grounds = Vec::new();
     for (number, pool) in recording.pools.iter().enumerate() {

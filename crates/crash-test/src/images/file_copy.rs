@@ -58,9 +58,6 @@ fn map(file: &File, length: usize) -> std::io::Result<MmapMut> {
 
 impl FileCopy {
     /// A copy at `path`. `ground` is the file before the recording, of full size; `stored` lines of it will be written.
-    ///
-    /// # Errors
-    /// No room.
     pub fn new(
         path: PathBuf,
         ground: &File,
@@ -283,9 +280,6 @@ impl FileCopy {
     }
 
     /// Writes what the file holds now to another file.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), CrashTestError> {
         let write = || -> std::io::Result<()> {
             let mut file = File::create(path)?;
@@ -325,9 +319,6 @@ fn extents(file: &File, length: usize) -> Vec<std::ops::Range<usize>> {
 }
 
 /// Writes what a file holds to another, except for its holes.
-///
-/// # Errors
-/// One of the files cannot be read or written.
 pub fn fill(from: &File, to: &File) -> std::io::Result<()> {
     let length = from.metadata()?.len() as usize;
     for range in extents(from, length) {

@@ -612,9 +612,6 @@ impl Image {
     }
 
     /// The image of that name.
-    ///
-    /// # Errors
-    /// It is none of this recording's.
     pub fn named(
         name: &str,
         recording: &Recording,

@@ -190,9 +190,6 @@ fn function(frame: &Frame) -> Option<String> {
 }
 
 /// Lints a recording.
-///
-/// # Errors
-/// Lines of code are wanted and cannot be had.
 pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestError> {
     if source {
         Sources::new(recording).check()?;
@@ -265,9 +262,6 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestErro
 
 /// Writes what the recording has of the pool, and its fences, without the given rows. All other records become
 /// instructions.
-///
-/// # Errors
-/// It cannot be read or written.
 pub fn without(
     recording: &Recording,
     rows: &FxHashSet<u64>,

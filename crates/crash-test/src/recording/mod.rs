@@ -215,9 +215,6 @@ impl Recording {
 
     /// Reads it in the units that persist on a platform, without what does nothing there: where a file lies on a disk,
     /// flushes and fences of the processor.
-    ///
-    /// # Errors
-    /// As [`Recording::open`].
     pub fn open_on(
         path: &Path,
         pools: &[PathBuf],

@@ -261,9 +261,6 @@ fn check(recording: &Recording) -> Result<(), CrashTestError> {
 
 /// At most `most` orders that are worth a try, from a row on: at each, one thread is about to fence, and another fences
 /// meanwhile; each kind of moment comes before any a second time. With `acks`, nothing is printed meanwhile.
-///
-/// # Errors
-/// The recording does not hold what orders follow from.
 pub fn orders(
     recording: &Recording,
     from: u64,

@@ -58,9 +58,6 @@ pub(crate) struct Reading<G> {
 
 impl Reading<()> {
     /// Begins to read for the files that are cut, among all that were mapped.
-    ///
-    /// # Errors
-    /// What a file held before cannot be read.
     pub(crate) fn of_files(
         recording: &Recording,
         files: &[FileEntry],
@@ -88,9 +85,6 @@ impl Reading<()> {
 
 impl<G: Fn(u32) -> Line> Reading<G> {
     /// Reads all records.
-    ///
-    /// # Errors
-    /// The recording is damaged.
     pub(crate) fn read(
         mut self,
         recording: &mut Recording,

@@ -152,9 +152,6 @@ impl Recovery {
 
     /// Why its output may not be printed after this many acknowledged operations; `None` if it may, or if outputs are
     /// not compared.
-    ///
-    /// # Errors
-    /// What it printed cannot be read.
     pub fn differs(
         &self,
         output: &Path,
@@ -168,9 +165,6 @@ impl Recovery {
     }
 
     /// Runs it on some files, at most for some time; its output and errors go to the file `output`.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn run(
         &self,
         given: RecoveryFiles<'_>,
@@ -185,9 +179,6 @@ impl Recovery {
 
     /// As [`Recovery::run`]; returns also the pages that it touched in the pools that are followed, or all pages if
     /// that cannot be seen.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn run_seen(
         &self,
         given: RecoveryFiles<'_>,
@@ -211,9 +202,6 @@ impl Recovery {
     }
 
     /// As [`Recovery::run`], but its errors go to a file beside `output`.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn run_apart(
         &self,
         given: RecoveryFiles<'_>,

@@ -306,9 +306,6 @@ impl<'a> Bench<'a> {
     }
 
     /// Writes an image to a file.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn save(&mut self, image: &Image, path: &Path) -> Result<(), CrashTestError> {
         self.copy.make(image);
         self.copy.save(path)?;

@@ -77,9 +77,6 @@ impl StorePlaces {
     }
 
     /// The sites of the stores at `FILE:LINE`.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn named(&self, named: &str) -> Result<FxHashSet<u32>, CrashTestError> {
         let name = named.rsplit('/').next().unwrap_or(named);
         self.sites.get(name).cloned().ok_or_else(|| {
@@ -99,9 +96,6 @@ impl StorePlaces {
 }
 
 /// A cause explains a violation if that passes once the latest stores of the cause's sites are held back.
-///
-/// # Errors
-/// The recovery cannot be run.
 pub fn explains(
     bench: &mut Bench<'_>,
     sites: &FxHashSet<u32>,

@@ -138,9 +138,6 @@ fn given(cut: u32, over: &[Over]) -> Image {
 }
 
 /// Reduces a violation as far as there is time. The result fails for the same reason.
-///
-/// # Errors
-/// The recovery cannot be run.
 pub fn reduce(
     bench: &mut Bench<'_>,
     image: &Image,

@@ -20,9 +20,6 @@ const MOST: usize = 16;
 const NOTHING_NEW: usize = 3;
 
 /// Counts the stores that the question names as persistent at once, and returns their lines of code.
-///
-/// # Errors
-/// There is no such store.
 pub fn assumed(
     question: &Question,
     recording: &mut Recording,
@@ -44,9 +41,6 @@ pub fn assumed(
 }
 
 /// Searches, round after round.
-///
-/// # Errors
-/// As [`search`].
 pub fn look(
     question: &Question,
     shared: &mut Shared,

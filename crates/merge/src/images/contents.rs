@@ -58,9 +58,6 @@ impl Images {
     }
 
     /// Takes a `pool` that has the contents of live processes already.
-    ///
-    /// # Errors
-    /// As [`Images::read`].
     pub fn read_into(
         pool: ContentPool,
         machines: Vec<ImageMachine>,

@@ -124,9 +124,6 @@ impl ContentPool {
     }
 
     /// Gives the numbers of an extent's contents. False if `tell` ended it.
-    ///
-    /// # Errors
-    /// If memory ends.
     pub(super) fn intern_all(
         &mut self,
         held: &SnapshotData,

@@ -66,8 +66,6 @@ pub struct Process {
 }
 
 impl Process {
-    /// # Errors
-    /// If there is no such process.
     pub fn open(pid: u32) -> Result<Process, ImageError> {
         let folder = File::open(format!("/proc/{pid}")).map_err(|_| {
             ImageError(format!(
@@ -196,9 +194,6 @@ fn kernel_says(process: &Process) -> Vec<(String, i64)> {
 impl Process {
     /// The anonymous pages now, in mappings whose name contains one of `wanted`; each is added to `pool` as soon as it
     /// has been read. `None` if the process has exited.
-    ///
-    /// # Errors
-    /// If its memory may not be read.
     pub fn snapshot(
         &self,
         wanted: &[String],

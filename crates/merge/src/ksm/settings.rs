@@ -127,9 +127,6 @@ words!(Preset {
 
 impl Preset {
     /// By name.
-    ///
-    /// # Errors
-    /// What there is instead.
     pub fn named(name: &str) -> Result<Preset, String> {
         let index = Preset::WORDS.iter().position(|word| *word == name);
         let all = [Preset::Linux6, Preset::Linux44, Preset::Paper];

@@ -64,9 +64,6 @@ impl Application {
     }
 
     /// By name.
-    ///
-    /// # Errors
-    /// What there is instead.
     pub fn named(name: &str) -> Result<&'static Application, String> {
         let found = ALL.iter().find(|application| application.name == name);
         found.ok_or_else(|| {

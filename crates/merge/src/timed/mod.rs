@@ -169,9 +169,6 @@ impl TimedPlan {
 
 impl Question {
     /// The keys that do not belong to the machine: `settings` has their values, `assumed` those that no source gives.
-    ///
-    /// # Errors
-    /// As [`Question::answer`], before any work.
     pub fn keys(&self) -> Result<Value, TimedError> {
         let plan = self.plan()?;
         Ok(json!({"settings": plan.said(), "assumed": plan.assumed()}))
@@ -234,9 +231,6 @@ impl Question {
     }
 
     /// Checks that the question can be answered.
-    ///
-    /// # Errors
-    /// As [`Question::answer`], before any work.
     pub fn check(&self) -> Result<(), TimedError> {
         self.plan()?;
         self.images.iter().try_for_each(|path| {

@@ -91,9 +91,6 @@ impl Drop for Restore {
 }
 
 /// An error unless KSM is there, may be driven, and is used by nobody.
-///
-/// # Errors
-/// With the remedy.
 pub fn available() -> Result<()> {
     if !fs::exists(KSM).unwrap_or(false) {
         return Err(error(format!(

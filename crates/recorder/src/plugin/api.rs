@@ -111,9 +111,6 @@ symbols! {
 static API: OnceLock<Api> = OnceLock::new();
 
 /// Looks everything up.
-///
-/// # Errors
-/// The name of what is not there.
 pub fn find() -> Result<(), String> {
     let found = Api::find()?;
     API.get_or_init(|| found);

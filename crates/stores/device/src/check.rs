@@ -41,9 +41,6 @@ pub fn check(path: &Path, tell: &dyn Fn(u64, u64) -> bool) -> Result<Option<Chec
 }
 
 /// Checks any files; see [`check`].
-///
-/// # Errors
-/// As [`check`].
 pub fn check_on(
     files: Arc<dyn StoreFiles>,
     tell: &dyn Fn(u64, u64) -> bool,

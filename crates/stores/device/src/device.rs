@@ -69,9 +69,6 @@ impl Device {
 
     /// The device of this volume. Its design does not know the blocks yet: call [`Device::tell_design`], at once or
     /// between requests.
-    ///
-    /// # Errors
-    /// If a file refuses.
     pub fn new(volume: Volume) -> Result<Device> {
         let writing = Writing::default();
         let design = design::store(volume.shape().design, &volume, writing.clone())?;
@@ -94,9 +91,6 @@ impl Device {
     }
 
     /// Tells the design of this many further blocks. Returns whether it knows all blocks, and counts from now on.
-    ///
-    /// # Errors
-    /// If the design's files refuse.
     pub fn tell_design(&mut self, blocks: u32) -> Result<bool> {
         let all = self.volume.shape().blocks();
         if self.told == all {
@@ -163,9 +157,6 @@ impl Device {
     }
 
     /// Reads bytes.
-    ///
-    /// # Errors
-    /// If the disk refuses or is damaged.
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
         self.requests.reads += 1;
         self.requests.read_bytes += into.len() as u64;
@@ -203,9 +194,6 @@ impl Device {
     }
 
     /// Writes zeros; with `may_trim`, whole blocks lose their contents instead.
-    ///
-    /// # Errors
-    /// As [`Device::write`].
     pub fn zero(&mut self, offset: u64, length: u64, may_trim: bool) -> Result<()> {
         self.requests.zeroes += 1;
         for part in parts(self.block_bytes(), offset, length) {
@@ -219,9 +207,6 @@ impl Device {
     }
 
     /// Whole blocks within this range lose their contents and read as zeros.
-    ///
-    /// # Errors
-    /// If the disk refuses.
     pub fn trim(&mut self, offset: u64, length: u64) -> Result<()> {
         self.requests.trims += 1;
         for part in parts(self.block_bytes(), offset, length) {
@@ -243,9 +228,6 @@ impl Device {
     }
 
     /// Flushes, and notes that the device was closed cleanly.
-    ///
-    /// # Errors
-    /// As [`Device::flush`].
     pub fn end(&mut self) -> Result<()> {
         self.flush()?;
         self.volume.end()

@@ -101,9 +101,6 @@ impl Volume {
     }
 
     /// Opens any files; see [`Volume::open`].
-    ///
-    /// # Errors
-    /// As [`Volume::open`].
     pub fn open_on(files: Arc<dyn StoreFiles>, wanted: Wanted, limits: Limits) -> Result<Volume> {
         let (folder, is_new) = Folder::open_or_make(files.clone(), wanted)?;
         let path = files.folder().join(BLOCKS);
@@ -274,9 +271,6 @@ impl Volume {
     }
 
     /// Removes the block's content.
-    ///
-    /// # Errors
-    /// If a commit was due and failed.
     pub fn delete(&mut self, block: u32) -> Result<()> {
         self.believed()?;
         self.commit_if_due()?;
@@ -459,9 +453,6 @@ impl Volume {
     }
 
     /// Commits, gives room back and notes that the volume was closed cleanly.
-    ///
-    /// # Errors
-    /// As [`Volume::commit`].
     pub fn end(&mut self) -> Result<()> {
         self.commit()?;
         self.give_back();

@@ -197,9 +197,6 @@ impl Parameters {
     }
 
     /// An error that says what does not fit together.
-    ///
-    /// # Errors
-    /// See [`ParametersError`].
     pub fn check(&self) -> Result<(), ParametersError> {
         let fail = |problem: String| Err(ParametersError(problem));
         if self.row_bits < 8 || !self.row_bits.is_multiple_of(8) {

@@ -81,31 +81,19 @@ pub trait Store {
     fn write(&mut self, lba: Lba, block: &[u8]) -> Result<Outcome, Error>;
 
     /// Reads a block; zeros and `found: false` where nothing was written.
-    ///
-    /// # Errors
-    /// If the medium fails.
     fn read(&mut self, lba: Lba, into: &mut [u8]) -> Result<Outcome, Error>;
 
     /// Counts the read of a block whose bytes the caller has already. A store that executes reads it all the
     /// same.
-    ///
-    /// # Errors
-    /// As [`Store::read`].
     fn count_read(&mut self, lba: Lba) -> Result<Outcome, Error> {
         let mut into = vec![0; self.block_bytes()];
         self.read(lba, &mut into)
     }
 
     /// Deletes (trims) a block; its content goes with the last address that has it.
-    ///
-    /// # Errors
-    /// If the medium fails.
     fn delete(&mut self, lba: Lba) -> Result<Outcome, Error>;
 
     /// Everything so far survives the end of the process, if the store is one that persists.
-    ///
-    /// # Errors
-    /// If the medium fails.
     fn flush(&mut self) -> Result<(), Error> {
         Ok(())
     }

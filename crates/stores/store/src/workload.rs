@@ -169,9 +169,6 @@ impl Workload {
     }
 
     /// Bytes that may be written: of a tree an upper bound, of a trace one by its length.
-    ///
-    /// # Errors
-    /// If the file system refuses.
     pub fn bytes_at_most(&self, block_bytes: u32) -> Result<u64, WorkloadError> {
         Ok(match self {
             Workload::Stream(stream) => stream.bytes,

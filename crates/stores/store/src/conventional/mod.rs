@@ -230,9 +230,6 @@ impl Conventional {
     }
 
     /// Writes a chunk of any length.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn put(&mut self, lba: Lba, bytes: &[u8]) -> Result<Outcome, Error> {
         let before = self.begin();
         let old = self.index.mapping(lba)?;
@@ -262,9 +259,6 @@ impl Conventional {
     }
 
     /// Reads a chunk; returns its bytes, if there are any.
-    ///
-    /// # Errors
-    /// If the medium fails.
     pub fn get(&mut self, lba: Lba) -> Result<(Outcome, Option<Vec<u8>>), Error> {
         let before = self.begin();
         let bytes = match self.index.mapping(lba)? {

@@ -90,9 +90,6 @@ pub struct Job<'a> {
 
 impl Job<'_> {
     /// The most bytes that the workload writes, plus a block.
-    ///
-    /// # Errors
-    /// If the file system refuses.
     pub fn bytes_at_most(&self) -> Result<u64, RunError> {
         let bytes = self.workload.bytes_at_most(self.block_bytes)?;
         Ok(bytes + u64::from(self.block_bytes))
@@ -106,21 +103,12 @@ pub trait Running {
     }
 
     /// Writes a block, or a chunk of a length of its own.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     fn write(&mut self, lba: Lba, content: Content<'_>) -> Result<(), Error>;
 
     /// Reads one.
-    ///
-    /// # Errors
-    /// As [`Store::read`].
     fn read(&mut self, lba: Lba) -> Result<(), Error>;
 
     /// Ends the run: its figures, under [`Design::figures`].
-    ///
-    /// # Errors
-    /// If the medium fails.
     fn figures(&mut self) -> Result<Map<String, Value>, Error>;
 }
 
@@ -136,9 +124,6 @@ pub struct Named(&'static Design);
 
 impl Named {
     /// The design of this name.
-    ///
-    /// # Errors
-    /// If there is none.
     pub fn find(name: &str) -> Result<Named, RunError> {
         let found = DESIGNS.iter().find(|design| design.name == name);
         found.map(|design| Named(design)).ok_or_else(|| {

@@ -189,9 +189,6 @@ macro_rules! view {
 
 impl<C: BlockContents> Recam<C> {
     /// A formatted store that keeps its bytes in `contents`.
-    ///
-    /// # Errors
-    /// If the parameters describe no array.
     pub fn new(parameters: Parameters, contents: C) -> Result<Recam<C>, ParametersError> {
         parameters.check()?;
         let modules = parameters.modules as usize;
@@ -248,9 +245,6 @@ impl<C: BlockContents> Recam<C> {
     }
 
     /// Writes a block as `contents` takes it.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn put(&mut self, lba: Lba, block: &C::Block) -> Result<Outcome, Error> {
         self.log.clear();
         let done = self.put_logged(lba, block);
