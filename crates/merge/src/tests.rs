@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::images::checksum;
 use super::ksm::settings::{self, Knobs, Preset};
 use super::ksm::{Ksm, Maps, Search, Software};
-use super::pageforge::{OTHER_PAGES, PageForge};
+use super::pageforge::PageForge;
 use super::{Checksum, PAGE_BYTES, Page, PageBytes, PageFrame, PageStore};
 use sardonyx::line::{LINE_BYTES, Line};
 
@@ -297,11 +297,6 @@ proptest! {
         prop_assert_eq!(&software, &expected);
         prop_assert_eq!(&hardware, &expected);
     }
-}
-
-#[test]
-fn the_table_holds_a_root_and_four_levels() {
-    assert_eq!(OTHER_PAGES, (1 << 5) - 1);
 }
 
 #[test]

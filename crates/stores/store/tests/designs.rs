@@ -177,32 +177,21 @@ fn every_key_has_a_default_and_is_read_by_its_design() {
 
 #[test]
 fn keys_that_make_no_sense_are_refused_with_what_to_give() {
-    for (keys, words) in [
-        (
-            [("row_bits", "wide")],
-            "recam.row_bits = wide: give a whole number of at least 1",
-        ),
-        (
-            [("rowbits", "1")],
-            "recam.rowbits = 1: there is no such key; known: capacity_bytes, ",
-        ),
-        ([("free_row_compare", "yes")], "give true or false"),
-        ([("compare", "double")], "give continuous or single"),
-        (
-            [("compared_bit_fj", "much")],
-            "give a number, or two ends as in 0.1-17",
-        ),
-        ([("capacity_bytes", "4KB")], "is not a size"),
-        (
-            [("row_bits", "100")],
-            "row_bits = 100: give a multiple of 8",
-        ),
-    ] {
-        let error = question("recam", &keys, "nowhere".as_ref())
-            .check()
-            .unwrap_err();
-        assert!(error.to_string().contains(words), "{error}");
-    }
+    let refused = |key, value, words: &str| {
+        let asked = question("recam", &[(key, value)], "nowhere".as_ref());
+        let error = asked.check().unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    let whole = "recam.row_bits = wide: give a whole number of at least 1";
+    refused("row_bits", "wide", whole);
+    let unknown = "recam.rowbits = 1: there is no such key; known: capacity_bytes, ";
+    refused("rowbits", "1", unknown);
+    refused("free_row_compare", "yes", "give true or false");
+    refused("compare", "double", "give continuous or single");
+    let ends = "give a number, or two ends as in 0.1-17";
+    refused("compared_bit_fj", "much", ends);
+    refused("capacity_bytes", "4KB", "is not a size");
+    refused("row_bits", "100", "row_bits = 100: give a multiple of 8");
     let error = Named::find("recma").unwrap_err().to_string();
     assert!(error.contains("known: recam, conventional"), "{error}");
 }
