@@ -69,20 +69,7 @@ impl Hosting {
             flags,
             ..
         } = request;
-        let known = match kind {
-            SARDONYX_WRITE => SARDONYX_PERSIST | SARDONYX_COUNTER_ATOMIC | SARDONYX_TELL_ARRAY,
-            SARDONYX_READ | SARDONYX_WRITE_COUNTERS => 0,
-            _ => {
-                return problem(format!(
-                    "kind {kind}: give a read, a write, or a write of counters"
-                ));
-            }
-        };
-        if flags & !known != 0 {
-            return problem(format!(
-                "flags {flags:#x}: a request of kind {kind} has not all of them"
-            ));
-        }
+        check_flags(kind, flags)?;
         let drawn;
         let kind = match (kind, bytes) {
             (SARDONYX_READ, _) => Kind::Read(size as usize),
@@ -244,4 +231,22 @@ impl From<Told> for sardonyx_answer {
             bytes,
         }
     }
+}
+
+fn check_flags(kind: u32, flags: u32) -> Result<(), Problem> {
+    let known = match kind {
+        SARDONYX_WRITE => SARDONYX_PERSIST | SARDONYX_COUNTER_ATOMIC | SARDONYX_TELL_ARRAY,
+        SARDONYX_READ | SARDONYX_WRITE_COUNTERS => 0,
+        _ => {
+            return problem(format!(
+                "kind {kind}: give a read, a write, or a write of counters"
+            ));
+        }
+    };
+    if flags & !known != 0 {
+        return problem(format!(
+            "flags {flags:#x}: a request of kind {kind} has not all of them"
+        ));
+    }
+    Ok(())
 }

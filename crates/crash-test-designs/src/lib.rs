@@ -224,6 +224,24 @@ impl Recovered {
     }
 }
 
+/// The contents of all stored lines before event `start`, in order.
+fn lines_before(recording: &Recording, start: usize, pages: &[u64]) -> Vec<(u64, Line)> {
+    let mut first = vec![0; recording.lines.len()];
+    for event in recording.walk().take(start) {
+        if let Act::Store { slot, version, .. } = event.act {
+            first[slot as usize] = version;
+        }
+    }
+    let mut lines: Vec<(u64, Line)> = (recording.lines.iter().zip(&first))
+        .map(|(slot, &version)| {
+            let line = recording.line_of_all(slot, pages);
+            (line, slot.versions.data(version))
+        })
+        .collect();
+    lines.sort_unstable_by_key(|(line, _)| *line);
+    lines
+}
+
 /// Runs the pool's part of a recording on a design, from event `start` on, and cuts it `cuts` times; `runner` runs
 /// recoveries on what some of the cuts leave.
 ///
@@ -239,20 +257,8 @@ pub fn below(
 ) -> Result<Shown, CrashTestError> {
     let course = Course::from_recording(recording, Saved::Adr);
     let commits = commits(recording, &course);
-    let mut first = vec![0; recording.lines.len()];
-    for event in recording.walk().take(start) {
-        if let Act::Store { slot, version, .. } = event.act {
-            first[slot as usize] = version;
-        }
-    }
     let pages = recording.pages();
-    let mut initial: Vec<(u64, Line)> = (recording.lines.iter().zip(&first))
-        .map(|(slot, &version)| {
-            let line = recording.line_of_all(slot, &pages);
-            (line, slot.versions.data(version))
-        })
-        .collect();
-    initial.sort_unstable_by_key(|(line, _)| *line);
+    let initial = lines_before(recording, start, &pages);
     let slots: rustc_hash::FxHashMap<u64, u32> = (recording.lines.iter().enumerate())
         .map(|(slot, line)| (recording.line_of_all(line, &pages), slot as u32))
         .collect();

@@ -230,30 +230,7 @@ impl Question {
             });
             first = first.or(Some((merges, finished)));
         }
-        let machines = images.machines.iter().map(|machine| Merged {
-            name: machine.name.clone(),
-            pages: machine.space.pages(),
-            not_in_image: machine.missing,
-            holes: machine.holes,
-            process: machine.process.clone(),
-            ended_at_pass: machine.ended,
-            gone: machine.gone(),
-        });
-        let mut answer = Answer {
-            kernel: self.kernel.clone(),
-            machines: machines.collect(),
-            snapshots,
-            settings: rows().iter().map(|row| said(settings, row)).collect(),
-            assumed: (rows().iter())
-                .filter_map(|row| assumed(settings, row))
-                .collect(),
-            runs,
-            why_not: None,
-            owners: None,
-            what_if: None,
-            untouched: None,
-            advice: None,
-        };
+        let mut answer = self.bare_answer(images, settings, runs);
         if let Some((merges, finished)) = first {
             let mut found = None;
             if self.advice {
@@ -288,6 +265,34 @@ impl Question {
             }
         }
         Some(answer)
+    }
+
+    /// The runs, without what else may be asked of the first algorithm that merges.
+    fn bare_answer(&self, images: &Images, settings: &Settings, runs: Vec<Ran>) -> Answer {
+        let machines = images.machines.iter().map(|machine| Merged {
+            name: machine.name.clone(),
+            pages: machine.space.pages(),
+            not_in_image: machine.missing,
+            holes: machine.holes,
+            process: machine.process.clone(),
+            ended_at_pass: machine.ended,
+            gone: machine.gone(),
+        });
+        Answer {
+            kernel: self.kernel.clone(),
+            machines: machines.collect(),
+            snapshots: images.snapshots(),
+            settings: rows().iter().map(|row| said(settings, row)).collect(),
+            assumed: (rows().iter())
+                .filter_map(|row| assumed(settings, row))
+                .collect(),
+            runs,
+            why_not: None,
+            owners: None,
+            what_if: None,
+            untouched: None,
+            advice: None,
+        }
     }
 
     fn unmerged(&self, design: &'static str, images: &Images) -> Ran {

@@ -100,18 +100,8 @@ impl Session<'_> {
         let mut status = None;
         let mut problem = None;
         loop {
-            for process in self.newcomers(&mut seen) {
-                let path = self.folder.path().join(Ring::name(process));
-                let index = recorded.len();
-                match self.stream(index) {
-                    Ok(stream) => match Ring::open(&path) {
-                        Ok(ring) => recorded.push(self.follow(ring, stream, process, false)),
-                        Err(_) => {
-                            seen.remove(&process); // not complete yet
-                        }
-                    },
-                    Err(e) => problem = Some(e),
-                }
+            if let Err(e) = self.welcome(&mut seen, &mut recorded) {
+                problem = Some(e);
             }
             if status.is_none() {
                 status = child.try_wait().ok().flatten();
@@ -162,6 +152,25 @@ impl Session<'_> {
             signal: status.signal().filter(|_| asked.is_none()),
             seconds,
         })
+    }
+
+    /// Begins to follow processes that were forked since the last call.
+    fn welcome(
+        &self,
+        seen: &mut BTreeSet<u32>,
+        recorded: &mut Vec<Recorded>,
+    ) -> Result<(), RecordError> {
+        for process in self.newcomers(seen) {
+            let path = self.folder.path().join(Ring::name(process));
+            let stream = self.stream(recorded.len())?;
+            match Ring::open(&path) {
+                Ok(ring) => recorded.push(self.follow(ring, stream, process, false)),
+                Err(_) => {
+                    seen.remove(&process); // not complete yet
+                }
+            }
+        }
+        Ok(())
     }
 
     fn start(&self, qemu: &Path, command: &[OsString]) -> Result<Child, RecordError> {

@@ -269,14 +269,9 @@ fn after(
                 .map(|(_, length, first)| (*first, length / 64));
             state.synced(vcpu, lines);
         }
-        SYS_fsync | SYS_fdatasync => {
-            if let Some(first) = file_of(state, a[0] as i32) {
-                state.synced(vcpu, [(first, FILE_LINES)]);
-            }
-        }
-        // Of all file systems, or of one; the others are left out, which makes less sure than there is.
         SYS_sync => state.synced(vcpu, [(FILES, u64::MAX - FILES)]),
-        SYS_syncfs => {
+        // A syncfs counts for its own file only: files of the same file system are not known.
+        SYS_fsync | SYS_fdatasync | SYS_syncfs => {
             if let Some(first) = file_of(state, a[0] as i32) {
                 state.synced(vcpu, [(first, FILE_LINES)]);
             }

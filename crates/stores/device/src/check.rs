@@ -8,10 +8,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::files::{Disk, How, StoreFiles};
+use crate::files::{Bytes, Disk, How, StoreFiles};
 use crate::folder::{BLOCKS, Folder};
 use crate::shape::Shape;
-use crate::tables::{Digest, NOTHING, ReadTables, log_name, read, table_name};
+use crate::tables::{Digest, Kept, NOTHING, ReadTables, log_name, read, table_name};
 use crate::{DeviceError, Result};
 
 #[derive(Debug, Serialize)]
@@ -122,6 +122,39 @@ impl Checked {
     }
 }
 
+/// Reads a slot into `block` and holds it against its checksum, and its references against the blocks `of` it.
+fn check_slot(
+    bytes: &dyn Bytes,
+    slot: u32,
+    kept: &Kept,
+    of: &[u32],
+    block: &mut [u8],
+    faults: &mut Vec<String>,
+) {
+    let lost = || match of {
+        [] => "no block has it".to_owned(),
+        [one] => format!("block {one} is lost"),
+        [first, rest @ ..] => format!("block {first} and {} more are lost", rest.len()),
+    };
+    let at = u64::from(slot) * block.len() as u64;
+    match bytes.read_at(block, at) {
+        Err(error) => faults.push(format!("slot {slot}: cannot be read: {error}; {}", lost())),
+        Ok(()) if *blake3::hash(block).as_bytes() != kept.digest => {
+            faults.push(format!(
+                "slot {slot}: is not what its checksum says; {}",
+                lost()
+            ));
+        }
+        Ok(()) => {}
+    }
+    if kept.references as usize != of.len() {
+        let (said, found) = (kept.references, of.len());
+        faults.push(format!(
+            "slot {slot}: has {said} references, but {found} blocks have it"
+        ));
+    }
+}
+
 fn contents(
     files: &dyn StoreFiles,
     found: &ReadTables,
@@ -155,30 +188,9 @@ fn contents(
     for (done, (slot, kept)) in slots.filter(|(_, kept)| kept.references > 0).enumerate() {
         let slot = slot as u32;
         let of = users.remove(&slot).unwrap_or_default();
-        let lost = || match of.as_slice() {
-            [] => "no block has it".to_owned(),
-            [one] => format!("block {one} is lost"),
-            [first, rest @ ..] => format!("block {first} and {} more are lost", rest.len()),
-        };
         let faults = &mut checked.faults;
-        let at = u64::from(slot) * block.len() as u64;
-        match bytes.read_at(&mut block, at) {
-            Err(error) => faults.push(format!("slot {slot}: cannot be read: {error}; {}", lost())),
-            Ok(()) if *blake3::hash(&block).as_bytes() != kept.digest => {
-                faults.push(format!(
-                    "slot {slot}: is not what its checksum says; {}",
-                    lost()
-                ));
-            }
-            Ok(()) => {}
-        }
+        check_slot(bytes.as_ref(), slot, kept, &of, &mut block, faults);
         checked.block_bytes_read += block.len() as u64;
-        if kept.references as usize != of.len() {
-            let (said, found) = (kept.references, of.len());
-            faults.push(format!(
-                "slot {slot}: has {said} references, but {found} blocks have it"
-            ));
-        }
         if let Some(other) = seen.insert(kept.digest, slot) {
             faults.push(format!("slot {slot}: has the content of slot {other}"));
         }
@@ -200,7 +212,7 @@ fn contents(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::{Kept, Map, Tables};
+    use crate::tables::{Map, Tables};
     use crate::{Volume, Wanted};
 
     #[test]
