@@ -225,6 +225,23 @@ fn breaks(images: &Images, in_run: u64) -> Breaks {
 
 type TenantPages = BTreeMap<u32, u32>;
 
+/// The merged frames that several tenants map, without counts. Most frames have one tenant, of whom a number is enough.
+fn frames_of_several(
+    finished: &FinishedRun<'_>,
+    pages: impl Iterator<Item = (Page, u32)>,
+) -> FxHashMap<u32, TenantPages> {
+    let mut first: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut shared: FxHashMap<u32, TenantPages> = FxHashMap::default();
+    for (page, tenant) in pages {
+        if let Some((frame, _)) = finished.run.sharers(page)
+            && *first.entry(frame).or_insert(tenant) != tenant
+        {
+            shared.entry(frame).or_default();
+        }
+    }
+    shared
+}
+
 fn exposures(images: &Images, finished: &FinishedRun<'_>, tenants: &[Owner]) -> Vec<Exposure> {
     if tenants.len() < 2 {
         return Vec::new();
@@ -243,16 +260,7 @@ fn exposures(images: &Images, finished: &FinishedRun<'_>, tenants: &[Owner]) -> 
             (machine.space.first..machine.space.end).map(move |page| (page, *tenant))
         })
     };
-    // Frames that two tenants map; most have one, of whom a number is enough.
-    let mut first: FxHashMap<u32, u32> = FxHashMap::default();
-    let mut shared: FxHashMap<u32, TenantPages> = FxHashMap::default();
-    for (page, tenant) in pages() {
-        if let Some((frame, _)) = run.sharers(page)
-            && *first.entry(frame).or_insert(tenant) != tenant
-        {
-            shared.entry(frame).or_default();
-        }
-    }
+    let mut shared = frames_of_several(finished, pages());
     let mut content_of: FxHashMap<u32, u32> = FxHashMap::default();
     let mut found: Vec<Exposure> = tenants.iter().map(|of| Exposure::new(&of.name)).collect();
     for (page, tenant) in pages() {

@@ -180,20 +180,7 @@ impl Question {
             }
             live = left;
         }
-        let ended = machines.iter().map(|machine| {
-            let pass = machine.ended?;
-            Some(format!(
-                "{} before snapshot {pass} of {count}",
-                machine.name
-            ))
-        });
-        if let Some(ended) = ended.collect::<Option<Vec<_>>>() {
-            return Err(ImageError(format!(
-                "nothing is left to merge: exited meanwhile: {}; ask for fewer (--snapshots), or for processes \
-                 that live longer",
-                ended.join(", ")
-            )));
-        }
+        check_alive(&machines, count)?;
         Ok(Some(machines))
     }
 
@@ -419,5 +406,24 @@ impl Question {
             found.push(WhatIf { set: sets, metrics });
         }
         Some(found)
+    }
+}
+
+/// Refuses a question all of whose machines are processes that exited before the last snapshot.
+fn check_alive(machines: &[ImageMachine], count: u32) -> Result<(), ImageError> {
+    let ended = machines.iter().map(|machine| {
+        let pass = machine.ended?;
+        Some(format!(
+            "{} before snapshot {pass} of {count}",
+            machine.name
+        ))
+    });
+    match ended.collect::<Option<Vec<_>>>() {
+        None => Ok(()),
+        Some(ended) => Err(ImageError(format!(
+            "nothing is left to merge: exited meanwhile: {}; ask for fewer (--snapshots), or for processes \
+             that live longer",
+            ended.join(", ")
+        ))),
     }
 }
