@@ -71,6 +71,7 @@ pub fn groups(block: &[Use], apart: bool) -> Vec<AccessGroup> {
     let mut open = 0;
     for (insn, what) in block.iter().enumerate() {
         let (access, loads, stores) = match *what {
+            // After a flush other lines are cached, and after a new segment base addresses are others.
             Use::Barrier => {
                 open = groups.len();
                 continue;

@@ -294,6 +294,8 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
             return;
         }
         over.sort_unstable();
+        // The recovery sees bytes only, so equal bytes are one image wherever in the program they come from; what had
+        // been acknowledged by then decides whether its answer is right.
         let hash = mixed(self.floors.hash(&over), acked);
         if !self.seen.contains(&hash) {
             let image = Image {
@@ -319,6 +321,8 @@ impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
             let cut = self.floors.course.cuts[number as usize];
             let count = self.seen_kinds.entry(cut.signature).or_default();
             *count += 1;
+            // A loop makes the same moment a thousand times. A pass visits each kind of moment so often only, and later
+            // passes the rest.
             let nth = *count - 1;
             if (self.pass.from..self.pass.to).contains(&nth) {
                 self.floors.go(number, |_, _| ());
@@ -483,6 +487,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         for (i, &one) in moment.recent.iter().enumerate() {
             for &other in &moment.recent[i + 1..] {
                 let ((late, a), (early, b)) = (of(self.recording, one), of(self.recording, other));
+                // Where there are many, neighbours of one thread are left out: they are of one transaction, as a rule.
                 if a != b || late - early > 64 || moment.recent.len() <= 8 {
                     let both = vec![moment.whole(one), moment.whole(other)];
                     self.offer(both, Kind::Pair, moment.acked);

@@ -183,6 +183,7 @@ impl Stable {
         }
         let at = self.at_mut(node);
         at.len -= 1;
+        // A stale frame is out of the tree, but its memory stays until the last item has left it.
         if at.chain == DEAD {
             if at.len == 0 {
                 self.free_node(node);
@@ -294,6 +295,7 @@ impl Stable {
         } else {
             Walked::ToFirst
         };
+        // Nothing in the chain has changed since such a walk, so another would choose the same frame.
         if walked == way {
             return Some((chain, chosen));
         }
@@ -306,6 +308,8 @@ impl Stable {
                 self.remove_stale(node);
                 continue;
             }
+            // As stable_node_dup() of mm/ksm.c: the fullest frame that still takes a page, so that few frames are
+            // shared by few; a walk that does not prune stops at the first that takes one.
             let better = found.is_none_or(|found| {
                 self.takes_more(node)
                     && (!self.takes_more(found) || self.at(node).len > self.at(found).len)
@@ -323,6 +327,7 @@ impl Stable {
             self.chains -= 1;
             return None;
         };
+        // A chain of one frame is none: the frame hangs in the tree itself again.
         if self.at(found).next == NIL && self.at(found).prev == NIL {
             self.tree.replace(&mut self.nodes, chain, found);
             self.at_mut(found).chain = NIL;
@@ -331,6 +336,7 @@ impl Stable {
             self.dups -= 1;
             return Some((found, found));
         }
+        // If it takes a page beyond the one that comes now, the next walk is to find it first.
         if self.at(chain).frozen != found && self.takes(found, 1) {
             self.unlink(found);
             self.link(found, chain);

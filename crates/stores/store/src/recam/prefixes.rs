@@ -62,21 +62,26 @@ pub enum BranchPoint {
     Above(u32, u32),
 }
 
-impl Prefixes {
-    pub fn new(rows: u32) -> Prefixes {
-        let root = Node {
-            depth: 0,
+impl Node {
+    fn new(depth: u32, slot: u32, parent: u32) -> Node {
+        Node {
+            depth,
             count: 0,
-            slot: NONE,
-            parent: NONE,
+            slot,
+            parent,
             hash: 0,
             first: NONE,
             next: NONE,
             previous: NONE,
             alike: NONE,
-        };
+        }
+    }
+}
+
+impl Prefixes {
+    pub fn new(rows: u32) -> Prefixes {
         Prefixes {
-            nodes: vec![root],
+            nodes: vec![Node::new(0, NONE, NONE)],
             unused: Vec::new(),
             children: FxHashMap::default(),
             rows,
@@ -102,6 +107,7 @@ impl Prefixes {
                     return BranchPoint::Below(at);
                 }
                 let node = self.nodes[child as usize];
+                // Keys of other parents may collide with this one's, and hashes of other rows with the new block's.
                 let mine = node.parent == at;
                 let common = if mine {
                     rows.common(node.slot, depth, node.depth)
@@ -132,17 +138,7 @@ impl Prefixes {
             BranchPoint::Above(node, depth) => self.split(node, depth, rows),
         };
         let depth = self.nodes[parent as usize].depth;
-        let leaf = self.add(Node {
-            depth: self.rows,
-            count: 0,
-            slot,
-            parent,
-            hash: 0,
-            first: NONE,
-            next: NONE,
-            previous: NONE,
-            alike: NONE,
-        });
+        let leaf = self.add(Node::new(self.rows, slot, parent));
         self.attach(parent, leaf, rows.hash(depth));
         let mut node = leaf;
         while node != NONE {
@@ -170,6 +166,7 @@ impl Prefixes {
             self.nodes[only as usize].parent = above;
             self.attach(above, only, hash);
         }
+        // A node's rows are read from one of the blocks below it, which may be the one that goes.
         while above != NONE {
             let Node { first, parent, .. } = self.nodes[above as usize];
             if self.nodes[above as usize].slot == slot && first != NONE {
@@ -191,15 +188,8 @@ impl Prefixes {
         } = self.nodes[below as usize];
         self.detach(below);
         let middle = self.add(Node {
-            depth,
             count,
-            slot,
-            parent,
-            hash: 0,
-            first: NONE,
-            next: NONE,
-            previous: NONE,
-            alike: NONE,
+            ..Node::new(depth, slot, parent)
         });
         self.attach(parent, middle, hash);
         self.nodes[below as usize].parent = middle;
