@@ -21,34 +21,12 @@ pub(super) static DESIGN: Design = Design {
     line: "conventional is executed here; its time is measured and does not repeat.",
     executed: true,
     energy_from: "power of processor and memory while it has a processor, energy of the drive's bytes",
-    keys: &[
-        Key::new(
-            "deduplicate",
-            Kind::Flag,
-            "true",
-            "Fig. 7",
-            "find duplicates; without, store all.",
-        )
-        .option("--deduplicate/--no-deduplicate"),
-        Key::new(
-            "verify",
-            Kind::Flag,
-            "true",
-            "ours: a fingerprint decides nothing",
-            "compare bytes before believing a hash.",
-        )
-        .option("--verify/--no-verify")
-        .needs(Needs::Flag("deduplicate")),
-        Key::new(
-            "by_content",
-            Kind::Flag,
-            "false",
-            "the paper has blocks",
-            "cut the tree's files by content.",
-        )
-        .option("--by-content")
-        .needs(Needs::Files),
-    ],
+    keys: keys! {
+        "deduplicate": Kind::Flag, "true", "Fig. 7", "find duplicates; without, store all.", option("--deduplicate/--no-deduplicate");
+        "verify": Kind::Flag, "true", "ours: a fingerprint decides nothing",
+            "compare bytes before believing a hash.", option("--verify/--no-verify"), needs(Needs::Flag("deduplicate"));
+        "by_content": Kind::Flag, "false", "the paper has blocks", "cut the tree's files by content.", option("--by-content"), needs(Needs::Files);
+    },
     assumed: &[
         Assumed {
             parameter: "conventional.processor_w",
@@ -82,35 +60,13 @@ pub(super) static DESIGN: Design = Design {
             bears_on: Bears::All,
         },
     ],
-    figures: &[
-        "writes",
-        "duplicate_writes",
-        "reads",
-        "stored_blocks",
-        "bytes",
-        "cycles",
-        "elapsed_seconds",
-        "processor_seconds",
-        "hash_seconds",
-        "sync_seconds",
-        "share_of_time_in_line",
-        "writes_per_second_alone",
-        "writes_per_second",
-        "operations_per_second",
-        "energy_nj",
-        "energy_nj_low",
-        "energy_nj_high",
-        "drive_bytes_written",
-        "drive_bytes_read",
-        "years",
-        "bloom_answers",
-        "cache_answers",
-        "engine_lookups",
-        "collisions",
-        "processor_energy_nj",
-        "memory_energy_nj",
-        "drive_energy_nj",
-    ],
+    figures: names! {
+        writes duplicate_writes reads stored_blocks bytes cycles elapsed_seconds processor_seconds
+        hash_seconds sync_seconds share_of_time_in_line writes_per_second_alone writes_per_second
+        operations_per_second energy_nj energy_nj_low energy_nj_high drive_bytes_written drive_bytes_read
+        years bloom_answers cache_answers engine_lookups collisions processor_energy_nj memory_energy_nj
+        drive_energy_nj
+    },
     check,
     run: |keys, job| {
         let asked: Asked = keys.read();

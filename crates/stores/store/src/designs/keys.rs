@@ -89,6 +89,14 @@ impl Key {
         }
     }
 
+    /// A key without a default of its own, whose value follows from other keys.
+    pub(super) const fn follows(self) -> Key {
+        Key {
+            default: None,
+            ..self
+        }
+    }
+
     pub(super) const fn needs(self, needs: Needs) -> Key {
         Key {
             needs: Some(needs),

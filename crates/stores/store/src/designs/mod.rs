@@ -20,6 +20,19 @@ use crate::recam::BlockContents;
 use crate::store::{Error, Lba, Store};
 use crate::workload::{Content, Workload};
 
+/// A table of keys, a row each: name, kind, default, source, line, and what else there is to say of a key.
+macro_rules! keys {
+    ($($name:literal: $kind:expr, $default:literal, $source:literal, $line:literal
+        $(, $more:ident($($value:expr)?))*;)*) => {
+        &[$(Key::new($name, $kind, $default, $source, $line)$(.$more($($value)?))*),*]
+    };
+}
+
+/// Names as texts.
+macro_rules! names {
+    ($($name:ident)*) => { &[$(stringify!($name)),*] };
+}
+
 macro_rules! designs {
     ($($file:ident)*) => {
         $(mod $file;)*

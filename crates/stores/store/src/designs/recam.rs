@@ -17,121 +17,24 @@ pub(super) static DESIGN: Design = Design {
     line: "recam is simulated, by Sec. III-C's cycles at 1 GHz.",
     executed: false,
     energy_from: "energy of a compared bit, a match line and a written bit",
-    keys: &[
-        Key::new(
-            "capacity_bytes",
-            Kind::Bytes,
-            "256G",
-            "Sec. IV",
-            "bytes of data in the array.",
-        )
-        .option("--capacity"),
-        Key::new(
-            "row_bits",
-            SOME,
-            "256",
-            "Sec. III-C's example",
-            "data bits of a row.",
-        )
-        .option("--width"),
-        Key::new(
-            "modules",
-            SOME,
-            "1",
-            "Fig. 2",
-            "modules that work in parallel.",
-        )
-        .option("--modules"),
-        Key::new(
-            "compare",
-            Kind::Choice {
-                words: &["continuous", "single"],
-            },
-            "continuous",
-            "Sec. III-C",
-            "no compare deactivates a row.",
-        )
-        .option("--single"),
-        Key::new(
-            "first",
-            Kind::Choice {
-                words: &["rows", "starts"],
-            },
-            "rows",
-            "*assumed*",
-            "the first compare activates block starts alone.",
-        )
-        .option("--starts"),
-        Key::new(
-            "free_row_compare",
-            Kind::Flag,
-            "false",
-            "Sec. III-C; Fig. 6 has one",
-            "a write compares for an empty row first.",
-        )
-        .option("--free-row"),
-        Key::new(
-            "overwrite",
-            Kind::Choice {
-                words: &["deletes", "searches"],
-            },
-            "deletes",
-            "*assumed*: the paper has no overwrite",
-            "an overwrite searches before it deletes.",
-        )
-        .option("--search-first"),
-        Key {
-            default: None,
-            ..Key::new(
-                "address_cycles",
-                SOME,
-                "",
-                "Sec. III-C; by width *assumed*",
-                "cycles for each of LBA and PA.",
-            )
-        },
-        Key::new(
-            "fingerprint_bits",
-            Kind::Count { least: 0 },
-            "0",
-            "none in the paper",
-            "a row with so many bits of a hash first.",
-        )
-        .option("--fingerprint")
-        .metavar("BITS"),
-        Key::new(
-            "compared_bit_fj",
-            Kind::Bracket,
-            "0.1-17",
-            "*assumed*",
-            "femtojoules of a bit compared, or A-B.",
-        )
-        .option("--compared-bit"),
-        Key::new(
-            "match_line_fj",
-            Kind::Bracket,
-            "0",
-            "*assumed*",
-            "femtojoules of a match line, or A-B.",
-        )
-        .option("--match-line"),
-        Key::new(
-            "written_bit_fj",
-            Kind::Bracket,
-            "1000-10000",
-            "*assumed*",
-            "femtojoules of a bit written, or A-B.",
-        )
-        .option("--written-bit"),
-        Key::new(
-            "endurance_writes",
-            Kind::Bracket,
-            "1e6-1e12",
-            "*assumed*",
-            "writes that a row survives, or A-B.",
-        )
-        .option("--endurance"),
-    ],
+    keys: keys! {
+        "capacity_bytes": Kind::Bytes, "256G", "Sec. IV", "bytes of data in the array.", option("--capacity");
+        "row_bits": SOME, "256", "Sec. III-C's example", "data bits of a row.", option("--width");
+        "modules": SOME, "1", "Fig. 2", "modules that work in parallel.", option("--modules");
+        "compare": Kind::Choice { words: &["continuous", "single"] }, "continuous", "Sec. III-C", "no compare deactivates a row.", option("--single");
+        "first": Kind::Choice { words: &["rows", "starts"] }, "rows", "*assumed*",
+            "the first compare activates block starts alone.", option("--starts");
+        "free_row_compare": Kind::Flag, "false", "Sec. III-C; Fig. 6 has one", "a write compares for an empty row first.", option("--free-row");
+        "overwrite": Kind::Choice { words: &["deletes", "searches"] }, "deletes", "*assumed*: the paper has no overwrite",
+            "an overwrite searches before it deletes.", option("--search-first");
+        "address_cycles": SOME, "", "Sec. III-C; by width *assumed*", "cycles for each of LBA and PA.", follows();
+        "fingerprint_bits": Kind::Count { least: 0 }, "0", "none in the paper",
+            "a row with so many bits of a hash first.", option("--fingerprint"), metavar("BITS");
+        "compared_bit_fj": Kind::Bracket, "0.1-17", "*assumed*", "femtojoules of a bit compared, or A-B.", option("--compared-bit");
+        "match_line_fj": Kind::Bracket, "0", "*assumed*", "femtojoules of a match line, or A-B.", option("--match-line");
+        "written_bit_fj": Kind::Bracket, "1000-10000", "*assumed*", "femtojoules of a bit written, or A-B.", option("--written-bit");
+        "endurance_writes": Kind::Bracket, "1e6-1e12", "*assumed*", "writes that a row survives, or A-B.", option("--endurance");
+    },
     assumed: &[
         Assumed {
             parameter: "recam.compared_bit_fj",
@@ -179,45 +82,14 @@ pub(super) static DESIGN: Design = Design {
             bears_on: Bears::Energy,
         },
     ],
-    figures: &[
-        "writes",
-        "duplicate_writes",
-        "reads",
-        "stored_blocks",
-        "bytes",
-        "cycles",
-        "elapsed_seconds",
-        "writes_per_second",
-        "operations_per_second",
-        "energy_nj",
-        "energy_nj_low",
-        "energy_nj_high",
-        "active_rows",
-        "search_active_rows",
-        "compared_bits",
-        "written_bits",
-        "rows",
-        "rows_of_a_block",
-        "slots_used",
-        "mean_writes_of_a_row",
-        "most_writes_of_a_row",
-        "years_low",
-        "years_high",
-        "years_levelled_low",
-        "years_levelled_high",
-        "free_energy_nj",
-        "free_cycles",
-        "search_energy_nj",
-        "search_cycles",
-        "store_energy_nj",
-        "store_cycles",
-        "translate_energy_nj",
-        "translate_cycles",
-        "read_energy_nj",
-        "read_cycles",
-        "erase_energy_nj",
-        "erase_cycles",
-    ],
+    figures: names! {
+        writes duplicate_writes reads stored_blocks bytes cycles elapsed_seconds writes_per_second
+        operations_per_second energy_nj energy_nj_low energy_nj_high active_rows search_active_rows
+        compared_bits written_bits rows rows_of_a_block slots_used mean_writes_of_a_row most_writes_of_a_row
+        years_low years_high years_levelled_low years_levelled_high free_energy_nj free_cycles
+        search_energy_nj search_cycles store_energy_nj store_cycles translate_energy_nj translate_cycles
+        read_energy_nj read_cycles erase_energy_nj erase_cycles
+    },
     check: |keys, job| Ok(keys.read::<Array>().written(job)?.check()?),
     run: |keys, job| {
         let parameters = keys.read::<Array>().written(job)?;
