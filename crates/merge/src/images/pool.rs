@@ -59,7 +59,7 @@ pub(super) enum SnapshotData {
     Contents(Vec<u32>),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ContentPool {
     data: Vec<Data>,
     stretches: Vec<Stretch>,
@@ -101,15 +101,8 @@ impl ContentPool {
     /// An empty pool; `keep` is for live processes.
     pub fn new(keep: Option<Keep>) -> ContentPool {
         ContentPool {
-            data: Vec::new(),
-            stretches: Vec::new(),
-            contents: Vec::new(),
-            digests: Vec::new(),
-            known: HashTable::new(),
-            places: 0,
             keep,
-            let_go: false,
-            zero: false,
+            ..ContentPool::default()
         }
     }
 

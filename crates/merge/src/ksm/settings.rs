@@ -1,6 +1,7 @@
 //! The keys of the merge, the kernel's knobs under the kernel's names, and what each preset makes of them.
 
 use crate::Checksum;
+use crate::keys::row_list;
 use sardonyx::names::did_you_mean;
 use sardonyx::settings::{Allowed, Key, Row, Settings, Value, Word, keys, words};
 
@@ -82,25 +83,11 @@ keys! {
 }
 
 pub fn rows() -> Vec<&'static Row> {
-    vec![
-        &CHECKSUM.row,
-        &ORDER.row,
-        &SMART_SCAN.row,
-        &USE_ZERO_PAGES.row,
-        &MAX_PAGE_SHARING.row,
-        &PAGES_TO_SCAN.row,
-        &SLEEP_MILLISECS.row,
-        &PRUNE_MILLISECS.row,
-        &ADVISOR_MODE.row,
-        &ADVISOR_TARGET_SCAN_TIME.row,
-        &ADVISOR_MAX_CPU.row,
-        &ADVISOR_MIN_PAGES.row,
-        &ADVISOR_MAX_PAGES.row,
-        &VISIT_NS.row,
-        &CHECKSUM_NS.row,
-        &COMPARE_NS.row,
-        &MERGE_NS.row,
-    ]
+    row_list! {
+        CHECKSUM ORDER SMART_SCAN USE_ZERO_PAGES MAX_PAGE_SHARING PAGES_TO_SCAN SLEEP_MILLISECS
+        PRUNE_MILLISECS ADVISOR_MODE ADVISOR_TARGET_SCAN_TIME ADVISOR_MAX_CPU ADVISOR_MIN_PAGES
+        ADVISOR_MAX_PAGES VISIT_NS CHECKSUM_NS COMPARE_NS MERGE_NS
+    }
 }
 
 /// Names of the keys that say how long the thread's work takes where no processor runs it.

@@ -46,7 +46,7 @@ impl Node for StableNode {
 }
 
 /// The tree and what the kernel counts of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Stable {
     nodes: Vec<StableNode>,
     free: Vec<u32>,
@@ -63,15 +63,9 @@ pub struct Stable {
 impl Stable {
     pub fn new(max_sharing: u32, prune_ms: u32) -> Stable {
         Stable {
-            nodes: Vec::new(),
-            free: Vec::new(),
-            tree: Tree::default(),
             max_sharing,
             prune_ms,
-            shared: 0,
-            sharing: 0,
-            chains: 0,
-            dups: 0,
+            ..Stable::default()
         }
     }
 

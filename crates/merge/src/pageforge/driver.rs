@@ -2,6 +2,7 @@
 //! graph of pages (4.2), are left out: nothing here asks for them.
 
 use super::scan_table::{Info, OTHER_PAGES, SECTIONS, ScanTable};
+use crate::keys::row_list;
 use crate::ksm::{ModuleWork, Search, TreeWalk, Visit, Walkable};
 use crate::rb::{NIL, Side};
 use crate::{Page, PageFrame, PageStore};
@@ -34,15 +35,9 @@ keys! {
 }
 
 pub fn rows() -> Vec<&'static Row> {
-    vec![
-        &ECC_MATRIX.row,
-        &ECC_WORD.row,
-        &ECC_OFFSET_0.row,
-        &ECC_OFFSET_1.row,
-        &ECC_OFFSET_2.row,
-        &ECC_OFFSET_3.row,
-        &CALL_NS.row,
-    ]
+    row_list! {
+        ECC_MATRIX ECC_WORD ECC_OFFSET_0 ECC_OFFSET_1 ECC_OFFSET_2 ECC_OFFSET_3 CALL_NS
+    }
 }
 
 /// Pointers from here on are no entries. The system gives each missing child its own, so that `Ptr` says

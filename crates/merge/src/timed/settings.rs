@@ -2,6 +2,7 @@
 //! virtual machines hold, and how long is looked at. Left out: what a module beside the thread needs, which its
 //! algorithm says.
 
+use crate::keys::row_list;
 use sardonyx::settings::{Row, keys, words};
 
 /// The core to which the kernel's thread moves when it wakes up or has used its time slice.
@@ -152,39 +153,15 @@ keys! {
 }
 
 pub fn of_thread() -> Vec<&'static Row> {
-    vec![
-        &PLACEMENT.row,
-        &SLICE_US.row,
-        &TICK_US.row,
-        &PREEMPTED.row,
-        &PREEMPTED_AFTER_US.row,
-        &SWITCH.row,
-        &COMPARE_LINE.row,
-        &HASH_LINE.row,
-        &VISIT.row,
-        &NODE.row,
-        &MERGE.row,
-        &FAULT.row,
-        &ACCESS.row,
-        &KSM_CORE.row,
-    ]
+    row_list! {
+        PLACEMENT SLICE_US TICK_US PREEMPTED PREEMPTED_AFTER_US SWITCH COMPARE_LINE HASH_LINE VISIT NODE
+        MERGE FAULT ACCESS KSM_CORE
+    }
 }
 
 pub fn of_window() -> Vec<&'static Row> {
-    vec![
-        &VM_MIB.row,
-        &VM_UNMERGEABLE.row,
-        &VM_ZERO.row,
-        &VM_DISTINCT.row,
-        &VM_FAMILIES.row,
-        &VM_ALIKE.row,
-        &CHURN.row,
-        &CHURN_LINES.row,
-        &WINDOW_MS.row,
-        &PHASE.row,
-        &WARMUP_MS.row,
-        &SAMPLE_US.row,
-        &LEAST_QUERIES.row,
-        &TICK_NS.row,
-    ]
+    row_list! {
+        VM_MIB VM_UNMERGEABLE VM_ZERO VM_DISTINCT VM_FAMILIES VM_ALIKE CHURN CHURN_LINES WINDOW_MS PHASE
+        WARMUP_MS SAMPLE_US LEAST_QUERIES TICK_NS
+    }
 }
