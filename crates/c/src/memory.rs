@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::contents::Drawn;
 use crate::handles::{Problem, problem};
-use crate::log::Log;
+use crate::log::HostLog;
 use crate::settings;
 use crate::{
     SARDONYX_COUNTER_ATOMIC, SARDONYX_COUNTERS, SARDONYX_FENCED, SARDONYX_FLUSHED,
@@ -30,7 +30,7 @@ pub struct Hosting {
     contents: Drawn,
     left: Option<Image>,
     /// The log, if requests and answers are logged.
-    pub log: Option<Log>,
+    pub log: Option<HostLog>,
     unlogged: Option<Problem>,
     /// The text that the host was given last.
     pub text: CString,
@@ -42,7 +42,7 @@ impl Hosting {
         let settings = settings::read(pairs)?;
         let machine = Machine::load(machine, &settings.machine)?;
         let host = Hosted::new(&machine, design, settings.options)?;
-        let log = settings.log.map(Log::new).transpose()?;
+        let log = settings.log.map(HostLog::new).transpose()?;
         Ok(Hosting {
             host,
             contents: settings.contents,
@@ -135,7 +135,7 @@ impl Hosting {
 
     /// Writes the log to its file.
     pub fn flush_log(&mut self) -> Result<(), Problem> {
-        self.log.as_mut().map_or(Ok(()), Log::flush)
+        self.log.as_mut().map_or(Ok(()), HostLog::flush)
     }
 
     fn drawn(&mut self, source: u32, address: u64) -> Result<[u8; LINE], Problem> {

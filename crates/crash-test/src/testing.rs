@@ -9,7 +9,7 @@ use crate::recording::pools::Pool;
 use crate::recording::versions::Versions;
 use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 use crate::recovery::Recovery;
-use crate::search::bench::{Bench, Refusal, Shared};
+use crate::search::bench::{Bench, Refusal, SearchState};
 use crate::search::clock::Clock;
 
 #[derive(Clone, Copy)]
@@ -86,7 +86,7 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
     made
 }
 
-pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
+pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> SearchState {
     let recovery = Recovery {
         words: words.iter().map(|&word| word.to_owned()).collect(),
         ok: vec![0],
@@ -95,10 +95,10 @@ pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
         oracle: None,
     };
     let clock = Clock::new(Some(Duration::from_secs(600)));
-    Shared::new(recovery, recording(program), clock, Refusal::Status)
+    SearchState::new(recovery, recording(program), clock, Refusal::Status)
 }
 
-pub(crate) fn on_a_bench<T>(shared: &Shared, test: impl FnOnce(&mut Bench<'_>) -> T) -> T {
+pub(crate) fn on_a_bench<T>(shared: &SearchState, test: impl FnOnce(&mut Bench<'_>) -> T) -> T {
     let folder = copy::scratch().expect("a folder");
     let grounds = copy::grounds(&shared.recording, folder.path()).expect("grounds");
     let bench = Bench::new(shared, &grounds, &folder.path().join("bench"));

@@ -6,7 +6,7 @@ use super::PAGE_BYTES;
 use super::images::Images;
 use super::ksm::{Keys, KsmCounters, ModuleWork};
 use super::owner::Tell;
-use super::run::{Pages, Runner};
+use super::run::{PageCounts, Runner};
 
 /// Savings that are the same for so many passes have settled.
 const SETTLED: usize = 10;
@@ -71,7 +71,7 @@ pub(super) fn finish<'i>(
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Metrics {
-    pub pages: Pages,
+    pub pages: PageCounts,
     pub saved_pages: u64,
     pub saved_zero_pages: u64,
     pub saving: f64,

@@ -17,7 +17,7 @@ use super::keys::{assumed, rows, said};
 use super::ksm::settings::{self, Knobs, Preset};
 use super::ksm::{self, KsmCounters};
 use super::owner::{Owner, Tell};
-use super::run::Pages;
+use super::run::PageCounts;
 use super::{Page, why};
 use sardonyx::settings::Settings;
 
@@ -288,11 +288,11 @@ impl Question {
         Ran {
             design,
             metrics: Metrics {
-                pages: Pages {
+                pages: PageCounts {
                     pages,
                     frames: pages,
                     unmerged: pages,
-                    ..Pages::default()
+                    ..PageCounts::default()
                 },
                 saved_pages: 0,
                 saved_zero_pages: 0,

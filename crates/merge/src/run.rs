@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::images::{Change, Images, View};
+use super::images::{Images, PageChange, View};
 use super::ksm::settings::Knobs;
 use super::ksm::{Keys, Ksm, KsmCounters, Maps, ModuleWork, Search};
 use super::{Page, PageFrame};
@@ -10,7 +10,7 @@ use sardonyx::settings::Settings;
 
 /// The number of pages by what became of them in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Pages {
+pub struct PageCounts {
     pub pages: u64,
     pub frames: u64,
     pub unmerged: u64,
@@ -36,40 +36,40 @@ pub trait Runner {
     /// Processor time and time so far, in nanoseconds.
     fn times_ns(&self) -> (u64, u64);
     fn size(&self) -> u64;
-    fn pages(&self) -> Pages;
+    fn pages(&self) -> PageCounts;
     /// Merged frames of zeros, the kernel's zero page aside.
     fn zero_nodes(&self) -> u64;
     fn hardware(&self) -> Option<ModuleWork>;
 }
 
 #[derive(Debug)]
-pub struct Run<'i, S> {
+pub struct PassRun<'i, S> {
     images: &'i Images,
     ksm: Ksm<View<'i>, S>,
 }
 
-impl<'i, S: Search> Run<'i, S> {
+impl<'i, S: Search> PassRun<'i, S> {
     pub fn new(
         images: &'i Images,
         chosen: Vec<bool>,
         search: S,
         settings: &Settings,
-    ) -> Run<'i, S> {
+    ) -> PassRun<'i, S> {
         let (view, knobs) = (View::new(images, chosen), Knobs::from_settings(settings));
-        Run {
+        PassRun {
             images,
             ksm: Ksm::new(view, search, knobs, images.pages()),
         }
     }
 }
 
-impl<S: Search> Runner for Run<'_, S> {
+impl<S: Search> Runner for PassRun<'_, S> {
     fn pass(&mut self, mut tell: &mut dyn FnMut(u64) -> bool) -> bool {
         for (page, change) in self.ksm.contents.advance() {
             match change {
-                Change::Came => self.ksm.map(page),
-                Change::Written => self.ksm.write(page),
-                Change::Went => self.ksm.unmap(page),
+                PageChange::Came => self.ksm.map(page),
+                PageChange::Written => self.ksm.write(page),
+                PageChange::Went => self.ksm.unmap(page),
             }
         }
         let exited = self.ksm.contents.exited();
@@ -113,7 +113,7 @@ impl<S: Search> Runner for Run<'_, S> {
         self.images.pages() as u64
     }
 
-    fn pages(&self) -> Pages {
+    fn pages(&self) -> PageCounts {
         let frame = |page| match self.ksm.frame(page) {
             Some(PageFrame::Merged(content)) => Some(content),
             _ => None,
@@ -139,8 +139,8 @@ pub(super) fn pages_of(
     maps: impl Fn(Page) -> Maps,
     frame: impl Fn(Page) -> Option<u32>,
     merged: impl Iterator<Item = (u32, u32)>,
-) -> Pages {
-    let mut pages = Pages::default();
+) -> PageCounts {
+    let mut pages = PageCounts::default();
     for page in 0..count as Page {
         match maps(page) {
             Maps::Nothing => continue,

@@ -21,7 +21,7 @@ struct Write {
 }
 
 /// Pages in memory that others write between any two looks.
-struct Shared {
+struct SharedPages {
     own: Vec<PageBytes>,
     frozen: HashMap<u32, PageBytes>,
     next: u32,
@@ -50,9 +50,9 @@ fn content(number: u8) -> PageBytes {
     bytes
 }
 
-impl Shared {
-    fn new(contents: &[u8], colliding: bool) -> Shared {
-        Shared {
+impl SharedPages {
+    fn new(contents: &[u8], colliding: bool) -> SharedPages {
+        SharedPages {
             own: contents.iter().map(|number| content(*number)).collect(),
             frozen: HashMap::new(),
             next: 0,
@@ -89,7 +89,7 @@ impl Shared {
     }
 }
 
-impl PageStore for Shared {
+impl PageStore for SharedPages {
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32 {
         self.look();
         match self.colliding {
@@ -164,7 +164,7 @@ fn knobs(preset: Preset, sets: &[(&str, &str)]) -> Knobs {
 }
 
 /// Each page shows the bytes last written to it; counters add up.
-fn check<S: Search>(ksm: &Ksm<Shared, S>) {
+fn check<S: Search>(ksm: &Ksm<SharedPages, S>) {
     let mut mappings: HashMap<u32, u32> = HashMap::new();
     for page in 0..ksm.contents.own.len() as Page {
         let own = &ksm.contents.own[page as usize];
@@ -193,7 +193,12 @@ fn check<S: Search>(ksm: &Ksm<Shared, S>) {
 }
 
 fn run<S: Search>(search: S, knobs: Knobs, start: &[u8], colliding: bool, passes: &[Vec<Write>]) {
-    let mut ksm = Ksm::new(Shared::new(start, colliding), search, knobs, start.len());
+    let mut ksm = Ksm::new(
+        SharedPages::new(start, colliding),
+        search,
+        knobs,
+        start.len(),
+    );
     for page in 0..start.len() as Page {
         ksm.map(page);
     }
@@ -222,7 +227,7 @@ fn settled<S: Search>(
     history: &[Vec<(usize, u8)>],
 ) -> Vec<usize> {
     let pages = start.len();
-    let mut ksm = Ksm::new(Shared::new(start, false), search, knobs, pages);
+    let mut ksm = Ksm::new(SharedPages::new(start, false), search, knobs, pages);
     (0..pages as Page).for_each(|page| ksm.map(page));
     for writes in history {
         assert!(ksm.pass(&mut |_| true));
@@ -304,7 +309,7 @@ fn last_refill_or_a_duplicate_completes_the_key_and_nothing_else_does() {
     use super::pageforge::ScanTable;
     use sardonyx::ecc::Matrix;
     // Contents 6 and 12 differ in byte 0, so the first line decides.
-    let mut contents = Shared::new(&[6, 12, 6], false);
+    let mut contents = SharedPages::new(&[6, 12, 6], false);
     let mut table = ScanTable::new(Matrix::TruncatedHamming, 0);
     table.insert_ppn(0, PageFrame::Own(1), 31, 31);
     table.insert_pfe(PageFrame::Own(0), false, 0);
@@ -330,7 +335,7 @@ fn last_refill_or_a_duplicate_completes_the_key_and_nothing_else_does() {
         [Matrix::TruncatedHamming.encode(1), 0, 0, 0]
     );
     // Other offsets, other lines in the key: byte 700 lies in line 10.
-    let mut contents = Shared::new(&[9], false);
+    let mut contents = SharedPages::new(&[9], false);
     table.clear();
     table.update_ecc_offset([10, 0, 0, 0]);
     table.insert_pfe(PageFrame::Own(0), true, 31);
@@ -352,7 +357,7 @@ fn what_a_process_held_that_has_exited_makes_room_before_the_others_are_scanned(
     let counted = |exits: bool| {
         let search = Software::new(knobs.checksum);
         let mut ksm = Ksm::new(
-            Shared::new(&[6, 6, 6, 6, 6], false),
+            SharedPages::new(&[6, 6, 6, 6, 6], false),
             search,
             knobs.clone(),
             5,
@@ -428,7 +433,7 @@ proptest! {
         const MOST: usize = 6;
         let sets = [("ksm.max_page_sharing", sharing.to_string()), ("ksm.use_zero_pages", u8::from(zeros).to_string())];
         let knobs = knobs(Preset::Linux6, &sets.each_ref().map(|(key, value)| (*key, &**value)));
-        let start = Shared::new(&[0; MOST * EACH], false);
+        let start = SharedPages::new(&[0; MOST * EACH], false);
         let mut ksm = Ksm::new(start, Software::new(knobs.checksum), knobs, MOST * EACH);
         ksm.contents.frames.fill(MappedFrame::Nothing);
         let mut lives = vec![true];

@@ -21,10 +21,10 @@ pub use sardonyx_recorder::caches::{Geometry, Hierarchy};
 pub use sardonyx_recorder::frames::Reuse;
 pub use sardonyx_recorder::options::{Clearing, KernelTime, Level};
 
-pub use pages::Pages;
+pub use pages::PageFrames;
 pub use reader::Live;
 pub use request::{Request, Wanted, Window};
-pub use session::{Outcome, record};
+pub use session::{RecordOutcome, record};
 
 /// Why a program cannot be recorded.
 #[derive(Debug, thiserror::Error)]

@@ -11,14 +11,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use sardonyx_recorder::caches::Caches;
-use sardonyx_recorder::frames::Numbers;
+use sardonyx_recorder::frames::FrameNumbers;
 use sardonyx_recorder::options::{Level, PluginOptions};
 use sardonyx_recorder::ring::{FIRST, Ring, terminate};
 use tempfile::TempDir;
 
 use crate::folder::Folder;
 use crate::grounds;
-use crate::pages::Pages;
+use crate::pages::PageFrames;
 use crate::provenance::provenance;
 use crate::reader::{IDLE, Live, Reader};
 use crate::request::Request;
@@ -31,7 +31,7 @@ const RING: u64 = 16 << 20;
 const GRACE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, serde::Serialize)]
-pub struct Outcome {
+pub struct RecordOutcome {
     /// A trace for each process recorded, the first process's first.
     pub traces: Vec<RecordedTrace>,
     /// The exit status of the first process; `None` if a signal or the recorder ended it.
@@ -41,7 +41,7 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-struct Recorded {
+struct FollowedProcess {
     done: Arc<AtomicBool>,
     thread: JoinHandle<Result<Option<RecordedTrace>, RecordError>>,
 }
@@ -50,7 +50,7 @@ struct Recorded {
 ///
 /// # Errors
 /// Nothing was written: QEMU or the program is not there or cannot run, or the trace cannot be written.
-pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordError> {
+pub fn record(request: &Request, live: &Arc<Live>) -> Result<RecordOutcome, RecordError> {
     if !sardonyx_recorder::RECORDS {
         return Err(RecordError::new(
             "there is no recorder for this processor; record on x86-64 Linux and bring the trace here",
@@ -83,7 +83,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn run(&self, qemu: &Path, command: &[OsString]) -> Result<Outcome, RecordError> {
+    fn run(&self, qemu: &Path, command: &[OsString]) -> Result<RecordOutcome, RecordError> {
         let ring = Ring::create(&self.folder.path().join(FIRST), RING, std::process::id()).map_err(|e| {
             RecordError::new(format!(
                 "{}: no room for {} MiB between the program and the recorder: {e}; make room there",
@@ -146,7 +146,7 @@ impl Session<'_> {
                 "{what}: did not start under QEMU ({status}); what QEMU said stands above"
             )));
         }
-        Ok(Outcome {
+        Ok(RecordOutcome {
             traces,
             status: status.code().filter(|_| asked.is_none()),
             signal: status.signal().filter(|_| asked.is_none()),
@@ -158,7 +158,7 @@ impl Session<'_> {
     fn welcome(
         &self,
         seen: &mut BTreeSet<u32>,
-        recorded: &mut Vec<Recorded>,
+        recorded: &mut Vec<FollowedProcess>,
     ) -> Result<(), RecordError> {
         for process in self.newcomers(seen) {
             let path = self.folder.path().join(Ring::name(process));
@@ -185,14 +185,14 @@ impl Session<'_> {
             follow_fork: request.follow_fork && !request.in_one_order(),
             one_order: request.in_one_order(),
             numbers: match request.pages {
-                Pages::Virtual | Pages::Sequential => Numbers::InOrder,
-                Pages::Random { seed, frames } => Numbers::Random { seed, frames },
-                Pages::PageMap => Numbers::Kernel,
+                PageFrames::Virtual | PageFrames::Sequential => FrameNumbers::InOrder,
+                PageFrames::Random { seed, frames } => FrameNumbers::Random { seed, frames },
+                PageFrames::PageMap => FrameNumbers::Kernel,
             },
             reuse: request.reuse,
             clearing: request.clearing,
             kernel: request.kernel,
-            page_map: request.level == Level::Cpu && request.pages == Pages::PageMap,
+            page_map: request.level == Level::Cpu && request.pages == PageFrames::PageMap,
             skip: request.skip_instructions,
             sites: request.pc,
             acks: request.acks,
@@ -225,14 +225,14 @@ impl Session<'_> {
             &self.path(index),
             provenance,
             match request.level {
-                Level::Memory => Pages::Virtual,
+                Level::Memory => PageFrames::Virtual,
                 Level::Cpu => request.pages,
             },
             window,
             request.pc,
         )?;
         stream.acks = request.acks.is_some();
-        if let (Level::Memory, Pages::Random { frames, .. }) = (request.level, request.pages) {
+        if let (Level::Memory, PageFrames::Random { frames, .. }) = (request.level, request.pages) {
             stream.memory = Some(frames);
         }
         if index == 0 {
@@ -268,7 +268,13 @@ impl Session<'_> {
         new
     }
 
-    fn follow(&self, ring: Ring, stream: TraceStream, process: u32, first: bool) -> Recorded {
+    fn follow(
+        &self,
+        ring: Ring,
+        stream: TraceStream,
+        process: u32,
+        first: bool,
+    ) -> FollowedProcess {
         let done = Arc::new(AtomicBool::new(false));
         let reader = Reader {
             ring,
@@ -280,6 +286,6 @@ impl Session<'_> {
             emulator: std::fs::read_link(format!("/proc/{process}/exe")).ok(),
         };
         let thread = std::thread::spawn(move || reader.run());
-        Recorded { done, thread }
+        FollowedProcess { done, thread }
     }
 }

@@ -10,7 +10,7 @@ use sardonyx_trace::{Op, Provenance, Record, TraceError, TraceWriter};
 use serde_json::{Value, json};
 
 use crate::family::Family;
-use crate::pages::{self, Mapper, PAGE_LINES, Pages};
+use crate::pages::{self, Mapper, PAGE_LINES, PageFrames};
 use crate::request::Window;
 use crate::verified::{Verified, verify};
 use crate::{RecordError, grounds};
@@ -90,7 +90,7 @@ impl TraceStream {
     pub fn create(
         path: &Path,
         provenance: Provenance,
-        pages: Pages,
+        pages: PageFrames,
         window: Window,
         sites: bool,
     ) -> Result<TraceStream, RecordError> {

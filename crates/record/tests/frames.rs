@@ -293,7 +293,7 @@ fn the_kernels_instructions_are_between_its_lines() {
 fn random_frames_and_those_of_no_last_level_lose_nothing() {
     let random = frames(&[], |r| {
         let (seed, frames) = (7, 1 << 14);
-        r.pages = sardonyx_record::Pages::Random { seed, frames };
+        r.pages = sardonyx_record::PageFrames::Random { seed, frames };
     });
     hold(&random.trace, &random.at("dump"));
     let without = frames(&[], |r| {

@@ -30,7 +30,7 @@ pub enum Reuse {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Numbers {
+pub enum FrameNumbers {
     #[default]
     InOrder,
     Random {
@@ -86,7 +86,7 @@ const LATEST: usize = 4096;
 const NOWHERE: (u64, u64) = (u64::MAX, 0);
 
 pub struct Frames {
-    numbers: Numbers,
+    numbers: FrameNumbers,
     reuse: Reuse,
     table: FxHashMap<u64, FramePlace>,
     /// Page and whether it may be stored to, in one word; and its first line.
@@ -114,7 +114,7 @@ pub struct Stock {
 }
 
 impl Frames {
-    pub fn new(numbers: Numbers, reuse: Reuse) -> Frames {
+    pub fn new(numbers: FrameNumbers, reuse: Reuse) -> Frames {
         Frames {
             numbers,
             reuse,
@@ -152,7 +152,7 @@ impl Frames {
     /// The number of frames that pages have had so far, where frames are counted.
     pub fn counted(&self) -> u64 {
         match self.numbers {
-            Numbers::InOrder => self.next - 1,
+            FrameNumbers::InOrder => self.next - 1,
             _ => (self.used.len() + self.freed.len()) as u64,
         }
     }
@@ -247,8 +247,8 @@ impl Frames {
     pub fn free(&mut self, frame: u64) {
         self.used.remove(&frame);
         match (self.numbers, self.reuse) {
-            (Numbers::InOrder, Reuse::Never) => {}
-            (Numbers::InOrder, _) => self.free.push_back(frame),
+            (FrameNumbers::InOrder, Reuse::Never) => {}
+            (FrameNumbers::InOrder, _) => self.free.push_back(frame),
             _ => {
                 self.freed.insert(frame);
             }
@@ -258,7 +258,7 @@ impl Frames {
     /// Gives a page a frame; `kernel` is the frame in the kernel's page map.
     pub fn give(&mut self, kernel: Option<u64>) -> Given {
         match self.numbers {
-            Numbers::InOrder => {
+            FrameNumbers::InOrder => {
                 let free = match self.reuse {
                     Reuse::FirstFreed => self.free.pop_front(),
                     _ => self.free.pop_back(),
@@ -274,10 +274,10 @@ impl Frames {
                 }
             }
             // A number too many is the recorder's to refuse.
-            Numbers::Random { frames, .. } if self.used.len() as u64 + 1 >= frames => {
+            FrameNumbers::Random { frames, .. } if self.used.len() as u64 + 1 >= frames => {
                 self.taken(frames)
             }
-            Numbers::Random { seed, frames } => loop {
+            FrameNumbers::Random { seed, frames } => loop {
                 self.draws += 1;
                 let frame = splitmix64(seed ^ splitmix64(self.draws)) % frames;
                 if frame != ZERO && !self.used.contains(&frame) {
@@ -285,7 +285,7 @@ impl Frames {
                 }
             },
             // One page of the kernel's can be two of ours: of a process that forked, or moved since it was asked about.
-            Numbers::Kernel => match kernel.filter(|frame| !self.used.contains(frame)) {
+            FrameNumbers::Kernel => match kernel.filter(|frame| !self.used.contains(frame)) {
                 Some(frame) => self.taken(frame),
                 None => {
                     self.nameless += 1;
@@ -400,7 +400,7 @@ mod tests {
             (Reuse::FirstFreed, [1, 2, 3, 4]),
             (Reuse::Never, [4, 5, 6, 7]),
         ] {
-            let mut frames = Frames::new(Numbers::InOrder, reuse);
+            let mut frames = Frames::new(FrameNumbers::InOrder, reuse);
             let first = [90, 70, 80].map(|at| page(&mut frames, at));
             assert_eq!(first, [1, 2, 3]);
             for at in [90, 70, 80] {
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_moves_is_read_at_its_new_page() {
-        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let mut frames = Frames::new(FrameNumbers::InOrder, Reuse::LastFreed);
         let frame = page(&mut frames, 10);
         let line = frame * PAGE_LINES + 5;
         assert_eq!(frames.place(10).unwrap().line, line - 5);
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn a_page_that_is_not_its_own_is_found_for_loads_alone() {
-        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let mut frames = Frames::new(FrameNumbers::InOrder, Reuse::LastFreed);
         frames.put(
             7,
             FramePlace {
@@ -450,7 +450,7 @@ mod tests {
     #[test]
     fn random_frames_are_distinct_and_repeat_with_the_seed() {
         let draw = |seed| {
-            let numbers = Numbers::Random { seed, frames: 65 };
+            let numbers = FrameNumbers::Random { seed, frames: 65 };
             let mut frames = Frames::new(numbers, Reuse::LastFreed);
             (0..64).map(|at| page(&mut frames, at)).collect::<Vec<_>>()
         };
@@ -458,7 +458,7 @@ mod tests {
         assert_ne!(draw(1), draw(2));
         let distinct: FxHashSet<_> = draw(3).into_iter().collect();
         assert!(distinct.len() == 64 && !distinct.contains(&ZERO));
-        let numbers = Numbers::Random { seed: 0, frames: 3 };
+        let numbers = FrameNumbers::Random { seed: 0, frames: 3 };
         let mut full = Frames::new(numbers, Reuse::LastFreed);
         let given = [0, 1, 2].map(|at| page(&mut full, at));
         assert_eq!(given[2], 3, "a number that is none of memory's");
@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn the_kernels_frames_are_taken_once() {
-        let mut frames = Frames::new(Numbers::Kernel, Reuse::LastFreed);
+        let mut frames = Frames::new(FrameNumbers::Kernel, Reuse::LastFreed);
         let given = |frame, again| Given { frame, again };
         assert_eq!(frames.give(Some(77)), given(77, false));
         assert!(frames.give(Some(77)).frame > NAMELESS);
@@ -478,17 +478,17 @@ mod tests {
 
     #[test]
     fn what_a_process_leaves_goes_on_where_it_was() {
-        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let mut frames = Frames::new(FrameNumbers::InOrder, Reuse::LastFreed);
         let _ = [4, 5, 6].map(|at| page(&mut frames, at));
         let stock = serde_json::to_string(&frames.stock()).unwrap();
-        let mut next = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let mut next = Frames::new(FrameNumbers::InOrder, Reuse::LastFreed);
         next.resume(serde_json::from_str(&stock).unwrap());
         assert_eq!([0, 1, 2, 3].map(|at| page(&mut next, at)), [3, 2, 1, 4]);
     }
 
     #[test]
     fn a_child_inherits_what_was_stored_to() {
-        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let mut frames = Frames::new(FrameNumbers::InOrder, Reuse::LastFreed);
         page(&mut frames, 4);
         frames.put(
             5,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::caches::Hierarchy;
-use crate::frames::{Numbers, Reuse};
+use crate::frames::{FrameNumbers, Reuse};
 
 /// The only argument of a plugin that is to say whether this QEMU can record.
 pub const CHECK: &str = "check=on";
@@ -59,7 +59,7 @@ pub struct PluginOptions {
     pub follow_fork: bool,
     /// Children that store to mapped files are recorded in this ring, in one order.
     pub one_order: bool,
-    pub numbers: Numbers,
+    pub numbers: FrameNumbers,
     /// At level `memory`: the order in which freed frames are used again.
     pub reuse: Reuse,
     pub clearing: Clearing,
@@ -119,7 +119,7 @@ mod tests {
             read_data: true,
             follow_fork: true,
             one_order: false,
-            numbers: Numbers::Random {
+            numbers: FrameNumbers::Random {
                 seed: 3,
                 frames: 99,
             },

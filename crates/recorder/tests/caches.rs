@@ -13,9 +13,9 @@ enum Traffic {
 }
 
 #[derive(Default)]
-struct Log(Vec<Traffic>);
+struct TrafficLog(Vec<Traffic>);
 
-impl Memory for Log {
+impl Memory for TrafficLog {
     fn read(&mut self, line: u64) {
         self.0.push(Traffic::Read(line));
     }
@@ -71,7 +71,7 @@ struct Book {
 }
 
 impl Book {
-    fn access(&mut self, line: u64, store: bool, log: &mut Log) {
+    fn access(&mut self, line: u64, store: bool, log: &mut TrafficLog) {
         if self.l1.hit(line, store) {
             return;
         }
@@ -97,7 +97,7 @@ impl Book {
             self.below_l2(next, log);
         }
     }
-    fn leave(&mut self, victim: Option<(u64, bool)>, log: &mut Log) {
+    fn leave(&mut self, victim: Option<(u64, bool)>, log: &mut TrafficLog) {
         let Some((line, mut dirty)) = victim else {
             return;
         };
@@ -109,7 +109,7 @@ impl Book {
             log.evict(line);
         }
     }
-    fn below_l2(&mut self, line: u64, log: &mut Log) {
+    fn below_l2(&mut self, line: u64, log: &mut TrafficLog) {
         let Some(llc) = &mut self.llc else {
             return log.evict(line);
         };
@@ -173,7 +173,7 @@ proptest! {
             llc: hierarchy.llc.map(SetLists::new),
             inclusive,
         };
-        let (mut ours, mut theirs) = (Log::default(), Log::default());
+        let (mut ours, mut theirs) = (TrafficLog::default(), TrafficLog::default());
         let first = caches.first(0);
         for step in steps {
             match step {
@@ -204,7 +204,7 @@ proptest! {
         caches.use_cores(3);
         let (mut due, mut ever) = (BTreeSet::new(), BTreeSet::new());
         for (core, line, store, flush) in steps {
-            let mut log = Log::default();
+            let mut log = TrafficLog::default();
             caches.access(core, line, line, store, &mut log);
             if store {
                 due.insert(line);

@@ -253,13 +253,13 @@ fn start(words: &[OsString], output: &File, errors: &File) -> Result<libc::pid_t
     }
 }
 
-struct Run {
+struct TracedRun {
     files: Vec<((u64, u64), usize)>,
     seen: TouchedPages,
     known: FxHashSet<libc::pid_t>,
 }
 
-impl Run {
+impl TracedRun {
     fn is_ours(&self, metadata: &Metadata) -> bool {
         let name = (metadata.dev(), metadata.ino());
         self.files.iter().any(|(file, _)| *file == name)
@@ -422,7 +422,7 @@ pub fn run(
     let named = files.iter().enumerate();
     let named = named.filter_map(|(at, file)| Some((file.as_ref()?, at)));
     let named = named.map(|(file, at)| ((file.dev(), file.ino()), at));
-    let mut run = Run {
+    let mut run = TracedRun {
         files: named.collect(),
         seen: TouchedPages::default(),
         known: FxHashSet::default(),

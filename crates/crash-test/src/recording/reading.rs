@@ -14,27 +14,29 @@ use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 
 /// A number for some of the units of a file, in pages: a recording of millions of stores asks for one at each.
 #[derive(Default)]
-struct Numbers {
+struct UnitNumbers {
     /// One more than the number, or 0.
-    pages: Vec<Option<Box<[u32; Numbers::PAGE]>>>,
+    pages: Vec<Option<Box<[u32; UnitNumbers::PAGE]>>>,
 }
 
-impl Numbers {
+impl UnitNumbers {
     const PAGE: usize = 1024;
 
     fn get(&self, unit: u32) -> Option<u32> {
         let unit = unit as usize;
-        let page = self.pages.get(unit / Numbers::PAGE)?.as_ref()?;
-        page[unit % Numbers::PAGE].checked_sub(1)
+        let page = self.pages.get(unit / UnitNumbers::PAGE)?.as_ref()?;
+        page[unit % UnitNumbers::PAGE].checked_sub(1)
     }
 
     fn set(&mut self, unit: u32, number: u32) {
         let unit = unit as usize;
-        if self.pages.len() <= unit / Numbers::PAGE {
-            self.pages.resize_with(unit / Numbers::PAGE + 1, || None);
+        if self.pages.len() <= unit / UnitNumbers::PAGE {
+            self.pages
+                .resize_with(unit / UnitNumbers::PAGE + 1, || None);
         }
-        let page = &mut self.pages[unit / Numbers::PAGE];
-        page.get_or_insert_with(|| Box::new([0; Numbers::PAGE]))[unit % Numbers::PAGE] = number + 1;
+        let page = &mut self.pages[unit / UnitNumbers::PAGE];
+        page.get_or_insert_with(|| Box::new([0; UnitNumbers::PAGE]))[unit % UnitNumbers::PAGE] =
+            number + 1;
     }
 }
 
@@ -42,7 +44,7 @@ impl Numbers {
 pub(crate) struct Reading<G> {
     files: FxHashMap<u64, u16>,
     grounds: Vec<G>,
-    slots: Vec<Numbers>,
+    slots: Vec<UnitNumbers>,
     /// Current contents of each unit that is one line.
     held: Vec<Line>,
     /// The other files, and how many stores they got, by their numbers.
@@ -70,7 +72,7 @@ impl Reading<()> {
         Ok(Reading {
             files: (numbers.filter_map(|(at, file)| Some((file.number()?, at as u16)))).collect(),
             grounds: grounds.collect::<Result<Vec<_>, _>>()?,
-            slots: named.iter().map(|_| Numbers::default()).collect(),
+            slots: named.iter().map(|_| UnitNumbers::default()).collect(),
             held: Vec::new(),
             others: (lasting.filter_map(|file| Some((file.number()?, (file.path.clone(), 0)))))
                 .collect(),

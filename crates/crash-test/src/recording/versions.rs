@@ -19,7 +19,7 @@ pub fn hash_of(file: u16, line: u32, data: &Line) -> u64 {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Change {
+struct WordChange {
     /// A hash of the whole unit, in two halves, so that this is 20 bytes.
     hash: [u32; 2],
     event: u32,
@@ -42,7 +42,7 @@ struct UnitLine {
 /// The contents of a unit, by number; 0 is what it held before the program.
 #[derive(Clone, Debug)]
 pub struct Versions {
-    changes: Vec<Change>,
+    changes: Vec<WordChange>,
     words: Vec<u64>,
     parts: Vec<UnitLine>,
     file: u16,
@@ -113,7 +113,7 @@ impl Versions {
     /// The memory that this takes, in bytes.
     pub fn bytes(&self) -> usize {
         let parts = self.parts.iter().map(|part| part.versions.capacity() * 4);
-        self.changes.capacity() * size_of::<Change>()
+        self.changes.capacity() * size_of::<WordChange>()
             + self.words.capacity() * 8
             + self.parts.capacity() * size_of::<UnitLine>()
             + parts.sum::<usize>()
@@ -174,7 +174,7 @@ impl Versions {
             ^ hash_of(self.file, line, data);
         let at = self.keep(&new, kept);
         room(&mut self.changes, 1);
-        self.changes.push(Change {
+        self.changes.push(WordChange {
             hash: [(hash >> 32) as u32, hash as u32],
             event,
             at,
@@ -195,7 +195,7 @@ impl Versions {
             // Of the lines that are stored to later no more is known than that they are as before.
             let hash = hash_of(self.file, line, ground);
             room(&mut self.changes, 2);
-            self.changes.push(Change {
+            self.changes.push(WordChange {
                 hash: [(hash >> 32) as u32, hash as u32],
                 event: 0,
                 at,

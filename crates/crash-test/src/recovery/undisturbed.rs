@@ -12,7 +12,7 @@ use crate::recording::Recording;
 use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::Opened;
-use crate::search::bench::{Bench, Shared};
+use crate::search::bench::{Bench, SearchState};
 
 /// A recovery's time, in times of the undisturbed one, and at least.
 const PATIENCE: u32 = 50;
@@ -24,7 +24,7 @@ const LEAST_TIME: Duration = Duration::from_secs(2);
 /// # Errors
 /// It does not cope, or writes elsewhere.
 pub(crate) fn undisturbed(
-    shared: &mut Shared,
+    shared: &mut SearchState,
     question: &Question,
     grounds: &[File],
     folder: &Path,

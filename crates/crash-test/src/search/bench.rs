@@ -29,7 +29,7 @@ const LEAST_HASTE: Duration = Duration::from_millis(200);
 type Known = (Option<Reason>, Duration);
 
 #[derive(Debug)]
-pub struct Shared {
+pub struct SearchState {
     pub recovery: Recovery,
     pub recording: Recording,
     pub course: Arc<Course>,
@@ -72,14 +72,14 @@ impl Refusal {
     }
 }
 
-impl Shared {
+impl SearchState {
     pub(crate) fn new(
         recovery: Recovery,
         recording: Recording,
         clock: Clock,
         refusal: Refusal,
-    ) -> Shared {
-        Shared {
+    ) -> SearchState {
+        SearchState {
             recovery,
             course: Arc::new(Course::from_recording(&recording, recording.platform)),
             recording,
@@ -123,7 +123,7 @@ impl Shared {
 
 #[derive(Debug)]
 pub struct Bench<'a> {
-    pub shared: &'a Shared,
+    pub shared: &'a SearchState,
     copy: Copy<'a>,
     floors: Floors<'a>,
     acks: PathBuf,
@@ -135,7 +135,7 @@ pub struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     pub(crate) fn new(
-        shared: &'a Shared,
+        shared: &'a SearchState,
         grounds: &[File],
         folder: &Path,
     ) -> Result<Bench<'a>, CrashTestError> {

@@ -21,7 +21,7 @@ use crate::recovery::undisturbed::undisturbed;
 use crate::recovery::{Recovery, unknown_pool};
 use crate::report::findings::{Findings, NoStart};
 use crate::search::Search;
-use crate::search::bench::{Bench, Refusal, Shared};
+use crate::search::bench::{Bench, Refusal, SearchState};
 use crate::search::clock::Clock;
 use crate::search::rounds;
 use crate::search::workers::{Crew, QUEUE, work};
@@ -70,7 +70,7 @@ fn check(recording: &Recording, platform: Platform) -> Result<(), CrashTestError
 
 /// The result of an exploration, and what it is about.
 pub struct Explored {
-    pub shared: Shared,
+    pub shared: SearchState,
     pub found: Findings,
     pub replayed: Option<(Image, Ended, String)>,
 }
@@ -96,7 +96,7 @@ pub fn explore(
     let budget = (question.replay.is_none()).then(|| Duration::from_secs_f64(question.budget));
     let refusal = Refusal::named(&question.creation)
         .ok_or_else(|| CrashTestError::new("--creation: give orderly, status or skip"))?;
-    let mut shared = Shared::new(recovery, recording, Clock::new(budget), refusal);
+    let mut shared = SearchState::new(recovery, recording, Clock::new(budget), refusal);
     let oracle = Oracle::learn(question, &shared.recording, &shared.recovery)?;
     shared.recovery.oracle = oracle;
     let folder = copy::scratch()?;
@@ -223,7 +223,7 @@ fn opened(question: &Question) -> Result<Recording, CrashTestError> {
 /// Runs the recovery on one image; leaves that behind if it is to be kept.
 fn replayed(
     question: &Question,
-    shared: &Shared,
+    shared: &SearchState,
     grounds: &[File],
     folder: &Path,
     image: Image,
@@ -242,7 +242,7 @@ fn replayed(
 /// The search at all cuts, by as many workers as the question says, each in a folder of its own.
 pub(crate) fn search(
     question: &Question,
-    shared: &Shared,
+    shared: &SearchState,
     grounds: &[File],
     folder: &Path,
     found: &mut Findings,
@@ -283,7 +283,7 @@ pub(crate) fn search(
 
 /// Leaves the images of each cause in a folder: the one that fails, and the one that passes.
 fn leave(
-    shared: &mut Shared,
+    shared: &mut SearchState,
     grounds: &[File],
     folder: &Path,
     found: &Findings,

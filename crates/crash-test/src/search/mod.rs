@@ -20,9 +20,9 @@ use crate::question::Question;
 use crate::recovery::Reason;
 use crate::recovery::ending::Ended;
 use crate::report::findings::{Findings, Violation};
-use crate::search::bench::{Refusal, Shared};
+use crate::search::bench::{Refusal, SearchState};
 use crate::search::start::named_start;
-use crate::search::workers::{Answer, Crew, Job};
+use crate::search::workers::{Answer, Crew, SearchJob};
 
 /// Violations of a round after which there is nothing more to learn before their causes are known.
 const ENOUGH: usize = 60;
@@ -37,7 +37,7 @@ const LOOKING: f64 = 0.35;
 const WAITING: f64 = 0.25;
 pub(crate) struct Search<'a> {
     pub(crate) question: &'a Question,
-    pub(crate) shared: &'a Shared,
+    pub(crate) shared: &'a SearchState,
     pub(crate) found: &'a mut Findings,
     kinds: FxHashMap<Kind, u64>,
     before: (usize, f64),
@@ -55,7 +55,7 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     pub(crate) fn new(
         question: &'a Question,
-        shared: &'a Shared,
+        shared: &'a SearchState,
         found: &'a mut Findings,
         workers: usize,
         tell: &'a (dyn Fn(u64, u64) -> bool + Sync),
@@ -253,7 +253,7 @@ impl<'a> Search<'a> {
                 let cut = shared.course.cuts[image.cut as usize];
                 let known = self.found.failed.get(&(cut.signature, image.kind));
                 if known.is_none_or(|&count| count < SAME) {
-                    crew.give(Job::Try(image, shared.recovery.time));
+                    crew.give(SearchJob::Try(image, shared.recovery.time));
                     Given::Taken
                 } else {
                     left_out.insert(image.cut);
@@ -324,7 +324,7 @@ impl<'a> Search<'a> {
                 let Some(&number) = next.next() else { break };
                 let violation = &self.found.violations[number];
                 let reason = Reason::from_ending(violation.ended, &violation.said);
-                crew.give(Job::Reduce(number, violation.image.clone(), reason));
+                crew.give(SearchJob::Reduce(number, violation.image.clone(), reason));
             }
             match crew.next() {
                 None => break,
@@ -387,7 +387,7 @@ mod tests {
 
     /// Runs a search with a worker whose recoveries end with the status that `status` says of an image.
     fn searched<T>(
-        shared: &Shared,
+        shared: &SearchState,
         found: &mut Findings,
         status: impl Fn(&Image) -> i32 + Sync,
         test: impl FnOnce(&mut Search<'_>, &mut Crew) -> T,
@@ -397,7 +397,7 @@ mod tests {
 
     fn asking<T>(
         question: &Question,
-        shared: &Shared,
+        shared: &SearchState,
         found: &mut Findings,
         status: impl Fn(&Image) -> i32 + Sync,
         test: impl FnOnce(&mut Search<'_>, &mut Crew) -> T,
@@ -409,11 +409,11 @@ mod tests {
             scope.spawn(move || {
                 for job in waiting {
                     let answer = match job {
-                        Job::Try(image, _) => {
+                        SearchJob::Try(image, _) => {
                             let ended = Ended::Status(status(&image));
                             Answer::Tried(image, Ok((ended, "said".to_owned())))
                         }
-                        Job::Reduce(number, image, _) => {
+                        SearchJob::Reduce(number, image, _) => {
                             let reduced = Reduced {
                                 early: image.over.clone(),
                                 image,
@@ -541,7 +541,8 @@ mod tests {
     #[test]
     fn the_start_may_be_named_by_a_mark_or_a_row() {
         let mut shared = shared(&fences(5), &["true"]);
-        let cut = |shared: &Shared, start| named_start(&shared.recording, &shared.course, start);
+        let cut =
+            |shared: &SearchState, start| named_start(&shared.recording, &shared.course, start);
         let error = cut(&shared, "ready").unwrap_err().to_string();
         assert!(error.contains("no marks"), "{error}");
         shared.recording.marks = vec![(5, "ready".to_owned())];

@@ -193,7 +193,7 @@ fn reduce_within(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum ImageOutcome {
     Passes,
     Fails,
     FailsOtherwise,
@@ -212,38 +212,38 @@ struct Reduction<'a, 'b> {
 
 impl Reduction<'_, '_> {
     /// Runs an image and compares how it fails with the violation.
-    fn outcome(&mut self, image: &Image, acked: usize) -> Result<Outcome, CrashTestError> {
+    fn outcome(&mut self, image: &Image, acked: usize) -> Result<ImageOutcome, CrashTestError> {
         Ok(match self.bench.fails(image, acked, self.time)? {
-            None => Outcome::Passes,
-            Some(reason) if reason == *self.reason => Outcome::Fails,
-            Some(_) => Outcome::FailsOtherwise,
+            None => ImageOutcome::Passes,
+            Some(reason) if reason == *self.reason => ImageOutcome::Fails,
+            Some(_) => ImageOutcome::FailsOtherwise,
         })
     }
 
     fn passes(&mut self, over: &[Over]) -> Result<bool, CrashTestError> {
         let image = given(self.base, over);
-        Ok(self.outcome(&image, self.acked)? == Outcome::Passes)
+        Ok(self.outcome(&image, self.acked)? == ImageOutcome::Passes)
     }
 
     fn fails(&mut self, over: &[Over]) -> Result<bool, CrashTestError> {
         let image = given(self.base, over);
-        Ok(self.outcome(&image, self.acked)? == Outcome::Fails)
+        Ok(self.outcome(&image, self.acked)? == ImageOutcome::Fails)
     }
 
     /// Runs what was fenced at a cut.
-    fn at(&mut self, cut: u32, acked: usize) -> Result<Outcome, CrashTestError> {
+    fn at(&mut self, cut: u32, acked: usize) -> Result<ImageOutcome, CrashTestError> {
         self.outcome(&Image::fenced(cut), acked)
     }
 
     fn reduce(&mut self, start: u32) -> Result<(), CrashTestError> {
         let below = match self.at(self.base, self.acked)? {
-            Outcome::Passes => true,
-            Outcome::Fails => {
+            ImageOutcome::Passes => true,
+            ImageOutcome::Fails => {
                 self.early.clear();
                 self.step_back(start)?
             }
             // The lines that are early are needed for the violation, and what was fenced fails without them, too.
-            Outcome::FailsOtherwise => self.step_back(start)?,
+            ImageOutcome::FailsOtherwise => self.step_back(start)?,
         };
         if below && !self.early.is_empty() {
             self.narrow_early()?;
@@ -267,12 +267,12 @@ impl Reduction<'_, '_> {
                 break;
             }
             match self.at(cut, self.bench.acked(cut))? {
-                Outcome::Passes => {
+                ImageOutcome::Passes => {
                     passing = Some(cut);
                     break;
                 }
-                Outcome::Fails if early.is_empty() => failing = cut,
-                Outcome::Fails | Outcome::FailsOtherwise => {}
+                ImageOutcome::Fails if early.is_empty() => failing = cut,
+                ImageOutcome::Fails | ImageOutcome::FailsOtherwise => {}
             }
         }
         while let Some(low) = passing
@@ -280,15 +280,15 @@ impl Reduction<'_, '_> {
         {
             let middle = low + (failing - low) / 2;
             match self.at(middle, self.bench.acked(middle))? {
-                Outcome::Passes => passing = Some(middle),
-                Outcome::Fails if early.is_empty() => failing = middle,
-                Outcome::Fails | Outcome::FailsOtherwise => break,
+                ImageOutcome::Passes => passing = Some(middle),
+                ImageOutcome::Fails if early.is_empty() => failing = middle,
+                ImageOutcome::Fails | ImageOutcome::FailsOtherwise => break,
             }
         }
         self.base = failing;
         self.acked = self.bench.acked(failing);
         if let Some(low) = passing
-            && self.at(low, self.acked)? == Outcome::Passes
+            && self.at(low, self.acked)? == ImageOutcome::Passes
         {
             self.base = low;
             self.early = with(&between(&self.bench.shared.course, low, failing), &early);
@@ -335,7 +335,7 @@ impl Reduction<'_, '_> {
             if cut > last {
                 break;
             }
-            if self.at(cut, self.acked)? == Outcome::Passes {
+            if self.at(cut, self.acked)? == ImageOutcome::Passes {
                 let more = between(&shared.course, self.base, cut);
                 return Ok(self.passes(&with(&self.early, &more))?.then_some(more));
             }
@@ -388,7 +388,7 @@ mod tests {
         "set -- $(od -An -tu1 -N1 {pool}) $(od -An -tu1 -j64 -N1 {pool}); test $2 = 0 -o $1 != 0",
     ];
 
-    fn slots(shared: &crate::search::bench::Shared, overs: &[Over]) -> Vec<u32> {
+    fn slots(shared: &crate::search::bench::SearchState, overs: &[Over]) -> Vec<u32> {
         let line = |over: &Over| shared.recording.lines[over.slot as usize].line;
         overs.iter().map(line).collect()
     }

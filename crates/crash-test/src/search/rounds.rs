@@ -11,7 +11,7 @@ use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
 use crate::report::findings::{Findings, Round};
-use crate::search::bench::Shared;
+use crate::search::bench::SearchState;
 use crate::search::explore::search;
 use crate::search::known_causes::StorePlaces;
 
@@ -43,7 +43,7 @@ pub fn assumed(
 /// Searches, round after round.
 pub fn look(
     question: &Question,
-    shared: &mut Shared,
+    shared: &mut SearchState,
     (grounds, folder): (&[File], &Path),
     mut assumed: Vec<String>,
     found: &mut Findings,
@@ -84,7 +84,7 @@ pub fn look(
 /// Learns from what was reduced last: stores that were late count as persistent from now on; of stores that were only early it is known that
 /// they are. Whether there was anything new.
 fn learn(
-    shared: &mut Shared,
+    shared: &mut SearchState,
     found: &mut Findings,
     from: usize,
     places: &StorePlaces,

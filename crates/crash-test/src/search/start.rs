@@ -9,7 +9,7 @@ use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
 use crate::report::findings::NoStart;
 use crate::search::Search;
-use crate::search::workers::{Answer, Crew, Job, QUEUE};
+use crate::search::workers::{Answer, Crew, QUEUE, SearchJob};
 
 /// The search for the start tries so many cuts one by one, then one in so many that came before.
 pub(crate) const CLOSELY: u32 = 256;
@@ -167,7 +167,7 @@ impl Search<'_> {
                 && !self.shared.clock.is_spent()
                 && let Some(image) = next.next()
             {
-                crew.give(Job::Try(image, self.shared.haste()));
+                crew.give(SearchJob::Try(image, self.shared.haste()));
             }
             match crew.next() {
                 None => return Ok(least),

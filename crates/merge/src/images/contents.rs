@@ -199,7 +199,7 @@ impl Images {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum PageChange {
     Came,
     Written,
     Went,
@@ -227,7 +227,7 @@ impl<'i> View<'i> {
     }
 
     /// Goes to the next pass: each machine's next snapshot, if it has one.
-    pub fn advance(&mut self) -> Vec<(Page, Change)> {
+    pub fn advance(&mut self) -> Vec<(Page, PageChange)> {
         let mut changes = Vec::new();
         let machines = self.images.machines.iter().zip(&self.chosen);
         for (machine, _) in machines.filter(|(_, chosen)| **chosen) {
@@ -240,9 +240,9 @@ impl<'i> View<'i> {
                     continue;
                 }
                 let change = match (old, *new) {
-                    (NONE, _) => Change::Came,
-                    (_, NONE) => Change::Went,
-                    _ => Change::Written,
+                    (NONE, _) => PageChange::Came,
+                    (_, NONE) => PageChange::Went,
+                    _ => PageChange::Written,
                 };
                 changes.push((page, change));
             }

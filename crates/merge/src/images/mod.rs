@@ -18,7 +18,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use super::{PAGE_BYTES, PageBytes};
-pub use contents::{Change, Images, MachineImage, View};
+pub use contents::{Images, MachineImage, PageChange, View};
 pub use hash::checksum;
 pub use memory::Memory;
 pub use pool::{ContentPool, Keep};

@@ -8,7 +8,7 @@ use super::held::Loaded;
 use super::host::{Host, HostCore};
 use super::module::Sample;
 use super::queries::{Done, Queries};
-use super::run::{Played, Run};
+use super::run::{Played, TimedRun};
 use super::scan::Scan;
 use super::settled::SETTLED;
 use super::thread::CoreActivity;
@@ -93,7 +93,7 @@ static OF_MEMORY: [&Figure; 9] = [
     &time::ENERGY,
 ];
 
-impl Run<'_> {
+impl TimedRun<'_> {
     pub(super) fn answer(
         &self,
         plan: &TimedPlan,

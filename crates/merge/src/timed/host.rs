@@ -2,7 +2,7 @@
 //! what a trap does. A piece of work ends when its loads have come, so that times by purpose are exact.
 
 use super::frames::Frames;
-use super::jobs::{Job, Jobs, ModuleCosts};
+use super::jobs::{Jobs, ModuleCosts, ModuleJob};
 use super::queries::{Queries, QueryDraw};
 use super::scan::Scan;
 use super::thread::{CoreActivity, Costs, Guests, Piece, Thread, thread_ops};
@@ -194,7 +194,7 @@ impl<'i> Host<'i> {
         batch.push(OpKind::Depend, Virtual(0));
         let module = jobs.module_of(lane);
         let pairs = filling.pairs.into_iter();
-        let job = Job {
+        let job = ModuleJob {
             pairs: pairs.map(|(pair, _, lines)| (pair, lines)).collect(),
             keys: filling.keys,
         };

@@ -36,7 +36,7 @@ use crate::ksm::settings::{self as ksm_settings, Preset};
 use crate::{Checksum, PAGE_BYTES};
 use applications::{Application, Demand};
 pub use jobs::{ModuleCosts, instructions};
-use run::Run;
+use run::TimedRun;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::encryption::ENABLED;
@@ -288,7 +288,7 @@ impl Question {
         let Some(settled) = settled else {
             return Ok(None);
         };
-        let run = Run::new(&plan, &images, settled, self.seed);
+        let run = TimedRun::new(&plan, &images, settled, self.seed);
         let answer = run.answer(&plan, &images, &mut |done| tell(done, total))?;
         Ok(Some(answer))
     }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::host::Host;
-use super::jobs::{Job, ModuleCosts};
+use super::jobs::{ModuleCosts, ModuleJob};
 use sardonyx::config::Machine;
 use sardonyx::line::Logical;
 use sardonyx::machine::{
@@ -13,7 +13,7 @@ use sardonyx::machine::{
 use sardonyx::units::Time;
 
 struct TableWork {
-    job: Job,
+    job: ModuleJob,
     began: Time,
     /// The comparison, or after all of them the line for the key.
     at: usize,

@@ -48,7 +48,7 @@ impl QueryDraw {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Pages {
+pub struct QueryPages {
     /// Pages that are used again and again: its own, and those that other machines have too.
     pub hot: [Vec<u32>; 2],
     pub cold: [Vec<u32>; 2],
@@ -80,7 +80,7 @@ pub struct Done {
 #[derive(Debug)]
 pub struct Queries {
     demand: Demand,
-    pages: Pages,
+    pages: QueryPages,
     arrivals: VecDeque<(Time, u64)>,
     served: u64,
     current: Option<Query>,
@@ -89,7 +89,7 @@ pub struct Queries {
 }
 
 impl Queries {
-    pub fn new(demand: Demand, pages: Pages, seed: u64, until: Time) -> Queries {
+    pub fn new(demand: Demand, pages: QueryPages, seed: u64, until: Time) -> Queries {
         let mut draw = QueryDraw::new(seed, 1);
         let mut arrivals = VecDeque::new();
         let mean = SECOND / demand.queries_per_second as f64;

@@ -17,7 +17,7 @@ use super::thread::Costs;
 use crate::Page;
 use crate::images::Images;
 use crate::ksm::Keys;
-use crate::run::Pages;
+use crate::run::PageCounts;
 use sardonyx::line::Virtual;
 use sardonyx::machine::{
     AddressSpace, Agent, Batch, Mapped, OpSource, Outcome, PAGE_LINES, Player, RunError, System,
@@ -61,21 +61,21 @@ impl OpSource for CoreSource<'_> {
 
 type Agents<'i> = Vec<Box<dyn Agent + 'i>>;
 
-pub(super) struct Run<'i> {
+pub(super) struct TimedRun<'i> {
     pub(super) host: Arc<Mutex<Host<'i>>>,
-    pub(super) pages: Pages,
+    pub(super) pages: PageCounts,
     pub(super) passes: usize,
     pub(super) keys: Keys,
     pub(super) window: (Time, Time),
 }
 
-impl<'i> Run<'i> {
+impl<'i> TimedRun<'i> {
     pub(super) fn new(
         plan: &TimedPlan,
         images: &Images,
         settled: Settled<'i>,
         seed: u64,
-    ) -> Run<'i> {
+    ) -> TimedRun<'i> {
         let TimedPlan {
             machine, settings, ..
         } = plan;
@@ -109,7 +109,7 @@ impl<'i> Run<'i> {
         let modules = merges.and_then(|merges| (merges.modules)(machine, settings));
         let costs = Costs::from_settings(machine, settings);
         let host = Host::new(costs, window, vms, frames, scan, modules, seed);
-        Run {
+        TimedRun {
             host: Arc::new(Mutex::new(host)),
             pages: settled.pages,
             passes: settled.passes,
@@ -193,7 +193,7 @@ pub(super) struct Played<'i> {
 }
 
 /// The pages that an application uses, drawn from those that stand once and the others.
-fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> queries::Pages {
+fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> queries::QueryPages {
     let mut draw = QueryDraw::new(seed, 5);
     let mut pools = [own, shared];
     for pool in &mut pools {
@@ -217,7 +217,7 @@ fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> quer
     };
     let hot = take(demand.hot_kib);
     let cold = take(demand.cold_kib);
-    queries::Pages {
+    queries::QueryPages {
         cold: if cold.iter().all(Vec::is_empty) {
             hot.clone()
         } else {

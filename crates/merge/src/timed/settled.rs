@@ -7,7 +7,7 @@ use super::settings::{self as keys, MergePhase};
 use crate::images::{Images, View};
 use crate::ksm::settings::Knobs;
 use crate::ksm::{Keys, Ksm, Search};
-use crate::run::{Pages, pages_of};
+use crate::run::{PageCounts, pages_of};
 use crate::{Page, PageFrame};
 use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::machine::PAGE_LINES;
@@ -22,7 +22,7 @@ const CHURNED: usize = 2;
 #[derive(Default)]
 pub struct Settled<'i> {
     pub(super) merging: Option<Box<dyn Merging<'i> + 'i>>,
-    pub(super) pages: Pages,
+    pub(super) pages: PageCounts,
     pub(super) passes: usize,
     pub(super) keys: Keys,
     pub(super) cursor: Page,
@@ -93,7 +93,11 @@ impl<'i> Start<'i, '_> {
             mismatches: now.mismatches - before.mismatches,
             false_matches: now.false_matches - before.false_matches,
         };
-        let pages = if merging { Pages::default() } else { pages };
+        let pages = if merging {
+            PageCounts::default()
+        } else {
+            pages
+        };
         churn(&mut ksm, settings, &mut draw);
         let cursor = count as Page / 2;
         ksm.begin_pass();

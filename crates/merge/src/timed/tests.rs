@@ -4,7 +4,7 @@
 use super::held::Initial;
 use super::live::{Live, Touch};
 use super::queries::Done;
-use super::run::{Played, Run};
+use super::run::{Played, TimedRun};
 use super::*;
 use crate::Page;
 use crate::images::View;
@@ -61,7 +61,7 @@ fn settled<'i>(question: &Question, plan: &TimedPlan, images: &'i Images) -> Set
 fn nobody_sees_anothers_writes(question: &Question) -> (u64, u64) {
     let plan = question.plan().unwrap();
     let images = images(&plan, question.seed);
-    let run = Run::new(
+    let run = TimedRun::new(
         &plan,
         &images,
         settled(question, &plan, &images),
@@ -196,7 +196,7 @@ fn the_thread_merges_what_the_algorithm_merges_in_its_order() {
         let asked = question(design, &quiet);
         let plan = asked.plan().unwrap();
         let images = images(&plan, asked.seed);
-        let run = Run::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
+        let run = TimedRun::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
         run.play(&plan, &images, &mut |_| true).unwrap();
         let host = run.host.lock().unwrap();
         let done = &host.scan.as_ref().unwrap().done;
@@ -232,7 +232,7 @@ fn what_a_query_takes_adds_up_and_so_does_what_a_core_does() {
         let asked = question(design, &[]);
         let plan = asked.plan().unwrap();
         let images = images(&plan, asked.seed);
-        let run = Run::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
+        let run = TimedRun::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
         run.play(&plan, &images, &mut |_| true).unwrap();
         let host = run.host.lock().unwrap();
         let all: Vec<&Done> = host.vms.iter().flat_map(|vm| &vm.done).collect();

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use sardonyx_record::{
-    Clearing, Geometry, Hierarchy, KernelTime, Level, Outcome, Pages, Request, Reuse, record,
+    Clearing, Geometry, Hierarchy, KernelTime, Level, PageFrames, RecordOutcome, Request, Reuse,
+    record,
 };
 use sardonyx_trace::line::Line;
 use sardonyx_trace::{Op, Record, Source};
@@ -54,7 +55,7 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
             cores: 4,
         },
         level: Level::Memory,
-        pages: Pages::Sequential,
+        pages: PageFrames::Sequential,
         reuse: Reuse::LastFreed,
         clearing: Clearing::default(),
         kernel: KernelTime::default(),
@@ -68,10 +69,10 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
     }
 }
 
-pub fn run(request: &Request) -> Outcome {
+pub fn run(request: &Request) -> RecordOutcome {
     let mut request = request.clone();
     if request.level == Level::Cpu {
-        request.pages = Pages::Virtual;
+        request.pages = PageFrames::Virtual;
     }
     record(&request, &Default::default()).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -12,13 +12,13 @@ use crate::group::{self, AccessGroup, Member};
 
 /// The callbacks to ask for at an instruction: of its loads and of its stores.
 #[derive(Clone, Copy)]
-pub struct Request {
+pub struct CallbackRequest {
     pub load: Option<OnAccess>,
     pub store: Option<OnAccess>,
     pub data: *mut c_void,
 }
 
-pub type CallbackPlan = (Vec<Option<Request>>, Vec<AccessGroup>);
+pub type CallbackPlan = (Vec<Option<CallbackRequest>>, Vec<AccessGroup>);
 
 fn parts(ordinal: usize, group: &AccessGroup, open: u32) -> Parts {
     let stored = || group.members.iter().filter(|m| m.stores);
@@ -50,7 +50,7 @@ fn requests(
     lists: &mut GroupLists,
     insns: usize,
     groups: &[AccessGroup],
-) -> Option<Vec<Option<Request>>> {
+) -> Option<Vec<Option<CallbackRequest>>> {
     let mut grouped = vec![false; insns];
     for member in groups.iter().flat_map(|group| &group.members) {
         grouped[member.insn] = true;
@@ -69,7 +69,7 @@ fn requests(
         let here = rest.next_if(|(_, group)| group.members[0].insn == insn);
         requests.push(match here {
             None if grouped => None,
-            None => Some(Request { data, ..plain() }),
+            None => Some(CallbackRequest { data, ..plain() }),
             Some((ordinal, group)) => {
                 let first = group.members[0];
                 let (callback, data): (OnAccess, _) = if group.is_plain() {
@@ -82,7 +82,7 @@ fn requests(
                     (grouped::at_first, word.data())
                 };
                 // What loads and then stores is looked up at the store.
-                Some(Request {
+                Some(CallbackRequest {
                     load: Some(callback).filter(|_| !first.stores),
                     store: Some(callback).filter(|_| first.stores),
                     data,
@@ -93,8 +93,8 @@ fn requests(
     Some(requests)
 }
 
-fn plain() -> Request {
-    Request {
+fn plain() -> CallbackRequest {
+    CallbackRequest {
         load: Some(access::alone::<false>),
         store: Some(access::alone::<true>),
         data: std::ptr::null_mut(),

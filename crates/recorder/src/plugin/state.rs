@@ -13,7 +13,7 @@ use super::word::Word;
 use super::{counters, guest, threads};
 use crate::caches::{Caches, First, NAMELESS, Unfetched};
 use crate::codec::{CacheContents, Event, op};
-use crate::frames::Numbers;
+use crate::frames::FrameNumbers;
 use crate::frames::{FirstContents, FramePlace, PAGE_BYTES, PAGE_LINES, Regions, ZERO};
 use crate::maps::{FILES, SYSTEM};
 use crate::options::{Clearing, Level, PluginOptions};
@@ -440,7 +440,7 @@ impl PluginState {
     /// A frame for the page: its first line, and whether a page had it before.
     fn frame(&mut self, page: u64) -> (u64, bool) {
         let kernel = match self.options.numbers {
-            Numbers::Kernel => self.out.frame(page),
+            FrameNumbers::Kernel => self.out.frame(page),
             _ => None,
         };
         if kernel == Some(0) {

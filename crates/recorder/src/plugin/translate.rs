@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use super::api::{
     ADD_U64, Block, Id, Insn, LOADS, NO_REGISTERS, OnAccess, OnExec, READS_REGISTERS, STORES, api,
 };
-use super::plan::{self, CallbackPlan, Request};
+use super::plan::{self, CallbackPlan, CallbackRequest};
 use super::state::PluginState;
 use super::threads::threaded;
 use super::{access, counters, guest, verify, with};
@@ -26,7 +26,7 @@ extern "C" fn count(vcpu: c_uint, instructions: *mut c_void) {
     counters::add(vcpu, instructions as u64);
 }
 
-pub fn on_access(insn: Insn, Request { load, store, data }: Request) {
+pub fn on_access(insn: Insn, CallbackRequest { load, store, data }: CallbackRequest) {
     for (callback, side) in [(load, LOADS), (store, STORES)] {
         if let Some(callback) = callback {
             (api().on_access)(insn, callback, NO_REGISTERS, side, data);
@@ -91,7 +91,7 @@ pub extern "C" fn block(_: Id, block: Block) {
 }
 
 /// The callbacks of an instruction at level `cpu`, of threads, or past the caches; `word` says which it is.
-fn unplanned(state: &PluginState, kind: Kind, turn: Turn, word: *mut c_void) -> Request {
+fn unplanned(state: &PluginState, kind: Kind, turn: Turn, word: *mut c_void) -> CallbackRequest {
     let sites = state.options.level == Level::Cpu && state.out.sites.is_some();
     let (mut load, mut store): (OnAccess, OnAccess) = match (state.options.level, threaded()) {
         (Level::Cpu, _) if sites => (access::at_core_site::<false>, access::at_core_site::<true>),
@@ -108,7 +108,7 @@ fn unplanned(state: &PluginState, kind: Kind, turn: Turn, word: *mut c_void) -> 
     }
     // The only thread's callbacks take a list of groups for the word.
     let alone = state.options.level == Level::Memory && !threaded();
-    Request {
+    CallbackRequest {
         load: Some(load),
         store: Some(store),
         data: if alone { null_mut() } else { word },

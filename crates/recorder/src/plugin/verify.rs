@@ -8,7 +8,7 @@ use std::ffi::{c_uint, c_void};
 
 use super::access::size;
 use super::api::{Block, MemInfo, NO_REGISTERS, api};
-use super::plan::Request;
+use super::plan::CallbackRequest;
 use super::state::PluginState;
 use super::threads::threaded;
 use super::translate::on_access;
@@ -79,7 +79,7 @@ pub fn ask(block: Block, groups: &[AccessGroup]) {
             leads,
         }));
         before += each(&member);
-        let request = Request {
+        let request = CallbackRequest {
             load: Some(at_access::<false>),
             store: Some(at_access::<true>),
             data: std::ptr::from_mut(part).cast(),

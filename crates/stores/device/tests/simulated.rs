@@ -40,34 +40,34 @@ impl FaultDraw {
 }
 
 #[derive(Clone, Debug)]
-enum Change {
+enum DiskChange {
     Write(usize, Vec<u8>),
     Length(usize),
     Punch(usize, usize),
 }
 
-impl Change {
+impl DiskChange {
     fn length_after(&self, before: usize) -> usize {
         match self {
-            Change::Write(at, bytes) => before.max(at + bytes.len()),
-            Change::Length(length) => *length,
-            Change::Punch(..) => before,
+            DiskChange::Write(at, bytes) => before.max(at + bytes.len()),
+            DiskChange::Length(length) => *length,
+            DiskChange::Punch(..) => before,
         }
     }
 
     /// The bytes that it touches, of a file with this length before it.
     fn range(&self, before: usize) -> (usize, usize) {
         match self {
-            Change::Write(at, bytes) => (*at, at + bytes.len()),
-            Change::Length(length) => (*length.min(&before), *length.max(&before)),
-            Change::Punch(at, length) => (*at, (at + length).min(before)),
+            DiskChange::Write(at, bytes) => (*at, at + bytes.len()),
+            DiskChange::Length(length) => (*length.min(&before), *length.max(&before)),
+            DiskChange::Punch(at, length) => (*at, (at + length).min(before)),
         }
     }
 
     fn byte(&self, at: usize) -> u8 {
         match self {
-            Change::Write(from, bytes) => bytes[at - from],
-            Change::Length(_) | Change::Punch(..) => 0,
+            DiskChange::Write(from, bytes) => bytes[at - from],
+            DiskChange::Length(_) | DiskChange::Punch(..) => 0,
         }
     }
 
@@ -87,7 +87,7 @@ struct Inode {
     durable: Vec<u8>,
     cached: Vec<u8>,
     /// Changes since the last sync.
-    pending: Vec<Change>,
+    pending: Vec<DiskChange>,
     bad: BTreeSet<usize>,
 }
 
@@ -362,7 +362,7 @@ impl StoreFiles for Simulated {
         let inode = match (found, how) {
             (Some(inode), How::New) => {
                 let file = &mut inner.state.inodes[inode];
-                file.pending.push(Change::Length(0));
+                file.pending.push(DiskChange::Length(0));
                 file.cached.clear();
                 inner.done();
                 inode
@@ -436,14 +436,14 @@ struct SimulatedFile {
 }
 
 impl SimulatedFile {
-    fn change(&self, change: Change) -> io::Result<()> {
+    fn change(&self, change: DiskChange) -> io::Result<()> {
         assert!(
             self.may_write,
             "a file that was opened to be read is changed"
         );
         let mut inner = self.disk.inner();
         let file = &mut inner.state.inodes[self.inode];
-        if let Change::Write(at, bytes) = &change {
+        if let DiskChange::Write(at, bytes) = &change {
             let touched = at / SECTOR..(at + bytes.len()).div_ceil(SECTOR);
             file.bad.retain(|sector| !touched.contains(sector));
         }
@@ -468,7 +468,7 @@ impl Bytes for SimulatedFile {
     }
 
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.change(Change::Write(at as usize, bytes.to_vec()))
+        self.change(DiskChange::Write(at as usize, bytes.to_vec()))
     }
 
     fn length(&self) -> io::Result<u64> {
@@ -476,7 +476,7 @@ impl Bytes for SimulatedFile {
     }
 
     fn set_length(&self, bytes: u64) -> io::Result<()> {
-        self.change(Change::Length(bytes as usize))
+        self.change(DiskChange::Length(bytes as usize))
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -499,7 +499,7 @@ impl Bytes for SimulatedFile {
     }
 
     fn punch(&self, at: u64, length: u64) -> io::Result<bool> {
-        self.change(Change::Punch(at as usize, length as usize))?;
+        self.change(DiskChange::Punch(at as usize, length as usize))?;
         Ok(true)
     }
 }

@@ -25,7 +25,7 @@ use cutting::{BUFFER, ByContent, Fixed};
 pub use distinct::References;
 use distinct::{Allotment, Distinct};
 pub use traces::Format;
-use tree::{Tree, TreeFile};
+use tree::{DirectoryTree, TreeFile};
 
 /// A run keeps its progress so often, so that one that ends goes on from there.
 const KEEP_EVERY: Duration = Duration::from_secs(60);
@@ -113,14 +113,14 @@ pub enum EstimateError {
     Lost,
 }
 
-type Outcome<T> = Result<T, EstimateError>;
+type EstimateResult<T> = Result<T, EstimateError>;
 
-fn bad<T>(message: impl Into<String>) -> Outcome<T> {
+fn bad<T>(message: impl Into<String>) -> EstimateResult<T> {
     Err(EstimateError::Bad(message.into()))
 }
 
 impl Question {
-    fn check(&self) -> Outcome<()> {
+    fn check(&self) -> EstimateResult<()> {
         let streams = self.path == "-";
         if self.state.is_some() && (streams || self.trace.is_some()) {
             return bad("--state: only a tree, a file or a device can be gone on with");
@@ -182,7 +182,7 @@ impl Question {
 }
 
 /// Looks at names and sizes only, and says how much memory the rest will take.
-pub fn plan(question: &Question) -> Outcome<TablePlan> {
+pub fn plan(question: &Question) -> EstimateResult<TablePlan> {
     question.check()?;
     if question.path == "-" {
         return Ok(question.plan(None, 1, 0));
@@ -198,7 +198,7 @@ pub fn plan(question: &Question) -> Outcome<TablePlan> {
 }
 
 /// Reads everything. `tell` is told the bytes done and in all (0: unknown), and answers whether to go on.
-pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome<Estimate> {
+pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> EstimateResult<Estimate> {
     let plan = plan(question)?;
     let mut tables: Vec<Distinct> = plan.tables.iter().map(Distinct::new).collect();
     let total = plan.bytes.unwrap_or(0);
@@ -271,7 +271,7 @@ impl Cutting {
     }
 }
 
-fn open_input(name: &str) -> Outcome<Box<dyn Read>> {
+fn open_input(name: &str) -> EstimateResult<Box<dyn Read>> {
     Ok(match name {
         "-" => Box::new(io::stdin().lock()),
         _ => Box::new(File::open(name).map_err(|error| EstimateError::Io(name.into(), error))?),
@@ -340,14 +340,14 @@ impl EstimateWork {
         question: &Question,
         total: u64,
         tell: &dyn Fn(u64, u64) -> bool,
-    ) -> Outcome<()> {
+    ) -> EstimateResult<()> {
         let kept = question.state.as_deref();
         if let Some(path) = kept.filter(|path| path.exists()) {
             state::load(path, question, self)?;
         }
         let done = self.place.entries as usize;
         let mut last_kept = Instant::now();
-        for found in Tree::below(Path::new(&question.path)).skip(done) {
+        for found in DirectoryTree::below(Path::new(&question.path)).skip(done) {
             match found {
                 Err(reason) => self.unreadable(reason),
                 Ok(TreeFile { path, length }) => {
@@ -386,7 +386,12 @@ impl EstimateWork {
     }
 
     /// Notes which file is read; an error if the state was left in another one.
-    fn begin_or_go_on(&mut self, name: &str, length: u64, kept: Option<&Path>) -> Outcome<()> {
+    fn begin_or_go_on(
+        &mut self,
+        name: &str,
+        length: u64,
+        kept: Option<&Path>,
+    ) -> EstimateResult<()> {
         if self.place.offset == 0 {
             (self.place.name, self.place.length) = (name.to_owned(), length);
         } else if (self.place.name.as_str(), self.place.length) != (name, length) {

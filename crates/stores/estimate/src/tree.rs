@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{IntoIter, WalkDir};
 
-use super::{EstimateError, Outcome};
+use super::{EstimateError, EstimateResult};
 
 /// Bytes of memory for each file that has several names, about.
 pub(super) const LINK: u64 = 64;
@@ -28,7 +28,7 @@ pub(super) struct TreeFile {
     pub length: u64,
 }
 
-pub(super) fn size(path: &Path) -> Outcome<Size> {
+pub(super) fn size(path: &Path) -> EstimateResult<Size> {
     let named = |error| EstimateError::Io(path.display().to_string(), error);
     let metadata = fs::metadata(path).map_err(named)?;
     let refused = |what: &str| {
@@ -48,7 +48,7 @@ pub(super) fn size(path: &Path) -> Outcome<Size> {
             bytes: Some(0),
             ..Size::default()
         };
-        let mut tree = Tree::below(path);
+        let mut tree = DirectoryTree::below(path);
         for found in &mut tree {
             let Ok(found) = found else { continue };
             size.files += 1;
@@ -91,20 +91,20 @@ fn is_made_up(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|about| MADE_UP.contains(&about.f_type))
 }
 
-pub(super) struct Tree {
+pub(super) struct DirectoryTree {
     entries: IntoIter,
     made_up: HashMap<u64, bool>,
     /// Device and number of files that have been met and have other names.
     linked: HashSet<(u64, u64)>,
 }
 
-impl Tree {
-    pub fn below(path: &Path) -> Tree {
+impl DirectoryTree {
+    pub fn below(path: &Path) -> DirectoryTree {
         let entries = WalkDir::new(path)
             .sort_by_file_name()
             .follow_root_links(true)
             .into_iter();
-        Tree {
+        DirectoryTree {
             entries,
             made_up: HashMap::new(),
             linked: HashSet::new(),
@@ -112,7 +112,7 @@ impl Tree {
     }
 }
 
-impl Iterator for Tree {
+impl Iterator for DirectoryTree {
     type Item = Result<TreeFile, String>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 pub use contents::{BlockContents, InMemory, Regenerated};
 use modules::Modules;
-use prefixes::{BranchPoint, Prefixes, Shared, StoredRows};
+use prefixes::{BranchPoint, Prefixes, SharedPrefix, StoredRows};
 use table::Table;
 
 use crate::fingerprint::fingerprint;
@@ -49,7 +49,7 @@ pub struct Recam<C: BlockContents = InMemory> {
     prints: FxHashMap<u32, u64>,
     table: Table,
     turn: u32,
-    shared: Vec<Shared>,
+    shared: Vec<SharedPrefix>,
     log: Log,
     ledger: CostLedger,
     modules: Modules,

@@ -47,7 +47,7 @@ pub struct Prefixes {
 
 /// Blocks that share a prefix with the new one: for each of `rows` further rows, `blocks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shared {
+pub struct SharedPrefix {
     pub rows: u32,
     /// Stored blocks that are equal up to each of them.
     pub blocks: u32,
@@ -93,7 +93,7 @@ impl Prefixes {
     }
 
     /// The point where the new block belongs; `shared` gets the counts along the way.
-    pub fn find(&self, rows: &mut impl StoredRows, shared: &mut Vec<Shared>) -> BranchPoint {
+    pub fn find(&self, rows: &mut impl StoredRows, shared: &mut Vec<SharedPrefix>) -> BranchPoint {
         shared.clear();
         let mut at = ROOT;
         loop {
@@ -115,7 +115,7 @@ impl Prefixes {
                     0
                 };
                 if common > 0 {
-                    shared.push(Shared {
+                    shared.push(SharedPrefix {
                         rows: common,
                         blocks: node.count,
                     });
