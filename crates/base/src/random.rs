@@ -1,6 +1,6 @@
 //! SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): numbers that follow from a number alone, the same whoever asks.
 
-/// What the state grows by: 2^64 divided by the golden ratio, made odd.
+/// The increment of the state: 2^64 divided by the golden ratio, made odd.
 pub const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The output function: mixes all bits of `z`, one to one. Zero stays zero.

@@ -12,10 +12,10 @@ use crate::handles::{Problem, problem};
 /// Lines that are taken from a trace at most; then they come round again.
 const MOST: usize = 1 << 22;
 
-/// Where the bytes come from that the host does not give.
+/// The source of bytes that the host does not give.
 #[derive(Default)]
 pub enum Drawn {
-    /// What the host wrote there last: the write changes nothing.
+    /// The bytes the host wrote there last: the write changes nothing.
     #[default]
     Last,
     /// One of so many contents, drawn anew for each write.
@@ -26,11 +26,7 @@ pub enum Drawn {
         writes: HashMap<u64, u64>,
     },
     /// The contents of a trace's writes, one after the other.
-    Trace {
-        /// The contents in the order of the trace.
-        lines: Vec<Line>,
-        next: usize,
-    },
+    Trace { lines: Vec<Line>, next: usize },
 }
 
 impl Drawn {
@@ -54,7 +50,7 @@ impl Drawn {
         }
     }
 
-    /// Whether each line is drawn whole, so that its last content does not matter.
+    /// Each line is drawn whole, so that its last content does not matter.
     pub fn is_drawn(&self) -> bool {
         !matches!(self, Drawn::Last)
     }

@@ -9,18 +9,17 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use crate::memory::Hosting;
 
-/// Memories that a process may have at a time.
 const SLOTS: usize = 1 << INDEX_BITS;
 const INDEX_BITS: u32 = 12;
 
-struct Slot {
-    /// How many have lived here: part of the handle, so that no two are alike.
+struct MemorySlot {
+    /// Counts the memories that have lived in a slot: part of the handle, so that no two are alike.
     generation: u64,
     hosting: Option<Box<Hosting>>,
 }
 
-static TABLE: [Mutex<Slot>; SLOTS] = [const {
-    Mutex::new(Slot {
+static TABLE: [Mutex<MemorySlot>; SLOTS] = [const {
+    Mutex::new(MemorySlot {
         generation: 0,
         hosting: None,
     })
@@ -30,7 +29,7 @@ thread_local! {
     static ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// What went wrong, in words.
+/// An error in words.
 pub struct Problem(pub String);
 
 impl<E: std::error::Error> From<E> for Problem {
@@ -113,14 +112,14 @@ pub fn with<T>(handle: u64, failed: T, call: impl FnOnce(&mut Hosting) -> Result
 
 const BUSY: &str = "another thread is using this memory; one thread at a time";
 
-fn check(slot: &Slot, handle: u64) -> Result<(), Problem> {
+fn check(slot: &MemorySlot, handle: u64) -> Result<(), Problem> {
     match slot.generation == handle >> INDEX_BITS && handle >> INDEX_BITS > 0 {
         true => Ok(()),
         false => Err(none()),
     }
 }
 
-fn lock(slot: &'static Mutex<Slot>) -> Result<MutexGuard<'static, Slot>, Problem> {
+fn lock(slot: &'static Mutex<MemorySlot>) -> Result<MutexGuard<'static, MemorySlot>, Problem> {
     slot.try_lock().map_err(|why| match why {
         TryLockError::WouldBlock => Problem(BUSY.to_owned()),
         TryLockError::Poisoned(_) => {

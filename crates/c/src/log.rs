@@ -14,18 +14,17 @@ use crate::{SARDONYX_APPLICATION, SARDONYX_ASKED, SARDONYX_DONE, SARDONYX_PORT, 
 /// The first line.
 pub const HEAD: &str = "view,event,tag,ps,bytes";
 
-/// The files that memories of this process write: one each.
 static OPEN: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
 /// A log that is being written.
-pub struct Log {
+pub struct HostLog {
     path: String,
     file: BufWriter<File>,
 }
 
-impl Log {
+impl HostLog {
     /// A new log; while another memory writes it, `PATH.2` and so on.
-    pub fn new(path: &str) -> Result<Log, Problem> {
+    pub fn new(path: &str) -> Result<HostLog, Problem> {
         let mut open = OPEN.lock().unwrap_or_else(|poison| poison.into_inner());
         let more = (2..).map(|number: u32| format!("{path}.{number}"));
         let mut names = std::iter::once(path.to_owned()).chain(more);
@@ -35,7 +34,7 @@ impl Log {
         let file = file.map_err(|why| Problem(format!("host.log={path}: {why}")))?;
         open.insert(path.clone());
         drop(open);
-        let mut log = Log {
+        let mut log = HostLog {
             path,
             file: BufWriter::with_capacity(1 << 18, file),
         };
@@ -106,7 +105,7 @@ impl Log {
     }
 }
 
-impl Drop for Log {
+impl Drop for HostLog {
     fn drop(&mut self) {
         let mut open = OPEN.lock().unwrap_or_else(|poison| poison.into_inner());
         open.remove(&self.path);

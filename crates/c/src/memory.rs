@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::contents::Drawn;
 use crate::handles::{Problem, problem};
-use crate::log::Log;
+use crate::log::HostLog;
 use crate::settings;
 use crate::{
     SARDONYX_COUNTER_ATOMIC, SARDONYX_COUNTERS, SARDONYX_FENCED, SARDONYX_FLUSHED,
@@ -30,7 +30,7 @@ pub struct Hosting {
     contents: Drawn,
     left: Option<Image>,
     /// The log, if requests and answers are logged.
-    pub log: Option<Log>,
+    pub log: Option<HostLog>,
     unlogged: Option<Problem>,
     /// The text that the host was given last.
     pub text: CString,
@@ -42,7 +42,7 @@ impl Hosting {
         let settings = settings::read(pairs)?;
         let machine = Machine::load(machine, &settings.machine)?;
         let host = Hosted::new(&machine, design, settings.options)?;
-        let log = settings.log.map(Log::new).transpose()?;
+        let log = settings.log.map(HostLog::new).transpose()?;
         Ok(Hosting {
             host,
             contents: settings.contents,
@@ -69,20 +69,7 @@ impl Hosting {
             flags,
             ..
         } = request;
-        let known = match kind {
-            SARDONYX_WRITE => SARDONYX_PERSIST | SARDONYX_COUNTER_ATOMIC | SARDONYX_TELL_ARRAY,
-            SARDONYX_READ | SARDONYX_WRITE_COUNTERS => 0,
-            _ => {
-                return problem(format!(
-                    "kind {kind}: give a read, a write, or a write of counters"
-                ));
-            }
-        };
-        if flags & !known != 0 {
-            return problem(format!(
-                "flags {flags:#x}: a request of kind {kind} has not all of them"
-            ));
-        }
+        check_flags(kind, flags)?;
         let drawn;
         let kind = match (kind, bytes) {
             (SARDONYX_READ, _) => Kind::Read(size as usize),
@@ -141,14 +128,14 @@ impl Hosting {
         Ok(told)
     }
 
-    /// Whether the next call for an answer returns something else: a failure of the log.
+    /// The next call for an answer returns a failure of the log instead.
     pub fn is_unlogged(&self) -> bool {
         self.unlogged.is_some()
     }
 
     /// Writes the log to its file.
     pub fn flush_log(&mut self) -> Result<(), Problem> {
-        self.log.as_mut().map_or(Ok(()), Log::flush)
+        self.log.as_mut().map_or(Ok(()), HostLog::flush)
     }
 
     fn drawn(&mut self, source: u32, address: u64) -> Result<[u8; LINE], Problem> {
@@ -244,4 +231,22 @@ impl From<Told> for sardonyx_answer {
             bytes,
         }
     }
+}
+
+fn check_flags(kind: u32, flags: u32) -> Result<(), Problem> {
+    let known = match kind {
+        SARDONYX_WRITE => SARDONYX_PERSIST | SARDONYX_COUNTER_ATOMIC | SARDONYX_TELL_ARRAY,
+        SARDONYX_READ | SARDONYX_WRITE_COUNTERS => 0,
+        _ => {
+            return problem(format!(
+                "kind {kind}: give a read, a write, or a write of counters"
+            ));
+        }
+    };
+    if flags & !known != 0 {
+        return problem(format!(
+            "flags {flags:#x}: a request of kind {kind} has not all of them"
+        ));
+    }
+    Ok(())
 }

@@ -5,13 +5,13 @@ use sardonyx::machine::hosted::{Addresses, Options, Posted, Unwritten};
 use crate::contents::Drawn;
 use crate::handles::{Problem, problem};
 
-/// What the host's own keys say.
+/// The values of the host's own keys.
 pub struct Settings<'p> {
-    /// How memory is to be.
+    /// Options of the memory.
     pub options: Options,
-    /// What is written where the host gives no bytes.
+    /// The contents written where the host gives no bytes.
     pub contents: Drawn,
-    /// Where to write down what is asked and answered.
+    /// The log of questions and answers.
     pub log: Option<&'p str>,
     /// The machine's keys.
     pub machine: Vec<(String, String)>,

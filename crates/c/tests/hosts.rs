@@ -16,7 +16,6 @@ fn library() -> PathBuf {
     beside.to_owned()
 }
 
-/// Compiles one of the hosts with `flags` besides.
 fn compiled(folder: &Path, name: &str, flags: &[&str]) -> Result<PathBuf, String> {
     let hosts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/host");
     compile(folder, &hosts.join(format!("{name}.c")), flags)
@@ -132,7 +131,7 @@ fn sources(limit: u64) -> Vec<(String, Box<dyn Fn() -> Source>)> {
 
 const DESIGNS: [&str; 4] = ["baseline", "esd", "dewrite-sound", "fca@merkle"];
 
-/// What both have to say, which is everything but the host's own speed.
+/// The output of a host without its own speed.
 fn told(text: &str) -> Value {
     let mut told: Value = serde_json::from_str(text).expect("JSON");
     let all = told.as_object_mut().unwrap();
@@ -265,7 +264,6 @@ fn whatever_a_host_asks_it_gets_a_value() {
     );
 }
 
-/// The page's first program prints what the page says.
 #[test]
 fn the_first_program_of_the_page_prints_what_the_page_says() {
     let folder = tempfile::tempdir().unwrap();
@@ -432,7 +430,7 @@ address_mapping = rochrababgco
 trans_queue_size = 32
 ";
 
-/// The same requests at the same cycles as DRAMsim3 had: bandwidths and latencies near its own.
+/// Bandwidths and latencies come near DRAMsim3's own for requests at the same cycles.
 #[test]
 #[ignore = "slow: 42 runs of 300,000 requests"]
 fn latency_against_bandwidth_is_dramsim3s() {

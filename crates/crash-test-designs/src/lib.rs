@@ -22,24 +22,23 @@ use sardonyx_crash_test::images::copy;
 use sardonyx_crash_test::images::file_copy::fill;
 use sardonyx_crash_test::recording::persistence::{Course, Platform as Saved};
 use sardonyx_crash_test::recording::{Act, LINE, Recording};
-use sardonyx_crash_test::recovery::{Files, Recovery};
+use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles};
 
 const CHUNK: usize = 256;
 const PAGE_LINES: u64 = 4096 / LINE as u64;
 
 /// The pool's part of a recording, as a core's operations.
-struct Pool<'a> {
+struct PoolCore<'a> {
     recording: &'a Recording,
     /// The first page of each file, where they lie one after the other.
     pages: &'a [u64],
     next: usize,
-    /// The row of the last operation.
     row: u64,
     /// Stores that are marked; none without marks.
     marked: Option<&'a FxHashSet<u32>>,
 }
 
-impl OpSource for Pool<'_> {
+impl OpSource for PoolCore<'_> {
     fn name(&self) -> &str {
         &self.recording.program
     }
@@ -125,7 +124,7 @@ fn commits(recording: &Recording, course: &Course) -> FxHashSet<u32> {
     marked
 }
 
-/// What a design leaves readable, without marks and with them, and the number of marked stores.
+/// Lines that a design's memory leaves readable after the cuts of a run, and the number of marked stores.
 pub struct Shown {
     pub plain: Readable,
     pub marked: Readable,
@@ -149,9 +148,6 @@ pub struct OnReads<'a> {
 
 impl<'a> OnReads<'a> {
     /// Runs recoveries at one cut in `every`.
-    ///
-    /// # Errors
-    /// No room.
     pub fn new(
         recovery: &'a Recovery,
         recording: &'a Recording,
@@ -195,7 +191,7 @@ impl<'a> OnReads<'a> {
             self.folder.path().join("acks"),
             self.folder.path().join("output"),
         );
-        let given = Files {
+        let given = RecoveryFiles {
             pools: &paths,
             folder: &place,
             acks: &acks,
@@ -205,7 +201,7 @@ impl<'a> OnReads<'a> {
     }
 }
 
-/// What came of recoveries on what the cuts of a run left.
+/// Recoveries on what the cuts of a run left.
 #[derive(Default)]
 struct Recovered {
     cuts: u64,
@@ -215,7 +211,7 @@ struct Recovered {
 }
 
 impl Recovered {
-    /// The pool reads like that after a cut.
+    /// Runs the recovery if this cut's turn has come.
     fn cut(&mut self, lines: &[(u64, Line)], runner: &OnReads<'_>) {
         self.cuts += 1;
         if self.cuts.is_multiple_of(runner.every) && self.problem.is_none() {
@@ -226,6 +222,24 @@ impl Recovered {
             }
         }
     }
+}
+
+/// The contents of all stored lines before event `start`, in order.
+fn lines_before(recording: &Recording, start: usize, pages: &[u64]) -> Vec<(u64, Line)> {
+    let mut first = vec![0; recording.lines.len()];
+    for event in recording.walk().take(start) {
+        if let Act::Store { slot, version, .. } = event.act {
+            first[slot as usize] = version;
+        }
+    }
+    let mut lines: Vec<(u64, Line)> = (recording.lines.iter().zip(&first))
+        .map(|(slot, &version)| {
+            let line = recording.line_of_all(slot, pages);
+            (line, slot.versions.data(version))
+        })
+        .collect();
+    lines.sort_unstable_by_key(|(line, _)| *line);
+    lines
 }
 
 /// Runs the pool's part of a recording on a design, from event `start` on, and cuts it `cuts` times; `runner` runs
@@ -243,20 +257,8 @@ pub fn below(
 ) -> Result<Shown, CrashTestError> {
     let course = Course::from_recording(recording, Saved::Adr);
     let commits = commits(recording, &course);
-    let mut first = vec![0; recording.lines.len()];
-    for event in recording.walk().take(start) {
-        if let Act::Store { slot, version, .. } = event.act {
-            first[slot as usize] = version;
-        }
-    }
     let pages = recording.pages();
-    let mut initial: Vec<(u64, Line)> = (recording.lines.iter().zip(&first))
-        .map(|(slot, &version)| {
-            let line = recording.line_of_all(slot, &pages);
-            (line, slot.versions.data(version))
-        })
-        .collect();
-    initial.sort_unstable_by_key(|(line, _)| *line);
+    let initial = lines_before(recording, start, &pages);
     let slots: rustc_hash::FxHashMap<u64, u32> = (recording.lines.iter().enumerate())
         .map(|(slot, line)| (recording.line_of_all(line, &pages), slot as u32))
         .collect();
@@ -265,7 +267,7 @@ pub fn below(
         (0..versions.count()).any(|version| versions.data(version) == *data)
     };
     let run = |marked: Option<&FxHashSet<u32>>| {
-        let source = Pool {
+        let source = PoolCore {
             recording,
             pages: &pages,
             next: start,

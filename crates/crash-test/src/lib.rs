@@ -17,22 +17,16 @@ mod testing;
 #[cfg(test)]
 mod tests_rules;
 
-/// What cannot be done, with the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum CrashTestError {
-    /// Bad input.
     #[error("{0}")]
     Request(String),
-    /// The recording cannot be read.
     #[error(transparent)]
     Trace(#[from] sardonyx_trace::TraceError),
-    /// A file or a process failed.
     #[error("{0}: {1}; check the space and the permissions")]
     Io(String, std::io::Error),
-    /// The user asked to stop.
     #[error("cancelled")]
     Cancelled,
-    /// The budget is spent.
     #[error("the budget is spent")]
     Late,
 }

@@ -81,10 +81,7 @@ impl Question {
         self.recover.iter().any(|word| word.contains("{acks}"))
     }
 
-    /// Its recording, reduced to its pools, in the units of a platform.
-    ///
-    /// # Errors
-    /// See [`Recording::open`].
+    /// Opens the recording, reduced to its pools, in the units of a platform.
     pub fn opened(&self, platform: Platform) -> Result<Recording, CrashTestError> {
         let pools: Vec<PathBuf> = [&self.pool]
             .into_iter()
@@ -95,7 +92,7 @@ impl Question {
     }
 }
 
-/// What a question says that does not say it.
+/// The defaults of what a question may leave out.
 mod defaults {
     pub(crate) fn zero() -> Vec<i32> {
         vec![0]

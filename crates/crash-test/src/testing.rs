@@ -1,24 +1,17 @@
 //! For tests: recordings made by hand, and all that an exploration of one needs.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-use rustc_hash::FxHashSet;
 
 use crate::images::copy;
 use crate::question::Question;
-use crate::recording::events::Events;
-use crate::recording::persistence::{Course, Platform};
+use crate::recording::persistence::Platform;
 use crate::recording::pools::Pool;
 use crate::recording::versions::Versions;
-use crate::recording::{Acks, Act, Event, LINE, NOWHERE, Recording, Slot, Sure};
+use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 use crate::recovery::Recovery;
-use crate::search::bench::{Bench, Refusal, Shared};
+use crate::search::bench::{Bench, Refusal, SearchState};
 use crate::search::clock::Clock;
 
-/// What a test's program does: thread, and what.
 #[derive(Clone, Copy)]
 pub(crate) enum Do {
     Store(u32, u8),
@@ -26,7 +19,7 @@ pub(crate) enum Do {
     Clwb(u32),
     Clflush(u32),
     Fence,
-    /// A flush of something else.
+    /// A flush of a line that is in no pool.
     Elsewhere,
 }
 
@@ -35,37 +28,22 @@ pub(crate) fn recording(program: &[(u16, Do)]) -> Recording {
     recording_on(Platform::Adr, program)
 }
 
-/// The same in the units of a platform.
 pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recording {
     let unit = platform.unit() / LINE as u32;
     let mut made = Recording {
-        path: PathBuf::new(),
         pools: vec![Pool::zeros("pool", 16384)],
-        events: Events::default(),
-        lines: Vec::new(),
-        sites: Vec::new(),
-        modules: Vec::new(),
-        marks: Vec::new(),
-        acks: Acks::default(),
-        has_acks: false,
-        program: String::new(),
         rows: program.len() as u64,
-        notes: Vec::new(),
-        assumed: FxHashSet::default(),
-        unnamed: Vec::new(),
         platform,
-        sure: Sure::default(),
         processes: 1,
         calls: true,
-        scope: None,
-        held: None,
+        ..Recording::default()
     };
     for (row, &(thread, what)) in program.iter().enumerate() {
         let mut changed = false;
         let mut store = |line: u32, value: u8, past: bool| {
             let slot = (made.lines.iter()).position(|slot| slot.line == line / unit * unit);
             let slot = slot.unwrap_or_else(|| {
-                made.lines.push(Slot {
+                made.lines.push(PersistenceUnit {
                     file: 0,
                     line: line / unit * unit,
                     versions: Versions::new(0, unit == 1),
@@ -108,66 +86,26 @@ pub(crate) fn recording_on(platform: Platform, program: &[(u16, Do)]) -> Recordi
     made
 }
 
-/// What workers share over such a recording, with a recovery of these words.
-pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> Shared {
-    let recording = recording(program);
-    Shared {
-        recovery: Recovery {
-            words: words.iter().map(|&word| word.to_owned()).collect(),
-            ok: vec![0],
-            time: Duration::from_secs(20),
-            memory: 1 << 32,
-            oracle: None,
-        },
-        course: Arc::new(Course::from_recording(&recording, Platform::Adr)),
-        recording,
-        platform: Platform::Adr,
-        recoveries: AtomicU64::new(0),
-        clock: Clock::new(Some(Duration::from_secs(600))),
-        slowest: AtomicU64::new(0),
-        verdicts: Mutex::default(),
-        known: Mutex::default(),
-        repaired: Mutex::default(),
-        made: AtomicU64::new(0),
-        refusal: Refusal::Status,
-        refused: Mutex::default(),
-        enough: AtomicBool::new(false),
-        stop: AtomicBool::new(false),
-    }
+pub(crate) fn shared(program: &[(u16, Do)], words: &[&str]) -> SearchState {
+    let recovery = Recovery {
+        words: words.iter().map(|&word| word.to_owned()).collect(),
+        ok: vec![0],
+        time: Duration::from_secs(20),
+        memory: 1 << 32,
+        oracle: None,
+    };
+    let clock = Clock::new(Some(Duration::from_secs(600)));
+    SearchState::new(recovery, recording(program), clock, Refusal::Status)
 }
 
-/// Gives a bench over it to a test.
-pub(crate) fn on_a_bench<T>(shared: &Shared, test: impl FnOnce(&mut Bench<'_>) -> T) -> T {
+pub(crate) fn on_a_bench<T>(shared: &SearchState, test: impl FnOnce(&mut Bench<'_>) -> T) -> T {
     let folder = copy::scratch().expect("a folder");
     let grounds = copy::grounds(&shared.recording, folder.path()).expect("grounds");
     let bench = Bench::new(shared, &grounds, &folder.path().join("bench"));
     test(&mut bench.expect("a bench"))
 }
 
-/// A question about it that wants no lines of code.
 pub(crate) fn question() -> Question {
-    Question {
-        recording: PathBuf::from("recording"),
-        pool: PathBuf::from("pool"),
-        more_pools: Vec::new(),
-        recover: Vec::new(),
-        ok: vec![0],
-        time_limit: None,
-        memory_limit: 1 << 32,
-        platform: "auto".to_owned(),
-        tear: false,
-        start: None,
-        creation: "status".to_owned(),
-        assume_persisted: Vec::new(),
-        budget: 600.0,
-        seed: 1,
-        threads: 1,
-        replay: None,
-        keep: None,
-        source: false,
-        operations: None,
-        apply: Vec::new(),
-        acknowledged: "lines".to_owned(),
-        thread_order: None,
-    }
+    let asked = r#"{"recording": "recording", "pool": "pool", "recover": [], "budget": 600, "source": false}"#;
+    serde_json::from_str(asked).expect("all else has a default")
 }

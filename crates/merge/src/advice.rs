@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::finished::{Finished, saved};
+use super::finished::{FinishedRun, saved};
 use super::images::{HUGE_PAGES, Images};
 use super::ksm::settings::Knobs;
-use super::ksm::{Counters, ITEM_BYTES, Maps, NODE_BYTES};
+use super::ksm::{ITEM_BYTES, KsmCounters, Maps, NODE_BYTES};
 use super::owner::Owner;
 use super::{PAGE_BYTES, Page};
 
@@ -41,13 +41,12 @@ pub struct Untouched {
     /// The share of pages saved as asked: with zeros `held` they are pages.
     pub saving: f64,
     pub saved_bytes: u64,
-    /// The same if no page of zeros was ever touched.
     pub saving_if_untouched: f64,
     pub saved_bytes_if_untouched: u64,
 }
 
 /// The first figure of doubt of a dump: whether its zeros are pages. Nothing if there is no image with zeros.
-pub(super) fn untouched(images: &Images, finished: &Finished<'_>) -> Option<Untouched> {
+pub(super) fn untouched(images: &Images, finished: &FinishedRun<'_>) -> Option<Untouched> {
     let dumps = images
         .machines
         .iter()
@@ -90,7 +89,7 @@ pub struct Advice {
     pub recommendation: Recommendation,
     pub profits: Vec<Profit>,
     pub breaks: Breaks,
-    /// What a neighbour may learn; nothing if there is one tenant only.
+    /// Exposures of each tenant; empty if there is one tenant only.
     pub tenants: Vec<Exposure>,
 }
 
@@ -98,43 +97,40 @@ pub struct Advice {
 pub struct Profit {
     pub machine: String,
     pub merged_pages: u64,
-    /// Pages for which the kernel keeps an item.
     pub items: u64,
     /// Bytes: its part of what each of its merged frames saves, less its items and its part of the nodes. The parts of
     /// all machines add up to the total.
     pub net_bytes: i64,
-    /// What `ksm_process_profit` in `/proc/PID/ksm_stat` would say, which counts each merged page as a whole one.
+    /// The figure that `ksm_process_profit` in `/proc/PID/ksm_stat` would have: it counts each merged page as a whole
+    /// one.
     pub ksm_process_profit: i64,
-    /// Its huge pages; `None` where that is not known.
+    /// `None` where huge pages are not known.
     pub huge_pages: Option<u64>,
-    /// Those of them that would split, because a page in them merges.
+    /// Huge pages that would split, because a page in them merges.
     pub huge_pages_split: Option<u64>,
     pub merged_in_huge: Option<u64>,
 }
 
-/// Merges that writes undo.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Breaks {
     /// Pages that were equal to another one in a snapshot that has a successor, counted in each snapshot.
     pub equal: u64,
-    /// Those of them that held something else in the successor, or were gone.
+    /// Kept pages that held something else in the successor, or were gone.
     pub broken: u64,
-    /// Merged pages that were written in the run.
     pub in_run: u64,
 }
 
-/// What others may learn of a tenant by timing their own writes.
+/// The pages about which other tenants may learn by timing their own writes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Exposure {
     pub tenant: String,
     pub pages: u64,
-    /// Pages, other than zeros, that share a frame with another tenant's.
     pub shared_pages: u64,
     /// Different contents of these pages: a write to the frame tells that others hold the content.
     pub shared_contents: u64,
     pub with: Vec<String>,
-    /// Its pages that did not change between snapshots and are not zeros: whoever can guess all 4,096 bytes of one can
-    /// find out whether the tenant holds it.
+    /// Pages that did not change between snapshots and are not zeros: whoever can guess all 4,096 bytes of one can find
+    /// out whether the tenant holds it.
     pub guessable_pages: u64,
     /// Bytes that would no longer be saved if the tenant merged with itself only.
     pub apart_costs_bytes: i64,
@@ -144,7 +140,7 @@ pub struct Exposure {
 
 pub(super) fn advice(
     images: &Images,
-    finished: &Finished<'_>,
+    finished: &FinishedRun<'_>,
     tenants: &[Owner],
     recommendation: Recommendation,
 ) -> Advice {
@@ -162,7 +158,7 @@ pub(super) fn advice(
     }
 }
 
-fn profits(images: &Images, finished: &Finished<'_>) -> Vec<Profit> {
+fn profits(images: &Images, finished: &FinishedRun<'_>) -> Vec<Profit> {
     let run = &finished.run;
     let each = images.machines.iter().map(|machine| {
         let known = machine.process.as_ref().filter(|about| about.frames_known);
@@ -227,10 +223,26 @@ fn breaks(images: &Images, in_run: u64) -> Breaks {
     found
 }
 
-/// Who maps a merged frame: tenants and how many of their pages.
-type Mapped = BTreeMap<u32, u32>;
+type TenantPages = BTreeMap<u32, u32>;
 
-fn exposures(images: &Images, finished: &Finished<'_>, tenants: &[Owner]) -> Vec<Exposure> {
+/// The merged frames that several tenants map, without counts. Most frames have one tenant, of whom a number is enough.
+fn frames_of_several(
+    finished: &FinishedRun<'_>,
+    pages: impl Iterator<Item = (Page, u32)>,
+) -> FxHashMap<u32, TenantPages> {
+    let mut first: FxHashMap<u32, u32> = FxHashMap::default();
+    let mut shared: FxHashMap<u32, TenantPages> = FxHashMap::default();
+    for (page, tenant) in pages {
+        if let Some((frame, _)) = finished.run.sharers(page)
+            && *first.entry(frame).or_insert(tenant) != tenant
+        {
+            shared.entry(frame).or_default();
+        }
+    }
+    shared
+}
+
+fn exposures(images: &Images, finished: &FinishedRun<'_>, tenants: &[Owner]) -> Vec<Exposure> {
     if tenants.len() < 2 {
         return Vec::new();
     }
@@ -248,16 +260,7 @@ fn exposures(images: &Images, finished: &Finished<'_>, tenants: &[Owner]) -> Vec
             (machine.space.first..machine.space.end).map(move |page| (page, *tenant))
         })
     };
-    // Frames that two tenants map; most have one, of whom a number is enough.
-    let mut first: FxHashMap<u32, u32> = FxHashMap::default();
-    let mut shared: FxHashMap<u32, Mapped> = FxHashMap::default();
-    for (page, tenant) in pages() {
-        if let Some((frame, _)) = run.sharers(page)
-            && *first.entry(frame).or_insert(tenant) != tenant
-        {
-            shared.entry(frame).or_default();
-        }
-    }
+    let mut shared = frames_of_several(finished, pages());
     let mut content_of: FxHashMap<u32, u32> = FxHashMap::default();
     let mut found: Vec<Exposure> = tenants.iter().map(|of| Exposure::new(&of.name)).collect();
     for (page, tenant) in pages() {
@@ -327,7 +330,7 @@ pub struct Recommendation {
     pub target: Target,
     pub pages_to_scan: u64,
     pub sleep_millisecs: u64,
-    /// Whether a pass takes no longer than the target; if not, the share of a core prevents it.
+    /// A pass takes no longer than the target; if not, the share of a core prevents it.
     pub in_time: bool,
     /// Processor time in nanoseconds for each page scanned in the costliest pass, by the keys.
     pub ns_a_page: f64,
@@ -335,23 +338,22 @@ pub struct Recommendation {
     pub longest_pass_seconds: f64,
     /// The most of a core that a pass of that run took, in percent.
     pub most_core_percent: f64,
-    /// Lines for a shell that make the settings.
     pub lines: Vec<String>,
     /// Lines that have the kernel's advisor find them; empty if the kernel has no advisor.
     pub advisor_lines: Vec<String>,
 }
 
-struct Pass {
+struct PassCost {
     pages: f64,
     cpu_s: f64,
     seconds: f64,
 }
 
-fn passes(finished: &Finished<'_>) -> Vec<Pass> {
+fn passes(finished: &FinishedRun<'_>) -> Vec<PassCost> {
     let (mut scanned, mut times) = (0, (0, 0));
     let each = finished.passes.iter().zip(&finished.times_ns);
-    let each = each.map(|(counters, now): (&Counters, &(u64, u64))| {
-        let pass = Pass {
+    let each = each.map(|(counters, now): (&KsmCounters, &(u64, u64))| {
+        let pass = PassCost {
             pages: (counters.pages_scanned - scanned) as f64,
             cpu_s: (now.0 - times.0) as f64 / 1e9,
             seconds: (now.1 - times.1) as f64 / 1e9,
@@ -365,8 +367,8 @@ fn passes(finished: &Finished<'_>) -> Vec<Pass> {
 /// The knobs for a target, from what the passes of a run took. A batch of n pages costs n times what a page costs,
 /// and then comes a sleep: a pass in T needs n > sleep * pages / (T - processor time), and at most a share p of a
 /// core needs n < sleep * p / (1 - p) / cost, of the worst pass each.
-pub(super) fn knobs(finished: &Finished<'_>, target: Target, knobs: &Knobs) -> Recommendation {
-    let passes: Vec<Pass> = passes(finished);
+pub(super) fn knobs(finished: &FinishedRun<'_>, target: Target, knobs: &Knobs) -> Recommendation {
+    let passes: Vec<PassCost> = passes(finished);
     let mut sleep = match knobs.sleep_millisecs {
         0 => 20,
         sleep => sleep,
@@ -415,8 +417,7 @@ impl Recommendation {
         ]
     }
 
-    /// Takes the figures of a run with these knobs.
-    pub(super) fn tried(&mut self, finished: &Finished<'_>) {
+    pub(super) fn tried(&mut self, finished: &FinishedRun<'_>) {
         for pass in passes(finished) {
             self.longest_pass_seconds = self.longest_pass_seconds.max(pass.seconds);
             let percent = 100.0 * pass.cpu_s / pass.seconds.max(1e-9);

@@ -4,19 +4,18 @@ use serde::Serialize;
 
 use super::PAGE_BYTES;
 use super::images::Images;
-use super::ksm::{Counters, Keys, Work};
+use super::ksm::{Keys, KsmCounters, ModuleWork};
 use super::owner::Tell;
-use super::run::{Pages, Runner};
+use super::run::{PageCounts, Runner};
 
 /// Savings that are the same for so many passes have settled.
 const SETTLED: usize = 10;
 /// Passes after which a run that has not settled is ended.
 const MOST_PASSES: usize = 200;
 
-pub(super) struct Finished<'i> {
+pub(super) struct FinishedRun<'i> {
     pub run: Box<dyn Runner + 'i>,
-    /// The counters after each pass.
-    pub passes: Vec<Counters>,
+    pub passes: Vec<KsmCounters>,
     /// Processor time and time after each pass, in nanoseconds.
     pub times_ns: Vec<(u64, u64)>,
     /// The pass after which the savings stayed the same.
@@ -25,8 +24,7 @@ pub(super) struct Finished<'i> {
     pub settled_ns: (u64, u64),
 }
 
-/// Pages that need no frame of their own.
-pub(super) fn saved(counters: &Counters) -> u64 {
+pub(super) fn saved(counters: &KsmCounters) -> u64 {
     counters.pages_sharing + counters.ksm_zero_pages
 }
 
@@ -36,8 +34,8 @@ pub(super) fn finish<'i>(
     passes: Option<usize>,
     snapshots: usize,
     tell: Tell<'_>,
-) -> Option<Finished<'i>> {
-    let mut counters: Vec<Counters> = Vec::new();
+) -> Option<FinishedRun<'i>> {
+    let mut counters: Vec<KsmCounters> = Vec::new();
     let mut times_ns = Vec::new();
     let (mut since, mut settled_ns) = (0, (0, 0));
     let most = passes.unwrap_or(MOST_PASSES.max(snapshots + SETTLED));
@@ -62,7 +60,7 @@ pub(super) fn finish<'i>(
         }
     }
     let settled = (counters.len() >= since + SETTLED).then_some(since);
-    Some(Finished {
+    Some(FinishedRun {
         run,
         passes: counters,
         times_ns,
@@ -73,12 +71,9 @@ pub(super) fn finish<'i>(
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Metrics {
-    /// The number of pages by what became of them.
-    pub pages: Pages,
-    /// Pages that need no frame of their own.
+    pub pages: PageCounts,
     pub saved_pages: u64,
     pub saved_zero_pages: u64,
-    /// Saved pages as a share of all pages.
     pub saving: f64,
     /// Figures that only a run which merges has.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -91,23 +86,20 @@ pub struct Merging {
     pub machines: usize,
     /// Bytes of the pages that need no frame of their own.
     pub saved_bytes: u64,
-    /// Frames that are not needed, as a share of all pages.
     pub frames_saving: f64,
-    /// Passes after which the savings no longer changed.
     pub settled_after_passes: Option<usize>,
     pub settled_after_seconds: Option<f64>,
     pub settled_cpu_seconds: Option<f64>,
     pub cpu_seconds: f64,
     pub seconds: f64,
-    /// The share of a core that the thread takes.
     pub cpu_share: f64,
     pub keys: Keys,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hardware: Option<Work>,
+    pub hardware: Option<ModuleWork>,
 }
 
 impl Metrics {
-    pub(super) fn count(images: &Images, finished: &Finished<'_>) -> Metrics {
+    pub(super) fn count(images: &Images, finished: &FinishedRun<'_>) -> Metrics {
         let pages = finished.run.pages();
         let last = finished.passes.last().copied().unwrap_or_default();
         let all = pages.pages.max(1) as f64;

@@ -7,6 +7,12 @@ use super::algorithms;
 use sardonyx::config::{declared, document};
 use sardonyx::settings::{Doubt, Origin, Row, Settings};
 
+/// Rows of declared keys.
+macro_rules! row_list {
+    ($($key:ident)*) => { vec![$(&$key.row),*] };
+}
+pub(crate) use row_list;
+
 pub fn rows() -> Vec<&'static Row> {
     algorithms::built_in()
         .flat_map(|known| (known.keys)())

@@ -26,18 +26,17 @@ use std::cmp::Ordering;
 pub const PAGE_BYTES: usize = 4096;
 
 /// A page's bytes.
-pub type Bytes = [u8; PAGE_BYTES];
+pub type PageBytes = [u8; PAGE_BYTES];
 
 /// A page of some machine, as the machine sees it: its number among all machines' pages, in the order
 /// in which they are scanned.
 pub type Page = u32;
 
-/// What stands behind a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Frame {
+pub enum PageFrame {
     /// The page's own frame, which may change at any time.
     Own(Page),
-    /// A merged frame, under write protection, by the number that [`Contents::freeze`] gave.
+    /// A merged frame, under write protection, by the number that [`PageStore::freeze`] gave.
     Merged(u32),
 }
 
@@ -59,12 +58,12 @@ sardonyx::settings::words!(Checksum {
 });
 
 /// The bytes of all pages, and who writes them.
-pub trait Contents {
+pub trait PageStore {
     /// The hash of a page's own frame.
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32;
 
-    /// Whether the page holds the bytes that it held when its key was last taken, by
-    /// [`Contents::checksum`] or otherwise, whatever it held meanwhile. `None`: nobody knows.
+    /// The page holds the bytes that it held when its key was last taken, by [`PageStore::checksum`] or otherwise,
+    /// whatever it held meanwhile. `None`: nobody knows.
     fn unchanged(&self, page: Page) -> Option<bool>;
 
     fn keyed(&mut self, page: Page);
@@ -72,16 +71,15 @@ pub trait Contents {
     fn is_zero(&mut self, page: Page) -> bool;
 
     /// The order of two frames' bytes. The frames may be written meanwhile.
-    fn compare(&mut self, a: Frame, b: Frame) -> Ordering;
+    fn compare(&mut self, a: PageFrame, b: PageFrame) -> Ordering;
 
-    /// Whether the bytes are the same; both frames are under write protection.
-    fn identical(&mut self, a: Frame, b: Frame) -> bool;
+    /// Compares two frames that are under write protection.
+    fn identical(&mut self, a: PageFrame, b: PageFrame) -> bool;
 
     /// A line of a frame, 64 bytes.
-    fn line(&mut self, frame: Frame, line: usize) -> sardonyx::line::Line;
+    fn line(&mut self, frame: PageFrame, line: usize) -> sardonyx::line::Line;
 
-    /// The order of the same line of two frames.
-    fn line_order(&mut self, a: Frame, b: Frame, line: usize) -> Ordering {
+    fn line_order(&mut self, a: PageFrame, b: PageFrame, line: usize) -> Ordering {
         self.line(a, line).cmp(&self.line(b, line))
     }
 
@@ -90,10 +88,8 @@ pub trait Contents {
 
     fn release(&mut self, frozen: u32);
 
-    /// The page maps the merged frame from now on.
     fn merged(&mut self, _page: Page, _frozen: u32) {}
 
-    /// The page maps the zero page from now on.
     fn zeroed(&mut self, _page: Page) {}
 
     /// PageForge's hardware begins to work, so many calls having been made in all.

@@ -6,9 +6,8 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct Owner {
     pub name: String,
-    /// The machines, by their numbers in the question.
     pub machines: Vec<usize>,
 }
 
-/// Is told what is done and the total, 0 for an unknown total; false ends the run.
+/// Takes what is done and the total, 0 for an unknown total; false ends the run.
 pub type Tell<'t> = &'t mut dyn FnMut(u64, u64) -> bool;

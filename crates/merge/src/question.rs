@@ -10,12 +10,14 @@ use super::advice::{self, Target};
 use super::algorithms::{self, Algorithm, Merges};
 use super::answer::{Alone, Answer, Apart, Merged, Ran, WhatIf};
 use super::finished::{Metrics, finish, saved};
-use super::images::{self, ImageError, Images, Keep, Machine, Pool, Process, Snapshot, Zeros};
+use super::images::{
+    self, ContentPool, ImageError, ImageMachine, Images, Keep, Process, Snapshot, Zeros,
+};
 use super::keys::{assumed, rows, said};
 use super::ksm::settings::{self, Knobs, Preset};
-use super::ksm::{self, Counters};
+use super::ksm::{self, KsmCounters};
 use super::owner::{Owner, Tell};
-use super::run::Pages;
+use super::run::PageCounts;
 use super::{Page, why};
 use sardonyx::settings::Settings;
 
@@ -52,11 +54,10 @@ pub struct Question {
     /// Owners and their machines; empty if that is not asked.
     pub owners: Vec<Owner>,
     pub what_if: bool,
-    /// Whether to look for the reasons why pages did not merge.
     pub why: bool,
 }
 
-struct Asked {
+struct CheckedQuestion {
     algorithms: Vec<&'static Algorithm>,
     settings: Settings,
     preset: Preset,
@@ -79,7 +80,7 @@ impl Question {
             .machines
             .iter()
             .any(|source| matches!(source, Source::Pid(_)));
-        let mut pool = Pool::new(live.then_some(Keep {
+        let mut pool = ContentPool::new(live.then_some(Keep {
             bytes: self.memory,
             needed: looks,
         }));
@@ -97,8 +98,7 @@ impl Question {
         Ok(self.runs(&images, &asked, tell))
     }
 
-    /// What is asked for, checked before any work.
-    fn understood(&self) -> Result<Asked, ImageError> {
+    fn understood(&self) -> Result<CheckedQuestion, ImageError> {
         let preset = Preset::named(&self.kernel).map_err(ImageError)?;
         let mut settings = preset.settings();
         for (key, value) in &self.sets {
@@ -113,7 +113,7 @@ impl Question {
                 algorithms::that_merge().join(" or ")
             )));
         }
-        Ok(Asked {
+        Ok(CheckedQuestion {
             algorithms,
             settings,
             preset,
@@ -122,7 +122,11 @@ impl Question {
 
     /// The machines. Processes are looked at together, snapshot by snapshot; one that has exited has no pages
     /// from then on.
-    fn open(&self, pool: &mut Pool, tell: Tell<'_>) -> Result<Option<Vec<Machine>>, ImageError> {
+    fn open(
+        &self,
+        pool: &mut ContentPool,
+        tell: Tell<'_>,
+    ) -> Result<Option<Vec<ImageMachine>>, ImageError> {
         let (mut machines, mut live) = (Vec::new(), Vec::new());
         for source in &self.machines {
             match source {
@@ -132,14 +136,14 @@ impl Question {
                     let name = process.name();
                     if machines
                         .iter()
-                        .any(|machine: &Machine| machine.name == name)
+                        .any(|machine: &ImageMachine| machine.name == name)
                     {
                         return Err(ImageError(format!(
                             "--pid {pid}: is given twice; its pages would merge with themselves"
                         )));
                     }
                     live.push((machines.len(), process));
-                    machines.push(Machine {
+                    machines.push(ImageMachine {
                         name,
                         snapshots: Vec::new(),
                         process: None,
@@ -161,7 +165,7 @@ impl Question {
                 if !tell(u64::from(pass - 1), u64::from(count)) {
                     return Ok(None);
                 }
-                let machine: &mut Machine = &mut machines[index];
+                let machine: &mut ImageMachine = &mut machines[index];
                 let Some((snapshot, about)) = process.snapshot(&self.mappings, pool)? else {
                     machine.snapshots.push(Snapshot::empty());
                     machine.ended = Some(pass);
@@ -176,20 +180,7 @@ impl Question {
             }
             live = left;
         }
-        let ended = machines.iter().map(|machine| {
-            let pass = machine.ended?;
-            Some(format!(
-                "{} before snapshot {pass} of {count}",
-                machine.name
-            ))
-        });
-        if let Some(ended) = ended.collect::<Option<Vec<_>>>() {
-            return Err(ImageError(format!(
-                "nothing is left to merge: exited meanwhile: {}; ask for fewer (--snapshots), or for processes \
-                 that live longer",
-                ended.join(", ")
-            )));
-        }
+        check_alive(&machines, count)?;
         Ok(Some(machines))
     }
 
@@ -206,7 +197,7 @@ impl Question {
         false
     }
 
-    fn runs(&self, images: &Images, asked: &Asked, tell: Tell<'_>) -> Option<Answer> {
+    fn runs(&self, images: &Images, asked: &CheckedQuestion, tell: Tell<'_>) -> Option<Answer> {
         let settings = &asked.settings;
         let everyone = vec![true; images.machines.len()];
         let snapshots = images.snapshots();
@@ -226,30 +217,7 @@ impl Question {
             });
             first = first.or(Some((merges, finished)));
         }
-        let machines = images.machines.iter().map(|machine| Merged {
-            name: machine.name.clone(),
-            pages: machine.space.pages(),
-            not_in_image: machine.missing,
-            holes: machine.holes,
-            process: machine.process.clone(),
-            ended_at_pass: machine.ended,
-            gone: machine.gone(),
-        });
-        let mut answer = Answer {
-            kernel: self.kernel.clone(),
-            machines: machines.collect(),
-            snapshots,
-            settings: rows().iter().map(|row| said(settings, row)).collect(),
-            assumed: (rows().iter())
-                .filter_map(|row| assumed(settings, row))
-                .collect(),
-            runs,
-            why_not: None,
-            owners: None,
-            what_if: None,
-            untouched: None,
-            advice: None,
-        };
+        let mut answer = self.bare_answer(images, settings, runs);
         if let Some((merges, finished)) = first {
             let mut found = None;
             if self.advice {
@@ -286,24 +254,52 @@ impl Question {
         Some(answer)
     }
 
+    /// The runs, without what else may be asked of the first algorithm that merges.
+    fn bare_answer(&self, images: &Images, settings: &Settings, runs: Vec<Ran>) -> Answer {
+        let machines = images.machines.iter().map(|machine| Merged {
+            name: machine.name.clone(),
+            pages: machine.space.pages(),
+            not_in_image: machine.missing,
+            holes: machine.holes,
+            process: machine.process.clone(),
+            ended_at_pass: machine.ended,
+            gone: machine.gone(),
+        });
+        Answer {
+            kernel: self.kernel.clone(),
+            machines: machines.collect(),
+            snapshots: images.snapshots(),
+            settings: rows().iter().map(|row| said(settings, row)).collect(),
+            assumed: (rows().iter())
+                .filter_map(|row| assumed(settings, row))
+                .collect(),
+            runs,
+            why_not: None,
+            owners: None,
+            what_if: None,
+            untouched: None,
+            advice: None,
+        }
+    }
+
     fn unmerged(&self, design: &'static str, images: &Images) -> Ran {
         let last = (0..images.pages() as Page).filter(|page| images.last(*page).is_some());
         let pages = last.count() as u64;
         Ran {
             design,
             metrics: Metrics {
-                pages: Pages {
+                pages: PageCounts {
                     pages,
                     frames: pages,
                     unmerged: pages,
-                    ..Pages::default()
+                    ..PageCounts::default()
                 },
                 saved_pages: 0,
                 saved_zero_pages: 0,
                 saving: 0.0,
                 merging: None,
             },
-            passes: vec![Counters::default(); self.passes.unwrap_or(1)],
+            passes: vec![KsmCounters::default(); self.passes.unwrap_or(1)],
         }
     }
 
@@ -345,7 +341,7 @@ impl Question {
             let finished = finish(run, self.passes, images.snapshots(), tell)?;
             let of = finished.run.pages();
             pages += of.pages;
-            kept += saved(finished.passes.last().unwrap_or(&Counters::default()));
+            kept += saved(finished.passes.last().unwrap_or(&KsmCounters::default()));
             rows.push(Alone {
                 owner: owner.name.clone(),
                 machines: owner.machines.len(),
@@ -365,7 +361,7 @@ impl Question {
         &self,
         merges: &Merges,
         images: &Images,
-        asked: &Asked,
+        asked: &CheckedQuestion,
         tell: Tell<'_>,
     ) -> Option<Vec<WhatIf>> {
         let base = Knobs::from_settings(&asked.settings);
@@ -410,5 +406,24 @@ impl Question {
             found.push(WhatIf { set: sets, metrics });
         }
         Some(found)
+    }
+}
+
+/// Refuses a question all of whose machines are processes that exited before the last snapshot.
+fn check_alive(machines: &[ImageMachine], count: u32) -> Result<(), ImageError> {
+    let ended = machines.iter().map(|machine| {
+        let pass = machine.ended?;
+        Some(format!(
+            "{} before snapshot {pass} of {count}",
+            machine.name
+        ))
+    });
+    match ended.collect::<Option<Vec<_>>>() {
+        None => Ok(()),
+        Some(ended) => Err(ImageError(format!(
+            "nothing is left to merge: exited meanwhile: {}; ask for fewer (--snapshots), or for processes \
+             that live longer",
+            ended.join(", ")
+        ))),
     }
 }

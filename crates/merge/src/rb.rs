@@ -22,7 +22,6 @@ impl Side {
     }
 }
 
-/// Where a node hangs.
 #[derive(Clone, Copy, Debug)]
 pub struct Links {
     children: [u32; 2],
@@ -67,7 +66,7 @@ impl Links {
     }
 }
 
-/// What hangs in a tree. At most 2^31 - 1 of them.
+/// A node of a tree, which has at most 2^31 - 1 of them.
 pub trait Node {
     fn links(&self) -> &Links;
     fn links_mut(&mut self) -> &mut Links;
@@ -303,7 +302,7 @@ mod tests {
         }
     }
 
-    /// Its black height; in order and coloured as it must be, or a panic.
+    /// Returns the black height of a tree in order and coloured as it must be, or panics.
     fn check(nodes: &[Plain], at: u32, above: u32, seen: &mut Vec<u32>) -> usize {
         if at == NIL {
             return 1;
@@ -320,7 +319,6 @@ mod tests {
     proptest! {
         #![proptest_config(sardonyx_property::cases(256))]
 
-        /// Nodes are their own keys.
         #[test]
         fn the_tree_stays_in_order_and_balanced(steps in prop::collection::vec(0u32..64, 0..300)) {
             let mut nodes: Vec<Plain> = (0..64).map(|_| Plain::default()).collect();

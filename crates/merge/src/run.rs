@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use super::images::{Change, Images, View};
+use super::images::{Images, PageChange, View};
 use super::ksm::settings::Knobs;
-use super::ksm::{Counters, Keys, Ksm, Maps, Search, Work};
-use super::{Frame, Page};
+use super::ksm::{Keys, Ksm, KsmCounters, Maps, ModuleWork, Search};
+use super::{Page, PageFrame};
 use sardonyx::settings::Settings;
 
 /// The number of pages by what became of them in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Pages {
+pub struct PageCounts {
     pub pages: u64,
     pub frames: u64,
     pub unmerged: u64,
@@ -25,7 +25,7 @@ pub struct Pages {
 pub trait Runner {
     /// The machines' next snapshots, and one pass over all pages. False if `tell` ended it.
     fn pass(&mut self, tell: &mut dyn FnMut(u64) -> bool) -> bool;
-    fn counters(&self) -> Counters;
+    fn counters(&self) -> KsmCounters;
     fn keys(&self) -> Keys;
     fn frames(&self) -> u64;
     fn maps(&self, page: Page) -> Maps;
@@ -36,40 +36,40 @@ pub trait Runner {
     /// Processor time and time so far, in nanoseconds.
     fn times_ns(&self) -> (u64, u64);
     fn size(&self) -> u64;
-    fn pages(&self) -> Pages;
+    fn pages(&self) -> PageCounts;
     /// Merged frames of zeros, the kernel's zero page aside.
     fn zero_nodes(&self) -> u64;
-    fn hardware(&self) -> Option<Work>;
+    fn hardware(&self) -> Option<ModuleWork>;
 }
 
 #[derive(Debug)]
-pub struct Run<'i, S> {
+pub struct PassRun<'i, S> {
     images: &'i Images,
     ksm: Ksm<View<'i>, S>,
 }
 
-impl<'i, S: Search> Run<'i, S> {
+impl<'i, S: Search> PassRun<'i, S> {
     pub fn new(
         images: &'i Images,
         chosen: Vec<bool>,
         search: S,
         settings: &Settings,
-    ) -> Run<'i, S> {
+    ) -> PassRun<'i, S> {
         let (view, knobs) = (View::new(images, chosen), Knobs::from_settings(settings));
-        Run {
+        PassRun {
             images,
             ksm: Ksm::new(view, search, knobs, images.pages()),
         }
     }
 }
 
-impl<S: Search> Runner for Run<'_, S> {
+impl<S: Search> Runner for PassRun<'_, S> {
     fn pass(&mut self, mut tell: &mut dyn FnMut(u64) -> bool) -> bool {
         for (page, change) in self.ksm.contents.advance() {
             match change {
-                Change::Came => self.ksm.map(page),
-                Change::Written => self.ksm.write(page),
-                Change::Went => self.ksm.unmap(page),
+                PageChange::Came => self.ksm.map(page),
+                PageChange::Written => self.ksm.write(page),
+                PageChange::Went => self.ksm.unmap(page),
             }
         }
         let exited = self.ksm.contents.exited();
@@ -77,7 +77,7 @@ impl<S: Search> Runner for Run<'_, S> {
         self.ksm.pass(&mut tell)
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> KsmCounters {
         self.ksm.counters()
     }
 
@@ -113,9 +113,9 @@ impl<S: Search> Runner for Run<'_, S> {
         self.images.pages() as u64
     }
 
-    fn pages(&self) -> Pages {
+    fn pages(&self) -> PageCounts {
         let frame = |page| match self.ksm.frame(page) {
-            Some(Frame::Merged(content)) => Some(content),
+            Some(PageFrame::Merged(content)) => Some(content),
             _ => None,
         };
         let maps = |page| self.ksm.maps(page);
@@ -128,7 +128,7 @@ impl<S: Search> Runner for Run<'_, S> {
         self.ksm.merged_frames().filter(zero).count() as u64
     }
 
-    fn hardware(&self) -> Option<Work> {
+    fn hardware(&self) -> Option<ModuleWork> {
         self.ksm.search.work()
     }
 }
@@ -139,8 +139,8 @@ pub(super) fn pages_of(
     maps: impl Fn(Page) -> Maps,
     frame: impl Fn(Page) -> Option<u32>,
     merged: impl Iterator<Item = (u32, u32)>,
-) -> Pages {
-    let mut pages = Pages::default();
+) -> PageCounts {
+    let mut pages = PageCounts::default();
     for page in 0..count as Page {
         match maps(page) {
             Maps::Nothing => continue,

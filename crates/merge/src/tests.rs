@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::images::checksum;
 use super::ksm::settings::{self, Knobs, Preset};
 use super::ksm::{Ksm, Maps, Search, Software};
-use super::pageforge::{GraphNode, OTHER_PAGES, PageForge};
-use super::{Bytes, Checksum, Contents, Frame, PAGE_BYTES, Page};
+use super::pageforge::PageForge;
+use super::{Checksum, PAGE_BYTES, Page, PageBytes, PageFrame, PageStore};
 use sardonyx::line::{LINE_BYTES, Line};
 
 /// A write that happens when so many looks at pages have been taken.
@@ -21,39 +21,38 @@ struct Write {
 }
 
 /// Pages in memory that others write between any two looks.
-struct Shared {
-    own: Vec<Bytes>,
-    frozen: HashMap<u32, Bytes>,
+struct SharedPages {
+    own: Vec<PageBytes>,
+    frozen: HashMap<u32, PageBytes>,
     next: u32,
     coming: VecDeque<Write>,
     looks: u16,
     written: VecDeque<Page>,
     colliding: bool,
     /// The frame that each page maps, as whoever merges has said when it froze and mapped frames.
-    frames: Vec<Mapped>,
+    frames: Vec<MappedFrame>,
 }
 
 /// A frame that a page maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Mapped {
+enum MappedFrame {
     Nothing,
-    /// One that is not merged, by a label.
     Own(usize),
     Merged(u32),
     Zero,
 }
 
 /// Contents that differ in one byte: in lines that ECC keys see, and in others.
-fn content(number: u8) -> Bytes {
+fn content(number: u8) -> PageBytes {
     let mut bytes = [0; PAGE_BYTES];
     let at = [0, 7, 8, 700, 2048, 4095][usize::from(number % 6)];
     bytes[at] = number / 6;
     bytes
 }
 
-impl Shared {
-    fn new(contents: &[u8], colliding: bool) -> Shared {
-        Shared {
+impl SharedPages {
+    fn new(contents: &[u8], colliding: bool) -> SharedPages {
+        SharedPages {
             own: contents.iter().map(|number| content(*number)).collect(),
             frozen: HashMap::new(),
             next: 0,
@@ -61,7 +60,7 @@ impl Shared {
             looks: 0,
             written: VecDeque::new(),
             colliding,
-            frames: (0..contents.len()).map(Mapped::Own).collect(),
+            frames: (0..contents.len()).map(MappedFrame::Own).collect(),
         }
     }
 
@@ -82,15 +81,15 @@ impl Shared {
         }
     }
 
-    fn bytes(&self, frame: Frame) -> &Bytes {
+    fn bytes(&self, frame: PageFrame) -> &PageBytes {
         match frame {
-            Frame::Own(page) => &self.own[page as usize],
-            Frame::Merged(frozen) => &self.frozen[&frozen],
+            PageFrame::Own(page) => &self.own[page as usize],
+            PageFrame::Merged(frozen) => &self.frozen[&frozen],
         }
     }
 }
 
-impl Contents for Shared {
+impl PageStore for SharedPages {
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32 {
         self.look();
         match self.colliding {
@@ -109,7 +108,7 @@ impl Contents for Shared {
         self.own[page as usize] == [0; PAGE_BYTES]
     }
 
-    fn compare(&mut self, a: Frame, b: Frame) -> Ordering {
+    fn compare(&mut self, a: PageFrame, b: PageFrame) -> Ordering {
         // The first half, then whatever is there of the second when its turn comes.
         self.look();
         let half = PAGE_BYTES / 2;
@@ -118,11 +117,11 @@ impl Contents for Shared {
         first.then_with(|| self.bytes(a)[half..].cmp(&self.bytes(b)[half..]))
     }
 
-    fn identical(&mut self, a: Frame, b: Frame) -> bool {
+    fn identical(&mut self, a: PageFrame, b: PageFrame) -> bool {
         self.bytes(a) == self.bytes(b)
     }
 
-    fn line(&mut self, frame: Frame, line: usize) -> Line {
+    fn line(&mut self, frame: PageFrame, line: usize) -> Line {
         self.look();
         let start = line * LINE_BYTES;
         self.bytes(frame)[start..start + LINE_BYTES]
@@ -135,16 +134,16 @@ impl Contents for Shared {
         self.frozen.insert(self.next, self.own[page as usize]);
         let frame = self.frames[page as usize];
         let same = self.frames.iter_mut().filter(|other| **other == frame);
-        same.for_each(|other| *other = Mapped::Merged(self.next));
+        same.for_each(|other| *other = MappedFrame::Merged(self.next));
         self.next
     }
 
     fn merged(&mut self, page: Page, frozen: u32) {
-        self.frames[page as usize] = Mapped::Merged(frozen);
+        self.frames[page as usize] = MappedFrame::Merged(frozen);
     }
 
     fn zeroed(&mut self, page: Page) {
-        self.frames[page as usize] = Mapped::Zero;
+        self.frames[page as usize] = MappedFrame::Zero;
     }
 
     fn release(&mut self, frozen: u32) {
@@ -164,20 +163,20 @@ fn knobs(preset: Preset, sets: &[(&str, &str)]) -> Knobs {
     Knobs::from_settings(&settings)
 }
 
-/// What each page shows is what was last written to it; counters add up.
-fn check<S: Search>(ksm: &Ksm<Shared, S>) {
+/// Each page shows the bytes last written to it; counters add up.
+fn check<S: Search>(ksm: &Ksm<SharedPages, S>) {
     let mut mappings: HashMap<u32, u32> = HashMap::new();
     for page in 0..ksm.contents.own.len() as Page {
         let own = &ksm.contents.own[page as usize];
         match ksm.frame(page) {
-            Some(Frame::Merged(frozen)) => {
+            Some(PageFrame::Merged(frozen)) => {
                 assert!(
                     ksm.contents.frozen[&frozen] == *own,
                     "page {page} shows another's bytes"
                 );
                 *mappings.entry(frozen).or_default() += 1;
             }
-            Some(Frame::Own(_)) => {}
+            Some(PageFrame::Own(_)) => {}
             None => assert!(*own == [0; PAGE_BYTES], "page {page} shows zeros"),
         }
     }
@@ -194,7 +193,12 @@ fn check<S: Search>(ksm: &Ksm<Shared, S>) {
 }
 
 fn run<S: Search>(search: S, knobs: Knobs, start: &[u8], colliding: bool, passes: &[Vec<Write>]) {
-    let mut ksm = Ksm::new(Shared::new(start, colliding), search, knobs, start.len());
+    let mut ksm = Ksm::new(
+        SharedPages::new(start, colliding),
+        search,
+        knobs,
+        start.len(),
+    );
     for page in 0..start.len() as Page {
         ksm.map(page);
     }
@@ -223,7 +227,7 @@ fn settled<S: Search>(
     history: &[Vec<(usize, u8)>],
 ) -> Vec<usize> {
     let pages = start.len();
-    let mut ksm = Ksm::new(Shared::new(start, false), search, knobs, pages);
+    let mut ksm = Ksm::new(SharedPages::new(start, false), search, knobs, pages);
     (0..pages as Page).for_each(|page| ksm.map(page));
     for writes in history {
         assert!(ksm.pass(&mut |_| true));
@@ -236,8 +240,8 @@ fn settled<S: Search>(
     }
     (0..12).for_each(|_| assert!(ksm.pass(&mut |_| true)));
     check(&ksm);
-    let frames: Vec<Option<Frame>> = (0..pages as Page).map(|page| ksm.frame(page)).collect();
-    let first = |frame: &Option<Frame>| frames.iter().position(|other| other == frame);
+    let frames: Vec<Option<PageFrame>> = (0..pages as Page).map(|page| ksm.frame(page)).collect();
+    let first = |frame: &Option<PageFrame>| frames.iter().position(|other| other == frame);
     frames.iter().filter_map(first).collect()
 }
 
@@ -292,41 +296,12 @@ proptest! {
             numbers[page] = *number;
         }
         // The slow, obvious model: whatever stands twice is merged, into one frame.
-        let bytes: Vec<Bytes> = numbers.iter().map(|number| content(*number)).collect();
+        let bytes: Vec<PageBytes> = numbers.iter().map(|number| content(*number)).collect();
         let first = |page: usize| bytes.iter().position(|other| *other == bytes[page]);
         let expected: Vec<usize> = (0..bytes.len()).filter_map(first).collect();
         prop_assert_eq!(&software, &expected);
         prop_assert_eq!(&hardware, &expected);
     }
-
-    #[test]
-    fn a_set_and_a_graph_are_searched_whole_and_give_the_key_of_the_candidate(
-        numbers in prop::collection::vec(0u8..120, 1..150),
-        wanted in 0u8..120,
-    ) {
-        let mut contents = Shared::new(&numbers, false);
-        contents.own.push(content(wanted));
-        let candidate = Frame::Own(numbers.len() as Page);
-        let pages: Vec<Frame> = (0..numbers.len() as Page).map(Frame::Own).collect();
-        let mut hardware = PageForge::new(&sardonyx::settings::Settings::default());
-        let (in_set, key) = hardware.find_in_set(&mut contents, candidate, &pages);
-        let first = numbers.iter().position(|number| content(*number) == content(wanted));
-        prop_assert_eq!(in_set, first);
-        let (nowhere, alone) = hardware.find_in_set(&mut contents, candidate, &[]);
-        prop_assert_eq!((nowhere, alone), (None, key));
-        // A graph that visits the pages in order, whatever the outcome, is the set.
-        let graph: Vec<GraphNode> = pages.iter().enumerate().map(|(index, frame)| {
-            let next = Some(index + 1).filter(|next| *next < pages.len());
-            GraphNode { frame: *frame, less: next, more: next }
-        }).collect();
-        let in_graph = hardware.find_in_graph(&mut contents, candidate, &graph);
-        prop_assert_eq!(in_graph, (first, key));
-    }
-}
-
-#[test]
-fn the_table_holds_a_root_and_four_levels() {
-    assert_eq!(OTHER_PAGES, (1 << 5) - 1);
 }
 
 #[test]
@@ -334,10 +309,10 @@ fn last_refill_or_a_duplicate_completes_the_key_and_nothing_else_does() {
     use super::pageforge::ScanTable;
     use sardonyx::ecc::Matrix;
     // Contents 6 and 12 differ in byte 0, so the first line decides.
-    let mut contents = Shared::new(&[6, 12, 6], false);
+    let mut contents = SharedPages::new(&[6, 12, 6], false);
     let mut table = ScanTable::new(Matrix::TruncatedHamming, 0);
-    table.insert_ppn(0, Frame::Own(1), 31, 31);
-    table.insert_pfe(Frame::Own(0), false, 0);
+    table.insert_ppn(0, PageFrame::Own(1), 31, 31);
+    table.insert_pfe(PageFrame::Own(0), false, 0);
     table.run(&mut contents);
     let info = table.get_pfe_info();
     assert!(info.scanned && !info.duplicate && info.key.is_none());
@@ -349,8 +324,8 @@ fn last_refill_or_a_duplicate_completes_the_key_and_nothing_else_does() {
         table.work.key_lines, 3,
         "the first minikey passed by in the comparison"
     );
-    table.insert_ppn(0, Frame::Own(2), 31, 31);
-    table.insert_pfe(Frame::Own(0), false, 0);
+    table.insert_ppn(0, PageFrame::Own(2), 31, 31);
+    table.insert_pfe(PageFrame::Own(0), false, 0);
     table.run(&mut contents);
     let info = table.get_pfe_info();
     assert!(info.duplicate && info.ptr == 0);
@@ -360,10 +335,10 @@ fn last_refill_or_a_duplicate_completes_the_key_and_nothing_else_does() {
         [Matrix::TruncatedHamming.encode(1), 0, 0, 0]
     );
     // Other offsets, other lines in the key: byte 700 lies in line 10.
-    let mut contents = Shared::new(&[9], false);
+    let mut contents = SharedPages::new(&[9], false);
     table.clear();
     table.update_ecc_offset([10, 0, 0, 0]);
-    table.insert_pfe(Frame::Own(0), true, 31);
+    table.insert_pfe(PageFrame::Own(0), true, 31);
     table.run(&mut contents);
     assert_eq!(
         table.get_pfe_info().key,
@@ -382,7 +357,7 @@ fn what_a_process_held_that_has_exited_makes_room_before_the_others_are_scanned(
     let counted = |exits: bool| {
         let search = Software::new(knobs.checksum);
         let mut ksm = Ksm::new(
-            Shared::new(&[6, 6, 6, 6, 6], false),
+            SharedPages::new(&[6, 6, 6, 6, 6], false),
             search,
             knobs.clone(),
             5,
@@ -415,9 +390,9 @@ fn what_a_process_held_that_has_exited_makes_room_before_the_others_are_scanned(
     );
 }
 
-/// What happens to a few processes between two passes. All have the same number of pages.
+/// An event of a few processes between two passes. All have the same number of pages.
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum ProcessEvent {
     Fork {
         parent: usize,
     },
@@ -432,13 +407,13 @@ enum Event {
     Pass,
 }
 
-fn events() -> impl Strategy<Value = Vec<Event>> {
+fn events() -> impl Strategy<Value = Vec<ProcessEvent>> {
     let event = prop_oneof![
-        1 => (0..6usize).prop_map(|parent| Event::Fork { parent }),
+        1 => (0..6usize).prop_map(|parent| ProcessEvent::Fork { parent }),
         6 => (0..6usize, 0..5usize, 0..4u8)
-            .prop_map(|(process, page, content)| Event::Write { process, page, content }),
-        1 => (0..6usize).prop_map(|process| Event::Exit { process }),
-        4 => Just(Event::Pass),
+            .prop_map(|(process, page, content)| ProcessEvent::Write { process, page, content }),
+        1 => (0..6usize).prop_map(|process| ProcessEvent::Exit { process }),
+        4 => Just(ProcessEvent::Pass),
     ];
     prop::collection::vec(event, 1..60)
 }
@@ -458,19 +433,19 @@ proptest! {
         const MOST: usize = 6;
         let sets = [("ksm.max_page_sharing", sharing.to_string()), ("ksm.use_zero_pages", u8::from(zeros).to_string())];
         let knobs = knobs(Preset::Linux6, &sets.each_ref().map(|(key, value)| (*key, &**value)));
-        let start = Shared::new(&[0; MOST * EACH], false);
+        let start = SharedPages::new(&[0; MOST * EACH], false);
         let mut ksm = Ksm::new(start, Software::new(knobs.checksum), knobs, MOST * EACH);
-        ksm.contents.frames.fill(Mapped::Nothing);
+        ksm.contents.frames.fill(MappedFrame::Nothing);
         let mut lives = vec![true];
         for page in 0..EACH {
             ksm.map(page as Page);
             ksm.contents.own[page] = content(page as u8 % 3);
-            ksm.contents.frames[page] = Mapped::Own(page);
+            ksm.contents.frames[page] = MappedFrame::Own(page);
         }
         let mut fresh = EACH;
         for event in history {
             match event {
-                Event::Fork { parent } if lives.get(parent) == Some(&true) && lives.len() < MOST => {
+                ProcessEvent::Fork { parent } if lives.get(parent) == Some(&true) && lives.len() < MOST => {
                     for page in 0..EACH {
                         let (from, to) = (parent * EACH + page, lives.len() * EACH + page);
                         ksm.fork(from as Page, to as Page);
@@ -479,21 +454,21 @@ proptest! {
                     }
                     lives.push(true);
                 }
-                Event::Write { process, page, content: number } if lives.get(process) == Some(&true) => {
+                ProcessEvent::Write { process, page, content: number } if lives.get(process) == Some(&true) => {
                     let page = process * EACH + page;
                     ksm.write(page as Page);
                     ksm.contents.own[page] = content(number);
-                    ksm.contents.frames[page] = Mapped::Own(fresh);
+                    ksm.contents.frames[page] = MappedFrame::Own(fresh);
                     fresh += 1;
                 }
-                Event::Exit { process } if lives.get(process) == Some(&true) => {
+                ProcessEvent::Exit { process } if lives.get(process) == Some(&true) => {
                     lives[process] = false;
                     let of = process * EACH..(process + 1) * EACH;
                     ksm.contents.own[of.clone()].fill([0; PAGE_BYTES]);
-                    ksm.contents.frames[of.clone()].fill(Mapped::Nothing);
+                    ksm.contents.frames[of.clone()].fill(MappedFrame::Nothing);
                     ksm.exit(std::slice::from_ref(&(of.start as Page..of.end as Page)));
                 }
-                Event::Pass => {
+                ProcessEvent::Pass => {
                     ksm.pass(&mut |_| true);
                 }
                 _ => {}
@@ -501,15 +476,15 @@ proptest! {
             check(&ksm);
             for (page, mapped) in ksm.contents.frames.iter().enumerate() {
                 match (*mapped, ksm.maps(page as Page), ksm.frame(page as Page)) {
-                    (Mapped::Nothing, Maps::Nothing, None)
-                    | (Mapped::Zero, Maps::Zero, None)
-                    | (Mapped::Own(_), Maps::Own, Some(Frame::Own(_))) => {}
-                    (Mapped::Merged(a), Maps::Merged, Some(Frame::Merged(b))) if a == b => {}
+                    (MappedFrame::Nothing, Maps::Nothing, None)
+                    | (MappedFrame::Zero, Maps::Zero, None)
+                    | (MappedFrame::Own(_), Maps::Own, Some(PageFrame::Own(_))) => {}
+                    (MappedFrame::Merged(a), Maps::Merged, Some(PageFrame::Merged(b))) if a == b => {}
                     other => prop_assert!(false, "page {page}: {other:?}"),
                 }
             }
-            let frames = ksm.contents.frames.iter().filter(|frame| **frame != Mapped::Nothing);
-            let frames: HashSet<Mapped> = frames.copied().collect();
+            let frames = ksm.contents.frames.iter().filter(|frame| **frame != MappedFrame::Nothing);
+            let frames: HashSet<MappedFrame> = frames.copied().collect();
             prop_assert_eq!(ksm.frames(), frames.len() as u64);
         }
     }

@@ -9,14 +9,14 @@ use twox_hash::XxHash64;
 use super::images::Images;
 use super::ksm::Maps;
 use super::run::Runner;
-use super::{Bytes, PAGE_BYTES, Page};
+use super::{PAGE_BYTES, Page, PageBytes};
 
 /// Two pages are nearly identical if so many bytes differ at most.
 pub const NEAR: usize = 64;
 /// Nearly identical pages are looked for among those that share a block of so many bytes.
 const BLOCK: usize = 256;
 const BLOCKS: usize = PAGE_BYTES / BLOCK;
-/// How many of a block's sharers a page is compared with.
+/// The number of a block's sharers with which a page is compared.
 const NEIGHBOURS: usize = 3;
 const REGIONS: usize = 12;
 const EXAMPLES: usize = 8;
@@ -24,7 +24,6 @@ const EXAMPLES: usize = 8;
 /// Pages that have not merged, by reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct WhyNot {
-    /// All pages that were there at the end.
     pub pages: u64,
     pub merged: u64,
     /// Changed between snapshots, so that the checksum held them back or the equal page was gone.
@@ -42,7 +41,6 @@ pub struct WhyNot {
     pub near_by_bytes: [u64; 4],
     /// Differing bytes of the nearest pairs by sixteenth of the page.
     pub near_by_offset: [u64; BLOCKS],
-    /// Where unmerged pages lie, the largest first.
     pub regions: Vec<RegionCount>,
     pub examples: Vec<Pair>,
 }
@@ -51,9 +49,7 @@ pub struct WhyNot {
 pub struct RegionCount {
     /// The machine and what lies there, machines taken together if the name is a file's.
     pub region: String,
-    /// Pages that have not merged.
     pub unmerged: u64,
-    /// Those of them that are nearly identical to another.
     pub near: u64,
     pub changed: u64,
 }
@@ -63,9 +59,7 @@ pub struct RegionCount {
 pub struct Pair {
     pub a: String,
     pub b: String,
-    /// How many bytes differ.
     pub bytes: u32,
-    /// The first that does.
     pub first: u32,
 }
 
@@ -77,7 +71,7 @@ struct Near {
 }
 
 /// The offsets at which two pages differ, if they are at most [`NEAR`].
-fn differences(a: &Bytes, b: &Bytes) -> Option<Vec<u32>> {
+fn differences(a: &PageBytes, b: &PageBytes) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
     for (index, (x, y)) in words.enumerate() {
@@ -129,6 +123,41 @@ fn nearest(images: &Images, alone: &[u32], all: &[u32]) -> BTreeMap<u32, Near> {
     }
     found.retain(|content, _| is_alone(content));
     found
+}
+
+impl WhyNot {
+    /// Counts a page nearly identical to the content `near`; `one` has a page of each content.
+    fn count_near(
+        &mut self,
+        images: &Images,
+        (page, content): (Page, u32),
+        near: Near,
+        one: &[Page],
+    ) {
+        self.nearly_identical += 1;
+        let differing = differences(images.bytes(content), images.bytes(near.content));
+        let differing = differing.expect("they are near");
+        let class = [1, 4, 16, NEAR]
+            .iter()
+            .position(|most| differing.len() <= *most);
+        self.near_by_bytes[class.expect("at most 64")] += 1;
+        for offset in &differing {
+            self.near_by_offset[*offset as usize / BLOCK] += 1;
+        }
+        if self.examples.len() < EXAMPLES {
+            let place = |page: Page| {
+                let machine = images.machine_of(page);
+                let address = machine.space.address_of(page) * PAGE_BYTES as u64;
+                format!("{} {address:#x}", machine.name)
+            };
+            self.examples.push(Pair {
+                a: place(page),
+                b: place(one[near.content as usize]),
+                bytes: near.bytes,
+                first: differing[0],
+            });
+        }
+    }
 }
 
 /// The reasons, after a run. What nearly identical pages there are is found by equal blocks of 256 bytes,
@@ -184,30 +213,8 @@ pub fn why_not(images: &Images, run: &dyn Runner) -> WhyNot {
         } else if holders[*content as usize] > 1 {
             why.equal_unmerged += 1;
         } else if let Some(near) = near.get(content) {
-            why.nearly_identical += 1;
             at.near += 1;
-            let differing = differences(images.bytes(*content), images.bytes(near.content));
-            let differing = differing.expect("they are near");
-            let class = [1, 4, 16, NEAR]
-                .iter()
-                .position(|most| differing.len() <= *most);
-            why.near_by_bytes[class.expect("at most 64")] += 1;
-            for offset in &differing {
-                why.near_by_offset[*offset as usize / BLOCK] += 1;
-            }
-            if why.examples.len() < EXAMPLES {
-                let place = |page: Page| {
-                    let machine = images.machine_of(page);
-                    let address = machine.space.address_of(page) * PAGE_BYTES as u64;
-                    format!("{} {address:#x}", machine.name)
-                };
-                why.examples.push(Pair {
-                    a: place(*page),
-                    b: place(one[near.content as usize]),
-                    bytes: near.bytes,
-                    first: differing[0],
-                });
-            }
+            why.count_near(images, (*page, *content), *near, &one);
         } else if images.has_bytes() {
             why.unique += 1;
         } else {

@@ -7,7 +7,7 @@ use sardonyx_merge::algorithms::{Algorithm, Merges, register};
 use sardonyx_merge::images::Zeros;
 use sardonyx_merge::ksm::{Search, Software, Walk, Walkable};
 use sardonyx_merge::question::{Question, Source};
-use sardonyx_merge::run::Run;
+use sardonyx_merge::run::PassRun;
 use sardonyx_merge::{Checksum, Contents, Frame, Page, timed};
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ static DOUBTFUL: Algorithm = Algorithm {
     merges: Some(Merges {
         looks_into_pages: false,
         on_images: |images, chosen, settings| {
-            Box::new(Run::new(images, chosen, Doubtful::new(), settings))
+            Box::new(PassRun::new(images, chosen, Doubtful::new(), settings))
         },
         in_time: |start| start.settle(Doubtful::new()),
         modules: |_, _| None,

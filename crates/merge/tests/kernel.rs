@@ -29,7 +29,6 @@ fn machine(mix: Mix, pages: u64, passes: u64) -> Machine {
     }
 }
 
-/// The mix, and the knobs that its label sets.
 fn parse(label: &str) -> (Mix, Vec<(&'static str, &str)>) {
     let mut knobs = Vec::new();
     let mut name = label;

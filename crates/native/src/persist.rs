@@ -47,7 +47,7 @@ pub fn crash_orders(
         orders::orders(&recording, from_row, most, question.wants_acks())
     });
     let orders = answer.map_err(bad)?;
-    Ok(orders.iter().map(orders::Held::name).collect())
+    Ok(orders.iter().map(orders::HeldThreads::name).collect())
 }
 
 /// What a recording shows without running anything. Into `folder`, if there is one, come three short recordings: `all`, one without idle

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 #[derive(Clone, Debug, Default)]
 struct Member {
-    /// Its place in the order of the processes.
     number: usize,
     threads: FxHashMap<u16, u16>,
     sites: Vec<u32>,
@@ -23,9 +22,7 @@ pub struct Family {
     /// By process, once there are several.
     members: FxHashMap<u32, Member>,
     current: u32,
-    /// The first process, once there are several.
     first: Option<u32>,
-    /// Threads, sites and files of the first process, and of all.
     threads: u16,
     sites: u32,
     files: u64,
@@ -34,12 +31,10 @@ pub struct Family {
 }
 
 impl Family {
-    /// Whether the present events are the first process's.
     pub fn is_first(&self) -> bool {
         self.first.is_none_or(|first| first == self.current)
     }
 
-    /// The events from now on are this process's.
     pub fn turn(&mut self, process: u32) {
         if self.first.is_none() {
             // All until now was the first process's.
@@ -93,7 +88,6 @@ impl Family {
         self.members.get_mut(&self.current)
     }
 
-    /// The number in the trace of a thread of the process.
     #[inline]
     pub fn thread(&mut self, thread: u16) -> u16 {
         if self.first.is_none() {
@@ -121,7 +115,6 @@ impl Family {
         number
     }
 
-    /// The number in the trace of a site of the process.
     #[inline]
     pub fn site(&mut self, site: u32) -> u32 {
         let known = self.member().map(|member| &member.sites);
@@ -138,7 +131,6 @@ impl Family {
         }
     }
 
-    /// Notes a new file of the process, which has this number in the trace.
     pub fn new_file(&mut self, number: u64) {
         self.files = self.files.max(number + 1);
         if let Some(member) = self.member() {
@@ -146,7 +138,6 @@ impl Family {
         }
     }
 
-    /// The line in the trace of a line of the process.
     #[inline]
     pub fn line(&mut self, line: u64) -> u64 {
         if line < FILES || self.first.is_none() {
@@ -165,7 +156,6 @@ impl Family {
         }
     }
 
-    /// Notes that the process became another program after this many records.
     pub fn became(&mut self, path: &str, row: u64) {
         self.programs += 1;
         let program = self.programs;
@@ -200,7 +190,7 @@ impl Family {
         (self.members.len() as u32).saturating_sub(1)
     }
 
-    /// What the provenance says of the processes; empty if there is only one.
+    /// The processes, for the provenance; empty if there is only one.
     pub fn told(&mut self) -> Vec<Value> {
         for member in self.members.values() {
             if let (Some(path), Some(told)) = (&member.lost, self.told.get_mut(member.number)) {

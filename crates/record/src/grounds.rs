@@ -34,7 +34,6 @@ pub fn folder(request: &Request) -> Result<Option<TempDir>, RecordError> {
     })
 }
 
-/// The path beside the trace of the earlier contents with this hash.
 pub fn path(trace: &Path, hash: &str) -> PathBuf {
     let mut name = trace.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".{}.pool", &hash[..16]));

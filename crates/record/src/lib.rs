@@ -21,18 +21,17 @@ pub use sardonyx_recorder::caches::{Geometry, Hierarchy};
 pub use sardonyx_recorder::frames::Reuse;
 pub use sardonyx_recorder::options::{Clearing, KernelTime, Level};
 
-pub use pages::Pages;
+pub use pages::PageFrames;
 pub use reader::Live;
 pub use request::{Request, Wanted, Window};
-pub use session::{Outcome, record};
+pub use session::{RecordOutcome, record};
 
 /// Why a program cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// What was asked for cannot be done; the message has the place and the remedy.
+    /// A request that cannot be met; the message has the place and the remedy.
     #[error("{0}")]
     Request(String),
-    /// The trace cannot be written.
     #[error(transparent)]
     Trace(#[from] sardonyx_trace::TraceError),
 }

@@ -8,21 +8,22 @@ use sardonyx_recorder::maps::FILES;
 /// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 64;
 
-/// How pages get their frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pages {
-    /// They get none: lines have the program's addresses.
+pub enum PageFrames {
+    /// Lines have the program's addresses.
     Virtual,
     /// Each page gets the next free frame at its first touch.
     Sequential,
-    /// Each page gets a random frame.
-    Random { seed: u64, frames: u64 },
+    Random {
+        seed: u64,
+        frames: u64,
+    },
     /// Each page has the kernel's own frame, from `/proc/PID/pagemap`.
     PageMap,
 }
 
 pub struct Mapper {
-    pages: Pages,
+    pages: PageFrames,
     table: FxHashMap<u64, u64>,
     /// Frames to use again, the last freed first.
     free: Vec<u64>,
@@ -32,8 +33,7 @@ pub struct Mapper {
 }
 
 impl Mapper {
-    /// A mapper of pages none of which has a frame yet.
-    pub fn new(pages: Pages) -> Mapper {
+    pub fn new(pages: PageFrames) -> Mapper {
         Mapper {
             pages,
             table: FxHashMap::default(),
@@ -45,13 +45,10 @@ impl Mapper {
     }
 
     pub fn maps(&self) -> bool {
-        self.pages != Pages::Virtual
+        self.pages != PageFrames::Virtual
     }
 
     /// The line in memory of a line of the program; the first touch of a page gives it a frame.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn map(&mut self, line: u64) -> Result<u64, String> {
         if !self.maps() {
             return Ok(line);
@@ -67,12 +64,12 @@ impl Mapper {
 
     fn frame(&mut self, page: u64) -> Result<u64, String> {
         match self.pages {
-            Pages::Virtual => Ok(page),
-            Pages::Sequential => Ok(self.free.pop().unwrap_or_else(|| {
+            PageFrames::Virtual => Ok(page),
+            PageFrames::Sequential => Ok(self.free.pop().unwrap_or_else(|| {
                 self.next += 1;
                 self.next - 1
             })),
-            Pages::Random { seed, frames } => {
+            PageFrames::Random { seed, frames } => {
                 if self.used.len() as u64 >= frames {
                     return Err(full(frames));
                 }
@@ -85,7 +82,7 @@ impl Mapper {
                 }
             }
             // Pages of shared files, and pages gone before the kernel was asked, get frames above all real ones.
-            Pages::PageMap => {
+            PageFrames::PageMap => {
                 self.next += 1;
                 Ok((FILES / PAGE_LINES) + self.next)
             }
@@ -117,7 +114,7 @@ impl Mapper {
         let mut frames = Vec::new();
         for frame in pages.iter().filter_map(|page| self.table.remove(page)) {
             self.used.remove(&frame);
-            if self.pages == Pages::Sequential {
+            if self.pages == PageFrames::Sequential {
                 self.free.push(frame);
             }
             frames.push(frame * PAGE_LINES);
@@ -135,7 +132,6 @@ impl Mapper {
     }
 }
 
-/// The message that there are no more frames.
 pub fn full(frames: u64) -> String {
     let room = frames / 256;
     format!("the program's pages do not fit in {room} MiB of frames; give more with --memory")
@@ -147,7 +143,7 @@ mod tests {
 
     #[test]
     fn frames_follow_first_touch_and_are_used_again() {
-        let mut mapper = Mapper::new(Pages::Sequential);
+        let mut mapper = Mapper::new(PageFrames::Sequential);
         assert_eq!(mapper.map(1000 * 64 + 3), Ok(3));
         assert_eq!(mapper.map(7 * 64), Ok(64));
         assert_eq!(mapper.map(1000 * 64), Ok(0));
@@ -161,7 +157,7 @@ mod tests {
     #[test]
     fn random_frames_are_distinct_and_repeat_with_the_seed() {
         let draw = |seed| {
-            let mut mapper = Mapper::new(Pages::Random { seed, frames: 64 });
+            let mut mapper = Mapper::new(PageFrames::Random { seed, frames: 64 });
             (0..64)
                 .map(|page| mapper.map(page * 64).unwrap())
                 .collect::<Vec<_>>()
@@ -170,15 +166,15 @@ mod tests {
         assert_ne!(draw(1), draw(2));
         let distinct: FxHashSet<_> = draw(3).into_iter().collect();
         assert_eq!(distinct.len(), 64);
-        let mut full = Mapper::new(Pages::Random { seed: 0, frames: 1 });
+        let mut full = Mapper::new(PageFrames::Random { seed: 0, frames: 1 });
         full.map(0).unwrap();
         assert!(full.map(64).unwrap_err().contains("--memory"));
     }
 
     #[test]
     fn a_kernel_that_keeps_its_frames_to_itself_is_an_error() {
-        assert!(Mapper::new(Pages::PageMap).told(5, 0).is_err());
-        let mut mapper = Mapper::new(Pages::PageMap);
+        assert!(Mapper::new(PageFrames::PageMap).told(5, 0).is_err());
+        let mut mapper = Mapper::new(PageFrames::PageMap);
         mapper.told(5, 77).unwrap();
         assert_eq!(mapper.map(5 * 64 + 1), Ok(77 * 64 + 1));
     }

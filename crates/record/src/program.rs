@@ -11,7 +11,6 @@ use sardonyx_recorder::program::{self, Executable};
 
 use crate::RecordError;
 
-/// QEMU's user-mode emulator, by its name in distributions.
 const QEMU: &str = "qemu-x86_64";
 
 const REMEDY: &str = "leave out --qemu for the emulator that comes with Sardonyx; in a checkout `make qemu` builds it";

@@ -8,22 +8,21 @@ use sardonyx_recorder::options::{Clearing, KernelTime, Level};
 use sardonyx_trace::{self as trace, Provenance};
 use serde_json::{Value, json};
 
-use crate::pages::Pages;
+use crate::pages::PageFrames;
 use crate::request::{Request, Window};
 
-/// What lines are, and how pages got their frames if the plugin gave them.
 fn address_space(request: &Request) -> (Value, Option<Value>) {
     if request.level == Level::Cpu {
         let space = match request.pages {
-            Pages::Virtual => json!("virtual"),
-            Pages::Sequential => json!("frames in order of first touch"),
-            Pages::Random { seed, frames } => json!({"frames": frames, "seed": seed}),
-            Pages::PageMap => json!("frames of the kernel's page map"),
+            PageFrames::Virtual => json!("virtual"),
+            PageFrames::Sequential => json!("frames in order of first touch"),
+            PageFrames::Random { seed, frames } => json!({"frames": frames, "seed": seed}),
+            PageFrames::PageMap => json!("frames of the kernel's page map"),
         };
         return (space, None);
     }
     let mut frames = match request.pages {
-        Pages::Virtual | Pages::Sequential => json!({
+        PageFrames::Virtual | PageFrames::Sequential => json!({
             "numbers": "in order of first touch",
             "reuse": match request.reuse {
                 Reuse::LastFreed => "last freed first",
@@ -31,10 +30,10 @@ fn address_space(request: &Request) -> (Value, Option<Value>) {
                 Reuse::Never => "never",
             },
         }),
-        Pages::Random { seed, frames } => {
+        PageFrames::Random { seed, frames } => {
             json!({"numbers": "random", "of": frames, "seed": seed})
         }
-        Pages::PageMap => json!({"numbers": "of the kernel's page map"}),
+        PageFrames::PageMap => json!({"numbers": "of the kernel's page map"}),
     };
     frames["page_bytes"] = PAGE_BYTES.into();
     frames["clearing"] = match request.clearing {
@@ -49,7 +48,6 @@ fn address_space(request: &Request) -> (Value, Option<Value>) {
     (json!("frames"), Some(frames))
 }
 
-/// What the trace of the process with this number says of how it was recorded.
 pub fn provenance(request: &Request, index: usize) -> Provenance {
     let words = request.program.iter();
     let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();

@@ -6,23 +6,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use sardonyx_recorder::codec::Cached;
+use sardonyx_recorder::codec::CacheContents;
 use sardonyx_recorder::ring::Ring;
 
 use crate::RecordError;
-use crate::stream::{Finished, Stream};
+use crate::stream::{RecordedTrace, TraceStream};
 
 const CHUNK: usize = 1 << 20;
-/// How long to wait when there is nothing to read; a ring takes far longer to fill.
+/// The wait when there is nothing to read; a ring takes far longer to fill.
 pub const IDLE: Duration = Duration::from_millis(5);
-/// How long a process that was forked has to say so, once all others are gone.
+/// The time a forked process has for its first record, once all others are gone.
 const BIRTH: Duration = Duration::from_secs(1);
-/// How long a program has to say what its caches hold once the trace is long enough.
+/// The time a program has to say what its caches hold, once the trace is long enough.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub struct Live {
-    /// Instructions of the first process.
     pub instructions: AtomicU64,
     pub records: AtomicU64,
     pub bytes: AtomicU64,
@@ -32,7 +31,7 @@ pub struct Live {
 
 pub struct Reader {
     pub ring: Ring,
-    pub stream: Stream,
+    pub stream: TraceStream,
     pub live: Arc<Live>,
     pub done: Arc<AtomicBool>,
     pub process: u32,
@@ -45,7 +44,7 @@ impl Reader {
     ///
     /// # Errors
     /// The trace cannot be written, or there is none of the first process.
-    pub fn run(mut self) -> Result<Option<Finished>, RecordError> {
+    pub fn run(mut self) -> Result<Option<RecordedTrace>, RecordError> {
         let mut bytes = Vec::with_capacity(CHUNK);
         let mut alone = None;
         loop {
@@ -105,10 +104,10 @@ impl Reader {
             std::thread::sleep(IDLE);
         }
         let words = header.cached.each_ref().map(|w| w.load(Ordering::Relaxed));
-        self.stream.cached(Cached::from_counts(words));
+        self.stream.cached(CacheContents::from_counts(words));
     }
 
-    /// Whether the processes that share the ring are all gone, and not only the first.
+    /// All processes that share the ring are gone, not only the first.
     fn family_ended(&self, alone: &mut Option<Instant>) -> bool {
         let (header, family) = (self.ring.header(), self.stream.family());
         if !self.first || header.shared.load(Ordering::Acquire) == 0 {
@@ -132,12 +131,11 @@ impl Reader {
             || alone.get_or_insert_with(Instant::now).elapsed() > BIRTH
     }
 
-    /// What the process runs: QEMU, until the program becomes another. None when it is dead.
     fn program(&self) -> Option<PathBuf> {
         std::fs::read_link(format!("/proc/{}/exe", self.process)).ok()
     }
 
-    /// Whether the process writes no more. A child that nobody has waited for yet is still there, but no longer runs.
+    /// The process writes no more. A child that nobody has waited for yet is still there, but no longer runs.
     fn ended(&self) -> bool {
         if self.first {
             return self.done.load(Ordering::Acquire);

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::RecordError;
-use crate::pages::Pages;
+use crate::pages::PageFrames;
 
 /// The part of the stream of records that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,19 +27,16 @@ pub struct Request {
     pub environment: Vec<(OsString, OsString)>,
     /// The trace of the first process; children's have a number before the suffix.
     pub output: PathBuf,
-    /// QEMU, if not the one in `PATH`.
+    /// The emulator; by default the one in `PATH`.
     pub qemu: Option<PathBuf>,
     pub plugin: PathBuf,
     pub caches: Hierarchy,
     pub level: Level,
-    pub pages: Pages,
+    pub pages: PageFrames,
     /// At level `memory`: the order in which freed frames are used again, where frames are counted.
     pub reuse: Reuse,
-    /// At level `memory`: how the kernel clears and copies pages.
     pub clearing: Clearing,
-    /// At level `memory`: the kernel's instructions for that.
     pub kernel: KernelTime,
-    /// Instructions before the first record.
     pub skip_instructions: u64,
     pub window: Window,
     /// Children are recorded too: with `pc` in the same trace, in one order, else in traces of their own.
@@ -54,7 +51,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether children's stores to mapped files, flushes and fences go into the first process's trace.
+    /// Children's stores to mapped files, flushes and fences go into the first process's trace.
     pub fn in_one_order(&self) -> bool {
         self.follow_fork && self.pc
     }
@@ -202,7 +199,7 @@ impl Wanted {
         })
     }
 
-    fn where_pages_lie(&self, level: Level) -> Result<Pages, RecordError> {
+    fn where_pages_lie(&self, level: Level) -> Result<PageFrames, RecordError> {
         let frames = match sardonyx_base::sizes::parse(&self.memory) {
             Some(bytes @ 4096..) => bytes / 4096,
             _ => {
@@ -212,7 +209,7 @@ impl Wanted {
                 ));
             }
         };
-        let random = |seed| Pages::Random { seed, frames };
+        let random = |seed| PageFrames::Random { seed, frames };
         let wanted = match (&self.pages, level) {
             (Some(wanted), _) => wanted.as_str(),
             (None, Level::Memory) => "sequential",
@@ -228,9 +225,9 @@ impl Wanted {
                      choose sequential, random or pagemap, or --level cpu",
                 );
             }
-            None if wanted == "virtual" => Pages::Virtual,
-            None if wanted == "sequential" => Pages::Sequential,
-            None if wanted == "pagemap" => Pages::PageMap,
+            None if wanted == "virtual" => PageFrames::Virtual,
+            None if wanted == "sequential" => PageFrames::Sequential,
+            None if wanted == "pagemap" => PageFrames::PageMap,
             None if wanted == "random" => random(0),
             Some(("random", Ok(seed))) => random(seed),
             _ => {
@@ -241,7 +238,7 @@ impl Wanted {
         })
     }
 
-    fn frames_again(&self, level: Level, pages: Pages) -> Result<Reuse, RecordError> {
+    fn frames_again(&self, level: Level, pages: PageFrames) -> Result<Reuse, RecordError> {
         let reuse = match self.reuse.as_str() {
             "last-freed" => Reuse::LastFreed,
             "first-freed" => Reuse::FirstFreed,
@@ -252,7 +249,7 @@ impl Wanted {
                 ));
             }
         };
-        if reuse != Reuse::default() && (level, pages) != (Level::Memory, Pages::Sequential) {
+        if reuse != Reuse::default() && (level, pages) != (Level::Memory, PageFrames::Sequential) {
             return refused(format!(
                 "--reuse {}: is for frames that are counted below the caches; leave out --pages and --level",
                 self.reuse
@@ -346,7 +343,7 @@ mod tests {
         );
         assert!(request.caches.inclusive);
         assert_eq!(wanted(|w| w.llc = "none".into()).unwrap().caches.llc, None);
-        let random = Pages::Random {
+        let random = PageFrames::Random {
             seed: 7,
             frames: 1 << 22,
         };
@@ -354,7 +351,7 @@ mod tests {
             wanted(|w| w.pages = Some("random:7".into())).unwrap().pages,
             random
         );
-        assert_eq!(request.pages, Pages::Sequential);
+        assert_eq!(request.pages, PageFrames::Sequential);
         assert_eq!(request.reuse, Reuse::LastFreed);
         assert_eq!(request.clearing, Clearing::WholeLines);
         assert_eq!(request.kernel, KernelTime::default());
@@ -363,7 +360,7 @@ mod tests {
         let never = wanted(|w| w.reuse = "never".into()).unwrap();
         assert_eq!(never.reuse, Reuse::Never);
         let core = wanted(|w| w.level = "cpu".into()).unwrap();
-        assert_eq!(core.pages, Pages::Virtual);
+        assert_eq!(core.pages, PageFrames::Virtual);
         assert_eq!(
             wanted(|w| w.level = "cpu".into()).unwrap().level,
             Level::Cpu

@@ -11,29 +11,29 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use sardonyx_recorder::caches::Caches;
-use sardonyx_recorder::frames::Numbers;
-use sardonyx_recorder::options::{Level, Options};
+use sardonyx_recorder::frames::FrameNumbers;
+use sardonyx_recorder::options::{Level, PluginOptions};
 use sardonyx_recorder::ring::{FIRST, Ring, terminate};
 use tempfile::TempDir;
 
 use crate::folder::Folder;
 use crate::grounds;
-use crate::pages::Pages;
+use crate::pages::PageFrames;
 use crate::provenance::provenance;
 use crate::reader::{IDLE, Live, Reader};
 use crate::request::Request;
-use crate::stream::{Finished, Stream};
+use crate::stream::{RecordedTrace, TraceStream};
 use crate::{RecordError, program};
 
 /// Bytes of the first process's ring.
 const RING: u64 = 16 << 20;
-/// How long a program has to end by itself once the trace is long enough.
+/// The time a program has to end by itself once the trace is long enough.
 const GRACE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, serde::Serialize)]
-pub struct Outcome {
+pub struct RecordOutcome {
     /// A trace for each process recorded, the first process's first.
-    pub traces: Vec<Finished>,
+    pub traces: Vec<RecordedTrace>,
     /// The exit status of the first process; `None` if a signal or the recorder ended it.
     pub status: Option<i32>,
     /// The signal that ended it; `None` if the recorder sent it, because the trace was long enough or the user asked.
@@ -41,16 +41,16 @@ pub struct Outcome {
     pub seconds: f64,
 }
 
-struct Recorded {
+struct FollowedProcess {
     done: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Option<Finished>, RecordError>>,
+    thread: JoinHandle<Result<Option<RecordedTrace>, RecordError>>,
 }
 
 /// Runs the program and writes its traces.
 ///
 /// # Errors
 /// Nothing was written: QEMU or the program is not there or cannot run, or the trace cannot be written.
-pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordError> {
+pub fn record(request: &Request, live: &Arc<Live>) -> Result<RecordOutcome, RecordError> {
     if !sardonyx_recorder::RECORDS {
         return Err(RecordError::new(
             "there is no recorder for this processor; record on x86-64 Linux and bring the trace here",
@@ -76,14 +76,14 @@ pub fn record(request: &Request, live: &Arc<Live>) -> Result<Outcome, RecordErro
 
 struct Session<'a> {
     folder: Folder,
-    /// Where files are copied before they are written, beside the trace.
+    /// A folder beside the trace with copies of files as they were before the program wrote to them.
     ground: Option<TempDir>,
     request: &'a Request,
     live: &'a Arc<Live>,
 }
 
 impl Session<'_> {
-    fn run(&self, qemu: &Path, command: &[OsString]) -> Result<Outcome, RecordError> {
+    fn run(&self, qemu: &Path, command: &[OsString]) -> Result<RecordOutcome, RecordError> {
         let ring = Ring::create(&self.folder.path().join(FIRST), RING, std::process::id()).map_err(|e| {
             RecordError::new(format!(
                 "{}: no room for {} MiB between the program and the recorder: {e}; make room there",
@@ -100,18 +100,8 @@ impl Session<'_> {
         let mut status = None;
         let mut problem = None;
         loop {
-            for process in self.newcomers(&mut seen) {
-                let path = self.folder.path().join(Ring::name(process));
-                let index = recorded.len();
-                match self.stream(index) {
-                    Ok(stream) => match Ring::open(&path) {
-                        Ok(ring) => recorded.push(self.follow(ring, stream, process, false)),
-                        Err(_) => {
-                            seen.remove(&process); // not complete yet
-                        }
-                    },
-                    Err(e) => problem = Some(e),
-                }
+            if let Err(e) = self.welcome(&mut seen, &mut recorded) {
+                problem = Some(e);
             }
             if status.is_none() {
                 status = child.try_wait().ok().flatten();
@@ -156,7 +146,7 @@ impl Session<'_> {
                 "{what}: did not start under QEMU ({status}); what QEMU said stands above"
             )));
         }
-        Ok(Outcome {
+        Ok(RecordOutcome {
             traces,
             status: status.code().filter(|_| asked.is_none()),
             signal: status.signal().filter(|_| asked.is_none()),
@@ -164,9 +154,28 @@ impl Session<'_> {
         })
     }
 
+    /// Begins to follow processes that were forked since the last call.
+    fn welcome(
+        &self,
+        seen: &mut BTreeSet<u32>,
+        recorded: &mut Vec<FollowedProcess>,
+    ) -> Result<(), RecordError> {
+        for process in self.newcomers(seen) {
+            let path = self.folder.path().join(Ring::name(process));
+            let stream = self.stream(recorded.len())?;
+            match Ring::open(&path) {
+                Ok(ring) => recorded.push(self.follow(ring, stream, process, false)),
+                Err(_) => {
+                    seen.remove(&process); // not complete yet
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn start(&self, qemu: &Path, command: &[OsString]) -> Result<Child, RecordError> {
         let request = self.request;
-        let options = Options {
+        let options = PluginOptions {
             folder: self.folder.path().to_string_lossy().into_owned(),
             plugin: request.plugin.to_string_lossy().into_owned(),
             reader: std::process::id(),
@@ -176,14 +185,14 @@ impl Session<'_> {
             follow_fork: request.follow_fork && !request.in_one_order(),
             one_order: request.in_one_order(),
             numbers: match request.pages {
-                Pages::Virtual | Pages::Sequential => Numbers::InOrder,
-                Pages::Random { seed, frames } => Numbers::Random { seed, frames },
-                Pages::PageMap => Numbers::Kernel,
+                PageFrames::Virtual | PageFrames::Sequential => FrameNumbers::InOrder,
+                PageFrames::Random { seed, frames } => FrameNumbers::Random { seed, frames },
+                PageFrames::PageMap => FrameNumbers::Kernel,
             },
             reuse: request.reuse,
             clearing: request.clearing,
             kernel: request.kernel,
-            page_map: request.level == Level::Cpu && request.pages == Pages::PageMap,
+            page_map: request.level == Level::Cpu && request.pages == PageFrames::PageMap,
             skip: request.skip_instructions,
             sites: request.pc,
             acks: request.acks,
@@ -205,25 +214,25 @@ impl Session<'_> {
             })
     }
 
-    fn stream(&self, index: usize) -> Result<Stream, RecordError> {
+    fn stream(&self, index: usize) -> Result<TraceStream, RecordError> {
         let request = self.request;
         let mut window = request.window;
         if index > 0 {
             window.skip = 0;
         }
         let provenance = provenance(self.request, index);
-        let mut stream = Stream::create(
+        let mut stream = TraceStream::create(
             &self.path(index),
             provenance,
             match request.level {
-                Level::Memory => Pages::Virtual,
+                Level::Memory => PageFrames::Virtual,
                 Level::Cpu => request.pages,
             },
             window,
             request.pc,
         )?;
         stream.acks = request.acks.is_some();
-        if let (Level::Memory, Pages::Random { frames, .. }) = (request.level, request.pages) {
+        if let (Level::Memory, PageFrames::Random { frames, .. }) = (request.level, request.pages) {
             stream.memory = Some(frames);
         }
         if index == 0 {
@@ -259,7 +268,13 @@ impl Session<'_> {
         new
     }
 
-    fn follow(&self, ring: Ring, stream: Stream, process: u32, first: bool) -> Recorded {
+    fn follow(
+        &self,
+        ring: Ring,
+        stream: TraceStream,
+        process: u32,
+        first: bool,
+    ) -> FollowedProcess {
         let done = Arc::new(AtomicBool::new(false));
         let reader = Reader {
             ring,
@@ -271,6 +286,6 @@ impl Session<'_> {
             emulator: std::fs::read_link(format!("/proc/{process}/exe")).ok(),
         };
         let thread = std::thread::spawn(move || reader.run());
-        Recorded { done, thread }
+        FollowedProcess { done, thread }
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use sardonyx_recorder::codec::{self, Cached, Decoder, Event, Undecodable};
+use sardonyx_recorder::codec::{self, CacheContents, Decoder, Event, Undecodable};
 use sardonyx_recorder::maps::{FILE_LINES, FILES, ground_name};
 use sardonyx_trace::line::Virtual;
 use sardonyx_trace::{Op, Provenance, Record, TraceError, TraceWriter};
 use serde_json::{Value, json};
 
 use crate::family::Family;
-use crate::pages::{self, Mapper, PAGE_LINES, Pages};
+use crate::pages::{self, Mapper, PAGE_LINES, PageFrames};
 use crate::request::Window;
 use crate::verified::{Verified, verify};
 use crate::{RecordError, grounds};
@@ -21,16 +21,13 @@ const COMPRESSION: i32 = 1;
 const PLACES: usize = 64;
 
 /// A process's trace while it is written.
-pub struct Stream {
+pub struct TraceStream {
     path: PathBuf,
     writer: TraceWriter,
     decoder: Decoder,
     pages: Mapper,
-    /// The number of frames in memory, if it is limited.
     pub memory: Option<u64>,
-    /// Frames that pages got, each after so many records, if the plugin tells.
-    placed: Vec<Value>,
-    cached: Option<Cached>,
+    cached: Option<CacheContents>,
     window: Window,
     /// Bytes that did not make an event yet.
     left: Vec<u8>,
@@ -38,93 +35,87 @@ pub struct Stream {
     seen: u64,
     instructions: u64,
     kept: u64,
-    threads: Vec<Value>,
-    files: Vec<Value>,
     identities: Vec<(u64, u64)>,
     notes: Vec<String>,
-    /// What lines of the trace held in memory at the end, as hashes.
+    /// Hashes of what the program's memory held at the end, by line.
     held: Vec<(u64, u64)>,
-    /// Places in the program, each with its caller's number plus 1.
-    sites: Vec<Value>,
-    modules: Vec<Value>,
-    /// What was written to the descriptor that is listened to, and marks, each after so many records.
-    printed: Vec<Value>,
     pub acks: bool,
-    marks: Vec<Value>,
-    /// Records that a system call's making sure is, each range the first and the one after the last.
-    syncs: Vec<Value>,
     /// Lines of files that were stored to since a system call last made sure of them.
     unsynced: BTreeSet<u64>,
     family: Family,
-    /// The folder to which the plugin copied files.
+    lists: ProvenanceLists,
     pub ground: Option<PathBuf>,
     ended: bool,
-    /// Programs that this one became, each after so many records.
-    execs: Vec<Value>,
     /// The first site of the program that runs.
     first_site: usize,
-    /// Sites from which on the program is another, by its number.
-    site_programs: Vec<(usize, u32)>,
     /// The program that took the place of this one and is not recorded, as far as is known.
     lost: Option<String>,
 }
 
+/// Lists that the provenance gets.
+#[derive(Default)]
+struct ProvenanceLists {
+    /// Frames that pages got, each after so many records, if the plugin tells.
+    placed: Vec<Value>,
+    threads: Vec<Value>,
+    files: Vec<Value>,
+    /// Places in the program, each with its caller's number plus 1.
+    sites: Vec<Value>,
+    modules: Vec<Value>,
+    /// Texts that were written to the descriptor, each after so many records.
+    printed: Vec<Value>,
+    marks: Vec<Value>,
+    /// Records that a system call's making sure is, each range the first and the one after the last.
+    syncs: Vec<Value>,
+    /// Programs that this one became, each after so many records.
+    execs: Vec<Value>,
+    /// The site at which each further program begins, with that program's number.
+    site_programs: Vec<(usize, u32)>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Finished {
+pub struct RecordedTrace {
     pub path: PathBuf,
     pub records: u64,
-    /// The number of instructions from the first record to the last.
     pub instructions: u64,
-    /// Whether the program ended in order, so that the last write of every line is there.
+    /// The program ended in order, so that the last write of every line is there.
     pub complete: bool,
     pub notes: Vec<String>,
-    /// How the trace compares with the program's memory at its end, if that was wanted and the program ended in order.
+    /// The comparison with the program's memory at its end, if that was wanted and the program ended in order.
     pub verified: Option<Verified>,
 }
 
-impl Stream {
+impl TraceStream {
     /// A trace that will appear at `path`.
-    ///
-    /// # Errors
-    /// It cannot be written there.
     pub fn create(
         path: &Path,
         provenance: Provenance,
-        pages: Pages,
+        pages: PageFrames,
         window: Window,
         sites: bool,
-    ) -> Result<Stream, RecordError> {
-        Ok(Stream {
+    ) -> Result<TraceStream, RecordError> {
+        Ok(TraceStream {
             path: path.to_owned(),
             writer: TraceWriter::with_sites(path, provenance, COMPRESSION, sites)?,
             decoder: Decoder::default(),
             pages: Mapper::new(pages),
             memory: None,
-            placed: Vec::new(),
             cached: None,
             window,
             left: Vec::new(),
             seen: 0,
             instructions: 0,
             kept: 0,
-            threads: Vec::new(),
-            files: Vec::new(),
             identities: Vec::new(),
             notes: Vec::new(),
             held: Vec::new(),
-            sites: Vec::new(),
-            modules: Vec::new(),
-            printed: Vec::new(),
             acks: false,
-            marks: Vec::new(),
-            syncs: Vec::new(),
             unsynced: BTreeSet::new(),
             family: Family::default(),
+            lists: ProvenanceLists::default(),
             ground: None,
             ended: false,
-            execs: Vec::new(),
             first_site: 0,
-            site_programs: Vec::new(),
             lost: None,
         })
     }
@@ -133,7 +124,6 @@ impl Stream {
         self.kept
     }
 
-    /// Whether the program has ended in order.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
@@ -147,8 +137,7 @@ impl Stream {
         &self.family
     }
 
-    /// Notes what the caches hold where the recording ends.
-    pub fn cached(&mut self, cached: Cached) {
+    pub fn cached(&mut self, cached: CacheContents) {
         self.cached = Some(cached);
     }
 
@@ -212,24 +201,12 @@ impl Stream {
                 line,
                 address,
                 bytes,
-            } => {
-                // Once a place: a program may map a file over and over.
-                let line = self.family.line(line);
-                let file = (self.files.iter_mut())
-                    .rev()
-                    .find(|f| f["first_line"].as_u64() <= Some(line));
-                if let Some(places) = file.and_then(|f| f["mapped"].as_array_mut()) {
-                    let place = json!([line, address, bytes]);
-                    if places.len() < PLACES && !places.contains(&place) {
-                        places.push(place);
-                    }
-                }
-            }
+            } => self.mapped(line, address, bytes),
             Event::Frame { page, frame } if frame == 0 || self.pages.maps() => {
                 self.pages.told(page, frame).map_err(RecordError::new)?;
             }
             Event::Frame { page, frame } => {
-                self.placed.push(json!([self.kept, page, frame]));
+                self.lists.placed.push(json!([self.kept, page, frame]));
             }
             Event::Cached(cached) => self.cached = Some(cached),
             Event::Thread {
@@ -237,43 +214,24 @@ impl Stream {
                 instructions,
             } => {
                 let thread = self.family.thread(thread);
-                self.threads
+                self.lists
+                    .threads
                     .push(json!({"thread": thread, "instructions": instructions}));
             }
-            Event::Site { parent, pc, locked } => {
-                let parent = match parent.checked_sub(1) {
-                    None => 0,
-                    Some(parent) => self.family.site(parent) + 1,
-                };
-                self.family.new_site();
-                let program = self.family.program();
-                if self.site_programs.last().map_or(0, |(_, last)| *last) != program {
-                    self.site_programs.push((self.sites.len(), program));
-                }
-                self.sites.push(json!([parent, pc, locked]));
-            }
+            Event::Site { parent, pc, locked } => self.site(parent, pc, locked),
             Event::Module {
                 start,
                 end,
                 offset,
                 path,
-            } => {
-                let module = json!({
-                    "path": String::from_utf8_lossy(&path), "start": start, "end": end, "offset": offset,
-                    "first_site": if self.family.is_first() { self.first_site } else { 0 },
-                    "of_program": self.family.program(),
-                });
-                // A child has its parent's.
-                if self.family.is_first() || !self.modules.contains(&module) {
-                    self.modules.push(module);
-                }
-            }
+            } => self.module(start, end, offset, &path),
             // A character a byte, so that nothing is lost.
-            Event::Printed(bytes) => self.printed.push(json!([
+            Event::Printed(bytes) => self.lists.printed.push(json!([
                 self.kept,
                 bytes.iter().map(|&b| char::from(b)).collect::<String>(),
             ])),
             Event::Mark(text) => self
+                .lists
                 .marks
                 .push(json!([self.kept, String::from_utf8_lossy(&text)])),
             Event::Synced {
@@ -306,8 +264,8 @@ impl Stream {
                 let path = String::from_utf8_lossy(&path);
                 self.family.became(&path, self.kept);
                 if self.family.is_first() {
-                    self.execs.push(json!([self.kept, path]));
-                    self.first_site = self.sites.len();
+                    self.lists.execs.push(json!([self.kept, path]));
+                    self.first_site = self.lists.sites.len();
                 }
             }
             Event::Lost(path) => self.becomes(Some(String::from_utf8_lossy(&path).into_owned())),
@@ -317,6 +275,45 @@ impl Stream {
             }
         }
         Ok(())
+    }
+
+    /// Keeps a place once: a program may map a file over and over.
+    fn mapped(&mut self, line: u64, address: u64, bytes: u64) {
+        let line = self.family.line(line);
+        let mut files = self.lists.files.iter_mut().rev();
+        let file = files.find(|f| f["first_line"].as_u64() <= Some(line));
+        if let Some(places) = file.and_then(|f| f["mapped"].as_array_mut()) {
+            let place = json!([line, address, bytes]);
+            if places.len() < PLACES && !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+
+    fn site(&mut self, parent: u32, pc: u64, locked: bool) {
+        let parent = match parent.checked_sub(1) {
+            None => 0,
+            Some(parent) => self.family.site(parent) + 1,
+        };
+        self.family.new_site();
+        let program = self.family.program();
+        let lists = &mut self.lists;
+        if lists.site_programs.last().map_or(0, |(_, last)| *last) != program {
+            lists.site_programs.push((lists.sites.len(), program));
+        }
+        lists.sites.push(json!([parent, pc, locked]));
+    }
+
+    fn module(&mut self, start: u64, end: u64, offset: u64, path: &[u8]) {
+        let module = json!({
+            "path": String::from_utf8_lossy(path), "start": start, "end": end, "offset": offset,
+            "first_site": if self.family.is_first() { self.first_site } else { 0 },
+            "of_program": self.family.program(),
+        });
+        // A child has its parent's.
+        if self.family.is_first() || !self.lists.modules.contains(&module) {
+            self.lists.modules.push(module);
+        }
     }
 
     /// The process became a program that is not recorded; or did something after that, so that it did not.
@@ -335,11 +332,11 @@ impl Stream {
     /// A process mapped a file that it had not mapped before; another may have.
     fn file(&mut self, bytes: u64, identity: (u64, u64), path: &[u8]) {
         let known = self.identities.iter().position(|&i| i == identity);
-        let number = known.unwrap_or(self.files.len());
+        let number = known.unwrap_or(self.lists.files.len());
         self.family.new_file(number as u64);
         if known.is_none() {
             self.identities.push(identity);
-            self.files.push(json!({
+            self.lists.files.push(json!({
                 "path": String::from_utf8_lossy(path), "first_line": FILES + number as u64 * FILE_LINES,
                 "bytes": bytes, "mapped": [],
             }));
@@ -364,7 +361,7 @@ impl Stream {
             self.push_made(thread, Op::Clwb, *line, site)?;
         }
         self.push_made(thread, Op::Fence, 0, site)?;
-        self.syncs.push(json!([from, self.kept]));
+        self.lists.syncs.push(json!([from, self.kept]));
         Ok(())
     }
 
@@ -452,19 +449,11 @@ impl Stream {
         Ok(self.writer.push(&record)?)
     }
 
-    /// Completes the file and gives it its name.
-    ///
-    /// # Errors
-    /// A full disk; the file then does not appear.
-    pub fn finish(mut self) -> Result<Finished, TraceError> {
-        if let Some(lost) = &self.lost {
-            self.notes.push(format!("the program became {lost}"));
-        }
-        self.notes.extend(self.family.note());
-        let processes = self.family.told();
-        let complete = self.ended && !self.is_full();
+    /// Keeps what mapped files held before and after the program, and the hashes of its modules: a crash test needs both.
+    fn keep_files(&mut self) {
+        let lists = &mut self.lists;
         if let Some(folder) = &self.ground {
-            for (file, identity) in self.files.iter_mut().zip(&self.identities) {
+            for (file, identity) in lists.files.iter_mut().zip(&self.identities) {
                 let copied = folder.join(ground_name(*identity));
                 if let Err(e) = grounds::keep(&copied, &self.path, file) {
                     self.notes
@@ -472,30 +461,42 @@ impl Stream {
                 }
             }
         }
-        for module in &mut self.modules {
-            if let Ok(hash) =
-                grounds::hash_of(Path::new(module["path"].as_str().unwrap_or_default()))
-            {
+        for module in &mut lists.modules {
+            let path = Path::new(module["path"].as_str().unwrap_or_default());
+            if let Ok(hash) = grounds::hash_of(path) {
                 module["hash"] = hash.into();
             }
         }
+    }
+
+    /// Completes the file and gives it its name.
+    ///
+    /// # Errors
+    /// A full disk; the file then does not appear.
+    pub fn finish(mut self) -> Result<RecordedTrace, TraceError> {
+        if let Some(lost) = &self.lost {
+            self.notes.push(format!("the program became {lost}"));
+        }
+        self.notes.extend(self.family.note());
+        let processes = self.family.told();
+        let complete = self.ended && !self.is_full();
+        self.keep_files();
         let more = &mut self.writer.provenance_mut().more;
         more.insert("complete".into(), complete.into());
+        let lists = self.lists;
+        let site_programs = lists.site_programs.iter().map(|of| json!(of)).collect();
         for (key, list) in [
-            ("threads", self.threads),
-            ("execs", self.execs),
-            ("files", self.files),
-            ("sites", self.sites),
-            ("modules", self.modules),
-            ("acks", self.printed),
-            ("marks", self.marks),
-            ("syncs", self.syncs),
+            ("threads", lists.threads),
+            ("execs", lists.execs),
+            ("files", lists.files),
+            ("sites", lists.sites),
+            ("modules", lists.modules),
+            ("acks", lists.printed),
+            ("marks", lists.marks),
+            ("syncs", lists.syncs),
             ("processes", processes),
-            (
-                "site_programs",
-                self.site_programs.iter().map(|of| json!(of)).collect(),
-            ),
-            ("pages", self.placed),
+            ("site_programs", site_programs),
+            ("pages", lists.placed),
         ] {
             // That nothing was printed is worth as much as what was.
             if !list.is_empty() || (key == "acks" && self.acks) {
@@ -519,7 +520,7 @@ impl Stream {
             [] => None,
             held => Some(verify(&self.path, held)?),
         };
-        Ok(Finished {
+        Ok(RecordedTrace {
             path: self.path,
             records,
             instructions: self.instructions,

@@ -20,14 +20,10 @@ pub struct Verified {
     pub lines: usize,
     /// Lines whose last bytes in the trace are not those of memory.
     pub different: usize,
-    /// The first of these.
     pub first: Vec<u64>,
 }
 
 /// Holds the last bytes of each line in the trace against the hashes of what memory held.
-///
-/// # Errors
-/// The trace cannot be read.
 pub fn verify(trace: &Path, held: &[(u64, u64)]) -> Result<Verified, TraceError> {
     let mut last: FxHashMap<u64, u64> = FxHashMap::default();
     let (mut source, mut batch) = (Source::open(trace)?, Vec::new());

@@ -35,7 +35,6 @@ fn executable(folder: &Path, name: &str, bytes: &[u8]) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// What the trace says of programs that became others: rows and paths.
 fn execs(trace: &Path) -> Vec<(u64, String)> {
     let reader = sardonyx_trace::TraceReader::open(trace).unwrap();
     let execs = reader.provenance().more.get("execs").cloned();

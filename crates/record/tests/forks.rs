@@ -10,7 +10,7 @@ use sardonyx_record::Level;
 use sardonyx_trace::Op;
 use serde_json::Value;
 
-fn recorded(folder: &Path) -> sardonyx_record::Outcome {
+fn recorded(folder: &Path) -> sardonyx_record::RecordOutcome {
     let program = compile("forks", folder, &[]);
     let trace = folder.join("t.parquet");
     let words = [program.to_str().unwrap(), folder.to_str().unwrap()];

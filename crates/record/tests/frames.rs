@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const STAMP: u64 = 0x53a5_d071_8ace_57a3;
 
-/// When and where the program stored a line that it stamped; an error if the line is of several such.
+/// The time and the place of a line that the program stamped; an error if the line is of several stamps.
 fn stamp(line: &Line) -> Option<Result<(u64, u64), u64>> {
     let word = |at: usize| u64::from_le_bytes(line[8 * at..8 * at + 8].try_into().unwrap());
     let (when, place) = (word(1), word(2));
@@ -142,7 +142,7 @@ fn frames(more: &[&str], change: impl FnOnce(&mut Request)) -> Recorded {
     }
 }
 
-/// What pages held when they went is, if frames are not used again, what their frames hold at the end; how many lines.
+/// If frames are not used again, they hold at the end what their pages held when they went; returns how many lines.
 fn all_is_kept(recorded: &Recorded, gone: &Path) -> usize {
     let image = image(&recorded.records);
     let lines = dump(gone);
@@ -293,7 +293,7 @@ fn the_kernels_instructions_are_between_its_lines() {
 fn random_frames_and_those_of_no_last_level_lose_nothing() {
     let random = frames(&[], |r| {
         let (seed, frames) = (7, 1 << 14);
-        r.pages = sardonyx_record::Pages::Random { seed, frames };
+        r.pages = sardonyx_record::PageFrames::Random { seed, frames };
     });
     hold(&random.trace, &random.at("dump"));
     let without = frames(&[], |r| {

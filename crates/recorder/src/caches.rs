@@ -46,15 +46,12 @@ impl Geometry {
     }
 }
 
-/// All the caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hierarchy {
-    /// Each core's first level.
     pub l1: Geometry,
     pub l2: Geometry,
     /// The last level, shared by all cores; without it memory lies below the second levels.
     pub llc: Option<Geometry>,
-    /// Whether a line that the last level evicts leaves the private caches too.
     pub inclusive: bool,
     pub cores: usize,
 }
@@ -133,7 +130,7 @@ impl Outer {
         self.tags[at..at + self.ways].contains(&(line << 1 | DIRTY))
     }
 
-    /// Does so with all lines that `which` wants; the dirty ones go to `dirty`.
+    /// Cleans all lines that `which` wants, and with `invalidate` takes them out; the dirty ones go to `dirty`.
     fn flush_all(&mut self, which: impl Fn(u64) -> bool, invalidate: bool, dirty: &mut Vec<u64>) {
         for set in self.tags.chunks_mut(self.ways) {
             let mut kept = 0;
@@ -154,7 +151,6 @@ impl Outer {
     }
 }
 
-/// Sets and ways, if there are not more lines than `most`.
 fn shape(geometry: Geometry, most: u64) -> Result<(usize, usize), String> {
     let sets = geometry.sets()?;
     if sets * u64::from(geometry.ways) > most {
@@ -193,7 +189,6 @@ struct L1 {
     tags: Box<[AtomicU64]>,
     /// The name that each way's line had last: the table has it by that name or not at all.
     names: Box<[AtomicU64]>,
-    /// A clock, and its time when each way was used last.
     used: Box<[AtomicU64]>,
     front: Box<[AtomicU64]>,
     mask: u64,
@@ -242,7 +237,6 @@ impl L1 {
         &self.front[name as usize & (self.front.len() - 1)]
     }
 
-    /// The table does not have the name any more.
     #[inline(always)]
     fn forget(&self, name: u64) {
         let front = self.front(name);
@@ -337,7 +331,6 @@ impl L1 {
         tag & DIRTY != 0
     }
 
-    /// Does so with all lines that `which` wants; the dirty ones go to `dirty`.
     fn flush_all(&self, which: impl Fn(u64) -> bool, invalidate: bool, dirty: &mut Vec<u64>) {
         for at in 0..self.tags.len() {
             let tag = self.tag(at);
@@ -359,7 +352,7 @@ pub struct First {
 // SAFETY: all words that it points to are atomic.
 unsafe impl Send for First {}
 
-/// What [`First::NOTHING`] looks at.
+/// The word of [`First::NOTHING`].
 static NO_WORD: AtomicU64 = AtomicU64::new(EMPTY);
 
 impl First {
@@ -395,19 +388,19 @@ impl First {
     }
 }
 
-struct Core {
+struct CoreCaches {
     l1: L1,
     l2: Outer,
 }
 
-impl Core {
+impl CoreCaches {
     fn flush(&mut self, line: u64, invalidate: bool) -> bool {
         self.l1.flush(line, invalidate) | self.l2.flush(line, invalidate)
     }
 }
 
 pub struct Caches {
-    cores: Vec<Core>,
+    cores: Vec<CoreCaches>,
     llc: Option<Outer>,
     inclusive: bool,
     /// Cores in use: snooping looks at these only.
@@ -424,7 +417,7 @@ impl Caches {
             return Err("there must be a core".to_owned());
         }
         let core = |_| {
-            Ok::<_, String>(Core {
+            Ok::<_, String>(CoreCaches {
                 l1: L1::new(hierarchy.l1).map_err(|e| format!("L1: {e}"))?,
                 l2: Outer::new(hierarchy.l2).map_err(|e| format!("L2: {e}"))?,
             })
@@ -442,7 +435,6 @@ impl Caches {
         self.cores.len()
     }
 
-    /// From now on the first `cores` cores may have lines.
     pub fn use_cores(&mut self, cores: usize) {
         self.in_use = self.in_use.max(cores.min(self.cores.len()));
     }
@@ -500,7 +492,7 @@ impl Caches {
         self.miss(core, line, name, store, memory);
     }
 
-    /// The same for a line that the core's L1 does not have.
+    /// Continues [`Caches::access`] where the core's L1 lacks the line.
     #[inline]
     pub fn miss(
         &mut self,
@@ -600,7 +592,7 @@ impl Caches {
 
     pub fn dirty(&self, line: u64) -> bool {
         let below = |level: &Outer| level.dirty(line);
-        let core = |core: &Core| core.l1.dirty(line) || below(&core.l2);
+        let core = |core: &CoreCaches| core.l1.dirty(line) || below(&core.l2);
         self.cores[..self.in_use].iter().any(core) || self.llc.as_ref().is_some_and(below)
     }
 
@@ -631,7 +623,7 @@ impl Caches {
 
     /// All dirty lines for which `which` is true, in order.
     pub fn all_dirty(&self, which: impl Fn(u64) -> bool) -> Vec<u64> {
-        let l1 = |core: &'_ Core| -> Vec<u64> {
+        let l1 = |core: &'_ CoreCaches| -> Vec<u64> {
             let tags = core.l1.tags.iter().map(|tag| tag.load(Relaxed));
             tags.collect()
         };
@@ -654,7 +646,7 @@ impl Caches {
     }
 
     fn lines(&self) -> usize {
-        let private = |core: &Core| core.l1.tags.len() + core.l2.tags.len();
+        let private = |core: &CoreCaches| core.l1.tags.len() + core.l2.tags.len();
         let llc = self.llc.as_ref().map_or(0, |llc| llc.tags.len());
         self.cores.iter().map(private).sum::<usize>() + llc
     }

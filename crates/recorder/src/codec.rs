@@ -1,7 +1,10 @@
-//! The events that the plugin sends to the recorder, as bytes: a tag, variable-length numbers, 64 bytes of data.
+//! The events that the plugin sends to the recorder. A record is a tag, variable-length numbers and 64 bytes of data; any
+//! other event is JSON.
 //!
-//! Lines are sent as the distance from the previous record's line, so most events without data have three to five bytes.
+//! Lines of records are sent as the distance from the previous record's line, so most events without data have three to five bytes.
 //! Safe on any bytes: what does not decode is an error, for the plugin's process may die at any moment.
+
+use serde::{Deserialize, Serialize};
 
 use sardonyx_base::random::splitmix64;
 
@@ -24,20 +27,18 @@ pub mod op {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Instructions since the previous record.
     pub gap: u64,
     pub thread: u16,
     pub op: u8,
     pub line: u64,
-    /// Its bytes.
     pub data: Option<[u8; 64]>,
     /// The number of the [`Event::Site`] that it happened at, if sites are recorded.
     pub site: Option<u32>,
 }
 
-/// What the caches hold where a recording ends, and what happened to pages until then.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cached {
+/// The number of lines that the caches hold where a recording ends, and how often pages were cleared, copied and freed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheContents {
     pub dirty: u64,
     pub gone: u64,
     pub cleared: u64,
@@ -45,8 +46,7 @@ pub struct Cached {
     pub frames: u64,
 }
 
-impl Cached {
-    /// The fields as words, in their order.
+impl CacheContents {
     pub fn words(self) -> [u64; 5] {
         [
             self.dirty,
@@ -57,9 +57,8 @@ impl Cached {
         ]
     }
 
-    /// The fields from words in that order.
-    pub fn from_counts([dirty, gone, cleared, copied, frames]: [u64; 5]) -> Cached {
-        Cached {
+    pub fn from_counts([dirty, gone, cleared, copied, frames]: [u64; 5]) -> CacheContents {
+        CacheContents {
             dirty,
             gone,
             cleared,
@@ -69,76 +68,68 @@ impl Cached {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
-    /// A row of the trace.
+    #[serde(skip)]
     Record(Record),
     /// Lines whose contents are gone: unmapped, or mapped anew.
     Gone {
-        /// The first line.
         line: u64,
         lines: u64,
     },
-    /// Lines that came, with their contents, from somewhere else.
     Moved {
-        /// The first line.
         line: u64,
         lines: u64,
-        /// The line where the first one was.
         from: u64,
     },
     /// A shared mapping of a file: its lines are counted from `line` at the file's first byte.
     File {
-        /// The line of the file's first byte.
         line: u64,
         /// The file's size in bytes.
         bytes: u64,
-        /// Its device and inode, by which a file of another process is known to be the same.
+        /// The device and inode, by which a file of another process is known to be the same.
         identity: (u64, u64),
         path: Vec<u8>,
     },
-    /// Where part of a file lies in the program's memory.
     Mapped {
         /// The line of its first byte, in the numbering of the file's lines.
         line: u64,
         address: u64,
-        /// Its length in bytes.
         bytes: u64,
     },
     /// The physical frame of a virtual page: as the kernel's page map has it, or as the plugin gave it.
-    Frame { page: u64, frame: u64 },
-    /// What the caches hold where the recording ends, and what happened to pages.
-    Cached(Cached),
-    /// The instructions of one thread in all.
-    Thread { thread: u16, instructions: u64 },
+    Frame {
+        page: u64,
+        frame: u64,
+    },
+    Cached(CacheContents),
+    Thread {
+        thread: u16,
+        instructions: u64,
+    },
     /// A place in the program: an instruction, called from another site. Sites are numbered in the order of their coming.
     Site {
         /// The site of the call, plus 1; 0 where none is known.
         parent: u32,
         pc: u64,
-        /// Whether it is locked, and so orders flushes as a fence does.
+        /// A locked instruction orders flushes as a fence does.
         locked: bool,
     },
     /// A file's bytes in the program's memory, from which addresses of instructions are looked up.
     Module {
-        /// The first address.
         start: u64,
         /// The address after the last.
         end: u64,
-        /// The offset in the file of the first byte.
         offset: u64,
         path: Vec<u8>,
     },
-    /// The program printed this to the descriptor that is kept.
     Printed(Vec<u8>),
-    /// The program made a mark of `sardonyx.h`.
     Mark(Vec<u8>),
     /// A system call made the stores to these lines of files persistent.
     Synced {
         thread: u16,
         /// The site of the call, plus 1; 0 where none is known.
         site: u32,
-        /// The first line of each range, and how many.
         ranges: Vec<(u64, u64)>,
     },
     /// The next events are of this process, from a new encoder.
@@ -147,22 +138,18 @@ pub enum Event {
     Child {
         process: u32,
         parent: u32,
-        /// The number of its parent's sites that it knows.
         sites: u32,
-        /// The number of its parent's files that it knows.
         files: u32,
         /// The number of programs that its parent had been before.
         execs: u32,
     },
     /// The process that sends this was forked by that one.
     Forked(u32),
-    /// What the program's memory holds at its end.
     Held {
         line: u64,
         /// The [`hash`] of its bytes.
         hash: u64,
     },
-    /// A note for the user.
     Note(Vec<u8>),
     /// The program became this one by exec; the next events are from a new encoder.
     Became(Vec<u8>),
@@ -185,26 +172,8 @@ impl Event {
 const WITH_DATA: u8 = 0x10;
 const SAME_THREAD: u8 = 0x20;
 const WITH_SITE: u8 = 0x40;
-const GONE: u8 = 0xC0;
-const MOVED: u8 = 0xC1;
-const FILE: u8 = 0xC2;
-const FRAME: u8 = 0xC3;
-const THREAD: u8 = 0xC4;
-const NOTE: u8 = 0xC5;
-const END: u8 = 0xC6;
-const BECAME: u8 = 0xC7;
-const SITE: u8 = 0xC8;
-const MODULE: u8 = 0xC9;
-const PRINTED: u8 = 0xCA;
-const MARK: u8 = 0xCB;
-const LOST: u8 = 0xCC;
-const CACHED: u8 = 0xCD;
-const MAPPED: u8 = 0xCE;
-const SYNCED: u8 = 0xCF;
-const TURN: u8 = 0xD0;
-const CHILD: u8 = 0xD1;
-const FORKED: u8 = 0xD2;
-const HELD: u8 = 0xD3;
+/// Before the length of an event that is no record, and the event in JSON: there is one for thousands of records.
+const IN_JSON: u8 = 0x80;
 
 /// A number by which a line's bytes are told from others.
 pub fn hash(bytes: &[u8; 64]) -> u64 {
@@ -214,8 +183,11 @@ pub fn hash(bytes: &[u8; 64]) -> u64 {
 
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
 
+/// The most bytes that one [`Event::Printed`] carries.
 pub const LONGEST_TEXT: usize = 4096;
-pub const MOST_RANGES: usize = 1024;
+
+/// A length beyond this is damage: no event in JSON comes near it.
+const LONGEST_JSON: u64 = 1 << 24;
 
 fn put(out: &mut [u8], at: &mut usize, mut value: u64) {
     while value >= 0x80 {
@@ -243,7 +215,6 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// The line of the last record.
     pub fn line(&self) -> u64 {
         self.line
     }
@@ -280,109 +251,22 @@ impl Encoder {
             *self = Encoder::default();
         }
         let mut out = [0; LONGEST_RECORD];
-        let mut numbers = |tag: u8, values: &[u64]| {
-            out[0] = tag;
-            let mut at = 1;
-            for &value in values {
-                put(&mut out, &mut at, value);
-            }
-            out[..at].to_vec()
-        };
-        match event {
-            Event::Record(record) => {
-                let length = self.record(&mut out, record);
-                out[..length].to_vec()
-            }
-            Event::Gone { line, lines } => numbers(GONE, &[*line, *lines]),
-            Event::Cached(cached) => numbers(CACHED, &cached.words()),
-            Event::Moved { line, lines, from } => numbers(MOVED, &[*line, *lines, *from]),
-            Event::File {
-                line,
-                bytes,
-                identity: (device, inode),
-                path,
-            } => {
-                let path = &path[..path.len().min(LONGEST_TEXT)];
-                let length = path.len() as u64;
-                let first = numbers(FILE, &[*line, *bytes]);
-                let rest = numbers(0, &[*device, *inode, length]);
-                [&first, &rest[1..], path].concat()
-            }
-            Event::Mapped {
-                line,
-                address,
-                bytes,
-            } => numbers(MAPPED, &[*line, *address, *bytes]),
-            Event::Frame { page, frame } => numbers(FRAME, &[*page, *frame]),
-            Event::Thread {
-                thread,
-                instructions,
-            } => numbers(THREAD, &[u64::from(*thread), *instructions]),
-            Event::Site { parent, pc, locked } => {
-                numbers(SITE, &[u64::from(*parent), *pc, u64::from(*locked)])
-            }
-            Event::Module {
-                start,
-                end,
-                offset,
-                path,
-            } => {
-                let path = &path[..path.len().min(LONGEST_TEXT)];
-                let length = path.len() as u64;
-                [&numbers(MODULE, &[*start, *end, *offset, length]), path].concat()
-            }
-            Event::Note(text)
-            | Event::Became(text)
-            | Event::Lost(text)
-            | Event::Printed(text)
-            | Event::Mark(text) => {
-                let tag = match event {
-                    Event::Note(_) => NOTE,
-                    Event::Became(_) => BECAME,
-                    Event::Lost(_) => LOST,
-                    Event::Printed(_) => PRINTED,
-                    _ => MARK,
-                };
-                let text = &text[..text.len().min(LONGEST_TEXT)];
-                [&numbers(tag, &[text.len() as u64]), text].concat()
-            }
-            Event::Synced {
-                thread,
-                site,
-                ranges,
-            } => {
-                let ranges = &ranges[..ranges.len().min(MOST_RANGES)];
-                let count = ranges.len() as u64;
-                let mut all = numbers(SYNCED, &[u64::from(*thread), u64::from(*site), count]);
-                for (first, lines) in ranges {
-                    all.extend(&numbers(0, &[*first, *lines])[1..]);
-                }
-                all
-            }
-            Event::Turn(process) => numbers(TURN, &[u64::from(*process)]),
-            Event::Held { line, hash } => numbers(HELD, &[*line, *hash]),
-            Event::Forked(process) => numbers(FORKED, &[u64::from(*process)]),
-            Event::Child {
-                process,
-                parent,
-                sites,
-                files,
-                execs,
-            } => numbers(
-                CHILD,
-                &[*process, *parent, *sites, *files, *execs].map(u64::from),
-            ),
-            Event::End => vec![END],
+        if let Event::Record(record) = event {
+            let length = self.record(&mut out, record);
+            return out[..length].to_vec();
         }
+        let json = serde_json::to_vec(event).expect("an event has no map and no float");
+        out[0] = IN_JSON;
+        let mut at = 1;
+        put(&mut out, &mut at, json.len() as u64);
+        [&out[..at], &json].concat()
     }
 }
 
 /// Why bytes are not an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undecodable {
-    /// They end within an event.
     Short,
-    /// They are of no kind that the plugin sends.
     Damaged,
 }
 
@@ -393,12 +277,12 @@ pub struct Decoder {
     thread: u16,
 }
 
-struct Bytes<'a> {
+struct ByteReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Bytes<'_> {
+impl ByteReader<'_> {
     fn byte(&mut self) -> Result<u8, Undecodable> {
         let byte = *self.bytes.get(self.at).ok_or(Undecodable::Short)?;
         self.at += 1;
@@ -434,13 +318,6 @@ impl Bytes<'_> {
         self.at += length;
         taken.ok_or(Undecodable::Short)
     }
-
-    fn text(&mut self) -> Result<Vec<u8>, Undecodable> {
-        match usize::try_from(self.number()?) {
-            Ok(length) if length <= LONGEST_TEXT => self.take(length).map(<[u8]>::to_vec),
-            _ => Err(Undecodable::Damaged),
-        }
-    }
 }
 
 impl Decoder {
@@ -449,88 +326,16 @@ impl Decoder {
     /// # Errors
     /// The bytes end too early, in which case the decoder has not changed; or the plugin does not send such bytes.
     pub fn next(&mut self, bytes: &[u8]) -> Result<(Event, usize), Undecodable> {
-        let mut from = Bytes { bytes, at: 0 };
+        let mut from = ByteReader { bytes, at: 0 };
         let tag = from.byte()?;
         let event = match tag {
-            GONE => Event::Gone {
-                line: from.number()?,
-                lines: from.number()?,
-            },
-            MOVED => Event::Moved {
-                line: from.number()?,
-                lines: from.number()?,
-                from: from.number()?,
-            },
-            FILE => Event::File {
-                line: from.number()?,
-                bytes: from.number()?,
-                identity: (from.number()?, from.number()?),
-                path: from.text()?,
-            },
-            MAPPED => Event::Mapped {
-                line: from.number()?,
-                address: from.number()?,
-                bytes: from.number()?,
-            },
-            FRAME => Event::Frame {
-                page: from.number()?,
-                frame: from.number()?,
-            },
-            CACHED => {
-                let mut words = [0; 5];
-                for word in &mut words {
-                    *word = from.number()?;
-                }
-                Event::Cached(Cached::from_counts(words))
-            }
-            THREAD => Event::Thread {
-                thread: from.thread()?,
-                instructions: from.number()?,
-            },
-            SITE => Event::Site {
-                parent: from.small()?,
-                pc: from.number()?,
-                locked: from.number()? != 0,
-            },
-            MODULE => Event::Module {
-                start: from.number()?,
-                end: from.number()?,
-                offset: from.number()?,
-                path: from.text()?,
-            },
-            PRINTED => Event::Printed(from.text()?),
-            MARK => Event::Mark(from.text()?),
-            NOTE => Event::Note(from.text()?),
-            BECAME => Event::Became(from.text()?),
-            LOST => Event::Lost(from.text()?),
-            SYNCED => {
-                let (thread, site) = (from.thread()?, from.small()?);
-                let count = match from.number()? {
-                    count if count <= MOST_RANGES as u64 => count,
+            IN_JSON => {
+                let length = match from.number()? {
+                    length if length <= LONGEST_JSON => length as usize,
                     _ => return Err(Undecodable::Damaged),
                 };
-                let mut range = || Ok((from.number()?, from.number()?));
-                let ranges = (0..count).map(|_| range());
-                Event::Synced {
-                    thread,
-                    site,
-                    ranges: ranges.collect::<Result<_, _>>()?,
-                }
+                serde_json::from_slice(from.take(length)?).map_err(|_| Undecodable::Damaged)?
             }
-            TURN => Event::Turn(from.small()?),
-            HELD => Event::Held {
-                line: from.number()?,
-                hash: from.number()?,
-            },
-            FORKED => Event::Forked(from.small()?),
-            CHILD => Event::Child {
-                process: from.small()?,
-                parent: from.small()?,
-                sites: from.small()?,
-                files: from.small()?,
-                execs: from.small()?,
-            },
-            END => Event::End,
             _ if tag & !(WITH_DATA | SAME_THREAD | WITH_SITE) <= op::FINAL => {
                 let gap = from.number()?;
                 let thread = match tag & SAME_THREAD {

@@ -14,7 +14,6 @@ use crate::insn::{self, Kind};
 /// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
-    /// fs, gs or none.
     segment: Register,
     base: u32,
     index: u32,
@@ -30,10 +29,8 @@ pub struct Access {
     pub size: u8,
 }
 
-/// What an instruction asks of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Nothing.
     Nothing,
     /// A load or a store of one place, or a load of it and then a store.
     One {
@@ -47,7 +44,6 @@ pub enum Use {
     Barrier,
 }
 
-/// The value of a register.
 #[derive(Clone, Copy)]
 struct Value {
     /// Number of the unknown; 0 is none.
@@ -145,7 +141,7 @@ impl Flow {
         }
     }
 
-    /// Where it is, if it is one access of a known size through whole registers.
+    /// The place of an instruction that makes one access of a known size through whole registers.
     fn access(&self, memory: &UsedMemory) -> Option<Access> {
         let size = memory.memory_size().size();
         if !matches!(size, 1 | 2 | 4 | 8 | 16) || memory.vsib_size() != 0 {

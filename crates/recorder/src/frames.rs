@@ -19,49 +19,45 @@ pub const ZERO: u64 = 0;
 /// Frames that have no number of the kernel's begin here, above all that a machine has.
 const NAMELESS: u64 = 1 << 35;
 
-/// Which free frame is given first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reuse {
     /// The one freed last, as Linux' lists of each processor do (`mm/page_alloc.c`, `rmqueue_pcplist`).
     #[default]
     LastFreed,
-    /// The one freed first.
     FirstFreed,
     /// None: every page gets a frame that no page had.
     Never,
 }
 
-/// Where frames' numbers come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Numbers {
-    /// Counted in the order of their first use.
+pub enum FrameNumbers {
     #[default]
     InOrder,
-    /// A random frame.
-    Random { seed: u64, frames: u64 },
-    /// The kernel's own numbers, from `/proc/PID/pagemap`.
+    Random {
+        seed: u64,
+        frames: u64,
+    },
     Kernel,
 }
 
-/// Where a page lies.
+/// The frame of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// Its first line.
+pub struct FramePlace {
     pub line: u64,
-    /// Whether it may be stored to there; if not, the first store gives the page a frame of its own.
+    /// Stores may go there; if not, the first store gives the page a frame of its own.
     pub own: bool,
 }
 
-impl Place {
+impl FramePlace {
     /// The frame, if it is one that the process frees.
     pub fn frame(self) -> Option<u64> {
         (self.own && self.line < FILES).then_some(self.line / PAGE_LINES)
     }
 }
 
-/// What a page holds before its first touch.
+/// The contents of a page before its first touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contents {
+pub enum FirstContents {
     /// Zeros; read, it is the kernel's page of zeros.
     Zeros,
     /// Zeros, of memory shared between processes: the kernel clears a frame even for a read.
@@ -73,9 +69,9 @@ pub enum Contents {
     Shared,
 }
 
-impl Contents {
+impl FirstContents {
     pub fn is_shared(self) -> bool {
-        matches!(self, Contents::SharedZeros | Contents::Shared)
+        matches!(self, FirstContents::SharedZeros | FirstContents::Shared)
     }
 }
 
@@ -83,25 +79,23 @@ impl Contents {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     pub frame: u64,
-    /// Whether another page had it before.
     pub again: bool,
 }
 
-/// Places looked up last, by the low bits of the page.
 const LATEST: usize = 4096;
 const NOWHERE: (u64, u64) = (u64::MAX, 0);
 
 pub struct Frames {
-    numbers: Numbers,
+    numbers: FrameNumbers,
     reuse: Reuse,
-    table: FxHashMap<u64, Place>,
+    table: FxHashMap<u64, FramePlace>,
     /// Page and whether it may be stored to, in one word; and its first line.
     latest: Box<[(u64, u64)]>,
     /// The page of each frame whose bytes can be read there.
     owner: FxHashMap<u64, u64>,
     /// Free frames, the one freed last at the end.
     free: VecDeque<u64>,
-    /// The same, where they are not given in their order.
+    /// The free frames as a set, for an order in which the last freed is not the next used.
     freed: FxHashSet<u64>,
     used: FxHashSet<u64>,
     next: u64,
@@ -111,7 +105,6 @@ pub struct Frames {
     inherited: FxHashSet<u64>,
 }
 
-/// What [`Frames`] keeps for the program that the process becomes by exec.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Stock {
     free: Vec<u64>,
@@ -121,7 +114,7 @@ pub struct Stock {
 }
 
 impl Frames {
-    pub fn new(numbers: Numbers, reuse: Reuse) -> Frames {
+    pub fn new(numbers: FrameNumbers, reuse: Reuse) -> Frames {
         Frames {
             numbers,
             reuse,
@@ -151,7 +144,7 @@ impl Frames {
         self.inherited = inherited;
     }
 
-    /// Whether the page held the parent's bytes when the process began.
+    /// The page held the parent's bytes when the process began.
     pub fn is_inherited(&self, page: u64) -> bool {
         !self.inherited.is_empty() && self.inherited.contains(&page)
     }
@@ -159,7 +152,7 @@ impl Frames {
     /// The number of frames that pages have had so far, where frames are counted.
     pub fn counted(&self) -> u64 {
         match self.numbers {
-            Numbers::InOrder => self.next - 1,
+            FrameNumbers::InOrder => self.next - 1,
             _ => (self.used.len() + self.freed.len()) as u64,
         }
     }
@@ -172,23 +165,23 @@ impl Frames {
         (word ^ page << 1 <= u64::from(!store)).then_some(line)
     }
 
-    /// Where the page lies, if anywhere; like the kernel's walk through its tables.
-    pub fn place(&mut self, page: u64) -> Option<Place> {
+    /// Looks a page up, like the kernel's walk through its tables.
+    pub fn place(&mut self, page: u64) -> Option<FramePlace> {
         let place = *self.table.get(&page)?;
         self.remember(page, place);
         Some(place)
     }
 
-    fn remember(&mut self, page: u64, place: Place) {
+    fn remember(&mut self, page: u64, place: FramePlace) {
         self.latest[page as usize % LATEST] = (page << 1 | u64::from(!place.own), place.line);
     }
 
-    pub fn look(&self, page: u64) -> Option<Place> {
+    pub fn look(&self, page: u64) -> Option<FramePlace> {
         self.table.get(&page).copied()
     }
 
     /// Puts the page there; where that is a frame of its own, its bytes can be read at the page.
-    pub fn put(&mut self, page: u64, place: Place) {
+    pub fn put(&mut self, page: u64, place: FramePlace) {
         self.table.insert(page, place);
         self.remember(page, place);
         if let Some(frame) = place.frame() {
@@ -198,7 +191,7 @@ impl Frames {
 
     /// Takes out the pages `first..end`, in order, with where they lay. Their frames belong to nobody until they are
     /// freed or put elsewhere.
-    pub fn take(&mut self, first: u64, end: u64) -> Vec<(u64, Place)> {
+    pub fn take(&mut self, first: u64, end: u64) -> Vec<(u64, FramePlace)> {
         let pages = self.within(first, end);
         let mut taken = Vec::with_capacity(pages.len());
         for page in pages {
@@ -222,7 +215,7 @@ impl Frames {
     }
 
     /// The pages of `first..end`, in order, with where they lie.
-    pub fn pages(&self, first: u64, end: u64) -> Vec<(u64, Place)> {
+    pub fn pages(&self, first: u64, end: u64) -> Vec<(u64, FramePlace)> {
         let pages = self.within(first, end).into_iter();
         pages.map(|page| (page, self.table[&page])).collect()
     }
@@ -254,8 +247,8 @@ impl Frames {
     pub fn free(&mut self, frame: u64) {
         self.used.remove(&frame);
         match (self.numbers, self.reuse) {
-            (Numbers::InOrder, Reuse::Never) => {}
-            (Numbers::InOrder, _) => self.free.push_back(frame),
+            (FrameNumbers::InOrder, Reuse::Never) => {}
+            (FrameNumbers::InOrder, _) => self.free.push_back(frame),
             _ => {
                 self.freed.insert(frame);
             }
@@ -265,7 +258,7 @@ impl Frames {
     /// Gives a page a frame; `kernel` is the frame in the kernel's page map.
     pub fn give(&mut self, kernel: Option<u64>) -> Given {
         match self.numbers {
-            Numbers::InOrder => {
+            FrameNumbers::InOrder => {
                 let free = match self.reuse {
                     Reuse::FirstFreed => self.free.pop_front(),
                     _ => self.free.pop_back(),
@@ -281,10 +274,10 @@ impl Frames {
                 }
             }
             // A number too many is the recorder's to refuse.
-            Numbers::Random { frames, .. } if self.used.len() as u64 + 1 >= frames => {
+            FrameNumbers::Random { frames, .. } if self.used.len() as u64 + 1 >= frames => {
                 self.taken(frames)
             }
-            Numbers::Random { seed, frames } => loop {
+            FrameNumbers::Random { seed, frames } => loop {
                 self.draws += 1;
                 let frame = splitmix64(seed ^ splitmix64(self.draws)) % frames;
                 if frame != ZERO && !self.used.contains(&frame) {
@@ -292,7 +285,7 @@ impl Frames {
                 }
             },
             // One page of the kernel's can be two of ours: of a process that forked, or moved since it was asked about.
-            Numbers::Kernel => match kernel.filter(|frame| !self.used.contains(frame)) {
+            FrameNumbers::Kernel => match kernel.filter(|frame| !self.used.contains(frame)) {
                 Some(frame) => self.taken(frame),
                 None => {
                     self.nameless += 1;
@@ -308,7 +301,6 @@ impl Frames {
         Given { frame, again }
     }
 
-    /// The address at which a frame's line can be read.
     #[inline]
     pub fn address(&self, line: u64) -> Option<u64> {
         let page = self.owner.get(&(line / PAGE_LINES))?;
@@ -340,7 +332,6 @@ impl Frames {
         }
     }
 
-    /// Goes on with what the program before left.
     pub fn resume(&mut self, stock: Stock) {
         self.free = stock.free.into();
         self.freed = stock.freed.into_iter().collect();
@@ -349,16 +340,15 @@ impl Frames {
     }
 }
 
-/// What parts of the address space hold before they are touched.
+/// Ranges of the address space by what they hold before they are touched.
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
     /// Start, end and contents, in order of address, none overlapping.
-    regions: Vec<(u64, u64, Contents)>,
+    regions: Vec<(u64, u64, FirstContents)>,
 }
 
 impl Regions {
-    /// What the page at this address holds, if it is known.
-    pub fn find(&self, address: u64) -> Option<Contents> {
+    pub fn find(&self, address: u64) -> Option<FirstContents> {
         let at = self.regions.partition_point(|r| r.1 <= address);
         let region = self.regions.get(at)?;
         (region.0 <= address).then_some(region.2)
@@ -377,7 +367,7 @@ impl Regions {
             .splice(first..last, left.into_iter().chain(right));
     }
 
-    pub fn set(&mut self, start: u64, end: u64, contents: Contents) {
+    pub fn set(&mut self, start: u64, end: u64, contents: FirstContents) {
         if start < end {
             self.remove(start, end);
             let at = self.regions.partition_point(|r| r.1 <= start);
@@ -393,7 +383,7 @@ mod tests {
     fn page(frames: &mut Frames, page: u64) -> u64 {
         let frame = frames.give(None).frame;
         let line = frame * PAGE_LINES;
-        frames.put(page, Place { line, own: true });
+        frames.put(page, FramePlace { line, own: true });
         frame
     }
 
@@ -410,7 +400,7 @@ mod tests {
             (Reuse::FirstFreed, [1, 2, 3, 4]),
             (Reuse::Never, [4, 5, 6, 7]),
         ] {
-            let mut frames = Frames::new(Numbers::InOrder, reuse);
+            let mut frames = Frames::new(FrameNumbers::InOrder, reuse);
             let first = [90, 70, 80].map(|at| page(&mut frames, at));
             assert_eq!(first, [1, 2, 3]);
             for at in [90, 70, 80] {
@@ -423,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_moves_is_read_at_its_new_page() {
-        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let mut frames = Frames::new(FrameNumbers::InOrder, Reuse::LastFreed);
         let frame = page(&mut frames, 10);
         let line = frame * PAGE_LINES + 5;
         assert_eq!(frames.place(10).unwrap().line, line - 5);
@@ -441,10 +431,10 @@ mod tests {
 
     #[test]
     fn a_page_that_is_not_its_own_is_found_for_loads_alone() {
-        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let mut frames = Frames::new(FrameNumbers::InOrder, Reuse::LastFreed);
         frames.put(
             7,
-            Place {
+            FramePlace {
                 line: ZERO,
                 own: false,
             },
@@ -460,7 +450,7 @@ mod tests {
     #[test]
     fn random_frames_are_distinct_and_repeat_with_the_seed() {
         let draw = |seed| {
-            let numbers = Numbers::Random { seed, frames: 65 };
+            let numbers = FrameNumbers::Random { seed, frames: 65 };
             let mut frames = Frames::new(numbers, Reuse::LastFreed);
             (0..64).map(|at| page(&mut frames, at)).collect::<Vec<_>>()
         };
@@ -468,7 +458,7 @@ mod tests {
         assert_ne!(draw(1), draw(2));
         let distinct: FxHashSet<_> = draw(3).into_iter().collect();
         assert!(distinct.len() == 64 && !distinct.contains(&ZERO));
-        let numbers = Numbers::Random { seed: 0, frames: 3 };
+        let numbers = FrameNumbers::Random { seed: 0, frames: 3 };
         let mut full = Frames::new(numbers, Reuse::LastFreed);
         let given = [0, 1, 2].map(|at| page(&mut full, at));
         assert_eq!(given[2], 3, "a number that is none of memory's");
@@ -478,7 +468,7 @@ mod tests {
 
     #[test]
     fn the_kernels_frames_are_taken_once() {
-        let mut frames = Frames::new(Numbers::Kernel, Reuse::LastFreed);
+        let mut frames = Frames::new(FrameNumbers::Kernel, Reuse::LastFreed);
         let given = |frame, again| Given { frame, again };
         assert_eq!(frames.give(Some(77)), given(77, false));
         assert!(frames.give(Some(77)).frame > NAMELESS);
@@ -488,21 +478,21 @@ mod tests {
 
     #[test]
     fn what_a_process_leaves_goes_on_where_it_was() {
-        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let mut frames = Frames::new(FrameNumbers::InOrder, Reuse::LastFreed);
         let _ = [4, 5, 6].map(|at| page(&mut frames, at));
         let stock = serde_json::to_string(&frames.stock()).unwrap();
-        let mut next = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let mut next = Frames::new(FrameNumbers::InOrder, Reuse::LastFreed);
         next.resume(serde_json::from_str(&stock).unwrap());
         assert_eq!([0, 1, 2, 3].map(|at| page(&mut next, at)), [3, 2, 1, 4]);
     }
 
     #[test]
     fn a_child_inherits_what_was_stored_to() {
-        let mut frames = Frames::new(Numbers::InOrder, Reuse::LastFreed);
+        let mut frames = Frames::new(FrameNumbers::InOrder, Reuse::LastFreed);
         page(&mut frames, 4);
         frames.put(
             5,
-            Place {
+            FramePlace {
                 line: ZERO,
                 own: false,
             },
@@ -519,11 +509,15 @@ mod tests {
     #[test]
     fn regions_are_cut_by_what_is_mapped_over_them() {
         let mut regions = Regions::default();
-        regions.set(100, 200, Contents::Copied);
-        regions.set(200, 300, Contents::Zeros);
-        regions.set(150, 250, Contents::Shared);
+        regions.set(100, 200, FirstContents::Copied);
+        regions.set(200, 300, FirstContents::Zeros);
+        regions.set(150, 250, FirstContents::Shared);
         let at = [99, 100, 149, 150, 249, 250, 299, 300].map(|at| regions.find(at));
-        let (copied, shared, zeros) = (Contents::Copied, Contents::Shared, Contents::Zeros);
+        let (copied, shared, zeros) = (
+            FirstContents::Copied,
+            FirstContents::Shared,
+            FirstContents::Zeros,
+        );
         let known = [copied, copied, shared, shared, zeros, zeros].map(Some);
         assert_eq!((at[0], &at[1..7], at[7]), (None, &known[..], None));
         regions.remove(120, 130);

@@ -16,7 +16,7 @@ pub struct Member {
 
 /// Accesses for which one look at the caches is enough: that of the first one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub struct AccessGroup {
     /// The members in the order of the program; the first leads.
     pub members: Vec<Member>,
     pub low: u64,
@@ -24,9 +24,9 @@ pub struct Group {
     pub span: u64,
 }
 
-impl Group {
-    fn new(member: Member) -> Group {
-        Group {
+impl AccessGroup {
+    fn new(member: Member) -> AccessGroup {
+        AccessGroup {
             members: vec![member],
             low: member.access.distance,
             span: u64::from(member.access.size),
@@ -53,7 +53,7 @@ impl Group {
         }
     }
 
-    /// Whether it is one access that rarely is in two lines, and needs no more than a look at one.
+    /// One access that rarely is in two lines needs no more than a look at one.
     pub fn is_plain(&self) -> bool {
         self.members.len() == 1 && self.members[0].access.size <= 8
     }
@@ -66,11 +66,12 @@ impl Group {
 }
 
 /// The groups of a block. With `apart`, an instruction that loads and stores is in none.
-pub fn groups(block: &[Use], apart: bool) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+pub fn groups(block: &[Use], apart: bool) -> Vec<AccessGroup> {
+    let mut groups: Vec<AccessGroup> = Vec::new();
     let mut open = 0;
     for (insn, what) in block.iter().enumerate() {
         let (access, loads, stores) = match *what {
+            // After a flush other lines are cached, and after a new segment base addresses are others.
             Use::Barrier => {
                 open = groups.len();
                 continue;
@@ -88,11 +89,12 @@ pub fn groups(block: &[Use], apart: bool) -> Vec<Group> {
             stores,
             access,
         };
-        let fits =
-            |group: &&mut Group| group.origin() == access.origin && group.joined(&access).is_some();
+        let fits = |group: &&mut AccessGroup| {
+            group.origin() == access.origin && group.joined(&access).is_some()
+        };
         match groups[open..].iter_mut().rev().find(fits) {
             Some(group) => group.join(member),
-            None => groups.push(Group::new(member)),
+            None => groups.push(AccessGroup::new(member)),
         }
     }
     groups

@@ -8,12 +8,10 @@ use iced_x86::{
 
 use crate::codec::op;
 
-/// What an instruction is to the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// QEMU's callbacks say everything.
     Plain,
-    /// Its stores go past the caches.
     NonTemporal,
     /// sfence, mfence.
     Fence,
@@ -21,21 +19,22 @@ pub enum Kind {
     Flush(u8),
     /// `SARDONYX_MARK` of `sardonyx.h`.
     Mark,
-    /// It stores, or else loads, numbers of 80 bits or a whole state. QEMU 10.0 does so in one piece and does not call back.
-    Unseen { stores: bool },
+    /// A store, or else a load, of numbers of 80 bits or a whole state. QEMU 10.0 makes it in one piece and does not
+    /// call back.
+    Unseen {
+        stores: bool,
+    },
 }
 
-/// What the no-operation of `sardonyx.h` has for a displacement: "SDNX".
+/// The displacement of the no-operation in `sardonyx.h`: "SDNX".
 const MARK: u64 = 0x584E_4453;
 
-/// What an instruction does to the stack of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// It calls: its store is the return address's.
+    /// The instruction stores a return address.
     Call,
-    /// It returns: its load is the return address's.
+    /// The instruction loads a return address.
     Return,
-    /// Neither.
     None,
 }
 
@@ -47,7 +46,7 @@ pub fn turn(instruction: &Instruction) -> Turn {
     }
 }
 
-/// Whether the instruction waits for flushes as a fence does (Intel SDM, CLWB: "LOCK-prefixed instructions").
+/// The instruction waits for flushes as a fence does (Intel SDM, CLWB: "LOCK-prefixed instructions").
 pub fn locked(instruction: &Instruction) -> bool {
     let exchange = instruction.mnemonic() == Mnemonic::Xchg;
     let memory = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
@@ -89,7 +88,7 @@ pub fn kind(instruction: &Instruction) -> Kind {
 
 /// The bytes that such an instruction accesses at most; `mask` says which components of a state are asked for (Intel SDM volume 1, 13.4).
 pub fn unseen_bytes(instruction: &Instruction, mask: u64) -> u64 {
-    /// Where each component ends in the standard format: vectors of 256 bits, bounds and their configuration, keys.
+    /// The end of each component in the standard format: vectors of 256 bits, bounds and their configuration, keys.
     const ENDS: [(u64, u64); 4] = [
         (1 << 9, 2696),
         (1 << 4, 1088),

@@ -5,7 +5,6 @@
 pub const FILES: u64 = 1 << 57;
 /// Lines set apart for one file (16 TiB).
 const FILE_LINES_LOG2: u32 = 38;
-/// The number of lines that each file has room for.
 pub const FILE_LINES: u64 = 1 << FILE_LINES_LOG2;
 /// Files that have room between [`FILES`] and 2^58, but for the last.
 const MOST_FILES: usize = (1 << (57 - FILE_LINES_LOG2)) - 1;
@@ -18,9 +17,8 @@ pub fn ground_name((device, inode): (u64, u64)) -> String {
     format!("{device:x}-{inode:x}")
 }
 
-/// One mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mapping {
+struct FileMapping {
     start: u64,
     end: u64,
     line: u64,
@@ -30,13 +28,12 @@ struct Mapping {
 #[derive(Clone, Debug, Default)]
 pub struct Maps {
     /// In order of address, none overlapping.
-    mappings: Vec<Mapping>,
+    mappings: Vec<FileMapping>,
     /// Device and inode, in order of first mapping.
     files: Vec<(u64, u64)>,
 }
 
 impl Maps {
-    /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.mappings.is_empty()
@@ -80,7 +77,7 @@ impl Maps {
     pub fn add(&mut self, start: u64, length: u64, line: u64) {
         let at = self.mappings.partition_point(|m| m.start < start);
         let end = start.saturating_add(length);
-        self.mappings.insert(at, Mapping { start, end, line });
+        self.mappings.insert(at, FileMapping { start, end, line });
     }
 
     /// Removes `start..end`, splitting mappings that reach out of it; gives what was removed as address, length and line.
@@ -95,13 +92,13 @@ impl Maps {
             let line_at = |address: u64| mapping.line + (address - mapping.start) / 64;
             removed.push((from, to - from, line_at(from)));
             if mapping.start < from {
-                kept.push(Mapping {
+                kept.push(FileMapping {
                     end: from,
                     ..*mapping
                 });
             }
             if to < mapping.end {
-                kept.push(Mapping {
+                kept.push(FileMapping {
                     start: to,
                     end: mapping.end,
                     line: line_at(to),

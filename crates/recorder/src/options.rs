@@ -3,14 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::caches::Hierarchy;
-use crate::frames::{Numbers, Reuse};
+use crate::frames::{FrameNumbers, Reuse};
 
 /// The only argument of a plugin that is to say whether this QEMU can record.
 pub const CHECK: &str = "check=on";
-/// What it says, and nothing else happens.
+/// QEMU loads the plugin with this word alone, to learn whether it can.
 pub const READY: &str = "ready to record";
 
-/// Where records are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {
     /// Below the last cache.
@@ -19,13 +18,11 @@ pub enum Level {
     Cpu,
 }
 
-/// How the kernel clears a page that gets a frame, and copies one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clearing {
     /// Lines are overwritten whole and not fetched before, as `rep stosb` does on processors with fast strings.
     #[default]
     WholeLines,
-    /// Each line is fetched, then stored to.
     Fetched,
     /// Not recorded: the frame's lines leave the caches, and memory has its bytes without a write.
     Unrecorded,
@@ -51,7 +48,7 @@ impl Default for KernelTime {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
+pub struct PluginOptions {
     pub folder: String,
     pub plugin: String,
     pub reader: u32,
@@ -60,30 +57,26 @@ pub struct Options {
     /// The first read of a line carries its bytes.
     pub read_data: bool,
     pub follow_fork: bool,
-    /// Whether children are recorded in this ring, in one order, as far as they store to mapped files.
+    /// Children that store to mapped files are recorded in this ring, in one order.
     pub one_order: bool,
-    /// At level `memory`: where frames' numbers come from.
-    pub numbers: Numbers,
+    pub numbers: FrameNumbers,
     /// At level `memory`: the order in which freed frames are used again.
     pub reuse: Reuse,
-    /// At level `memory`: how the kernel clears a page.
     pub clearing: Clearing,
-    /// At level `memory`: the kernel's instructions for that.
     pub kernel: KernelTime,
     /// At level `cpu`: frames of pages are looked up in the kernel's page map.
     pub page_map: bool,
-    /// Instructions before the first record.
     pub skip: u64,
     /// Flushes, fences and stores to mapped files carry the place in the program, and marks are told.
     pub sites: bool,
     pub acks: Option<i32>,
-    /// Whether what memory holds at the end is sent, of all pages that the trace has lines of.
+    /// At the end the contents of memory are sent, of all pages that the trace has lines of.
     pub verify: bool,
     /// Folder into which a file is copied before the program first maps it for writing.
     pub ground: Option<String>,
 }
 
-impl Options {
+impl PluginOptions {
     /// The options as an argument of the plugin. A comma ends an argument of QEMU's, and two commas are one.
     pub fn argument(&self) -> String {
         let options = serde_json::to_string(self).expect("options are plain data");
@@ -93,8 +86,8 @@ impl Options {
     /// The options from the arguments that QEMU hands over.
     ///
     /// # Errors
-    /// They are not one that [`Options::argument`] makes.
-    pub fn parse(arguments: &[String]) -> Result<Options, String> {
+    /// They are not one that [`PluginOptions::argument`] makes.
+    pub fn parse(arguments: &[String]) -> Result<PluginOptions, String> {
         let [argument] = arguments else {
             return Err("the recorder's options are missing, or there are others".to_owned());
         };
@@ -111,7 +104,7 @@ mod tests {
     #[test]
     fn options_survive_the_command_line() {
         let geometry = |bytes, ways| Geometry { bytes, ways };
-        let mut options = Options {
+        let mut options = PluginOptions {
             folder: "/tmp/a b".to_owned(),
             plugin: "/p.so".to_owned(),
             reader: 77,
@@ -126,7 +119,7 @@ mod tests {
             read_data: true,
             follow_fork: true,
             one_order: false,
-            numbers: Numbers::Random {
+            numbers: FrameNumbers::Random {
                 seed: 3,
                 frames: 99,
             },
@@ -140,12 +133,14 @@ mod tests {
             verify: true,
             ground: Some("a/c,d".to_owned()),
         };
-        let parsed = |options: &Options| Options::parse(&[options.argument().replace(",,", ",")]);
+        let parsed = |options: &PluginOptions| {
+            PluginOptions::parse(&[options.argument().replace(",,", ",")])
+        };
         assert_eq!(parsed(&options), Ok(options.clone()));
         options.caches.llc = None;
         options.level = Level::Memory;
         assert_eq!(parsed(&options), Ok(options));
-        assert!(Options::parse(&[]).is_err());
-        assert!(Options::parse(&["options={}".to_owned()]).is_err());
+        assert!(PluginOptions::parse(&[]).is_err());
+        assert!(PluginOptions::parse(&["options={}".to_owned()]).is_err());
     }
 }

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Executable {
     /// An x86-64 program; `loader` if it is linked dynamically.
-    Elf { loader: Option<PathBuf> },
-    /// A script: its interpreter, and its argument.
+    Elf {
+        loader: Option<PathBuf>,
+    },
     Script(OsString, Option<OsString>),
 }
 
@@ -99,11 +100,8 @@ fn elf(head: &[u8], file: &File) -> Result<Executable, String> {
     Ok(Executable::Elf { loader })
 }
 
-/// What the kernel makes of the words of a command whose first stands for `file`: the program, and its words. A script's
-/// interpreter gets the script.
-///
-/// # Errors
-/// There is no x86-64 program to be run.
+/// Follows scripts as the kernel does, from the words of a command whose first stands for `file`: the program, and its
+/// words. A script's interpreter gets the script.
 pub fn through_scripts(
     file: PathBuf,
     words: Vec<OsString>,

@@ -20,12 +20,11 @@ pub const FIRST: &str = "first";
 
 /// The first page of the ring.
 #[repr(C)]
-pub struct Header {
+pub struct RingHeader {
     magic: AtomicU64,
     capacity: AtomicU64,
     pub writer: AtomicU32,
     pub reader: AtomicU32,
-    /// The number of instructions so far, for the progress display.
     pub instructions: AtomicU64,
     pub stop: AtomicU32,
     pub begun: AtomicU32,
@@ -35,15 +34,13 @@ pub struct Header {
     tail: AtomicU64,
     /// Set when the writer has seen that the reader wants no more, and has sent what its caches hold.
     pub told: AtomicU32,
-    /// The words of [`crate::codec::Cached`].
+    /// The words of [`crate::codec::CacheContents`].
     pub cached: [AtomicU64; 5],
-    /// Set when several processes write, under the lock.
+    /// Several processes write, and take turns under the lock.
     pub shared: AtomicU32,
-    /// The process that wrote last.
     pub turn: AtomicU32,
     /// The number of processes that were forked, or are about to be.
     pub forks: AtomicU32,
-    /// The lock under which the writers take turns.
     pub lock: Lock,
 }
 
@@ -85,7 +82,6 @@ impl Lock {
         }
     }
 
-    /// Releases the lock, by the thread that took it.
     pub fn give_back(&self) {
         // SAFETY: the caller holds it.
         unsafe { libc::pthread_mutex_unlock(self.0.get()) };
@@ -131,9 +127,6 @@ impl Ring {
     }
 
     /// Opens a ring that [`Ring::create`] made.
-    ///
-    /// # Errors
-    /// It is none.
     pub fn open(path: &Path) -> io::Result<Ring> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         let length = file.metadata()?.len();
@@ -188,9 +181,9 @@ impl Ring {
     }
 
     #[inline]
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &RingHeader {
         // SAFETY: the mapping begins with a page for the header, which has only atomics and lives as long as `self`.
-        unsafe { self.map.cast::<Header>().as_ref() }
+        unsafe { self.map.cast::<RingHeader>().as_ref() }
     }
 
     /// Appends `bytes` if there is room; the reader sees all of them or none. Returns whether there was room.
@@ -236,14 +229,13 @@ impl Ring {
         length
     }
 
-    /// Whether another process lives, or may not be asked about.
+    /// A process lives, or belongs to somebody else and may not be asked about.
     pub fn lives(process: u32) -> bool {
         // SAFETY: signal 0 is sent to nobody.
         let sent = unsafe { libc::kill(process as libc::pid_t, 0) };
         sent == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
     }
 
-    /// The name of the ring of process `writer`.
     pub fn name(writer: u32) -> String {
         format!("ring-{writer}")
     }

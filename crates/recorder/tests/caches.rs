@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy, Memory};
 use sardonyx_recorder::codec::{Decoder, Encoder, Event, Record, Undecodable};
 
-/// What reaches memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Traffic {
     Read(u64),
@@ -14,9 +13,9 @@ enum Traffic {
 }
 
 #[derive(Default)]
-struct Log(Vec<Traffic>);
+struct TrafficLog(Vec<Traffic>);
 
-impl Memory for Log {
+impl Memory for TrafficLog {
     fn read(&mut self, line: u64) {
         self.0.push(Traffic::Read(line));
     }
@@ -27,15 +26,15 @@ impl Memory for Log {
 
 /// A cache as a list for each set, the latest use last.
 #[derive(Clone)]
-struct Lists {
+struct SetLists {
     sets: Vec<Vec<(u64, bool)>>,
     ways: usize,
 }
 
-impl Lists {
-    fn new(geometry: Geometry) -> Lists {
+impl SetLists {
+    fn new(geometry: Geometry) -> SetLists {
         let sets = geometry.bytes / 64 / u64::from(geometry.ways);
-        Lists {
+        SetLists {
             sets: vec![Vec::new(); sets as usize],
             ways: geometry.ways as usize,
         }
@@ -65,14 +64,14 @@ impl Lists {
 
 /// One core by the book: L2 neither includes nor excludes L1.
 struct Book {
-    l1: Lists,
-    l2: Lists,
-    llc: Option<Lists>,
+    l1: SetLists,
+    l2: SetLists,
+    llc: Option<SetLists>,
     inclusive: bool,
 }
 
 impl Book {
-    fn access(&mut self, line: u64, store: bool, log: &mut Log) {
+    fn access(&mut self, line: u64, store: bool, log: &mut TrafficLog) {
         if self.l1.hit(line, store) {
             return;
         }
@@ -98,7 +97,7 @@ impl Book {
             self.below_l2(next, log);
         }
     }
-    fn leave(&mut self, victim: Option<(u64, bool)>, log: &mut Log) {
+    fn leave(&mut self, victim: Option<(u64, bool)>, log: &mut TrafficLog) {
         let Some((line, mut dirty)) = victim else {
             return;
         };
@@ -110,7 +109,7 @@ impl Book {
             log.evict(line);
         }
     }
-    fn below_l2(&mut self, line: u64, log: &mut Log) {
+    fn below_l2(&mut self, line: u64, log: &mut TrafficLog) {
         let Some(llc) = &mut self.llc else {
             return log.evict(line);
         };
@@ -147,16 +146,16 @@ fn hierarchy(llc: bool, inclusive: bool, cores: usize) -> Hierarchy {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum CacheStep {
     Access(u64, bool),
     Flush(u64, bool),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<CacheStep>> {
     let line = 0u64..96;
     let step = prop_oneof![
-        20 => (line.clone(), any::<bool>()).prop_map(|(l, s)| Step::Access(l, s)),
-        1 => (line, any::<bool>()).prop_map(|(l, i)| Step::Flush(l, i)),
+        20 => (line.clone(), any::<bool>()).prop_map(|(l, s)| CacheStep::Access(l, s)),
+        1 => (line, any::<bool>()).prop_map(|(l, i)| CacheStep::Flush(l, i)),
     ];
     prop::collection::vec(step, 0..600)
 }
@@ -169,23 +168,23 @@ proptest! {
         let hierarchy = hierarchy(llc, inclusive, 1);
         let mut caches = Caches::new(&hierarchy).unwrap();
         let mut book = Book {
-            l1: Lists::new(hierarchy.l1),
-            l2: Lists::new(hierarchy.l2),
-            llc: hierarchy.llc.map(Lists::new),
+            l1: SetLists::new(hierarchy.l1),
+            l2: SetLists::new(hierarchy.l2),
+            llc: hierarchy.llc.map(SetLists::new),
             inclusive,
         };
-        let (mut ours, mut theirs) = (Log::default(), Log::default());
+        let (mut ours, mut theirs) = (TrafficLog::default(), TrafficLog::default());
         let first = caches.first(0);
         for step in steps {
             match step {
-                Step::Access(line, store) => {
+                CacheStep::Access(line, store) => {
                     // SAFETY: the caches stay where they are.
                     if !unsafe { first.hit(line * 64, store) } {
                         caches.access(0, line, line, store, &mut ours);
                     }
                     book.access(line, store, &mut theirs);
                 }
-                Step::Flush(line, invalidate) => {
+                CacheStep::Flush(line, invalidate) => {
                     prop_assert_eq!(caches.flush(line, invalidate), book.flush(line, invalidate));
                 }
             }
@@ -205,7 +204,7 @@ proptest! {
         caches.use_cores(3);
         let (mut due, mut ever) = (BTreeSet::new(), BTreeSet::new());
         for (core, line, store, flush) in steps {
-            let mut log = Log::default();
+            let mut log = TrafficLog::default();
             caches.access(core, line, line, store, &mut log);
             if store {
                 due.insert(line);

@@ -2,7 +2,7 @@
 
 use sardonyx_base::random::SplitMix64;
 use sardonyx_recorder::flow::{Flow, Use};
-use sardonyx_recorder::group::{Group, groups};
+use sardonyx_recorder::group::{AccessGroup, groups};
 
 struct Numbers(SplitMix64);
 
@@ -16,7 +16,6 @@ impl Numbers {
     }
 }
 
-/// What a test's instruction is, for those who run it.
 #[derive(Clone, Copy, Debug)]
 enum Does {
     Load(u8, u8, i8, u8),
@@ -243,7 +242,7 @@ fn flow(block: &[Does]) -> Vec<Use> {
 }
 
 /// Runs the block and holds the groups against what happens.
-fn hold(block: &[Does], groups: &[Group], numbers: &mut Numbers) {
+fn hold(block: &[Does], groups: &[AccessGroup], numbers: &mut Numbers) {
     // Now and then registers have the same value, or nearly.
     let mut registers: [u64; 16] =
         std::array::from_fn(|_| numbers.next() >> (numbers.below(2) * 58));
@@ -331,7 +330,7 @@ fn what_changes_in_place_can_be_kept_out() {
         Does::Store(0, 3, 16, 3),
     ];
     let insns = |apart| -> Vec<Vec<usize>> {
-        let each = |group: &Group| group.members.iter().map(|m| m.insn).collect();
+        let each = |group: &AccessGroup| group.members.iter().map(|m| m.insn).collect();
         groups(&flow(&block), apart).iter().map(each).collect()
     };
     assert_eq!(insns(false), [vec![0, 1, 2]]);

@@ -19,7 +19,6 @@ pub(super) struct Bursts {
     /// Reads and writes of the run that goes on.
     run: u64,
     run_writes: u64,
-    /// Gaps of records without traffic since.
     carried: u64,
     writes: u64,
     longest: u64,

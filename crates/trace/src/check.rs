@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Checksums, TraceError, TraceReader};
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
     /// Rows checked.
@@ -15,7 +15,7 @@ pub struct CheckReport {
     pub bad: u64,
     /// The first of these, as many as were asked for.
     pub problems: Vec<Problem>,
-    /// How much of what was read is under checksums, all of which hold.
+    /// The part of the file under checksums, all of which hold.
     pub checksums: Checksums,
 }
 
@@ -26,12 +26,12 @@ impl CheckReport {
     }
 }
 
-/// What is wrong with one row.
+/// A problem of one row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The row, from 0.
     pub row: u64,
-    /// What is wrong with it and what to do.
+    /// The problem and its remedy.
     pub problem: String,
 }
 

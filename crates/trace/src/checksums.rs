@@ -22,11 +22,11 @@ const MAGIC: &[u8; 8] = b"SARDCRC1";
 const CRC: usize = 4;
 /// Number of chunks, CRC of the footer, magic number, CRC of the block.
 const FIXED: usize = CRC + CRC + MAGIC.len() + CRC;
-/// Where the first chunk begins.
+/// The offset of the first chunk.
 const FIRST: u64 = 4;
 const PIECE: usize = 1 << 18;
 
-/// What of a trace file is under a checksum.
+/// The part of a trace file that is under a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Checksums {
@@ -154,7 +154,7 @@ impl Sums {
     }
 }
 
-/// Where a column chunk begins and how long it is; the footer's bounds have been checked.
+/// The offset and the length of a column chunk; the footer's bounds have been checked.
 fn extent(chunk: &ColumnChunkMetaData) -> (u64, u64) {
     let start = (chunk.dictionary_page_offset()).unwrap_or(chunk.data_page_offset());
     (start as u64, chunk.compressed_size() as u64)

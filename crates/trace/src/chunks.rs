@@ -136,7 +136,6 @@ impl Chunks {
         Ok(())
     }
 
-    /// Completes the file, with this entry in its metadata.
     pub(super) fn finish(mut self, entry: KeyValue) -> Result<File> {
         if self.rows > 0 {
             self.close_group()?;

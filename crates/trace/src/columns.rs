@@ -72,7 +72,7 @@ pub(super) fn check_schema(schema: &Schema) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) struct Rows {
+pub(super) struct ColumnRows {
     gap: UInt32Array,
     thread: UInt16Array,
     op: UInt8Array,
@@ -83,11 +83,11 @@ pub(super) struct Rows {
     level: Level,
 }
 
-impl Rows {
+impl ColumnRows {
     /// The typed columns of `batch` of a trace of `level`; its schema has passed [`check_schema`].
-    pub(super) fn new(batch: &RecordBatch, level: Level) -> Rows {
+    pub(super) fn new(batch: &RecordBatch, level: Level) -> ColumnRows {
         let column = |name| batch.column_by_name(name).expect("the schema was checked");
-        let rows = Rows {
+        let rows = ColumnRows {
             gap: column("gap").as_primitive::<UInt32Type>().clone(),
             thread: column("thread").as_primitive::<UInt16Type>().clone(),
             op: column("op").as_primitive::<UInt8Type>().clone(),
@@ -99,7 +99,7 @@ impl Rows {
             level,
         };
         let any_null = rows.required().iter().any(|(_, c)| c.null_count() > 0);
-        Rows { any_null, ..rows }
+        ColumnRows { any_null, ..rows }
     }
 
     fn required(&self) -> [(&str, &dyn Array); 4] {
@@ -115,7 +115,7 @@ impl Rows {
         self.op.len()
     }
 
-    /// Where row `i` came from, if the trace says so.
+    /// The site of row `i`, if the trace has sites.
     pub(super) fn site(&self, i: usize) -> Option<u32> {
         let site = self.site.as_ref()?;
         site.is_valid(i).then(|| site.value(i))

@@ -14,7 +14,7 @@ pub enum TraceError {
         path: PathBuf,
         /// `, row 812` from 0, `, line 812` of a text file from 1, or nothing.
         place: String,
-        /// What is wrong and what to do about it.
+        /// The problem and its remedy.
         problem: String,
     },
     /// A specification of a synthetic trace.
@@ -22,7 +22,7 @@ pub enum TraceError {
     Spec {
         /// The specification's name.
         name: String,
-        /// What is wrong and what to do about it.
+        /// The problem and its remedy.
         problem: String,
     },
 }

@@ -38,7 +38,7 @@ pub struct TraceInfo {
     pub threads: u64,
     /// Distinct lines read or written.
     pub footprint_lines: u64,
-    /// The same in bytes.
+    /// The footprint in bytes.
     pub footprint_bytes: u64,
     /// Distinct lines written.
     pub written_lines: u64,
@@ -54,48 +54,48 @@ pub struct TraceInfo {
     pub silent_write_rate: f64,
     /// Contents by how often each is written (ESD Fig. 3).
     pub locality: Vec<Bucket>,
-    /// How often contents share a fingerprint (ESD Fig. 8).
+    /// Contents that share a fingerprint (ESD Fig. 8).
     pub collisions: Vec<Collisions>,
     /// Writes in bursts: runs of 64 and more with no instruction or cycle between them. At level `cpu` stores are not writes to
     /// memory, and there are none.
     pub burst_writes: Option<u64>,
-    /// Their share of all writes.
+    /// The share of all writes that are in bursts.
     pub burst_write_share: Option<f64>,
     /// Writes of the longest burst.
     pub longest_burst: Option<u64>,
     /// Bytes of the last cache above which the trace was taken, if its provenance says so.
     pub recorded_cache_bytes: Option<u64>,
-    /// What of the file is under checksums, all of which hold; a generated trace has no file.
+    /// The part of the file under checksums, all of which hold; a generated trace has no file.
     pub checksums: Option<Checksums>,
-    /// What a reader should know before trusting a mean, in sentences.
+    /// Warnings that a reader should know before trusting a mean, in sentences.
     pub warnings: Vec<String>,
 }
 
 /// The contents written a certain number of times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bucket {
-    /// How often each of them is written: `1`, `2-10`, `11-100`, `101-1000`, `>1000`.
+    /// Writes of each content: `1`, `2-10`, `11-100`, `101-1000`, `>1000`.
     pub times: &'static str,
     /// Distinct contents.
     pub contents: u64,
-    /// Their share of all distinct contents.
+    /// The share of all distinct contents.
     pub contents_share: f64,
     /// Writes of these contents.
     pub writes: u64,
-    /// Their share of all writes.
+    /// The share of all writes.
     pub writes_share: f64,
 }
 
 /// A fingerprint whose collisions are counted beside those of CRC-32.
 #[derive(Clone, Copy, Debug)]
 pub struct Fingerprint {
-    /// Its name in the statistics.
+    /// The name in the statistics.
     pub name: &'static str,
     /// The fingerprint of a content.
     pub of: fn(&Line) -> u64,
 }
 
-/// How well a fingerprint tells contents apart.
+/// The collisions of a fingerprint.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Collisions {
     /// `crc-32`, or the name that the caller gave it.
@@ -105,7 +105,7 @@ pub struct Collisions {
     /// Writes that meet a stored fingerprint of another content, if the first content with a
     /// fingerprint is the one stored.
     pub writes: u64,
-    /// Their share of all writes.
+    /// The share of all writes.
     pub writes_share: f64,
     /// `contents` relative to that of CRC-32; absent if CRC-32 has no collisions.
     pub contents_to_crc32: Option<f64>,
@@ -398,7 +398,6 @@ fn colliding(values: &[u64]) -> Vec<usize> {
     found
 }
 
-/// What a record writes, if it does.
 fn written(record: &Record) -> Option<&Line> {
     let writes = record.op.is_write() || record.op == Op::Store;
     record.data.as_ref().filter(|_| writes)

@@ -7,12 +7,12 @@
 //! Which lines are asked for, how far back, and with which gaps is like a recording in `traces/`: two rungs
 //! each, one over as many lines as the recording touches, one over four times as many (*assumed*).
 
-use super::recorded::Recording::{self, Cc1, PmdkTx, Redis, Sqlite3, Stockfish, X264};
+use super::recorded::SampleRecording::{self, Cc1, PmdkTx, Redis, Sqlite3, Stockfish, X264};
 use super::{Addresses, Spec};
 
 /// Name, duplicate rate, share and number of hot contents, share of zeros, and what its requests are like over
 /// how many times the recording's lines.
-type Rung = (&'static str, f64, f64, u32, f64, Recording, u64);
+type Rung = (&'static str, f64, f64, u32, f64, SampleRecording, u64);
 
 #[rustfmt::skip]
 const RUNGS: [Rung; 12] = [

@@ -35,14 +35,14 @@ pub use ladder::locality_ladder;
 pub use mix::mix;
 pub use provenance::{CLOCK_REMEDY, GapUnit, Level, Provenance, VERSION};
 pub use reader::{BATCH, TraceReader};
-pub use recorded::Recording;
+pub use recorded::SampleRecording;
 pub use source::Source;
 pub use synth::{Addresses, Spec, Synth, synth_to_file};
 pub use writer::TraceWriter;
 
 use crate::line::{Line, Virtual, ZERO_LINE};
 
-/// What happened; the discriminant is the file's `op` column (version 1).
+/// The kind of a record; the discriminant is the file's `op` column (version 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Op {
@@ -99,12 +99,12 @@ impl Op {
         self as u8
     }
 
-    /// Whether a record of this kind must carry 64 bytes.
+    /// A record of this kind must carry 64 bytes.
     pub fn has_data(self) -> bool {
         self.is_write() || matches!(self, Op::Store | Op::FinalDirty | Op::Changed)
     }
 
-    /// Whether a whole line reaches memory below the last-level cache.
+    /// A whole line reaches memory below the last-level cache.
     pub fn is_write(self) -> bool {
         matches!(
             self,
@@ -120,7 +120,7 @@ pub struct Record {
     pub gap: u32,
     /// The thread that caused it.
     pub thread: u16,
-    /// What happened.
+    /// The kind of access.
     pub op: Op,
     /// The line touched, in the program's address space.
     pub line: Virtual,

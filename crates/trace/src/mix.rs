@@ -27,7 +27,6 @@ struct Program {
     /// Instructions of this program up to its next record.
     due: u64,
     threads: BTreeMap<u16, u16>,
-    /// The mixed first line of each of its files.
     files: BTreeMap<u64, u64>,
 }
 
@@ -83,7 +82,7 @@ pub fn mix(
         let problem = format!("{} traces cannot be mixed; name 2 to {MOST}", from.len());
         return Err(TraceError::file(to, problem));
     }
-    let mut files = Files::default();
+    let mut files = MixedFiles::default();
     let mut programs = Vec::new();
     let mut notes = Vec::new();
     for path in from {
@@ -163,7 +162,6 @@ struct Pour {
     threads: u16,
     now: u64,
     running: u64,
-    /// Instructions of all since the last record.
     gap: u64,
     done: u64,
 }
@@ -196,12 +194,12 @@ impl Pour {
 
 /// Files of all programs; the same path is the same file.
 #[derive(Default)]
-struct Files {
+struct MixedFiles {
     by_path: BTreeMap<String, u64>,
     shown: Vec<Value>,
 }
 
-impl Files {
+impl MixedFiles {
     fn of(&mut self, which: usize, provenance: &Provenance) -> BTreeMap<u64, u64> {
         let listed = provenance.more.get("files").and_then(Value::as_array);
         let mut lines = BTreeMap::new();

@@ -17,17 +17,17 @@ const PAGE_BYTES: u64 = 128 << 20;
 /// A trace file whose pages are to be read.
 pub(super) struct Pages {
     pub(super) file: File,
-    pub(super) seen: Arc<Seen>,
+    pub(super) seen: Arc<CheckedPages>,
 }
 
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct CheckedPages {
     with: AtomicBool,
     without: AtomicBool,
 }
 
-impl Seen {
-    /// Whether every page that was read had a checksum, and there was one.
+impl CheckedPages {
+    /// Every page that was read had a checksum, and there was one.
     pub(super) fn all_had_checksums(&self) -> bool {
         self.with.load(Ordering::Relaxed) && !self.without.load(Ordering::Relaxed)
     }
@@ -40,10 +40,10 @@ impl Length for Pages {
 }
 
 impl ChunkReader for Pages {
-    type T = Header;
+    type T = PageHeader;
 
-    fn get_read(&self, start: u64) -> Result<Header> {
-        Ok(Header {
+    fn get_read(&self, start: u64) -> Result<PageHeader> {
+        Ok(PageHeader {
             file: BufReader::with_capacity(1 << 10, self.file.try_clone()?),
             unread: Some(start),
             seen: Arc::clone(&self.seen),
@@ -57,13 +57,13 @@ impl ChunkReader for Pages {
 
 /// Reads a page header, looked at when its first byte is asked for: the crate also makes readers where
 /// no header is, and does not use them.
-pub(super) struct Header {
+pub(super) struct PageHeader {
     file: BufReader<File>,
     unread: Option<u64>,
-    seen: Arc<Seen>,
+    seen: Arc<CheckedPages>,
 }
 
-impl Read for Header {
+impl Read for PageHeader {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         if let Some(start) = self.unread.take() {
             self.file.seek(SeekFrom::Start(start))?;
@@ -93,7 +93,6 @@ impl Read for Header {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Claims {
     pub(super) bytes: u64,
-    /// Where the field after the three numbers begins.
     pub(super) end: usize,
     pub(super) checksum: bool,
 }
@@ -102,7 +101,7 @@ pub(super) struct Claims {
 pub(super) const NEXT_FIELD_I32: u8 = 0x15;
 
 impl Claims {
-    /// Those of a page `header`; `None` if it does not begin so.
+    /// Parses a page `header`; `None` if it does not begin so.
     pub(super) fn parse(header: &[u8]) -> Option<Claims> {
         let mut at = 0;
         let mut number = || {

@@ -26,9 +26,9 @@ pub struct Provenance {
     /// One line for people.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Where the records were taken: below the last-level cache, or at the core.
+    /// The level of the records: below the last-level cache, or at the core.
     pub level: Level,
-    /// What `gap` counts.
+    /// The unit of `gap`.
     pub gap_unit: GapUnit,
     /// Everything else in the object, as it was.
     #[serde(flatten)]
@@ -70,7 +70,7 @@ impl Provenance {
     }
 }
 
-/// Where a trace was taken.
+/// The level at which a trace was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -82,7 +82,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Whether a trace of this level may have `op`, or what is wrong and what to do.
+    /// Checks that a trace of this level may have `op`; the error is one line with the remedy.
     pub(super) fn allows(self, op: Op) -> Result<(), String> {
         let (level, remedy) = match (self, op) {
             (Level::Memory, Op::Load | Op::Store) => (
@@ -101,7 +101,7 @@ impl Level {
     }
 }
 
-/// What a record's `gap` counts.
+/// The unit of a record's `gap`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GapUnit {

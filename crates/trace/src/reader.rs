@@ -20,10 +20,10 @@ use parquet::basic::Compression;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::checksums::{Checksums, Sums};
-use super::columns::{COLUMNS, Rows, SITE, check_schema};
+use super::columns::{COLUMNS, ColumnRows, SITE, check_schema};
 use super::error::IS_A_FOLDER;
 use super::footer;
-use super::pages::{Pages, Seen};
+use super::pages::{CheckedPages, Pages};
 use super::provenance::{KEY, Provenance, VERSION};
 use super::{Record, TraceError};
 
@@ -38,7 +38,7 @@ pub struct TraceReader {
     rows: u64,
     batches: Option<ParquetRecordBatchReader>,
     sums: Option<Unchecked>,
-    seen: Arc<Seen>,
+    seen: Arc<CheckedPages>,
 }
 
 /// The row groups that are still to be held against their checksums, before a row of them is decoded.
@@ -51,7 +51,6 @@ struct Unchecked {
 }
 
 impl Unchecked {
-    /// Checks the row groups that have rows before `end`.
     fn check_until(&mut self, end: u64) -> Result<(), String> {
         let (mut index, mut row) = self.next;
         while index < self.metadata.num_row_groups() && row < end {
@@ -81,12 +80,12 @@ impl TraceReader {
         &self.path
     }
 
-    /// Where the trace comes from.
+    /// The origin of the trace.
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
     }
 
-    /// Whether the trace says where in the program its records came from.
+    /// The trace has a site in the program for its records.
     pub fn has_sites(&self) -> bool {
         let schema = self.batches.as_ref().map(RecordBatchReader::schema);
         schema.is_some_and(|schema| schema.field_with_name(SITE).is_ok())
@@ -97,8 +96,7 @@ impl TraceReader {
         self.records
     }
 
-    /// How much of the file is under checksums, which are checked as it is read; before its end, of what was read so
-    /// far.
+    /// The part of the file under checksums, which are checked as it is read; before its end, of what was read so far.
     pub fn checksums(&self) -> Checksums {
         match &self.sums {
             Some(_) => Checksums::All,
@@ -151,7 +149,7 @@ impl TraceReader {
     }
 
     /// The next rows, unchecked, and the number of the first of them.
-    pub(super) fn next_rows(&mut self) -> Result<Option<(u64, Rows)>, TraceError> {
+    pub(super) fn next_rows(&mut self) -> Result<Option<(u64, ColumnRows)>, TraceError> {
         // Taken out, so that a reader which failed half-way is never asked again.
         let Some(mut batches) = self.batches.take() else {
             return Ok(None);
@@ -163,11 +161,11 @@ impl TraceReader {
         }
         let next = guarded(&self.path, || match batches.next() {
             None => Ok(None),
-            Some(Ok(batch)) => Ok(Some(Rows::new(&batch, self.provenance.level))),
+            Some(Ok(batch)) => Ok(Some(ColumnRows::new(&batch, self.provenance.level))),
             Some(Err(e)) => Err(damaged(&self.path, &format!("after row {first}: {e}"))),
         })?;
         // The footer's count and the pages are two statements, and nothing else compares them.
-        self.rows += next.as_ref().map_or(0, Rows::len) as u64;
+        self.rows += next.as_ref().map_or(0, ColumnRows::len) as u64;
         if self.rows > self.records || (next.is_none() && self.rows < self.records) {
             let found = self.rows;
             let what = format!("it promises {} records and holds {found}", self.records);
@@ -217,7 +215,7 @@ fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::try_new(Arc::new(metadata), options)
         .map_err(|e| damaged(path, &e.to_string()))?;
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(CheckedPages::default());
     let sums = match sums {
         Some(sums) => Some(Unchecked {
             file: file
@@ -324,6 +322,6 @@ fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T, TraceError>) -> Resu
 }
 
 thread_local! {
-    /// Whether this thread is inside [`guarded`].
+    /// Set while this thread is inside [`guarded`].
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A recording in `traces/`, or what it is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Recording {
+pub enum SampleRecording {
     /// GCC's compiler proper.
     Cc1,
     /// libpmemobj transactions.
@@ -48,7 +48,7 @@ pub(super) struct Recorded {
     places: [[u16; PLACES]; 2],
 }
 
-impl Recording {
+impl SampleRecording {
     pub(super) fn statistics(self) -> &'static Recorded {
         &RECORDED[self as usize]
     }
@@ -59,7 +59,7 @@ impl Recording {
     }
 }
 
-/// In the order of [`Recording`].
+/// In the order of [`SampleRecording`].
 #[rustfmt::skip]
 const RECORDED: [Recorded; 6] = [
     Recorded {
@@ -138,7 +138,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     /// Like `recording`, over `lines` lines, with this mean gap and this share of reads.
-    pub fn new(recording: Recording, lines: u64, mean_gap: u32, read_share: f64) -> Pattern {
+    pub fn new(recording: SampleRecording, lines: u64, mean_gap: u32, read_share: f64) -> Pattern {
         let like = recording.statistics();
         let switches = like.switches.min(2.0 * read_share.min(1.0 - read_share));
         let turn = |share: f64| match share > 0.0 {
@@ -241,7 +241,11 @@ mod tests {
     /// The shares of reads, of turns, the gaps, and the distances at which lines come back.
     #[test]
     fn requests_are_like_the_recording_s() {
-        for recording in [Recording::Cc1, Recording::PmdkTx, Recording::Sqlite3] {
+        for recording in [
+            SampleRecording::Cc1,
+            SampleRecording::PmdkTx,
+            SampleRecording::Sqlite3,
+        ] {
             let like = recording.statistics();
             let (mean, read) = (like.mean_gap, like.read_share);
             let mut pattern = Pattern::new(recording, 1 << 22, mean, read);

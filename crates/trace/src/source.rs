@@ -59,7 +59,7 @@ impl Source {
         Ok(self.limit(records))
     }
 
-    /// What reports call this trace.
+    /// The name of the trace in reports.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -92,7 +92,7 @@ impl Source {
         Ok(requests)
     }
 
-    /// How much of the file read so far is under checksums; `None` for a generator.
+    /// The part of the file read so far that is under checksums; `None` for a generator.
     pub fn checksums(&self) -> Option<Checksums> {
         match &self.origin {
             Origin::File(reader) => Some(reader.checksums()),
@@ -100,7 +100,7 @@ impl Source {
         }
     }
 
-    /// Where the records come from.
+    /// The origin of the records.
     pub fn provenance(&self) -> Provenance {
         match &self.origin {
             Origin::File(reader) => reader.provenance().clone(),

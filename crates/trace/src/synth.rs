@@ -12,11 +12,11 @@ use rand_chacha::ChaCha8Rng;
 use sardonyx_base::random::splitmix64;
 use serde::{Deserialize, Serialize};
 
-use super::recorded::{Pattern, Recording, threshold};
+use super::recorded::{Pattern, SampleRecording, threshold};
 use super::{Op, Provenance, Record, Source, TraceError, TraceWriter};
 use crate::line::{Line, Virtual, ZERO_LINE};
 
-/// How the lines written are chosen from the footprint.
+/// The choice of lines from the footprint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Addresses {
@@ -27,15 +27,15 @@ pub enum Addresses {
     /// Nine in ten from the first tenth of the footprint.
     #[default]
     HotCold,
-    /// As a recording's requests choose them, reads and writes and gaps as well.
-    Like(Recording),
+    /// The requests of a recording: addresses, reads and writes, and gaps.
+    Like(SampleRecording),
 }
 
 /// A synthetic trace, stated by its statistics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Spec {
-    /// What reports call it.
+    /// The name in reports.
     pub name: String,
     /// Records; shares hold for the whole.
     pub records: u64,
@@ -57,7 +57,7 @@ pub struct Spec {
     pub mean_gap: u32,
     /// Threads, each as likely as the next.
     pub threads: u16,
-    /// Which lines are written.
+    /// The choice of lines to write.
     pub addresses: Addresses,
 }
 

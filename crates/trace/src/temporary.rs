@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Removed when dropped, unless it was [kept](Temporary::keep).
 pub(super) struct Temporary {
     path: PathBuf,
-    /// What it will replace: where links lead, not they.
+    /// The path to replace: where links lead, not they.
     target: PathBuf,
     gone: bool,
 }
@@ -39,7 +39,6 @@ impl Temporary {
         Ok((temporary, file))
     }
 
-    /// Gives the complete file its name, replacing what was there.
     pub(super) fn keep(mut self) -> io::Result<()> {
         std::fs::rename(&self.path, &self.target)?;
         self.gone = true;

@@ -133,7 +133,7 @@ impl TraceWriter {
         }
     }
 
-    /// What the file will say of itself; it can be added to until the end.
+    /// The provenance, which can be added to until the end.
     pub fn provenance_mut(&mut self) -> &mut Provenance {
         &mut self.provenance
     }

@@ -106,24 +106,17 @@ fn without_block(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_inverted_byte_is_found() {
-    let (scratch, whole) = (Scratch::new(), small());
-    assert_eq!(scratch.read(&whole).unwrap().len(), 40);
-    for at in 0..whole.len() {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 0xFF;
-        scratch.refused(&bytes, &format!("byte {at} of {}", whole.len()));
-    }
-}
-
-#[test]
 fn every_inverted_bit_is_found() {
     let (scratch, whole) = (Scratch::new(), small());
+    assert_eq!(scratch.read(&whole).unwrap().len(), 40);
     for bit in 0..8 * whole.len() {
         let mut bytes = whole.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         let what = format!("bit {} of byte {} of {}", bit % 8, bit / 8, whole.len());
-        assert!(scratch.read(&bytes).is_err(), "{what} is not found");
+        match bit % 8 {
+            0 => drop(scratch.refused(&bytes, &what)),
+            _ => assert!(scratch.read(&bytes).is_err(), "{what} is not found"),
+        }
     }
 }
 

@@ -143,25 +143,12 @@ fn the_writer_refuses_what_the_reader_would() {
     let mut writer =
         TraceWriter::create(folder.path().join("a.parquet"), Provenance::default()).unwrap();
     let good = many(2)[1];
-    assert!(
-        writer
-            .push(&Record {
-                line: Virtual(1 << 58),
-                ..good
-            })
-            .is_err()
-    );
-    assert!(
-        writer
-            .push(&Record {
-                op: Op::FlushWriteBack,
-                ..good
-            })
-            .is_err()
-    );
-    assert!(
-        TraceWriter::create(folder.path().join("no/a.parquet"), Provenance::default()).is_err()
-    );
+    let line = Virtual(1 << 58);
+    assert!(writer.push(&Record { line, ..good }).is_err());
+    let op = Op::FlushWriteBack;
+    assert!(writer.push(&Record { op, ..good }).is_err());
+    let nowhere = folder.path().join("no/a.parquet");
+    assert!(TraceWriter::create(nowhere, Provenance::default()).is_err());
     assert!(TraceWriter::create(folder.path(), Provenance::default()).is_err());
 }
 
@@ -257,38 +244,22 @@ fn bad_rows_are_named() {
     let mut codes = vec![1; 5000];
     codes[4812] = 12;
     let op = Arc::new(UInt8Array::from(codes));
-    assert_eq!(
-        Foreign { op, ..sound(5000) }.error(),
-        "/a.parquet, row 4812: op 12 is not one of 0-11"
-    );
+    let error = Foreign { op, ..sound(5000) }.error();
+    assert_eq!(error, "/a.parquet, row 4812: op 12 is not one of 0-11");
 
+    let refused = |words: &str, foreign: Foreign| {
+        let error = foreign.error();
+        assert!(error.contains(words), "{error}");
+    };
     let op = Arc::new(UInt8Array::from(vec![Some(1), None]));
-    assert!(
-        Foreign { op, ..sound(2) }
-            .error()
-            .contains("row 1: `op` is null")
-    );
+    refused("row 1: `op` is null", Foreign { op, ..sound(2) });
     let line = Arc::new(UInt64Array::from(vec![Some(1), None]));
-    assert!(
-        Foreign { line, ..sound(2) }
-            .error()
-            .contains("row 1: `line` is null")
-    );
+    refused("row 1: `line` is null", Foreign { line, ..sound(2) });
     let line = Arc::new(UInt64Array::from(vec![(1 << 58) - 1, 1 << 58]));
-    assert!(
-        Foreign { line, ..sound(2) }
-            .error()
-            .contains("row 1: line 288230376151711744 is not")
-    );
-    let lines = data(vec![Some(0), None]);
-    assert!(
-        Foreign {
-            data: lines,
-            ..sound(2)
-        }
-        .error()
-        .contains("row 1: op 1 carries a line")
-    );
+    let words = "row 1: line 288230376151711744 is not";
+    refused(words, Foreign { line, ..sound(2) });
+    let data = data(vec![Some(0), None]);
+    refused("row 1: op 1 carries a line", Foreign { data, ..sound(2) });
 }
 
 #[test]
@@ -369,14 +340,9 @@ fn wrong_columns_are_named() {
     let narrow = [[0u8; 32]].map(Some).into_iter();
     let narrow =
         Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(narrow, 32).unwrap());
-    assert!(
-        Foreign {
-            data: narrow,
-            ..sound(1)
-        }
-        .error()
-        .contains("column `data`")
-    );
+    let data = narrow;
+    let error = Foreign { data, ..sound(1) }.error();
+    assert!(error.contains("column `data`"), "{error}");
 
     let folder = tempfile::tempdir().unwrap();
     let gap: ArrayRef = Arc::new(UInt32Array::from(vec![1]));
@@ -415,7 +381,7 @@ fn a_footer_that_miscounts_is_damage() {
     }
 }
 
-/// What is said of the file at `path` when it holds `bytes`.
+/// The error of a file at `path` that holds `bytes`.
 fn error_of(path: &Path, bytes: &[u8]) -> String {
     std::fs::write(path, bytes).unwrap();
     Source::open(path).and_then(read).unwrap_err().to_string()
@@ -440,21 +406,19 @@ fn another_compression_is_named_with_the_remedy() {
 
 #[test]
 fn other_versions_and_broken_provenance_are_refused() {
-    let newer = Foreign {
-        metadata: Some(r#"{"version": 2}"#),
-        ..sound(1)
-    };
-    assert!(newer.error().contains("the trace is of version 2"));
-    let broken = Foreign {
-        metadata: Some("{"),
-        ..sound(1)
-    };
-    assert!(broken.error().contains("not a trace's provenance"));
-    let odd = Foreign {
-        metadata: Some(r#"{"gap_unit": "fortnights"}"#),
-        ..sound(1)
-    };
-    assert!(odd.error().contains("fortnights"));
+    for (metadata, words) in [
+        (r#"{"version": 2}"#, "the trace is of version 2"),
+        ("{", "not a trace's provenance"),
+        (r#"{"gap_unit": "fortnights"}"#, "fortnights"),
+    ] {
+        let metadata = Some(metadata);
+        let error = Foreign {
+            metadata,
+            ..sound(1)
+        }
+        .error();
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 #[test]

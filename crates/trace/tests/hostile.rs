@@ -85,13 +85,12 @@ fn mutate(bytes: &mut Vec<u8>, dice: &mut ChaCha8Rng) {
     }
 }
 
-/// A recording of the repository, of several row groups.
 fn recorded() -> Vec<u8> {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
     std::fs::read(traces.join("redis.parquet")).unwrap()
 }
 
-/// How many of the files `make` are read to their ends, of `count`.
+/// The number of the `count` files of `make` that are read to their ends.
 fn read_whole(count: u64, make: impl Fn(u64) -> Vec<u8>) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hostile.parquet");
@@ -162,7 +161,6 @@ fn refused(bytes: &[u8], words: &str) {
     assert!(error.contains("record or copy the trace again"), "{error}");
 }
 
-/// The file's footer: where it begins and ends.
 fn footer(bytes: &[u8]) -> std::ops::Range<usize> {
     let tail = bytes.len() - 8;
     let length = u32::from_le_bytes(bytes[tail..tail + 4].try_into().unwrap());

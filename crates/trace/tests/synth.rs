@@ -182,67 +182,20 @@ fn reads_mainly_ask_for_what_was_written() {
 
 #[test]
 fn what_cannot_be_had_is_refused_with_the_range() {
-    let error = |spec: Spec| {
-        Synth::new(spec, 0)
-            .err()
-            .map(|e| e.to_string())
-            .unwrap_or_default()
+    let refused = |words: &str, change: fn(&mut Spec)| {
+        let mut spec = Spec::default();
+        change(&mut spec);
+        let error = Synth::new(spec, 0).err().unwrap().to_string();
+        assert!(error.contains(words), "{error}");
     };
-    let base = Spec::default();
-    let low = error(Spec {
-        duplicate_rate: 0.2,
-        ..base.clone()
-    });
-    assert!(low.contains("can be 0.4270 to 0.94"), "{low}");
-    assert!(
-        error(Spec {
-            duplicate_rate: 0.95,
-            ..base.clone()
-        })
-        .contains("0.4270 to")
-    );
-    assert!(
-        error(Spec {
-            read_share: 1.5,
-            ..base.clone()
-        })
-        .contains("read_share = 1.5")
-    );
-    assert!(
-        error(Spec {
-            read_share: f64::NAN,
-            ..base.clone()
-        })
-        .contains("read_share")
-    );
-    assert!(
-        error(Spec {
-            records: 0,
-            ..base.clone()
-        })
-        .contains("at least 1")
-    );
-    assert!(
-        error(Spec {
-            hot_contents: 0,
-            ..base.clone()
-        })
-        .contains("hot_contents")
-    );
-    assert!(
-        error(Spec {
-            zero_share: 0.5,
-            ..base.clone()
-        })
-        .contains("zero_share")
-    );
-    assert!(
-        error(Spec {
-            hot_contents: 1,
-            ..base
-        })
-        .contains("zero_share")
-    );
+    refused("can be 0.4270 to 0.94", |s| s.duplicate_rate = 0.2);
+    refused("0.4270 to", |s| s.duplicate_rate = 0.95);
+    refused("read_share = 1.5", |s| s.read_share = 1.5);
+    refused("read_share", |s| s.read_share = f64::NAN);
+    refused("at least 1", |s| s.records = 0);
+    refused("hot_contents", |s| s.hot_contents = 0);
+    refused("zero_share", |s| s.zero_share = 0.5);
+    refused("zero_share", |s| s.hot_contents = 1);
     let unknown = serde_json::from_str::<Spec>(r#"{"duplicates": 0.5}"#)
         .unwrap_err()
         .to_string();

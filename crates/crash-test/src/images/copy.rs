@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::CrashTestError;
 use crate::images::file_copy::{BLOCK, FileCopy, LARGE, fill};
-use crate::images::touched::Seen;
+use crate::images::touched::TouchedPages;
 use crate::images::{Floors, Image, WHOLE, bytes};
 use crate::recording::persistence::Course;
 use crate::recording::pools;
@@ -32,9 +32,6 @@ pub struct Copy<'a> {
 
 impl<'a> Copy<'a> {
     /// Copies in a new folder in `folder`, under the pools' own names; `grounds` are the pools before the recording, of full size.
-    ///
-    /// # Errors
-    /// No room.
     pub fn new(
         recording: &'a Recording,
         course: &'a Course,
@@ -73,7 +70,6 @@ impl<'a> Copy<'a> {
         self.files.iter().map(FileCopy::followed).collect()
     }
 
-    /// Puts a content of a unit there.
     fn put_version(&mut self, slot: u32, version: u32) {
         let slot = &self.recording.lines[slot as usize];
         let file = &mut self.files[usize::from(slot.file)];
@@ -108,7 +104,7 @@ impl<'a> Copy<'a> {
     ///
     /// # Errors
     /// No room; it wrote to what it was not seen to touch.
-    pub fn restore(&mut self, image: &Image, seen: &Seen) -> Result<(), CrashTestError> {
+    pub fn restore(&mut self, image: &Image, seen: &TouchedPages) -> Result<(), CrashTestError> {
         clear(&self.folder, &self.paths).map_err(CrashTestError::io(self.folder.display()))?;
         for (number, file) in self.files.iter_mut().enumerate() {
             file.restore(seen, number)?;
@@ -120,15 +116,11 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Whether the last recovery changed a file.
     pub fn changed(&self) -> bool {
         self.files.iter().any(FileCopy::changed)
     }
 
     /// Writes what the files hold now to `path`: a file, or a folder if there are several.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), CrashTestError> {
         if let [file] = &self.files[..] {
             return file.save(path);
@@ -142,9 +134,6 @@ impl<'a> Copy<'a> {
 }
 
 /// The path of each pool in a folder of copies; folders between are made.
-///
-/// # Errors
-/// They cannot be made.
 pub fn paths(recording: &Recording, folder: &Path) -> Result<Vec<PathBuf>, CrashTestError> {
     let places = pools::places(&recording.pools);
     let paths: Vec<PathBuf> = places.iter().map(|place| folder.join(place)).collect();
@@ -189,9 +178,6 @@ pub fn workers(grounds: &[File], recording: &Recording) -> usize {
 }
 
 /// A folder in memory that is removed when it is dropped.
-///
-/// # Errors
-/// No room.
 pub fn scratch() -> Result<TempDir, CrashTestError> {
     let memory = Path::new("/dev/shm");
     let place = if memory.is_dir() {
@@ -206,9 +192,6 @@ pub fn scratch() -> Result<TempDir, CrashTestError> {
 }
 
 /// The pools before the recording, of full size: the kept files themselves, or files of holes.
-///
-/// # Errors
-/// No room.
 pub fn grounds(recording: &Recording, folder: &Path) -> Result<Vec<File>, CrashTestError> {
     let mut grounds = Vec::new();
     for (number, pool) in recording.pools.iter().enumerate() {

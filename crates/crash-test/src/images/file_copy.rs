@@ -15,14 +15,14 @@ use rustc_hash::FxHashSet;
 use sardonyx_trace::line::Line;
 
 use crate::CrashTestError;
-use crate::images::touched::{self, PAGE, Seen};
+use crate::images::touched::{self, PAGE, TouchedPages};
 use crate::recording::LINE;
 
 /// Bytes of the pool that are compared at a time.
 pub(crate) const BLOCK: usize = 64 << 10;
 /// Data of a pool from which on only what a recovery touched is compared, in blocks.
 pub(crate) const LARGE: usize = 512;
-/// Of the time, what is spent on comparing all of it all the same.
+/// Comparisons of whole files may take one part in this many of a search's time.
 const CHECKED: u32 = 20;
 
 /// A private copy of one file; see the module.
@@ -35,12 +35,11 @@ pub struct FileCopy {
     mirror: MmapMut,
     /// Blocks that may hold anything but zeros.
     live: FxHashSet<usize>,
-    /// The last recovery left the file otherwise than it was.
     changed: bool,
     /// The ground, where the pool is large; its blocks that no line was put to are as they are there.
     ground: Option<File>,
     put: FxHashSet<usize>,
-    /// Since when comparisons of everything are paid for, and the time that they took.
+    /// The beginning of the search, and the time that comparisons of everything have taken since.
     checked: (Instant, Duration),
 }
 
@@ -59,9 +58,6 @@ fn map(file: &File, length: usize) -> std::io::Result<MmapMut> {
 
 impl FileCopy {
     /// A copy at `path`. `ground` is the file before the recording, of full size; `stored` lines of it will be written.
-    ///
-    /// # Errors
-    /// No room.
     pub fn new(
         path: PathBuf,
         ground: &File,
@@ -111,7 +107,6 @@ impl FileCopy {
         &self.path
     }
 
-    /// Writes all that is not zeros.
     fn rewrite(&mut self) -> std::io::Result<()> {
         let mut bytes = vec![0; if self.ground.is_some() { BLOCK } else { 0 }];
         for &block in &self.live {
@@ -146,7 +141,6 @@ impl FileCopy {
         }
     }
 
-    /// Whether the last recovery changed the file.
     pub fn changed(&self) -> bool {
         self.changed
     }
@@ -155,12 +149,12 @@ impl FileCopy {
     ///
     /// # Errors
     /// No room; it wrote to what it was not seen to touch.
-    pub fn restore(&mut self, seen: &Seen, number: usize) -> Result<(), CrashTestError> {
+    pub fn restore(&mut self, seen: &TouchedPages, number: usize) -> Result<(), CrashTestError> {
         self.restore_file(seen, number)
             .map_err(CrashTestError::io(self.path.display()))
     }
 
-    fn restore_file(&mut self, seen: &Seen, number: usize) -> std::io::Result<()> {
+    fn restore_file(&mut self, seen: &TouchedPages, number: usize) -> std::io::Result<()> {
         self.changed = false;
         let ours = self.file.metadata()?;
         let there = std::fs::symlink_metadata(&self.path);
@@ -256,7 +250,7 @@ impl FileCopy {
             return Ok(());
         }
         let (begun, changed) = (Instant::now(), self.changed);
-        self.restore_file(&Seen::whole(), 0)?;
+        self.restore_file(&TouchedPages::whole(), 0)?;
         let strayed = std::mem::replace(&mut self.changed, changed);
         self.checked.1 += begun.elapsed();
         match strayed {
@@ -286,9 +280,6 @@ impl FileCopy {
     }
 
     /// Writes what the file holds now to another file.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), CrashTestError> {
         let write = || -> std::io::Result<()> {
             let mut file = File::create(path)?;
@@ -328,9 +319,6 @@ fn extents(file: &File, length: usize) -> Vec<std::ops::Range<usize>> {
 }
 
 /// Writes what a file holds to another, except for its holes.
-///
-/// # Errors
-/// One of the files cannot be read or written.
 pub fn fill(from: &File, to: &File) -> std::io::Result<()> {
     let length = from.metadata()?.len() as usize;
     for range in extents(from, length) {

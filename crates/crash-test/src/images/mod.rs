@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::line::Line;
 
 use crate::CrashTestError;
-use crate::recording::persistence::{Course, Cut, Platform, State, Visit, recent, replay};
+use crate::recording::persistence::{Course, Cut, PendingState, Platform, Visit, recent, replay};
 use crate::recording::versions::hash_of;
 use crate::recording::{LINE, Recording};
 
@@ -29,12 +29,11 @@ pub struct Over {
     pub words: u8,
 }
 
-/// What memory holds after a cut: each line's floor, and what had persisted beyond the floors.
+/// The contents of memory after a cut: each line's floor, and the lines that had persisted beyond theirs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     pub cut: u32,
     pub over: Vec<Over>,
-    /// The way in which the image was made.
     pub kind: Kind,
 }
 
@@ -43,7 +42,6 @@ pub struct Image {
 pub enum Kind {
     /// Nothing but what was fenced.
     None,
-    /// Everything.
     All,
     /// One line early.
     Early,
@@ -59,7 +57,6 @@ pub enum Kind {
     Each,
     /// Two lines early or late together.
     Pair,
-    /// A subset drawn from a seed.
     Drawn,
     /// A line that nobody flushed for long, early.
     Stale,
@@ -174,19 +171,18 @@ impl<'a> Floors<'a> {
     }
 }
 
-/// One pass over the cuts.
 #[derive(Clone, Copy, Debug)]
-pub struct Pass {
+pub struct ImagePass {
     pub name: &'static str,
     kinds: &'static [Kind],
-    /// At how many cuts of a kind, and after how many.
+    /// Cuts of a kind are visited from the `from`-th to before the `to`-th.
     from: u32,
     to: u32,
 }
 
-impl Pass {
-    const fn new(name: &'static str, kinds: &'static [Kind], from: u32, to: u32) -> Pass {
-        Pass {
+impl ImagePass {
+    const fn new(name: &'static str, kinds: &'static [Kind], from: u32, to: u32) -> ImagePass {
+        ImagePass {
             name,
             kinds,
             from,
@@ -201,37 +197,37 @@ const INNER: &[Kind] = &[Kind::Prefix, Kind::Torn, Kind::Each];
 const MORE: &[Kind] = &[Kind::Pair, Kind::Drawn];
 
 /// All passes, the one that finds most for its time first: every kind of moment is tried before any a second time.
-pub const PASSES: [Pass; 17] = [
-    Pass::new("only what was fenced", &[Kind::None], 0, 1),
-    Pass::new("everything", &[Kind::All], 0, 1),
-    Pass::new("one line early or late", SINGLE, 0, 1),
-    Pass::new("a line between its stores", &[Kind::Prefix], 0, 1),
-    Pass::new("stores up to one", &[Kind::UpTo], 0, 1),
-    Pass::new("within lines", INNER, 0, 1),
-    Pass::new(
+pub const PASSES: [ImagePass; 17] = [
+    ImagePass::new("only what was fenced", &[Kind::None], 0, 1),
+    ImagePass::new("everything", &[Kind::All], 0, 1),
+    ImagePass::new("one line early or late", SINGLE, 0, 1),
+    ImagePass::new("a line between its stores", &[Kind::Prefix], 0, 1),
+    ImagePass::new("stores up to one", &[Kind::UpTo], 0, 1),
+    ImagePass::new("within lines", INNER, 0, 1),
+    ImagePass::new(
         "fenced and everything, again",
         &[Kind::None, Kind::All],
         1,
         3,
     ),
-    Pass::new("pairs and subsets", MORE, 0, 1),
-    Pass::new("one line, again", SINGLE, 1, 3),
-    Pass::new(
+    ImagePass::new("pairs and subsets", MORE, 0, 1),
+    ImagePass::new("one line, again", SINGLE, 1, 3),
+    ImagePass::new(
         "fenced and everything, everywhere",
         &[Kind::None, Kind::All],
         3,
         ALWAYS,
     ),
-    Pass::new("within lines, again", INNER, 1, 3),
-    Pass::new("stores up to one, again", &[Kind::UpTo], 1, 3),
-    Pass::new("unflushed lines", &[Kind::Stale], 0, 1),
-    Pass::new("pairs and subsets, again", MORE, 1, 3),
-    Pass::new("one line, everywhere", SINGLE, 3, ALWAYS),
-    Pass::new("within lines, everywhere", INNER, 3, ALWAYS),
-    Pass::new("pairs and subsets, everywhere", MORE, 3, ALWAYS),
+    ImagePass::new("within lines, again", INNER, 1, 3),
+    ImagePass::new("stores up to one, again", &[Kind::UpTo], 1, 3),
+    ImagePass::new("unflushed lines", &[Kind::Stale], 0, 1),
+    ImagePass::new("pairs and subsets, again", MORE, 1, 3),
+    ImagePass::new("one line, everywhere", SINGLE, 3, ALWAYS),
+    ImagePass::new("within lines, everywhere", INNER, 3, ALWAYS),
+    ImagePass::new("pairs and subsets, everywhere", MORE, 3, ALWAYS),
 ];
 
-pub const EVERYTHING: Pass = Pass::new("everything", &[Kind::All], 0, ALWAYS);
+pub const EVERYTHING: ImagePass = ImagePass::new("everything", &[Kind::All], 0, ALWAYS);
 
 const FEW: usize = 4;
 const DRAWS: u64 = 4;
@@ -250,24 +246,18 @@ pub const FIRST: usize = 5;
 pub struct Scope {
     pub platform: Platform,
     pub tear: bool,
-    /// The first cut.
     pub start: u32,
-    /// The cut after the last.
     pub end: u32,
-    /// The seed that subsets of pending lines are drawn from.
     pub seed: u64,
-    /// Whether images that differ only in what had been acknowledged count as different.
+    /// Acknowledgements are part of an image: equal contents after other acknowledgements are tried again.
     pub acks: bool,
 }
 
-/// What became of an image that was handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// It is tried.
     Taken,
-    /// It is not tried now, and may be later.
+    /// A later pass may try the image.
     LeftOut,
-    /// No more images are wanted.
     Enough,
 }
 
@@ -282,7 +272,7 @@ pub struct Passed {
 struct Maker<'a, F> {
     recording: &'a Recording,
     floors: Floors<'a>,
-    pass: Pass,
+    pass: ImagePass,
     scope: Scope,
     number: u32,
     seen_kinds: FxHashMap<u32, u32>,
@@ -304,6 +294,8 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
             return;
         }
         over.sort_unstable();
+        // The recovery sees bytes only, so equal bytes are one image wherever in the program they come from; what had
+        // been acknowledged by then decides whether its answer is right.
         let hash = mixed(self.floors.hash(&over), acked);
         if !self.seen.contains(&hash) {
             let image = Image {
@@ -323,12 +315,14 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
 }
 
 impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
-    fn cut(&mut self, _: u32, _: u32, state: &State) {
+    fn cut(&mut self, _: u32, _: u32, state: &PendingState) {
         let number = self.number;
         if !self.ended && (self.scope.start..self.scope.end).contains(&number) {
             let cut = self.floors.course.cuts[number as usize];
             let count = self.seen_kinds.entry(cut.signature).or_default();
             *count += 1;
+            // A loop makes the same moment a thousand times. A pass visits each kind of moment so often only, and later
+            // passes the rest.
             let nth = *count - 1;
             if (self.pass.from..self.pass.to).contains(&nth) {
                 self.floors.go(number, |_, _| ());
@@ -347,12 +341,10 @@ impl<F: FnMut(Image) -> Given> Visit for Maker<'_, F> {
 
 struct Moment<'s> {
     cut: Cut,
-    state: &'s State,
-    /// All pending lines, to their last store.
+    state: &'s PendingState,
     all: Vec<Over>,
-    /// Those that were stored to lately, the latest first.
+    /// Lines that were stored to lately, the latest first.
     recent: Vec<u32>,
-    /// How much had been acknowledged, if that makes images differ.
     acked: u64,
 }
 
@@ -365,13 +357,12 @@ impl Moment<'_> {
         }
     }
 
-    /// All pending lines but some.
     fn without(&self, gone: &[u32]) -> Vec<Over> {
         let kept = self.all.iter().filter(|over| !gone.contains(&over.slot));
         kept.copied().collect()
     }
 
-    /// All pending lines, one of them as it is given.
+    /// All pending lines, one of them with another content.
     fn but(&self, over: Over) -> Vec<Over> {
         let others = self.all.iter().filter(|other| other.slot != over.slot);
         others.copied().chain([over]).collect()
@@ -379,7 +370,7 @@ impl Moment<'_> {
 }
 
 impl<F: FnMut(Image) -> Given> Maker<'_, F> {
-    fn at(&mut self, cut: &Cut, state: &State) {
+    fn at(&mut self, cut: &Cut, state: &PendingState) {
         let acked = match self.scope.acks {
             true => self.recording.acked(self.recording.row(cut.event)) as u64,
             false => 0,
@@ -496,6 +487,7 @@ impl<F: FnMut(Image) -> Given> Maker<'_, F> {
         for (i, &one) in moment.recent.iter().enumerate() {
             for &other in &moment.recent[i + 1..] {
                 let ((late, a), (early, b)) = (of(self.recording, one), of(self.recording, other));
+                // Where there are many, neighbours of one thread are left out: they are of one transaction, as a rule.
                 if a != b || late - early > 64 || moment.recent.len() <= 8 {
                     let both = vec![moment.whole(one), moment.whole(other)];
                     self.offer(both, Kind::Pair, moment.acked);
@@ -572,7 +564,7 @@ pub fn each(
     recording: &Recording,
     course: &Course,
     scope: Scope,
-    pass: Pass,
+    pass: ImagePass,
     seen: &mut FxHashSet<u64>,
     go_on: &dyn Fn() -> bool,
     give: impl FnMut(Image) -> Given,
@@ -625,9 +617,6 @@ impl Image {
     }
 
     /// The image of that name.
-    ///
-    /// # Errors
-    /// It is none of this recording's.
     pub fn named(
         name: &str,
         recording: &Recording,

@@ -26,15 +26,15 @@ use crate::recovery::registers::{self, Call};
 pub const PAGE: usize = 4096;
 
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct TouchedPages {
     pub whole: bool,
     /// The touched pages, in order: the file's number, and the page's.
     pub pages: Vec<(usize, usize)>,
 }
 
-impl Seen {
-    pub fn whole() -> Seen {
-        Seen {
+impl TouchedPages {
+    pub fn whole() -> TouchedPages {
+        TouchedPages {
             whole: true,
             pages: Vec::new(),
         }
@@ -49,7 +49,6 @@ const UNMAP: &[libc::c_long] = &[
     libc::SYS_execveat,
     libc::SYS_remap_file_pages,
 ];
-/// Calls that write to the descriptor that is their first argument.
 const WRITE: &[libc::c_long] = &[
     libc::SYS_write,
     libc::SYS_pwrite64,
@@ -61,7 +60,7 @@ const WRITE: &[libc::c_long] = &[
     libc::SYS_sendfile,
 ];
 const WRITE_TO_THIRD: &[libc::c_long] = &[libc::SYS_copy_file_range, libc::SYS_splice];
-/// Those after which anything may have been written.
+/// Calls after which any memory may have been written.
 const ANYTHING: &[libc::c_long] = &[
     libc::SYS_truncate,
     libc::SYS_io_submit,
@@ -85,7 +84,7 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESECCOMP
 /// Little-endian x86-64, as the audit calls it.
 const ARCHITECTURE: u32 = 0xC000_003E;
 
-/// Whether the touched pages of a file can be followed here: the file is in memory, nothing swaps, and pages are small.
+/// Touched pages can be followed only of a file in memory, where nothing swaps and pages are small.
 pub fn can_follow(file: &File) -> bool {
     // SAFETY: zeros are a valid value, and the call fills it or fails.
     let in_memory = unsafe {
@@ -144,7 +143,6 @@ fn filter() -> Vec<libc::sock_filter> {
     program
 }
 
-/// The program that a word of a command means.
 fn program(word: &OsStr) -> Result<PathBuf> {
     let runs = |path: &Path| {
         path.metadata()
@@ -160,7 +158,7 @@ fn program(word: &OsStr) -> Result<PathBuf> {
     found.ok_or_else(|| Error::from(ErrorKind::NotFound))
 }
 
-/// What the child needs, made before there is one.
+/// The arguments of [`become_it`], made before the process is cloned: the child may not allocate.
 struct Child {
     program: CString,
     words: Vec<*const libc::c_char>,
@@ -255,13 +253,13 @@ fn start(words: &[OsString], output: &File, errors: &File) -> Result<libc::pid_t
     }
 }
 
-struct Run {
+struct TracedRun {
     files: Vec<((u64, u64), usize)>,
-    seen: Seen,
+    seen: TouchedPages,
     known: FxHashSet<libc::pid_t>,
 }
 
-impl Run {
+impl TracedRun {
     fn is_ours(&self, metadata: &Metadata) -> bool {
         let name = (metadata.dev(), metadata.ino());
         self.files.iter().any(|(file, _)| *file == name)
@@ -408,7 +406,7 @@ pub fn run(
     files: &[Option<Metadata>],
     time: Duration,
     memory: u64,
-) -> Result<(Ended, Seen)> {
+) -> Result<(Ended, TouchedPages)> {
     let first = start(words, output, errors)?;
     let limit = libc::rlimit {
         rlim_cur: memory,
@@ -424,9 +422,9 @@ pub fn run(
     let named = files.iter().enumerate();
     let named = named.filter_map(|(at, file)| Some((file.as_ref()?, at)));
     let named = named.map(|(file, at)| ((file.dev(), file.ino()), at));
-    let mut run = Run {
+    let mut run = TracedRun {
         files: named.collect(),
-        seen: Seen::default(),
+        seen: TouchedPages::default(),
         known: FxHashSet::default(),
     };
     let status = std::thread::scope(|scope| {

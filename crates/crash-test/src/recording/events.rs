@@ -3,7 +3,7 @@
 //! The version of a store is not kept: it is counted where events are read in order, and looked up in its line's
 //! versions for a single event.
 
-use crate::recording::{Act, Event, Slot};
+use crate::recording::{Act, Event, PersistenceUnit};
 
 /// The events of a recording, in the order of their rows unless [`Events::reorder`] has changed that; see the module.
 #[derive(Debug, Default)]
@@ -17,13 +17,10 @@ pub struct Events {
     tags: Vec<Tag>,
 }
 
-/// What an event did, but for the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tag {
-    /// It changed the line.
     Store,
     StorePast,
-    /// It left the line as it was.
     Same,
     SamePast,
     Flush,
@@ -103,7 +100,6 @@ impl Events {
         (upper as u64) << 32 | u64::from(self.rows[number])
     }
 
-    /// The number of events before a row.
     pub fn before(&self, row: u64) -> usize {
         let (mut from, mut to) = (0, self.len());
         while from < to {
@@ -116,7 +112,6 @@ impl Events {
         from
     }
 
-    /// The site of an event: its place in the program.
     pub fn site(&self, number: usize) -> u32 {
         self.sites[number]
     }
@@ -130,7 +125,6 @@ impl Events {
         matches!(self.tags[number], Store | StorePast | Same | SamePast)
     }
 
-    /// An event whose version, if it is a store, is this.
     fn with(&self, number: usize, version: impl FnOnce(u32) -> u32) -> Event {
         let slot = self.slots[number];
         let past = matches!(self.tags[number], Tag::StorePast | Tag::SamePast);
@@ -161,12 +155,11 @@ impl Events {
     }
 
     /// One event; `lines` are those of the recording.
-    pub fn get(&self, number: usize, lines: &[Slot]) -> Event {
+    pub fn get(&self, number: usize, lines: &[PersistenceUnit]) -> Event {
         let version = |slot: u32| lines[slot as usize].versions.at(number as u32);
         self.with(number, version)
     }
 
-    /// All events in order, of a recording with this many lines.
     pub fn walk(&self, lines: usize) -> impl Iterator<Item = Event> + '_ {
         let mut versions = vec![0; lines];
         (0..self.len()).map(move |number| {
@@ -195,7 +188,7 @@ mod tests {
         }
     }
 
-    /// What was pushed comes out, by number and in order, beyond the rows that a column has too.
+    /// Events come out as they were pushed, by number and in order, beyond the rows that a column has too.
     #[test]
     fn events_are_those_that_were_pushed() {
         let store = |slot, version, past| Act::Store {
@@ -204,8 +197,8 @@ mod tests {
             past,
         };
         let flush = |ordered| Act::Flush { slot: 1, ordered };
-        let mut lines: Vec<Slot> = (0..2)
-            .map(|line| Slot {
+        let mut lines: Vec<PersistenceUnit> = (0..2)
+            .map(|line| PersistenceUnit {
                 file: 0,
                 line,
                 versions: Versions::new(0, true),

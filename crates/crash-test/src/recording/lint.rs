@@ -15,7 +15,7 @@ use std::path::Path;
 /// A kind of fault that a recording shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fault {
+pub enum LintFault {
     /// A store to a line that was never flushed afterwards.
     NeverFlushed,
     /// A flush after which its thread never fenced.
@@ -28,50 +28,45 @@ pub enum Fault {
     FenceForNothing,
 }
 
-impl Fault {
+impl LintFault {
     pub fn meaning(self) -> &'static str {
         match self {
-            Fault::NeverFlushed => "stored and never flushed",
-            Fault::NeverFenced => "flushed and never fenced",
-            Fault::FlushedTwice => "flushed again without a store between",
-            Fault::FlushedClean => "flushed though never stored to",
-            Fault::FenceForNothing => "a fence with no flush before it",
+            LintFault::NeverFlushed => "stored and never flushed",
+            LintFault::NeverFenced => "flushed and never fenced",
+            LintFault::FlushedTwice => "flushed again without a store between",
+            LintFault::FlushedClean => "flushed though never stored to",
+            LintFault::FenceForNothing => "a fence with no flush before it",
         }
     }
 
-    /// Whether leaving the instruction out changes nothing but time.
+    /// An instruction without which only the time changes.
     fn idle(self) -> bool {
-        !matches!(self, Fault::NeverFlushed | Fault::NeverFenced)
+        !matches!(self, LintFault::NeverFlushed | LintFault::NeverFenced)
     }
 }
 
 /// One kind of fault at one line of code.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    pub fault: Fault,
+    pub fault: LintFault,
     pub meaning: &'static str,
     /// `file.c:12`, or what is known instead.
     pub place: String,
-    /// The line in the user's own code.
     pub frame: Option<Frame>,
     /// The library's function that did it, if the user's line did not do it itself.
     pub through: Option<String>,
-    /// The number of records with this fault at this place.
     pub count: u64,
-    /// The row of the first of them.
     pub row: u64,
     /// The offset of the first in the pool; `None` for a fence.
     pub offset: Option<u64>,
-    /// The pool's name, if there are several.
     pub pool: Option<String>,
-    /// Whether a library did it while it set the pool up, before the program's own first store.
+    /// A library did it while it set the pool up, before the program's own first store.
     pub setup: bool,
 }
 
 /// The findings, and the rows of the recording that did nothing.
 #[derive(Debug, Default)]
 pub struct Linted {
-    /// The findings by fault, the most frequent first.
     pub findings: Vec<Finding>,
     /// Rows of idle flushes, and of idle fences.
     pub idle: [FxHashSet<u64>; 2],
@@ -79,11 +74,11 @@ pub struct Linted {
 }
 
 /// Faults and the numbers of their events; counts stores, flushes and fences.
-pub(crate) fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(Fault, usize)> {
+pub(crate) fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(LintFault, usize)> {
     // The last store and whether it was flushed since, by line; what each thread has flushed since its last fence.
     let mut lines: Vec<(usize, bool)> = vec![(0, true); recording.lines.len()];
     let mut flushed: FxHashMap<u16, Vec<usize>> = FxHashMap::default();
-    let mut found: Vec<(Fault, usize)> = Vec::new();
+    let mut found: Vec<(LintFault, usize)> = Vec::new();
     for (number, event) in recording.walk().enumerate() {
         match event.act {
             Act::Store { slot, past, .. } => {
@@ -97,14 +92,14 @@ pub(crate) fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(Fa
                 of.1 += 1;
                 let line = &mut lines[slot as usize];
                 match std::mem::replace(&mut line.1, true) {
-                    true => found.push((Fault::FlushedTwice, number)),
+                    true => found.push((LintFault::FlushedTwice, number)),
                     false if !ordered => flushed.entry(event.thread).or_default().push(number),
                     false => {}
                 }
             }
             Act::FlushClean => {
                 of.1 += 1;
-                found.push((Fault::FlushedClean, number));
+                found.push((LintFault::FlushedClean, number));
             }
             Act::Foreign => flushed.entry(event.thread).or_default().push(usize::MAX),
             Act::Fence => {
@@ -112,20 +107,20 @@ pub(crate) fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(Fa
                 let waiting = flushed.remove(&event.thread).unwrap_or_default();
                 let site = recording.sites.get(event.site as usize);
                 if waiting.is_empty() && !site.is_some_and(|site| site.locked || site.pc == 0) {
-                    found.push((Fault::FenceForNothing, number));
+                    found.push((LintFault::FenceForNothing, number));
                 }
             }
         }
     }
     found.extend(
         (lines.iter().filter(|(_, flushed)| !flushed))
-            .map(|(number, _)| (Fault::NeverFlushed, *number)),
+            .map(|(number, _)| (LintFault::NeverFlushed, *number)),
     );
     let waiting = flushed
         .values()
         .flatten()
         .filter(|&&number| number != usize::MAX);
-    found.extend(waiting.map(|&number| (Fault::NeverFenced, number)));
+    found.extend(waiting.map(|&number| (LintFault::NeverFenced, number)));
     found
 }
 
@@ -177,7 +172,7 @@ impl Servants {
         Servants(names.filter(|name| !storing.contains(name)).collect())
     }
 
-    /// Whose affair a flush or a fence is, of its calls.
+    /// The frame to which a flush or a fence is attributed.
     fn master<'a>(&self, stack: &'a [Frame]) -> Option<&'a Frame> {
         let serves = |frame: &&Frame| function(frame).is_some_and(|name| self.0.contains(&name));
         let from = caller(stack)?;
@@ -195,9 +190,6 @@ fn function(frame: &Frame) -> Option<String> {
 }
 
 /// Lints a recording.
-///
-/// # Errors
-/// Lines of code are wanted and cannot be had.
 pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestError> {
     if source {
         Sources::new(recording).check()?;
@@ -211,11 +203,11 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestErro
         Some(sources) => Servants::from_recording(recording, sources),
         None => Servants::default(),
     };
-    let mut places: BTreeMap<(Fault, String, bool), Finding> = BTreeMap::new();
+    let mut places: BTreeMap<(LintFault, String, bool), Finding> = BTreeMap::new();
     for (fault, number) in found {
         let event = recording.event(number as u32);
         if fault.idle() {
-            linted.idle[usize::from(fault == Fault::FenceForNothing)].insert(event.row);
+            linted.idle[usize::from(fault == LintFault::FenceForNothing)].insert(event.row);
         }
         let stack = match &mut sources {
             Some(sources) if event.site != NOWHERE => sources.stack(event.site),
@@ -270,9 +262,6 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestErro
 
 /// Writes what the recording has of the pool, and its fences, without the given rows. All other records become
 /// instructions.
-///
-/// # Errors
-/// It cannot be read or written.
 pub fn without(
     recording: &Recording,
     rows: &FxHashSet<u64>,
@@ -306,7 +295,7 @@ mod tests {
     use crate::testing::Do::{self, Clflush, Clwb, Elsewhere, Fence, Past, Store};
     use crate::testing::recording;
 
-    fn faults(program: &[(u16, Do)]) -> Vec<(Fault, u64)> {
+    fn faults(program: &[(u16, Do)]) -> Vec<(LintFault, u64)> {
         let linted = lint(&recording(program), false).unwrap();
         let findings = linted.findings.iter();
         findings
@@ -326,7 +315,7 @@ mod tests {
     #[test]
     fn each_fault_is_found_where_it_is() {
         let never_flushed = [(0, Store(0, 1)), (0, Clwb(0)), (0, Fence), (0, Store(0, 2))];
-        assert_eq!(faults(&never_flushed), [(Fault::NeverFlushed, 1)]);
+        assert_eq!(faults(&never_flushed), [(LintFault::NeverFlushed, 1)]);
         let never_fenced = [
             (0, Store(0, 1)),
             (0, Clwb(0)),
@@ -334,8 +323,8 @@ mod tests {
             (1, Clwb(1)),
             (1, Fence),
         ];
-        assert_eq!(faults(&never_fenced), [(Fault::NeverFenced, 1)]);
-        assert_eq!(faults(&[(0, Past(0, 1))]), [(Fault::NeverFenced, 1)]);
+        assert_eq!(faults(&never_fenced), [(LintFault::NeverFenced, 1)]);
+        assert_eq!(faults(&[(0, Past(0, 1))]), [(LintFault::NeverFenced, 1)]);
         let again = [
             (0, Store(0, 1)),
             (0, Clwb(0)),
@@ -343,10 +332,10 @@ mod tests {
             (0, Clflush(0)),
             (0, Fence),
         ];
-        assert_eq!(faults(&again), [(Fault::FlushedTwice, 2)]);
-        assert_eq!(faults(&[(0, Clwb(4))]), [(Fault::FlushedClean, 1)]);
+        assert_eq!(faults(&again), [(LintFault::FlushedTwice, 2)]);
+        assert_eq!(faults(&[(0, Clwb(4))]), [(LintFault::FlushedClean, 1)]);
         let other_thread = [(0, Store(0, 1)), (0, Clwb(0)), (1, Fence), (0, Fence)];
-        assert_eq!(faults(&other_thread), [(Fault::FenceForNothing, 1)]);
+        assert_eq!(faults(&other_thread), [(LintFault::FenceForNothing, 1)]);
     }
 
     #[test]
@@ -367,7 +356,7 @@ mod tests {
         let never = linted
             .findings
             .iter()
-            .find(|finding| finding.fault == Fault::NeverFlushed);
+            .find(|finding| finding.fault == LintFault::NeverFlushed);
         assert_eq!(
             never.map(|finding| (finding.row, finding.offset)),
             Some((6, Some(2 * 64)))

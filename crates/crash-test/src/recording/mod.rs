@@ -26,7 +26,6 @@ pub const LINE: usize = 64;
 /// Stands for a site that is not known.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// What a record did to a line of the files, or to all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// The line holds this version from now on; the same version as before if the store changed nothing.
@@ -35,7 +34,6 @@ pub enum Act {
         slot: u32,
         /// The version, as an index of the line's; 0 is what the line held before the recording.
         version: u32,
-        /// It went past the caches, and waits for a fence only.
         past: bool,
     },
     /// A flush of a line that was stored to at some time.
@@ -52,24 +50,22 @@ pub enum Act {
     Fence,
 }
 
-/// One record of the recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub row: u64,
     pub thread: u16,
-    /// Its site, a place in the program; or [`NOWHERE`].
+    /// A place in the program, or [`NOWHERE`].
     pub site: u32,
     pub act: Act,
 }
 
 /// A unit of persistence that was stored to: a line of a mapped file, or a sector or a page of a file on a disk.
 #[derive(Clone, Debug)]
-pub struct Slot {
+pub struct PersistenceUnit {
     /// The file, as an index of [`Recording::pools`].
     pub file: u16,
-    /// The number of its first line in the file.
     pub line: u32,
-    /// Its contents one after the other; the first is what it held before the recording.
+    /// One content after the other; the first is from before the recording.
     pub versions: Versions,
 }
 
@@ -81,7 +77,6 @@ pub struct Acks {
 }
 
 impl Acks {
-    /// The row before which the next text after this row was printed.
     pub fn next_after(&self, row: u64) -> Option<u64> {
         let before = self.ends.partition_point(|(at, _)| *at <= row);
         self.ends.get(before).map(|(at, _)| *at)
@@ -118,7 +113,6 @@ pub struct Site {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Module {
     pub path: PathBuf,
-    /// Its first address.
     pub start: u64,
     /// The address after its last.
     pub end: u64,
@@ -136,15 +130,13 @@ pub struct Module {
 }
 
 /// A recording, reduced to some mapped files: the contents of their lines, and every store, flush and fence.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Recording {
     pub path: PathBuf,
-    /// The files, in the order in which they were named.
     pub pools: Vec<Pool>,
-    /// Everything that happened to these files, and all fences.
     pub events: Events,
     /// The units that were stored to, in the order of their first store.
-    pub lines: Vec<Slot>,
+    pub lines: Vec<PersistenceUnit>,
     /// The sites; empty if the recording has none.
     pub sites: Vec<Site>,
     pub modules: Vec<Module>,
@@ -154,17 +146,13 @@ pub struct Recording {
     pub has_acks: bool,
     pub program: String,
     pub rows: u64,
-    /// What a reader of the report should know of the recording, a sentence each.
     pub notes: Vec<String>,
-    /// Sites whose stores count as persistent at once.
     pub assumed: FxHashSet<u32>,
     /// Files that the program stored to and that are not cut, with the number of stores.
     pub unnamed: Vec<(PathBuf, u64)>,
-    /// The platform whose units of persistence these are.
     pub platform: Platform,
     pub sure: Sure,
     pub processes: usize,
-    /// Whether the recording has the order of the threads' system calls.
     pub calls: bool,
     /// The range of events, from the first to before the second, that are in another order than recorded; only they are
     /// cut.
@@ -173,13 +161,47 @@ pub struct Recording {
     pub held: Option<u32>,
 }
 
-/// How a program makes its stores persistent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sure {
     /// Flushes of the files' lines, and stores past the caches.
     pub flushes: u64,
     /// System calls that wait until a file is on the disk: msync with MS_SYNC, fsync and the like.
     pub syncs: u64,
+}
+
+/// Refuses a recording that lacks stores: one taken below the caches, a part, a mix, or one whose beginning was skipped.
+fn check_whole(provenance: &Provenance, again: &str) -> Result<(), String> {
+    if provenance.level != Level::Cpu {
+        return Err(format!(
+            "is of level memory, below the caches, and a crash test needs every store; record it again: {again}"
+        ));
+    }
+    if provenance.more.contains_key("cut") || provenance.more.contains_key("mixed") {
+        return Err("is a part or a mix of recordings; give the whole one".to_owned());
+    }
+    let window = provenance.more.get("window");
+    let skipped = |key: &str| window.is_some_and(|w| w[key].as_u64().unwrap_or(0) > 0);
+    if skipped("skip") || skipped("skip_instructions") {
+        return Err(format!(
+            "leaves out the beginning, and with it stores; record all of it: {again}"
+        ));
+    }
+    Ok(())
+}
+
+fn sites(provenance: &Provenance) -> Vec<Site> {
+    let sites: Vec<(u32, u64, bool)> = entry(provenance, "sites");
+    let programs: Vec<(usize, u32)> = entry(provenance, "site_programs");
+    let site = |(number, (parent, pc, locked))| {
+        let before = programs.partition_point(|(from, _)| *from <= number);
+        Site {
+            parent,
+            pc,
+            locked,
+            program: before.checked_sub(1).map_or(0, |last| programs[last].1),
+        }
+    };
+    sites.into_iter().enumerate().map(site).collect()
 }
 
 impl Recording {
@@ -193,9 +215,6 @@ impl Recording {
 
     /// Reads it in the units that persist on a platform, without what does nothing there: where a file lies on a disk,
     /// flushes and fences of the processor.
-    ///
-    /// # Errors
-    /// As [`Recording::open`].
     pub fn open_on(
         path: &Path,
         pools: &[PathBuf],
@@ -203,10 +222,6 @@ impl Recording {
     ) -> Result<Recording, CrashTestError> {
         let mut reader = TraceReader::open(path)?;
         let provenance = reader.provenance().clone();
-        let refuse = |problem: String| {
-            let message = format!("{}: {problem}", path.display());
-            Err(CrashTestError::Request(message))
-        };
         let again = format!(
             "sardonyx trace record --level cpu --pc -- {}",
             match &provenance.description {
@@ -214,68 +229,29 @@ impl Recording {
                 words => words,
             }
         );
-        if provenance.level != Level::Cpu {
-            return refuse(format!(
-                "is of level memory, below the caches, and a crash test needs every store; record it again: {again}"
-            ));
-        }
-        if provenance.more.contains_key("cut") || provenance.more.contains_key("mixed") {
-            return refuse("is a part or a mix of recordings; give the whole one".to_owned());
-        }
-        let window = provenance.more.get("window");
-        let skipped = |key: &str| window.is_some_and(|w| w[key].as_u64().unwrap_or(0) > 0);
-        if skipped("skip") || skipped("skip_instructions") {
-            return refuse(format!(
-                "leaves out the beginning, and with it stores; record all of it: {again}"
-            ));
-        }
+        let refused = |problem| CrashTestError::Request(format!("{}: {problem}", path.display()));
+        check_whole(&provenance, &again).map_err(refused)?;
         let files: Vec<FileEntry> = entry(&provenance, "files");
-        let named = match chosen(&files, pools) {
-            Ok(named) => named,
-            Err(problem) => return refuse(problem),
-        };
+        let named = chosen(&files, pools).map_err(refused)?;
         let found = named
             .iter()
             .map(|file| Pool::from_entry(file, path, &again));
         let found = found.collect::<Result<Vec<_>, _>>()?;
-        let sites: Vec<(u32, u64, bool)> = entry(&provenance, "sites");
-        let programs: Vec<(usize, u32)> = entry(&provenance, "site_programs");
-        let acks: Vec<(u64, String)> = entry(&provenance, "acks");
         let mut recording = Recording {
             path: path.to_owned(),
             pools: found,
-            events: Events::default(),
-            lines: Vec::new(),
-            sites: sites
-                .into_iter()
-                .enumerate()
-                .map(|(number, (parent, pc, locked))| {
-                    let before = programs.partition_point(|(from, _)| *from <= number);
-                    Site {
-                        parent,
-                        pc,
-                        locked,
-                        program: before.checked_sub(1).map_or(0, |last| programs[last].1),
-                    }
-                })
-                .collect(),
+            sites: sites(&provenance),
             modules: entry(&provenance, "modules"),
             marks: entry(&provenance, "marks"),
             has_acks: provenance.more.contains_key("acks"),
-            acks: Acks::from_parts(acks),
+            acks: Acks::from_parts(entry(&provenance, "acks")),
             program: provenance.program.clone(),
-            rows: 0,
-            notes: Vec::new(),
-            assumed: FxHashSet::default(),
-            unnamed: Vec::new(),
             platform,
-            sure: Sure::default(),
             processes: entry::<Vec<serde_json::Value>>(&provenance, "processes")
                 .len()
                 .max(1),
             calls: provenance.more.contains_key("calls"),
-            scope: None,
-            held: None,
+            ..Recording::default()
         };
         Reading::of_files(&recording, &files, &named, &provenance)?
             .read(&mut recording, &mut reader)?;
@@ -344,7 +320,7 @@ impl Recording {
         most.filter(|(_, count)| *count > 0)
     }
 
-    /// What of the program's stores is not cut, in words; empty if all are cut.
+    /// The stores that are not cut, in words; empty if all are cut.
     pub fn not_cut(&self) -> Vec<String> {
         let unnamed = self.unnamed.iter();
         let told = unnamed.map(|(path, stores)| format!("{stores} stores to {}", path.display()));
@@ -392,7 +368,7 @@ impl Recording {
     }
 
     /// The number of a unit's first line among the lines of all files, where these lie one after the other.
-    pub fn line_of_all(&self, slot: &Slot, pages: &[u64]) -> u64 {
+    pub fn line_of_all(&self, slot: &PersistenceUnit, pages: &[u64]) -> u64 {
         pages[usize::from(slot.file)] * (4096 / LINE as u64) + u64::from(slot.line)
     }
 
@@ -413,7 +389,6 @@ impl Recording {
         self.events.get(number as usize, &self.lines)
     }
 
-    /// All events, in order.
     pub fn walk(&self) -> impl Iterator<Item = Event> + '_ {
         self.events.walk(self.lines.len())
     }
@@ -426,7 +401,6 @@ impl Recording {
         }
     }
 
-    /// The last mark before a row.
     pub fn mark(&self, row: u64) -> Option<&str> {
         let before = self.marks.iter().take_while(|(at, _)| *at <= row);
         before.last().map(|(_, text)| text.as_str())

@@ -27,37 +27,34 @@ const WINDOW: usize = 1 << 16;
 /// Fences that are looked at for each order that is wanted.
 const LOOKS: usize = 64;
 
-/// What a record is to other threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Load,
     Store,
     /// A store past the caches, which is told some time after it was made.
     Past,
-    /// A flush or a fence.
     Other,
-    /// None of a thread's.
     Nothing,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct OrderRow {
     line: u64,
     thread: u16,
     what: What,
 }
 
-struct Rows {
-    rows: Vec<Row>,
+struct ThreadRows {
+    rows: Vec<OrderRow>,
     of: FxHashMap<u16, Vec<u32>>,
 }
 
-impl Rows {
-    fn read(path: &Path) -> Result<Rows, CrashTestError> {
+impl ThreadRows {
+    fn read(path: &Path) -> Result<ThreadRows, CrashTestError> {
         let mut reader = TraceReader::open(path)?;
         let (mut batch, mut rows) = (Vec::new(), Vec::new());
         while reader.next_batch(&mut batch)? {
-            rows.extend(batch.iter().map(|record| Row {
+            rows.extend(batch.iter().map(|record| OrderRow {
                 line: record.line.0,
                 thread: record.thread,
                 what: match record.op {
@@ -71,34 +68,32 @@ impl Rows {
                 },
             }));
         }
-        Ok(Rows::new(rows))
+        Ok(ThreadRows::new(rows))
     }
 
-    fn new(rows: Vec<Row>) -> Rows {
+    fn new(rows: Vec<OrderRow>) -> ThreadRows {
         let mut of: FxHashMap<u16, Vec<u32>> = FxHashMap::default();
         for (number, row) in rows.iter().enumerate() {
             if row.what != What::Nothing {
                 of.entry(row.thread).or_default().push(number as u32);
             }
         }
-        Rows { rows, of }
+        ThreadRows { rows, of }
     }
 
-    /// The thread's row before a row of its.
+    /// The row of the thread's last record before a row.
     fn before(&self, thread: u16, row: u32) -> Option<u32> {
         let of = self.of.get(&thread)?;
         of[..of.partition_point(|&r| r < row)].last().copied()
     }
 
-    /// The thread's next load or store after a row.
-    fn next_access(&self, thread: u16, row: u32) -> Option<Row> {
+    fn next_access(&self, thread: u16, row: u32) -> Option<OrderRow> {
         let of = self.of.get(&thread)?;
         let later = of[of.partition_point(|&r| r <= row)..].iter();
         let mut rows = later.map(|&r| self.rows[r as usize]);
         rows.find(|row| matches!(row.what, What::Load | What::Store))
     }
 
-    /// The thread's last load or store up to a row.
     fn last_access(&self, thread: u16, row: u32) -> Option<u32> {
         let of = self.of.get(&thread)?;
         let mut earlier = of[..of.partition_point(|&r| r <= row)].iter().rev();
@@ -109,17 +104,14 @@ impl Rows {
 
 /// A thread that is held back, and the threads that are held with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldThreads {
     pub thread: u16,
-    /// The row of its last record before it is held.
     pub row: u64,
-    /// The row before which it is let go.
     end: u64,
     from: FxHashMap<u16, u64>,
 }
 
-impl Held {
-    /// The name of the order, as `--thread-order` takes it.
+impl HeldThreads {
     pub fn name(&self) -> String {
         format!("{}@{}", self.thread, self.row)
     }
@@ -132,7 +124,7 @@ impl Held {
 
 /// The state of a look: what the held threads have yet to do.
 struct Look<'a> {
-    rows: &'a Rows,
+    rows: &'a ThreadRows,
     from: FxHashMap<u16, u64>,
     /// Lines that they access, and whether they store to them.
     owed: FxHashMap<u64, bool>,
@@ -141,7 +133,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn owes(&mut self, row: Row) {
+    fn owes(&mut self, row: OrderRow) {
         let stores = row.what != What::Load;
         *self.owed.entry(row.line).or_default() |= stores;
     }
@@ -153,14 +145,14 @@ impl Look<'_> {
         }
     }
 
-    /// Whether an access needs what the held threads have yet to do.
-    fn needs(&self, row: Row) -> bool {
+    /// An access depends on what the held threads have yet to do.
+    fn needs(&self, row: OrderRow) -> bool {
         let owed = self.owed.get(&row.line);
         owed.is_some_and(|&stores| stores || row.what != What::Load)
     }
 
     /// The others' first access since a row that may have come after this one, if there is one.
-    fn overtaken(&self, row: Row, since: u32) -> Option<u32> {
+    fn overtaken(&self, row: OrderRow, since: u32) -> Option<u32> {
         let done = self.done.get(&row.line)?;
         let mut later = done[done.partition_point(|(at, _)| *at <= since)..].iter();
         let first = later.find(|(_, store)| *store || row.what != What::Load);
@@ -169,7 +161,7 @@ impl Look<'_> {
 }
 
 /// Holds the thread from its row on: who follows it, and until when. Nothing if `end` comes at once.
-fn hold(rows: &Rows, thread: u16, row: u32, end: u32) -> Held {
+fn hold(rows: &ThreadRows, thread: u16, row: u32, end: u32) -> HeldThreads {
     let mut look = Look {
         rows,
         from: FxHashMap::from_iter([(thread, u64::from(row) + 1)]),
@@ -231,7 +223,7 @@ fn hold(rows: &Rows, thread: u16, row: u32, end: u32) -> Held {
         }
         at += 1;
     }
-    Held {
+    HeldThreads {
         thread,
         row: u64::from(row),
         end: u64::from(at.min(stop)),
@@ -239,7 +231,7 @@ fn hold(rows: &Rows, thread: u16, row: u32, end: u32) -> Held {
     }
 }
 
-/// What a recording must be like for its threads to have other orders.
+/// Refuses a recording whose threads cannot be put into another order.
 fn check(recording: &Recording) -> Result<(), CrashTestError> {
     let refuse = |problem: &str| {
         let path = recording.path.display();
@@ -269,15 +261,12 @@ fn check(recording: &Recording) -> Result<(), CrashTestError> {
 
 /// At most `most` orders that are worth a try, from a row on: at each, one thread is about to fence, and another fences
 /// meanwhile; each kind of moment comes before any a second time. With `acks`, nothing is printed meanwhile.
-///
-/// # Errors
-/// The recording does not hold what orders follow from.
 pub fn orders(
     recording: &Recording,
     from: u64,
     most: usize,
     acks: bool,
-) -> Result<Vec<Held>, CrashTestError> {
+) -> Result<Vec<HeldThreads>, CrashTestError> {
     check(recording)?;
     let mut waits: FxHashMap<u16, bool> = FxHashMap::default();
     let mut times: FxHashMap<(u16, u32), u32> = FxHashMap::default();
@@ -302,7 +291,7 @@ pub fn orders(
         return Ok(Vec::new());
     }
     candidates.sort_unstable();
-    let rows = Rows::read(&recording.path)?;
+    let rows = ThreadRows::read(&recording.path)?;
     let (mut kinds, mut new, mut again) = (FxHashSet::default(), Vec::new(), Vec::new());
     for (_, number) in candidates.into_iter().take(LOOKS * most) {
         if new.len() == most {
@@ -328,7 +317,7 @@ pub fn orders(
 }
 
 /// The first of some fences at which a thread that is not held makes sure of something meanwhile.
-fn meanwhile(recording: &Recording, held: &Held, fences: &[usize]) -> Option<Event> {
+fn meanwhile(recording: &Recording, held: &HeldThreads, fences: &[usize]) -> Option<Event> {
     let event = |number: &usize| recording.event(*number as u32);
     let later = &fences[fences.partition_point(|number| event(number).row <= held.row)..];
     let mut within = later.iter().map(event);
@@ -359,7 +348,7 @@ pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<(), Cr
         thread.parse().map_err(|_| bad())?,
         row.parse().map_err(|_| bad())?,
     );
-    let rows = Rows::read(&recording.path)?;
+    let rows = ThreadRows::read(&recording.path)?;
     let is_its = |of: &Vec<u32>| of.binary_search(&row).is_ok();
     if !rows.of.get(&thread).is_some_and(is_its) {
         return Err(bad());
@@ -372,8 +361,7 @@ pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<(), Cr
     }
 }
 
-/// Puts what is held after what goes on.
-fn reorder(recording: &mut Recording, held: &Held) {
+fn reorder(recording: &mut Recording, held: &HeldThreads) {
     let first = recording.events.before(held.row + 1);
     let end = recording.events.before(held.end).max(first);
     let event = |number: &usize| recording.event(*number as u32);
@@ -407,9 +395,9 @@ mod tests {
     use crate::testing::Do::{Clwb, Fence, Store as Stores};
     use crate::testing::recording;
 
-    fn rows(all: &[(u16, What, u64)]) -> Rows {
-        let row = |&(thread, what, line): &(u16, What, u64)| Row { line, thread, what };
-        Rows::new(all.iter().map(row).collect())
+    fn rows(all: &[(u16, What, u64)]) -> ThreadRows {
+        let row = |&(thread, what, line): &(u16, What, u64)| OrderRow { line, thread, what };
+        ThreadRows::new(all.iter().map(row).collect())
     }
 
     /// From which row on each thread but the first is held, which is held after a row; and when all go on. Threads 1 and 2 have begun.
@@ -529,7 +517,6 @@ mod tests {
         assert_eq!(held(&all, 0).1, 3);
     }
 
-    /// Of random records: nobody goes on who may have come after what is held.
     #[test]
     fn nothing_that_goes_on_needs_what_is_held() {
         let mut seed = 5u64;
@@ -591,7 +578,7 @@ mod tests {
             (1, Fence),
         ];
         let mut made = recording(&program);
-        let held = Held {
+        let held = HeldThreads {
             thread: 0,
             row: 1,
             end: 7,

@@ -14,21 +14,20 @@ use rustc_hash::FxHashMap;
 
 use crate::recording::{Act, NOWHERE, Recording};
 
-/// What reserve power saves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Platform {
     /// Everything that has left the caches.
+    #[default]
     Adr,
     /// The caches as well.
     Eadr,
     /// A file on a disk that writes a page of 4096 bytes whole or not at all; pages are written back at any time and in any order.
     Pages,
-    /// The same on a disk that does so for sectors of 512 bytes: the sectors of a page may be of different moments.
+    /// A file on a disk that writes sectors of 512 bytes whole: the sectors of a page may be of different moments.
     Sectors,
 }
 
 impl Platform {
-    /// The platform with this name on the command line.
     pub fn named(name: &str) -> Option<Platform> {
         match name {
             "adr" => Some(Platform::Adr),
@@ -66,8 +65,7 @@ impl Platform {
         }
     }
 
-    /// Whether the file lies on a disk behind the page cache, where msync and fsync count and flushes and fences do
-    /// nothing.
+    /// A file behind the page cache, where msync and fsync count and flushes and fences do nothing.
     pub fn is_disk(self) -> bool {
         matches!(self, Platform::Pages | Platform::Sectors)
     }
@@ -77,7 +75,6 @@ impl Platform {
 #[derive(Clone, Copy, Debug)]
 pub struct Rise {
     pub slot: u32,
-    /// The floor before.
     pub from: u32,
     pub to: u32,
 }
@@ -87,7 +84,6 @@ pub struct Rise {
 pub struct Cut {
     /// The event that it comes before; the number of events for the cut at the end.
     pub event: u32,
-    /// The number of rises before it.
     pub rises: u32,
     /// A hash of the kind of moment: the fence's place, and the places of the stores that are pending.
     pub signature: u32,
@@ -97,11 +93,9 @@ pub struct Cut {
 
 /// Pending lines and the versions of all lines, while a recording is replayed.
 #[derive(Debug)]
-pub struct State {
+pub struct PendingState {
     pub floor: Vec<u32>,
-    /// The version that each line has in the caches.
     pub current: Vec<u32>,
-    /// The event that last changed each line.
     pub changed: Vec<u32>,
     /// Lines whose floor is not the version in the caches, in no order.
     pub pending: Vec<u32>,
@@ -117,9 +111,9 @@ pub struct State {
 
 const OUT: u32 = u32::MAX;
 
-impl State {
-    fn new(lines: usize) -> State {
-        State {
+impl PendingState {
+    fn new(lines: usize) -> PendingState {
+        PendingState {
             floor: vec![0; lines],
             current: vec![0; lines],
             changed: vec![0; lines],
@@ -155,7 +149,6 @@ impl State {
         }
     }
 
-    /// Takes a line out of the order of stores.
     fn take_out(&mut self, slot: u32) {
         let (older, younger) = (self.older[slot as usize], self.younger[slot as usize]);
         match younger {
@@ -197,7 +190,7 @@ impl State {
 
 pub trait Visit {
     /// A position at which the power may fail: before this event, after so many rises.
-    fn cut(&mut self, event: u32, rises: u32, state: &State);
+    fn cut(&mut self, event: u32, rises: u32, state: &PendingState);
     fn rise(&mut self, _: Rise) {}
     fn ended(&self) -> bool {
         false
@@ -205,7 +198,7 @@ pub trait Visit {
 }
 
 /// The moment's kind, so that moments of one kind are known.
-fn signature(recording: &Recording, state: &State, event: usize) -> u32 {
+fn signature(recording: &Recording, state: &PendingState, event: usize) -> u32 {
     let site = match event < recording.events.len() {
         true => recording.events.site(event),
         false => NOWHERE,
@@ -234,7 +227,7 @@ const RECENT: usize = 16;
 const OLD: u32 = 4096;
 
 /// Pending lines that were stored to recently, the latest first.
-pub fn recent(state: &State) -> Vec<u32> {
+pub fn recent(state: &PendingState) -> Vec<u32> {
     let changed = |slot: u32| state.changed[slot as usize];
     let latest = state.latest().next().map_or(0, changed);
     let recent = state.latest().take(RECENT);
@@ -243,22 +236,23 @@ pub fn recent(state: &State) -> Vec<u32> {
         .collect()
 }
 
-/// Replays the recording and calls at each cut.
 pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit) {
-    let mut state = State::new(recording.lines.len());
+    let mut state = PendingState::new(recording.lines.len());
     let mut rises = 0;
-    let mut cut = |state: &mut State, event: usize, visit: &mut dyn FnMut(u32, u32, &State)| {
-        if !std::mem::take(&mut state.stored) && state.rises == rises {
-            return; // the images are those of the cut before
-        }
-        rises = state.rises;
-        visit(event as u32, rises, state);
-    };
+    let mut cut =
+        |state: &mut PendingState, event: usize, visit: &mut dyn FnMut(u32, u32, &PendingState)| {
+            if !std::mem::take(&mut state.stored) && state.rises == rises {
+                return; // the images are those of the cut before
+            }
+            rises = state.rises;
+            visit(event as u32, rises, state);
+        };
     for (number, event) in recording.walk().enumerate() {
         if visit.ended() {
             return;
         }
         match (platform, event.act) {
+            // Reserve power writes the caches back, so a store lasts from the moment on at which it is in one.
             (Platform::Eadr, Act::Store { slot, version, .. }) => {
                 if state.current[slot as usize] != version {
                     cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
@@ -290,12 +284,14 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                     ordered: true,
                 },
             ) => {
+                // No later store of the thread overtakes a CLFLUSH (Intel SDM), so it needs no fence.
                 let version = state.current[slot as usize];
                 if version > state.floor[slot as usize] {
                     cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
                     state.rise(slot, version, &mut |rise| visit.rise(rise));
                 }
             }
+            // A CLWB only starts a write-back; that it has ended is known at the thread's next fence.
             (_, Act::Flush { slot, .. }) => {
                 let version = state.current[slot as usize];
                 let waiting = state.waiting.entry(event.thread).or_default();
@@ -305,6 +301,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                 let waiting = state.waiting.get_mut(&event.thread);
                 let waiting = waiting.map(std::mem::take).unwrap_or_default();
                 let rises = |&(slot, version): &(u32, u32)| version > state.floor[slot as usize];
+                // A fence after which nothing more is sure leaves the images of the cut before it.
                 if state.stored || waiting.iter().any(rises) {
                     cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
                 }
@@ -324,7 +321,6 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
 pub struct Course {
     /// Positions at which the power may fail, in the order of events.
     pub cuts: Vec<Cut>,
-    /// Rises of floors, in the order of events.
     pub rises: Vec<Rise>,
 }
 
@@ -334,7 +330,7 @@ struct Making<'a> {
 }
 
 impl Visit for Making<'_> {
-    fn cut(&mut self, event: u32, rises: u32, state: &State) {
+    fn cut(&mut self, event: u32, rises: u32, state: &PendingState) {
         self.course.cuts.push(Cut {
             event,
             rises,
@@ -349,7 +345,6 @@ impl Visit for Making<'_> {
 }
 
 impl Course {
-    /// Replays a recording and keeps its cuts and rises.
     pub fn from_recording(recording: &Recording, platform: Platform) -> Course {
         let mut making = Making {
             recording,

@@ -9,28 +9,23 @@ use sardonyx_trace::line::Line;
 use serde::Deserialize;
 
 use crate::CrashTestError;
-use crate::recording::{LINE, Slot};
+use crate::recording::{LINE, PersistenceUnit};
 
 const PART: usize = 1 << 20;
 /// The line from which on the recorder counts those of mapped files, and how many are set apart for each.
 const FILES: u64 = 1 << 57;
 const FILE_LINES: u64 = 1 << 38;
 
-/// What a file held before the program wrote to it.
 #[derive(Clone, Debug)]
 pub enum Ground {
-    /// Nothing but zeros.
     Zeros,
-    /// The contents of this file.
     File(PathBuf),
 }
 
 #[derive(Debug)]
 pub struct Pool {
     pub path: PathBuf,
-    /// Its size in bytes.
     pub bytes: u64,
-    /// What it held before the program wrote to it.
     pub ground: Ground,
     /// The address of its first byte in the program's memory, and how many bytes from there were mapped.
     pub mapped: Vec<(u64, u64)>,
@@ -60,14 +55,13 @@ pub(crate) struct FileEntry {
 }
 
 impl FileEntry {
-    /// Whether it has a name under which anybody could find it after a crash.
+    /// The file has a path under which anybody could find it after a crash.
     pub(crate) fn lasts(&self) -> bool {
         let path = self.path.to_string_lossy();
         let nameless = ["/memfd:", "/SYSV", "/dev/zero"];
         !nameless.iter().any(|start| path.starts_with(start)) && !path.ends_with(" (deleted)")
     }
 
-    /// The file's number in lines of files.
     pub(crate) fn number(&self) -> Option<u64> {
         number(self.first_line)
     }
@@ -82,7 +76,7 @@ pub(crate) fn within(line: u64) -> u32 {
     (line % FILE_LINES) as u32
 }
 
-/// What a recording says: one entry of the provenance; nothing if there is none.
+/// An entry of the provenance; the default if there is none.
 pub(crate) fn entry<T: for<'a> Deserialize<'a> + Default>(provenance: &Provenance, key: &str) -> T {
     let value = provenance.more.get(key).cloned().unwrap_or_default();
     serde_json::from_value(value).unwrap_or_default()
@@ -167,12 +161,12 @@ impl Pool {
     /// Finds out whether it holds at the end what its stores make, which are these slots'; says so if not.
     pub(crate) fn compare<'a>(
         &mut self,
-        slots: impl Iterator<Item = &'a Slot>,
+        slots: impl Iterator<Item = &'a PersistenceUnit>,
     ) -> Result<Option<String>, CrashTestError> {
         let Some(after) = &self.after else {
             return Ok(None);
         };
-        let mut slots: Vec<&Slot> = slots.collect();
+        let mut slots: Vec<&PersistenceUnit> = slots.collect();
         self.elsewhere = self.last_hash(&mut slots)? != after.hash;
         Ok((self.elsewhere && !slots.is_empty()).then(|| {
             format!(
@@ -184,7 +178,7 @@ impl Pool {
     }
 
     /// The hash of what it holds after all stores.
-    fn last_hash(&self, slots: &mut [&Slot]) -> Result<String, CrashTestError> {
+    fn last_hash(&self, slots: &mut [&PersistenceUnit]) -> Result<String, CrashTestError> {
         let mut ground = self.ground_file()?;
         slots.sort_unstable_by_key(|slot| slot.line);
         let mut slots = slots.iter().peekable();
@@ -219,7 +213,7 @@ impl Pool {
     }
 }
 
-/// Where the first byte of a file lay in memory, and how far from there it was mapped.
+/// The address of a file's first byte in memory, and how many bytes from there were mapped.
 fn bases(file: &FileEntry) -> Vec<(u64, u64)> {
     let mut bases: Vec<(u64, u64)> = Vec::new();
     for &(line, address, bytes) in &file.mapped {
@@ -283,7 +277,6 @@ fn listed(files: &[FileEntry]) -> String {
     }
 }
 
-/// The file of the recording that `pool` means.
 fn find<'a>(files: &'a [FileEntry], pool: &Path) -> Result<&'a FileEntry, String> {
     let full = pool.canonicalize().unwrap_or_else(|_| pool.to_owned());
     let exactly = files
@@ -325,7 +318,6 @@ pub fn places(pools: &[Pool]) -> Vec<PathBuf> {
     pools.iter().map(place).collect()
 }
 
-/// The file beside the recording that holds the ground.
 fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf, CrashTestError> {
     let path = beside(trace, &kept.hash);
     let lost = |what: String| {
@@ -344,7 +336,7 @@ fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf, CrashTestError> {
     }
 }
 
-/// Where the ground of this hash is kept; `sardonyx_record::grounds` puts it there.
+/// The path of the ground with this hash; `sardonyx_record::grounds` puts it there.
 fn beside(trace: &Path, hash: &str) -> PathBuf {
     let mut name = trace.file_stem().unwrap_or_default().to_owned();
     name.push(format!(".{}.pool", &hash[..16]));

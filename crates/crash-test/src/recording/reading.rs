@@ -10,61 +10,56 @@ use sardonyx_trace::{Op, Provenance, Record, TraceReader};
 use crate::CrashTestError;
 use crate::recording::pools::{FileEntry, Pool, entry, number, within};
 use crate::recording::versions::Versions;
-use crate::recording::{Act, Event, LINE, NOWHERE, Recording, Slot};
+use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
 
 /// A number for some of the units of a file, in pages: a recording of millions of stores asks for one at each.
 #[derive(Default)]
-struct Numbers {
+struct UnitNumbers {
     /// One more than the number, or 0.
-    pages: Vec<Option<Box<[u32; Numbers::PAGE]>>>,
+    pages: Vec<Option<Box<[u32; UnitNumbers::PAGE]>>>,
 }
 
-impl Numbers {
+impl UnitNumbers {
     const PAGE: usize = 1024;
 
     fn get(&self, unit: u32) -> Option<u32> {
         let unit = unit as usize;
-        let page = self.pages.get(unit / Numbers::PAGE)?.as_ref()?;
-        page[unit % Numbers::PAGE].checked_sub(1)
+        let page = self.pages.get(unit / UnitNumbers::PAGE)?.as_ref()?;
+        page[unit % UnitNumbers::PAGE].checked_sub(1)
     }
 
     fn set(&mut self, unit: u32, number: u32) {
         let unit = unit as usize;
-        if self.pages.len() <= unit / Numbers::PAGE {
-            self.pages.resize_with(unit / Numbers::PAGE + 1, || None);
+        if self.pages.len() <= unit / UnitNumbers::PAGE {
+            self.pages
+                .resize_with(unit / UnitNumbers::PAGE + 1, || None);
         }
-        let page = &mut self.pages[unit / Numbers::PAGE];
-        page.get_or_insert_with(|| Box::new([0; Numbers::PAGE]))[unit % Numbers::PAGE] = number + 1;
+        let page = &mut self.pages[unit / UnitNumbers::PAGE];
+        page.get_or_insert_with(|| Box::new([0; UnitNumbers::PAGE]))[unit % UnitNumbers::PAGE] =
+            number + 1;
     }
 }
 
-/// What is known while the records come. `G` gives a line of a file as it was before the program.
+/// The state of reading a recording's records. `G` gives a line of a file as it was before the program.
 pub(crate) struct Reading<G> {
-    /// The file of each number in lines of files.
     files: FxHashMap<u64, u16>,
     grounds: Vec<G>,
-    /// The unit of each number, by file.
-    slots: Vec<Numbers>,
-    /// What each unit holds, where that is a line.
+    slots: Vec<UnitNumbers>,
+    /// Current contents of each unit that is one line.
     held: Vec<Line>,
     /// The other files, and how many stores they got, by their numbers.
     others: FxHashMap<u64, (PathBuf, u64)>,
     /// Rows of each system call that made sure of lines, those of one call from the first to before the second.
     syncs: Vec<(u64, u64)>,
-    /// The first of them that has not ended.
     sync: usize,
-    /// The call has made sure of a line of the files.
+    /// The present call has made a line of the cut files persistent.
     synced: bool,
-    /// Lines of a unit.
     unit: u32,
     on_disk: bool,
 }
 
 impl Reading<()> {
-    /// Of the files that are cut, among all that were mapped.
-    ///
-    /// # Errors
-    /// What a file held before cannot be read.
+    /// Begins to read for the files that are cut, among all that were mapped.
     pub(crate) fn of_files(
         recording: &Recording,
         files: &[FileEntry],
@@ -77,7 +72,7 @@ impl Reading<()> {
         Ok(Reading {
             files: (numbers.filter_map(|(at, file)| Some((file.number()?, at as u16)))).collect(),
             grounds: grounds.collect::<Result<Vec<_>, _>>()?,
-            slots: named.iter().map(|_| Numbers::default()).collect(),
+            slots: named.iter().map(|_| UnitNumbers::default()).collect(),
             held: Vec::new(),
             others: (lasting.filter_map(|file| Some((file.number()?, (file.path.clone(), 0)))))
                 .collect(),
@@ -92,9 +87,6 @@ impl Reading<()> {
 
 impl<G: Fn(u32) -> Line> Reading<G> {
     /// Reads all records.
-    ///
-    /// # Errors
-    /// The recording is damaged.
     pub(crate) fn read(
         mut self,
         recording: &mut Recording,
@@ -132,7 +124,6 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         Ok(())
     }
 
-    /// What a record did, if it matters, and whether it is a store that changed something.
     fn act(
         &mut self,
         recording: &mut Recording,
@@ -143,7 +134,6 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         let file = number.and_then(|number| self.files.get(&number).copied());
         let line = within(record.line.0);
         let sure = &mut recording.sure;
-        let mut changed = false;
         let act = match (record.op, file) {
             // On a disk nothing is sure but what a system call waited for.
             (Op::Fence | Op::Clwb | Op::ClflushOpt | Op::Clflush, _)
@@ -159,38 +149,17 @@ impl<G: Fn(u32) -> Line> Reading<G> {
             }
             (Op::Store | Op::NonTemporalWrite, Some(file)) => {
                 let past = record.op == Op::NonTemporalWrite;
-                sure.flushes += u64::from(past);
-                let (lines, unit) = (&mut recording.lines, self.unit);
-                let data = (record.data).expect("the reader checks that a store has data");
-                let ground = || self.grounds[usize::from(file)](line);
-                let numbers = &mut self.slots[usize::from(file)];
-                let slot = numbers.get(line / unit).unwrap_or_else(|| {
-                    lines.push(Slot {
-                        file,
-                        line: line / unit * unit,
-                        versions: Versions::new(file, unit == 1),
-                    });
-                    if unit == 1 {
-                        self.held.push(ground());
-                    }
-                    let slot = lines.len() as u32 - 1;
-                    numbers.set(line / unit, slot);
-                    slot
-                });
-                let versions = &mut lines[slot as usize].versions;
-                let event = recording.events.len() as u32;
-                let before = versions.count().saturating_sub(1);
-                let held = self.held.get_mut(slot as usize);
-                let version = versions.push_over(held.as_deref(), line, &data, event, ground);
-                if let Some(held) = held {
-                    *held = data;
-                }
-                changed = version > before;
-                Act::Store {
-                    slot,
-                    version,
-                    past: past && !self.on_disk,
-                }
+                recording.sure.flushes += u64::from(past);
+                let (slot, version, changed) = self.store(recording, file, record);
+                let past = past && !self.on_disk;
+                return Some((
+                    Act::Store {
+                        slot,
+                        version,
+                        past,
+                    },
+                    changed,
+                ));
             }
             (Op::Clwb | Op::ClflushOpt | Op::Clflush, Some(file)) => {
                 sure.flushes += u64::from(!by_sync);
@@ -214,7 +183,38 @@ impl<G: Fn(u32) -> Line> Reading<G> {
             (Op::Clwb | Op::ClflushOpt, None) => Act::Foreign,
             _ => return None,
         };
-        Some((act, changed))
+        Some((act, false))
+    }
+
+    /// Adds a store to its unit's versions: the unit, the version, and whether the store changed anything.
+    fn store(&mut self, recording: &mut Recording, file: u16, record: &Record) -> (u32, u32, bool) {
+        let line = within(record.line.0);
+        let (lines, unit) = (&mut recording.lines, self.unit);
+        let data = (record.data).expect("the reader checks that a store has data");
+        let ground = || self.grounds[usize::from(file)](line);
+        let numbers = &mut self.slots[usize::from(file)];
+        let slot = numbers.get(line / unit).unwrap_or_else(|| {
+            lines.push(PersistenceUnit {
+                file,
+                line: line / unit * unit,
+                versions: Versions::new(file, unit == 1),
+            });
+            if unit == 1 {
+                self.held.push(ground());
+            }
+            let slot = lines.len() as u32 - 1;
+            numbers.set(line / unit, slot);
+            slot
+        });
+        let versions = &mut lines[slot as usize].versions;
+        let event = recording.events.len() as u32;
+        let before = versions.count().saturating_sub(1);
+        let held = self.held.get_mut(slot as usize);
+        let version = versions.push_over(held.as_deref(), line, &data, event, ground);
+        if let Some(held) = held {
+            *held = data;
+        }
+        (slot, version, version > before)
     }
 
     fn stored_elsewhere(&mut self, number: Option<u64>) {

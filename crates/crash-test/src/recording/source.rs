@@ -27,18 +27,16 @@ const SYSTEM: [&str; 6] = [
 pub struct Frame {
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// The function, if it has a name.
     pub function: Option<String>,
     pub module: String,
     pub inlined: bool,
-    /// Whether its line comes from a separate file of debug information, as distributions have for their libraries.
+    /// The line comes from a separate file of debug information, as distributions have for their libraries.
     #[serde(skip)]
     pub apart: bool,
 }
 
 impl Frame {
-    /// Whether it is the user's own code: it has a line that is neither in a system header nor in a distribution's
-    /// library.
+    /// The user's own code has a line that is neither in a system header nor in a distribution's library.
     pub fn own(&self) -> bool {
         let system = |file: &String| SYSTEM.iter().any(|part| file.contains(part));
         !self.apart
@@ -46,7 +44,7 @@ impl Frame {
             && !self.file.as_ref().is_none_or(system)
     }
 
-    /// Its place, as in `file.c:12`.
+    /// `FILE:LINE`, without the folders.
     pub fn place(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => {
@@ -91,7 +89,7 @@ struct Loaded {
     /// Offset in the file, length, address: the loadable parts.
     parts: Vec<(u64, u64, u64)>,
     lines: bool,
-    /// A library's, from another file than its own.
+    /// Debug information that lies in another file than the library itself.
     apart: bool,
 }
 
@@ -137,7 +135,7 @@ fn load(path: &Path, is_program: bool) -> Option<Loaded> {
     })
 }
 
-/// Where distributions put debug information, and where debuginfod's clients keep what they were sent. Nothing is sent for here.
+/// Folders of distributions' debug information, and of what debuginfod's clients were sent. Nothing is sent for here.
 fn debug_folders() -> Vec<PathBuf> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let home = named("HOME");
@@ -190,7 +188,6 @@ fn has_lines(bytes: &[u8]) -> bool {
 }
 
 impl<'a> Sources<'a> {
-    /// The lines of code of this recording's sites.
     pub fn new(recording: &'a Recording) -> Sources<'a> {
         Sources {
             recording,

@@ -18,24 +18,22 @@ pub fn hash_of(file: u16, line: u32, data: &Line) -> u64 {
     hasher.finish()
 }
 
-/// What a content differs in from the one before.
 #[derive(Clone, Copy, Debug)]
-struct Change {
+struct WordChange {
     /// A hash of the whole unit, in two halves, so that this is 20 bytes.
     hash: [u32; 2],
     event: u32,
     at: u32,
-    /// Which words of the line are kept, the others are as before.
+    /// A bit for each word of the line that this content changed.
     kept: u8,
-    /// Which line of the unit, as an index of [`Versions::parts`].
+    /// The changed line, as an index of [`Versions::parts`].
     part: u8,
 }
 
-/// A line of a unit.
 #[derive(Clone, Debug)]
-struct Part {
+struct UnitLine {
     line: u32,
-    /// Where the words are that it held before the first store.
+    /// The index of the words that the line held before its first store.
     ground: u32,
     /// The unit's versions that changed it; left empty in a unit of one line, where all did.
     versions: Vec<u32>,
@@ -44,9 +42,9 @@ struct Part {
 /// The contents of a unit, by number; 0 is what it held before the program.
 #[derive(Clone, Debug)]
 pub struct Versions {
-    changes: Vec<Change>,
+    changes: Vec<WordChange>,
     words: Vec<u64>,
-    parts: Vec<Part>,
+    parts: Vec<UnitLine>,
     file: u16,
     is_line: bool,
 }
@@ -74,12 +72,10 @@ impl Versions {
         }
     }
 
-    /// The number of contents, the first one included.
     pub fn count(&self) -> u32 {
         self.changes.len() as u32
     }
 
-    /// The number of the last content.
     pub fn last(&self) -> u32 {
         self.count() - 1
     }
@@ -117,9 +113,9 @@ impl Versions {
     /// The memory that this takes, in bytes.
     pub fn bytes(&self) -> usize {
         let parts = self.parts.iter().map(|part| part.versions.capacity() * 4);
-        self.changes.capacity() * size_of::<Change>()
+        self.changes.capacity() * size_of::<WordChange>()
             + self.words.capacity() * 8
-            + self.parts.capacity() * size_of::<Part>()
+            + self.parts.capacity() * size_of::<UnitLine>()
             + parts.sum::<usize>()
     }
 
@@ -143,7 +139,7 @@ impl Versions {
         self.push_over(None, line, data, event, ground)
     }
 
-    /// The same for a caller who knows what the line held, if it was stored to before.
+    /// Takes also what the line held before, from a caller who knows it.
     pub fn push_over(
         &mut self,
         held: Option<&Line>,
@@ -178,7 +174,7 @@ impl Versions {
             ^ hash_of(self.file, line, data);
         let at = self.keep(&new, kept);
         room(&mut self.changes, 1);
-        self.changes.push(Change {
+        self.changes.push(WordChange {
             hash: [(hash >> 32) as u32, hash as u32],
             event,
             at,
@@ -192,7 +188,6 @@ impl Versions {
         self.last()
     }
 
-    /// The first store to a line.
     fn first_of(&mut self, line: u32, ground: &Line) -> usize {
         let words = words_of(ground);
         let at = self.keep(&words, u8::MAX);
@@ -200,7 +195,7 @@ impl Versions {
             // Of the lines that are stored to later no more is known than that they are as before.
             let hash = hash_of(self.file, line, ground);
             room(&mut self.changes, 2);
-            self.changes.push(Change {
+            self.changes.push(WordChange {
                 hash: [(hash >> 32) as u32, hash as u32],
                 event: 0,
                 at,
@@ -209,7 +204,7 @@ impl Versions {
             });
         }
         room(&mut self.parts, 1);
-        self.parts.push(Part {
+        self.parts.push(UnitLine {
             line,
             ground: at,
             versions: Vec::new(),
@@ -218,7 +213,7 @@ impl Versions {
     }
 
     fn data_of(&self, part: usize, version: u32) -> Line {
-        let Part {
+        let UnitLine {
             ground, versions, ..
         } = &self.parts[part];
         let mut data = [0; WORDS * 8];

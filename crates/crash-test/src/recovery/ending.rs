@@ -1,15 +1,11 @@
 //! How a recovery ended.
 
-/// How a recovery ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// With this exit status.
     Status(i32),
-    /// By this signal.
     Signal(i32),
-    /// Not within the time limit.
     TimedOut,
-    /// It coped, but printed what no beginning of the operations leaves.
+    /// The recovery succeeded, but printed what no beginning of the operations leaves.
     NoPrefix,
 }
 

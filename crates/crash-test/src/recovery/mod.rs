@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::CrashTestError;
-use crate::images::touched::{self, Seen};
+use crate::images::touched::{self, TouchedPages};
 use crate::recovery::ending::Ended;
 use crate::recovery::oracle::Oracle;
 
@@ -31,7 +31,6 @@ pub struct Recovery {
     pub time: Duration,
     /// The limit of its address space, in bytes.
     pub memory: u64,
-    /// What it may print, if that is compared.
     pub oracle: Option<Oracle>,
 }
 
@@ -44,7 +43,6 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// The reason of an end, after what was printed.
     pub fn from_ending(ended: Ended, said: &str) -> Reason {
         let line = match ended {
             Ended::Status(_) => said.lines().next_back().unwrap_or_default(),
@@ -78,14 +76,13 @@ fn without_numbers(line: &str) -> String {
 
 /// The files that a recovery is given.
 #[derive(Clone, Copy, Debug)]
-pub struct Files<'a> {
+pub struct RecoveryFiles<'a> {
     pub pools: &'a [PathBuf],
-    /// The folder that holds the pools under their own names.
     pub folder: &'a Path,
     pub acks: &'a Path,
 }
 
-impl Files<'_> {
+impl RecoveryFiles<'_> {
     /// The file that a name in braces stands for.
     fn named(&self, name: &str) -> Option<&Path> {
         match name {
@@ -148,17 +145,13 @@ impl Recovery {
         !matches!(ended, Ended::Status(status) if self.ok.contains(&status))
     }
 
-    /// The command's words with the paths of these files.
-    pub fn command(&self, files: Files<'_>) -> Vec<OsString> {
+    pub fn command(&self, files: RecoveryFiles<'_>) -> Vec<OsString> {
         let words = self.words.iter();
         words.map(|word| files.replaced(word)).collect()
     }
 
     /// Why its output may not be printed after this many acknowledged operations; `None` if it may, or if outputs are
     /// not compared.
-    ///
-    /// # Errors
-    /// What it printed cannot be read.
     pub fn differs(
         &self,
         output: &Path,
@@ -172,12 +165,9 @@ impl Recovery {
     }
 
     /// Runs it on some files, at most for some time; its output and errors go to the file `output`.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn run(
         &self,
-        given: Files<'_>,
+        given: RecoveryFiles<'_>,
         output: &Path,
         time: Duration,
     ) -> Result<Ended, CrashTestError> {
@@ -189,16 +179,13 @@ impl Recovery {
 
     /// As [`Recovery::run`]; returns also the pages that it touched in the pools that are followed, or all pages if
     /// that cannot be seen.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn run_seen(
         &self,
-        given: Files<'_>,
+        given: RecoveryFiles<'_>,
         output: &Path,
         time: Duration,
         followed: &[Option<Metadata>],
-    ) -> Result<(Ended, Seen), CrashTestError> {
+    ) -> Result<(Ended, TouchedPages), CrashTestError> {
         if followed.iter().any(Option::is_some) {
             let words = self.command(given);
             let errors = self
@@ -211,16 +198,13 @@ impl Recovery {
             }
         }
         let ended = self.run(given, output, time)?;
-        Ok((ended, Seen::whole()))
+        Ok((ended, TouchedPages::whole()))
     }
 
     /// As [`Recovery::run`], but its errors go to a file beside `output`.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn run_apart(
         &self,
-        given: Files<'_>,
+        given: RecoveryFiles<'_>,
         output: &Path,
         time: Duration,
     ) -> Result<Ended, CrashTestError> {
@@ -230,7 +214,7 @@ impl Recovery {
 
     fn run_to(
         &self,
-        given: Files<'_>,
+        given: RecoveryFiles<'_>,
         (output, errors): (&Path, Option<&Path>),
         time: Duration,
     ) -> Result<Ended, CrashTestError> {

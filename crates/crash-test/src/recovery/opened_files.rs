@@ -8,7 +8,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustc_hash::FxHashSet;
@@ -39,21 +39,13 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Opened {
     /// Files outside of its folder that it opened for writing.
     pub written: Vec<PathBuf>,
-    /// The program's own pools that it opened.
     pub own: Vec<PathBuf>,
-    /// Whether it opened each copy; `None` if the command may not be traced.
+    /// For each copy, that it was opened; `None` if the command may not be traced.
     pub copies: Option<Vec<bool>>,
 }
 
-/// The files that the command opens within some time, in whole seconds; `own` are the program's pools, `copies` their
-/// copies in a folder.
-pub fn opened(
-    words: &[std::ffi::OsString],
-    own: &[&Path],
-    (folder, copies): (&Path, &[PathBuf]),
-    time: Duration,
-) -> Opened {
-    let seconds = time.as_secs() as u32 + 1;
+/// Starts the command in a group of its own, stopped before its first instruction; an alarm ends it after some seconds.
+fn spawn_traced(words: &[std::ffi::OsString], seconds: u32) -> std::io::Result<Child> {
     let mut command = Command::new(&words[0]);
     command
         .args(&words[1..])
@@ -71,8 +63,19 @@ pub fn opened(
             }
         });
     }
+    command.spawn()
+}
+
+/// The files that the command opens within some time, in whole seconds; `own` are the program's pools, `copies` their
+/// copies in a folder.
+pub fn opened(
+    words: &[std::ffi::OsString],
+    own: &[&Path],
+    (folder, copies): (&Path, &[PathBuf]),
+    time: Duration,
+) -> Opened {
     let mut told = Opened::default();
-    let Ok(child) = command.spawn() else {
+    let Ok(child) = spawn_traced(words, time.as_secs() as u32 + 1) else {
         return told;
     };
     told.copies = Some(vec![false; copies.len()]);

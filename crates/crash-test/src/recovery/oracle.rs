@@ -20,12 +20,11 @@ use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::pools::Ground;
 use crate::recovery::ending::Ended;
-use crate::recovery::{Files, Recovery, said};
+use crate::recovery::{Recovery, RecoveryFiles, said};
 
 /// Lines of a difference that are named, of each side.
 const NAMED: usize = 2;
 
-/// How operations were acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Acknowledged {
     /// By a line of what the program printed for each.
@@ -34,7 +33,6 @@ enum Acknowledged {
     None,
 }
 
-/// What the recovery prints after each beginning of the operations.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     outputs: Vec<Vec<u8>>,
@@ -222,7 +220,8 @@ struct Prefixes<'a> {
 }
 
 impl Prefixes<'_> {
-    /// Every beginning once, and the half and the whole once more.
+    /// Runs every beginning once, and half of them and the whole once more: a recovery that prints other things at each
+    /// run cannot be compared.
     fn all(&self) -> Result<Vec<Vec<u8>>, CrashTestError> {
         let count = self.operations.len();
         let numbers: Vec<usize> = (0..=count).chain([count / 2, count]).collect();
@@ -285,7 +284,6 @@ impl Prefixes<'_> {
         Ok(outputs)
     }
 
-    /// What the recovery prints after the first so many operations.
     fn one(&self, number: usize, folder: &Path) -> Result<Vec<u8>, CrashTestError> {
         std::fs::create_dir(folder).map_err(CrashTestError::io(folder.display()))?;
         let file = folder.join("operations");
@@ -312,7 +310,7 @@ impl Prefixes<'_> {
             oracle: None,
         };
         let (none, output) = (PathBuf::from("/dev/null"), folder.join("output"));
-        let given = Files {
+        let given = RecoveryFiles {
             pools: &paths,
             folder: &place,
             acks: &none,

@@ -2,9 +2,8 @@
 
 pub struct Call {
     pub number: libc::c_long,
-    /// Its first three arguments. On 64-bit ARM its answer takes the place of the first.
+    /// The first three arguments of a call. On 64-bit ARM its answer takes the place of the first.
     pub arguments: [u64; 3],
-    /// Its answer, once it has one.
     pub answer: u64,
 }
 

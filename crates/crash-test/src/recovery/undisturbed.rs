@@ -12,7 +12,7 @@ use crate::recording::Recording;
 use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::Opened;
-use crate::search::bench::{Bench, Shared};
+use crate::search::bench::{Bench, SearchState};
 
 /// A recovery's time, in times of the undisturbed one, and at least.
 const PATIENCE: u32 = 50;
@@ -24,7 +24,7 @@ const LEAST_TIME: Duration = Duration::from_secs(2);
 /// # Errors
 /// It does not cope, or writes elsewhere.
 pub(crate) fn undisturbed(
-    shared: &mut Shared,
+    shared: &mut SearchState,
     question: &Question,
     grounds: &[File],
     folder: &Path,
@@ -56,39 +56,7 @@ pub(crate) fn undisturbed(
             ended => ended?,
         };
         if shared.recovery.fails(ended) {
-            let said = bench.said();
-            let said = if said.is_empty() {
-                String::new()
-            } else {
-                format!(": {said}")
-            };
-            if let (Ended::Signal(_), Some((address, count))) =
-                (ended, bench.shared.recording.addresses())
-            {
-                return Err(CrashTestError::new(format!(
-                    "--recover: it dies of {ended} on the pool as the program left it, and the pool holds {count} addresses of its own, \
-                     of where it lay while it was recorded ({address:#x}): have the recovery map it there as well (mmap with that address; for \
-                     libpmem PMEM_MMAP_HINT={address:x} in the environment of both the recording and the crash test){said}"
-                )));
-            }
-            if bench
-                .shared
-                .recording
-                .pools
-                .iter()
-                .any(|pool| pool.elsewhere)
-            {
-                return Err(CrashTestError::new(format!(
-                    "--recover: it fails ({ended}) on what the recording's stores make of {}, which is not what the program left: it was also \
-                     written in a way that was not recorded (by a child that was left out, by another program, or through a descriptor); have \
-                     the program store to it where it maps it, and record all that does{said}",
-                    bench.shared.recording.called()
-                )));
-            }
-            return Err(CrashTestError::new(format!(
-                "--recover: it fails on the pool as the program left it ({ended}), so that a failure after a cut would say \
-                 nothing; correct the check, or name its statuses with --ok{said}"
-            )));
+            return Err(failed(&bench, ended));
         }
         let took = begun.elapsed();
         least = Some(least.map_or(took, |least| least.min(took)));
@@ -98,38 +66,7 @@ pub(crate) fn undisturbed(
         None => Opened::default(),
     };
     drop(bench);
-    if let Some(file) = opened.written.first() {
-        return Err(CrashTestError::new(format!(
-            "--recover: it opens {} for writing, and not only the copy that it is given: many run at a time, and each may \
-             write to {{pool}} and beside it only; have it do so, or print",
-            file.display()
-        )));
-    }
-    for (pool, hash) in shared.recording.pools.iter().zip(&before) {
-        if *hash != self::hash(&pool.path) {
-            return Err(CrashTestError::new(format!(
-                "--recover: it writes to {}, and not to the copy that it is given; use {{pool}} in its command",
-                pool.path.display()
-            )));
-        }
-    }
-    let several = shared.recording.pools.len() > 1;
-    if let (true, Some(file)) = (several, opened.own.first()) {
-        return Err(CrashTestError::new(format!(
-            "--recover: it opens {}, the program's own, and not the copy that it is given; use {{pool}}, {{pool2}} .. in its command, or \
-             {{pools}} for the folder that holds all copies under their names",
-            file.display()
-        )));
-    }
-    for (pool, seen) in (shared.recording.pools.iter()).zip(opened.copies.iter().flatten()) {
-        if several && !seen {
-            shared.recording.notes.push(format!(
-                "the recovery did not open its copy of {}, so that what a cut leaves of it decides nothing: give it {{pool}}, {{pool2}} .. in \
-                 the order of --pool, or {{pools}} for the folder that holds all under their names",
-                pool.path.display()
-            ));
-        }
-    }
+    check_opened(&mut shared.recording, &opened, &before)?;
     if let Some(least) = least {
         shared.clock.takes(least);
         if question.time_limit.is_none() {
@@ -139,6 +76,77 @@ pub(crate) fn undisturbed(
     Ok(least)
 }
 
+/// Why a recovery failed on the pool as the program left it, and what to do.
+fn failed(bench: &Bench<'_>, ended: Ended) -> CrashTestError {
+    let recording = &bench.shared.recording;
+    let said = match bench.said() {
+        said if said.is_empty() => said,
+        said => format!(": {said}"),
+    };
+    if let (Ended::Signal(_), Some((address, count))) = (ended, recording.addresses()) {
+        return CrashTestError::new(format!(
+            "--recover: it dies of {ended} on the pool as the program left it, and the pool holds {count} addresses of its own, \
+             of where it lay while it was recorded ({address:#x}): have the recovery map it there as well (mmap with that address; for \
+             libpmem PMEM_MMAP_HINT={address:x} in the environment of both the recording and the crash test){said}"
+        ));
+    }
+    if recording.pools.iter().any(|pool| pool.elsewhere) {
+        return CrashTestError::new(format!(
+            "--recover: it fails ({ended}) on what the recording's stores make of {}, which is not what the program left: it was also \
+             written in a way that was not recorded (by a child that was left out, by another program, or through a descriptor); have \
+             the program store to it where it maps it, and record all that does{said}",
+            recording.called()
+        ));
+    }
+    CrashTestError::new(format!(
+        "--recover: it fails on the pool as the program left it ({ended}), so that a failure after a cut would say \
+         nothing; correct the check, or name its statuses with --ok{said}"
+    ))
+}
+
+/// Refuses a recovery that opens or writes to other files than its copies, and notes copies that it did not open.
+/// `before` has the hash of each of the program's own pools from before the recovery ran.
+fn check_opened(
+    recording: &mut Recording,
+    opened: &Opened,
+    before: &[Option<blake3::Hash>],
+) -> Result<(), CrashTestError> {
+    if let Some(file) = opened.written.first() {
+        return Err(CrashTestError::new(format!(
+            "--recover: it opens {} for writing, and not only the copy that it is given: many run at a time, and each may \
+             write to {{pool}} and beside it only; have it do so, or print",
+            file.display()
+        )));
+    }
+    for (pool, hash) in recording.pools.iter().zip(before) {
+        if *hash != self::hash(&pool.path) {
+            return Err(CrashTestError::new(format!(
+                "--recover: it writes to {}, and not to the copy that it is given; use {{pool}} in its command",
+                pool.path.display()
+            )));
+        }
+    }
+    let several = recording.pools.len() > 1;
+    if let (true, Some(file)) = (several, opened.own.first()) {
+        return Err(CrashTestError::new(format!(
+            "--recover: it opens {}, the program's own, and not the copy that it is given; use {{pool}}, {{pool2}} .. in its command, or \
+             {{pools}} for the folder that holds all copies under their names",
+            file.display()
+        )));
+    }
+    let notes = &mut recording.notes;
+    for (pool, seen) in recording.pools.iter().zip(opened.copies.iter().flatten()) {
+        if several && !seen {
+            notes.push(format!(
+                "the recovery did not open its copy of {}, so that what a cut leaves of it decides nothing: give it {{pool}}, {{pool2}} .. in \
+                 the order of --pool, or {{pools}} for the folder that holds all under their names",
+                pool.path.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The hash of what a file holds, if it can be read.
 fn hash(path: &Path) -> Option<blake3::Hash> {
     let mut hasher = blake3::Hasher::new();
@@ -146,7 +154,6 @@ fn hash(path: &Path) -> Option<blake3::Hash> {
     Some(hasher.finalize())
 }
 
-/// All lines as they were at the end.
 fn everything(recording: &Recording, course: &Course) -> Vec<Over> {
     let mut floors = Floors::without_hashes(recording, course);
     floors.go(course.cuts.len() as u32 - 1, |_, _| ());

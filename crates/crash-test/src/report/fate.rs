@@ -2,23 +2,19 @@
 
 use crate::recording::{Act, Recording};
 
-/// What became of a store. Events are numbered as in [`Recording::events`].
+/// The fate of a store. Events are numbered as in [`Recording::events`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Its line was never flushed from then on.
     NeverFlushed,
-    /// Its line was first flushed by this event, after the moment in question.
+    /// The line was first flushed by this event, after the moment in question.
     FlushedTooLate(u32),
-    /// Its line was flushed by this event (`None`: the store itself went past the caches), and that thread never
-    /// fenced.
+    /// This event flushed the line (`None`: the store itself went past the caches), and that thread never fenced.
     NeverFenced(Option<u32>),
-    /// It was flushed by the first event, and the second event fenced that, at the moment in question or after it.
+    /// The first event flushed the line, and the second fenced that, at the moment in question or after it.
     FencedTooLate(Option<u32>, u32),
-    /// It was persistent before the moment in question.
     InTime,
 }
 
-/// What became of the store `store` by the event that a cut comes before.
 pub fn fate(recording: &Recording, store: u32, cut: u32) -> Fate {
     let events = &recording.events;
     let event = recording.event(store);

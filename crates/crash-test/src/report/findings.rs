@@ -11,13 +11,12 @@ use crate::search::reduce::Reduced;
 
 #[derive(Clone, Debug)]
 pub struct Violation {
-    /// The image that the recovery was run on.
     pub image: Image,
     pub ended: Ended,
     pub said: String,
     /// Seconds from the first recovery to this violation.
     pub seconds: f64,
-    /// The round, as an index of [`Found::rounds`].
+    /// The round, as an index of [`Findings::rounds`].
     pub round: usize,
 }
 
@@ -31,8 +30,7 @@ pub struct Round {
 }
 
 #[derive(Debug, Default)]
-pub struct Found {
-    /// Every recovery that failed, in the order of cuts.
+pub struct Findings {
     pub violations: Vec<Violation>,
     /// Violations that were reduced: the violation's index, and the lines that decide.
     pub reduced: Vec<(usize, Reduced)>,
@@ -42,7 +40,6 @@ pub struct Found {
     pub start: Option<u32>,
     /// The recovery copes at no cut with what was fenced, but with everything from the start on.
     pub never_sure: bool,
-    /// Why the first cut to be tried was not found.
     pub no_start: Option<NoStart>,
     /// Seconds from the first recovery until the first cut to be tried was found.
     pub start_seconds: f64,
@@ -54,7 +51,6 @@ pub struct Found {
     /// Violations that a known cause explains, without a reduction of their own.
     pub explained: usize,
     pub(crate) seen: FxHashSet<u64>,
-    /// Violations of the present rounds by kind of moment and image.
     pub(crate) failed: FxHashMap<(u32, Kind), u32>,
     /// Images tried at cuts at which the pool is still being made.
     pub creation: u64,
@@ -62,7 +58,6 @@ pub struct Found {
     pub creation_passes: usize,
     /// Cuts of the first round at which an image was tried, or whose images had all been tried at other cuts.
     pub cuts: FxHashSet<u32>,
-    /// Images by the way in which they were made.
     pub kinds: Vec<(Kind, u64)>,
     /// Seconds before the first recovery, for the recording and the pool.
     pub loading: f64,
@@ -87,15 +82,13 @@ pub enum NoStart {
     /// While the first cut at which the recovery copes was searched for.
     Search {
         tried: u32,
-        /// How the recovery ended at the last of them, and what it printed.
+        /// The end of the recovery at the last cut that was tried, and its output.
         refused: Option<(Ended, String)>,
     },
 }
 
-/// The verdict of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A recovery failed.
     Violation,
     /// None failed, and the first pass over the cuts was completed.
     NoViolation,
@@ -113,7 +106,7 @@ impl Verdict {
     }
 }
 
-impl Found {
+impl Findings {
     pub fn verdict(&self) -> Verdict {
         match (self.violations.is_empty(), self.passes >= FIRST) {
             (false, _) => Verdict::Violation,

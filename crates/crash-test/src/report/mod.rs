@@ -10,21 +10,21 @@ use std::sync::atomic::Ordering;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use crate::images::{FIRST, Image, Over, PASSES, Pass};
+use crate::images::{FIRST, Image, ImagePass, Over, PASSES};
 use crate::question::Question;
 use crate::recording::persistence::{Course, Cut};
 use crate::recording::pools;
 use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use crate::recovery::ending::Ended;
-use crate::report::findings::{Found, NoStart, Verdict};
+use crate::report::findings::{Findings, NoStart, Verdict};
 use crate::report::store::{Store, own_place};
 use crate::report::suspects::{Cause, causes, suspects, unflushed};
 use crate::search::explore::Explored;
 use crate::search::reduce::Reduced;
 use crate::search::start::of_refusal;
 
-/// Where a thread is held back, in another order of threads.
+/// The place at which a thread is held back, in another order of threads.
 fn held(recording: &Recording, sources: &mut Option<Sources<'_>>) -> Option<String> {
     Some(own_place(recording, sources, recording.held?))
 }
@@ -82,7 +82,26 @@ fn sentence(early: &[Store], late: &[Store], ended: Ended) -> String {
 const BEFORE: usize = 48;
 const AFTER: usize = 16;
 
-/// What happened around a cut: events with their lines and places, and cuts with how many images failed there.
+/// The name of an act in a timeline and its unit; none for what a timeline leaves out.
+fn shown_as(act: Act, on_disk: bool) -> Option<(&'static str, Option<u32>)> {
+    Some(match act {
+        Act::Store {
+            slot, past: false, ..
+        } => ("store", Some(slot)),
+        Act::Store { slot, .. } => ("store past the caches", Some(slot)),
+        Act::Flush {
+            slot,
+            ordered: false,
+        } => (if on_disk { "sync" } else { "flush" }, Some(slot)),
+        Act::Flush { slot, .. } => ("clflush", Some(slot)),
+        Act::FlushClean => ("flush", None),
+        Act::Foreign => return None,
+        Act::Fence if on_disk => return None, // a sync that has been told
+        Act::Fence => ("fence", None),
+    })
+}
+
+/// The neighbourhood of a cut: events with their lines and places, and cuts with how many images failed there.
 fn timeline(
     explored: &Explored,
     sources: &mut Option<Sources<'_>>,
@@ -126,20 +145,8 @@ fn timeline(
             }));
             cuts += 1;
         }
-        let (what, slot) = match event.act {
-            Act::Store {
-                slot, past: false, ..
-            } => ("store", Some(slot)),
-            Act::Store { slot, .. } => ("store past the caches", Some(slot)),
-            Act::Flush {
-                slot,
-                ordered: false,
-            } => (if on_disk { "sync" } else { "flush" }, Some(slot)),
-            Act::Flush { slot, .. } => ("clflush", Some(slot)),
-            Act::FlushClean => ("flush", None),
-            Act::Foreign => continue,
-            Act::Fence if on_disk => continue, // a sync that has been told
-            Act::Fence => ("fence", None),
+        let Some((what, slot)) = shown_as(event.act, on_disk) else {
+            continue;
         };
         let stack = match sources {
             Some(sources) if event.site != NOWHERE => sources.stack(event.site),
@@ -193,17 +200,16 @@ fn told(explored: &Explored, sources: &mut Option<Sources<'_>>, cause: &Cause) -
     })
 }
 
-/// How many cuts there are and were tried, and how many kinds of moments.
-struct Counts {
+struct CutCounts {
     cuts: usize,
-    /// Of them, the first to be tried and those after it.
+    /// Cuts from the first to be tried on.
     from_start: usize,
     tried: usize,
     moments: usize,
     moments_tried: usize,
 }
 
-fn counts(course: &Course, found: &Found, scope: Option<(u32, u32)>) -> Counts {
+fn counts(course: &Course, found: &Findings, scope: Option<(u32, u32)>) -> CutCounts {
     // In another order of threads only what is in another order is cut.
     let first = course
         .cuts
@@ -222,7 +228,7 @@ fn counts(course: &Course, found: &Found, scope: Option<(u32, u32)>) -> Counts {
     let mut tried = tried
         .filter(|&cut| cut >= from)
         .map(|cut| &course.cuts[cut]);
-    Counts {
+    CutCounts {
         cuts,
         from_start: end - from,
         tried: found.cuts.len(),
@@ -235,8 +241,8 @@ fn counts(course: &Course, found: &Found, scope: Option<(u32, u32)>) -> Counts {
 fn unsaid(
     question: &Question,
     recording: &Recording,
-    counts: &Counts,
-    found: &Found,
+    counts: &CutCounts,
+    found: &Findings,
 ) -> Option<String> {
     if found.verdict() != Verdict::Unsaid {
         return None;
@@ -381,7 +387,7 @@ fn repaired(explored: &Explored) -> Vec<String> {
     names.collect()
 }
 
-fn names(recording: &Recording, passes: &[Pass]) -> Vec<String> {
+fn names(recording: &Recording, passes: &[ImagePass]) -> Vec<String> {
     let names = passes.iter().map(|pass| in_units(recording, pass.name));
     names.collect()
 }
@@ -403,7 +409,7 @@ mod tests {
     use super::*;
     use crate::images::{Kind, WHOLE};
     use crate::report::findings::Violation;
-    use crate::report::findings::{Found, Round};
+    use crate::report::findings::{Findings, Round};
     use crate::report::suspects::weight;
     use crate::search::reduce::Reduced;
     use crate::testing::Do::{Clwb, Fence, Store as Stores};
@@ -541,7 +547,7 @@ mod tests {
             finished: true,
             explained: false,
         };
-        let found = Found {
+        let found = Findings {
             violations: vec![
                 violation(0, Kind::Early, 4.0),
                 violation(0, Kind::Early, 3.0),
@@ -558,7 +564,7 @@ mod tests {
                 course: shared.course.clone(),
                 assumed: Vec::new(),
             }],
-            ..Found::default()
+            ..Findings::default()
         };
         let explored = Explored {
             shared,

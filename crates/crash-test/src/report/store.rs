@@ -12,21 +12,17 @@ use crate::report::fate::fate;
 pub struct Store {
     /// `file.c:12`, or what is known instead.
     pub place: String,
-    /// The line in the user's own code.
     pub frame: Option<Frame>,
     /// The library's function that the user's line called, if the store is in a library.
     pub through: Option<String>,
-    /// The stack of calls, the innermost first.
     pub stack: Vec<Frame>,
     /// The offset in the pool of the first byte that it changed.
     pub offset: u64,
-    /// The pool's name, if there are several.
     pub pool: Option<String>,
     /// The number of bytes from there to the last that it changed.
     pub bytes: u64,
     pub row: u64,
     pub thread: u16,
-    /// What became of a late store: whether and where it was flushed and fenced.
     pub fate: Option<String>,
 }
 

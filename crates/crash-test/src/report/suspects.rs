@@ -20,14 +20,16 @@ pub(crate) struct Suspect<'a> {
     pub(crate) late: bool,
 }
 
-/// How much a line is suspected whose call made a store, relative to the store's own.
+/// The weight of a line whose call made a store, relative to the store's own.
 const CALLER: f64 = 0.4;
 
-/// How much a cause of a later round is suspected, relative to the round before: part of it may be another side of a known fault.
+/// The weight of a cause of a later round, relative to the round before: part of it may be another side of a known
+/// fault.
 const LATER: f64 = 0.6;
-/// How much more a store is suspected that was late and never flushed, or never fenced.
+/// The factor for a store that was late and never flushed, or never fenced.
 const NEVER: f64 = 1.5;
-/// How much stores are suspected that nobody ever flushes or fences, if no cause names them: beside causes, and where a violation has none.
+/// The weight of stores that nobody ever flushes or fences, if no cause names them: beside causes, and where a
+/// violation has none.
 const UNNAMED: [f64; 2] = [0.05, 0.5];
 
 pub(crate) fn weight(of: &Store, among: usize, late: bool) -> f64 {
@@ -44,10 +46,8 @@ pub(crate) fn weight(of: &Store, among: usize, late: bool) -> f64 {
 pub(crate) struct Cause {
     pub(crate) early: Vec<Store>,
     pub(crate) late: Vec<Store>,
-    /// The first of them, and what it was reduced to.
     pub(crate) number: usize,
     pub(crate) reduced: Reduced,
-    /// The number of its images that are left behind.
     pub(crate) kept: usize,
     pub(crate) round: usize,
     pub(crate) count: usize,
@@ -56,8 +56,7 @@ pub(crate) struct Cause {
 }
 
 impl Cause {
-    /// Whether it comes down to one line whose store is never flushed or never fenced: that is a fault however few images
-    /// have shown it.
+    /// A cause of one line whose store is never flushed or never fenced is a fault however few images have shown it.
     fn is_told(&self) -> bool {
         let never = |of: &Store| of.fate.as_ref().is_some_and(|fate| fate.contains("never"));
         let place = self.late.first().map(|of| &of.place);
@@ -192,7 +191,9 @@ pub(crate) fn unflushed(recording: &Recording, sources: &mut Option<Sources<'_>>
     let mut stores: BTreeMap<String, Store> = BTreeMap::new();
     for (fault, number) in lint::faults(recording, &mut (0, 0, 0)) {
         let event = recording.event(number as u32);
-        if let (lint::Fault::NeverFlushed, Act::Store { slot, version, .. }) = (fault, event.act) {
+        if let (lint::LintFault::NeverFlushed, Act::Store { slot, version, .. }) =
+            (fault, event.act)
+        {
             let over = Over {
                 slot,
                 version,

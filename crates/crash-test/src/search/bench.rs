@@ -11,30 +11,28 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::CrashTestError;
 use crate::images::copy::Copy;
-use crate::images::touched::Seen;
+use crate::images::touched::TouchedPages;
 use crate::images::{Floors, Image};
 use crate::recording::Recording;
-use crate::recording::persistence::{Course, Platform};
+use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::{self, Opened};
-use crate::recovery::{Files, Reason, Recovery, said};
+use crate::recovery::{Reason, Recovery, RecoveryFiles, said};
 use crate::search::clock::Clock;
 
-/// Where a time-out decides no violation (the search for the start, reductions), a recovery's time, in times of the slowest that
-/// coped, and at least.
+/// The time limit where a time-out decides no violation (the search for the start, reductions): a multiple of the
+/// slowest recovery that coped, and at least a time.
 const HASTE: u32 = 10;
 const LEAST_HASTE: Duration = Duration::from_millis(200);
 
 /// Why an image fails, if it does, and how long was waited for that.
 type Known = (Option<Reason>, Duration);
 
-/// What all workers share.
 #[derive(Debug)]
-pub struct Shared {
+pub struct SearchState {
     pub recovery: Recovery,
     pub recording: Recording,
     pub course: Arc<Course>,
-    pub platform: Platform,
     pub recoveries: AtomicU64,
     pub(crate) clock: Clock,
     pub(crate) slowest: AtomicU64,
@@ -45,23 +43,21 @@ pub struct Shared {
     /// The event from which on the pool is made: before it the recovery may refuse it.
     pub(crate) made: AtomicU64,
     pub(crate) refusal: Refusal,
-    /// How the recovery ends on the pool before the first store.
+    /// The end of the recovery on the pool before the first store.
     pub(crate) refused: Mutex<Option<Ended>>,
-    /// Of each kind of moment, an image that the recovery copes with and writes to.
+    /// For each kind of moment, an image that the recovery copes with and writes to.
     pub(crate) repaired: Mutex<FxHashMap<u32, Image>>,
     /// Images that wait for a worker are not tried any more.
     pub(crate) enough: AtomicBool,
     pub stop: AtomicBool,
 }
 
-/// How a recovery may refuse a pool that is not made yet.
+/// Ways in which the recovery may refuse a pool that the program is still making.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// By any exit status.
     Orderly,
     /// By the exit status that the pool before the first store gets.
     Status,
-    /// Such pools are not tried.
     Skip,
 }
 
@@ -76,12 +72,35 @@ impl Refusal {
     }
 }
 
-impl Shared {
+impl SearchState {
+    pub(crate) fn new(
+        recovery: Recovery,
+        recording: Recording,
+        clock: Clock,
+        refusal: Refusal,
+    ) -> SearchState {
+        SearchState {
+            recovery,
+            course: Arc::new(Course::from_recording(&recording, recording.platform)),
+            recording,
+            recoveries: AtomicU64::new(0),
+            clock,
+            slowest: AtomicU64::new(0),
+            verdicts: Mutex::default(),
+            known: Mutex::default(),
+            repaired: Mutex::default(),
+            made: AtomicU64::new(0),
+            refusal,
+            refused: Mutex::default(),
+            enough: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+        }
+    }
+
     pub fn creates(&self, cut: u32) -> bool {
         u64::from(self.course.cuts[cut as usize].event) < self.made.load(Ordering::Relaxed)
     }
 
-    /// Whether this end of the recovery, on an image of this cut, is a violation.
     pub fn fails(&self, cut: u32, ended: Ended) -> bool {
         let refusal = || match (ended, self.refusal) {
             (Ended::Status(_), Refusal::Orderly | Refusal::Skip) => true,
@@ -102,22 +121,21 @@ impl Shared {
     }
 }
 
-/// What one worker has: a copy of the pool and files for the recovery.
 #[derive(Debug)]
 pub struct Bench<'a> {
-    pub shared: &'a Shared,
+    pub shared: &'a SearchState,
     copy: Copy<'a>,
     floors: Floors<'a>,
     acks: PathBuf,
     acked: Option<usize>,
     output: PathBuf,
-    /// Why what the last recovery printed is none that may be.
+    /// Why the last recovery's output is none of the outputs allowed.
     differs: Option<String>,
 }
 
 impl<'a> Bench<'a> {
     pub(crate) fn new(
-        shared: &'a Shared,
+        shared: &'a SearchState,
         grounds: &[File],
         folder: &Path,
     ) -> Result<Bench<'a>, CrashTestError> {
@@ -175,7 +193,7 @@ impl<'a> Bench<'a> {
         let run = recovery.run_seen(self.files(), &self.output, allowed, &followed);
         let (mut ended, seen) = match run {
             Ok((ended, seen)) => (Ok(ended), seen),
-            Err(e) => (Err(e), Seen::whole()),
+            Err(e) => (Err(e), TouchedPages::whole()),
         };
         self.differs = match &ended {
             Ok(copes) if !recovery.fails(*copes) => {
@@ -199,15 +217,16 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn files(&self) -> Files<'_> {
-        Files {
+    fn files(&self) -> RecoveryFiles<'_> {
+        RecoveryFiles {
             pools: self.copy.paths(),
             folder: self.copy.folder(),
             acks: &self.acks,
         }
     }
 
-    /// What the recovery opens: files outside of its own folder for writing, or the program's own pools, and which of the copies.
+    /// The files that the recovery opens: those outside of its own folder for writing, the program's own pools, and
+    /// which of the copies.
     pub(crate) fn elsewhere(&mut self, image: &Image) -> Result<Opened, CrashTestError> {
         self.copy.make(image);
         let time = self.shared.clock.allows(opened_files::PATIENCE);
@@ -220,7 +239,7 @@ impl<'a> Bench<'a> {
             (self.copy.folder(), self.copy.paths()),
             time,
         );
-        self.copy.restore(image, &Seen::whole())?;
+        self.copy.restore(image, &TouchedPages::whole())?;
         Ok(opened)
     }
 
@@ -287,13 +306,10 @@ impl<'a> Bench<'a> {
     }
 
     /// Writes an image to a file.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn save(&mut self, image: &Image, path: &Path) -> Result<(), CrashTestError> {
         self.copy.make(image);
         self.copy.save(path)?;
-        self.copy.restore(image, &Seen::default())
+        self.copy.restore(image, &TouchedPages::default())
     }
 
     pub(crate) fn said(&self) -> String {

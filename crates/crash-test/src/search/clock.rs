@@ -21,22 +21,19 @@ impl Clock {
         }
     }
 
-    /// Starts the clock with the first recovery.
     pub fn begin(&self) {
         self.began.get_or_init(Instant::now);
     }
 
-    /// Sets the time that one recovery is known to take.
     pub fn takes(&mut self, one: Duration) {
         self.one = one;
     }
 
-    /// Time since the budget began.
     pub fn passed(&self) -> Duration {
         self.began.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
-    /// What is left of the budget; `None` if it has no end.
+    /// `None` if the budget has no end.
     fn left(&self) -> Option<Duration> {
         let passed = self.passed();
         self.budget.map(|budget| budget.saturating_sub(passed))

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::CrashTestError;
@@ -12,21 +12,21 @@ use crate::images::Image;
 use crate::images::copy;
 use crate::question::Question;
 use crate::recording::orders;
-use crate::recording::persistence::{Course, Platform};
+use crate::recording::persistence::Platform;
 use crate::recording::source::Sources;
 use crate::recording::{Act, Recording, Sure};
 use crate::recovery::ending::Ended;
 use crate::recovery::oracle::Oracle;
 use crate::recovery::undisturbed::undisturbed;
 use crate::recovery::{Recovery, unknown_pool};
-use crate::report::findings::{Found, NoStart};
+use crate::report::findings::{Findings, NoStart};
 use crate::search::Search;
-use crate::search::bench::{Bench, Refusal, Shared};
+use crate::search::bench::{Bench, Refusal, SearchState};
 use crate::search::clock::Clock;
 use crate::search::rounds;
 use crate::search::workers::{Crew, QUEUE, work};
 
-/// What the recording's program must have done to be worth a cut.
+/// Refuses a recording without stores, or without anything that makes them persistent.
 fn check(recording: &Recording, platform: Platform) -> Result<(), CrashTestError> {
     let any = |what: fn(&Act) -> bool| recording.walk().any(|event| what(&event.act));
     let pool = recording.called();
@@ -70,9 +70,8 @@ fn check(recording: &Recording, platform: Platform) -> Result<(), CrashTestError
 
 /// The result of an exploration, and what it is about.
 pub struct Explored {
-    pub shared: Shared,
-    pub found: Found,
-    /// For a replay: the image, how the recovery ended and what it printed.
+    pub shared: SearchState,
+    pub found: Findings,
     pub replayed: Option<(Image, Ended, String)>,
 }
 
@@ -86,34 +85,18 @@ pub fn explore(
 ) -> Result<Explored, CrashTestError> {
     let loading = Instant::now();
     let mut recording = opened(question)?;
-    let platform = recording.platform;
     let assumed = rounds::assumed(question, &mut recording)?;
-    let mut shared = Shared {
-        recovery: Recovery {
-            words: question.recover.clone(),
-            ok: question.ok.clone(),
-            time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
-            memory: question.memory_limit,
-            oracle: None,
-        },
-        course: Arc::new(Course::from_recording(&recording, platform)),
-        recording,
-        platform,
-        recoveries: AtomicU64::new(0),
-        clock: Clock::new(
-            (question.replay.is_none()).then(|| Duration::from_secs_f64(question.budget)),
-        ),
-        slowest: AtomicU64::new(0),
-        verdicts: Mutex::default(),
-        known: Mutex::default(),
-        repaired: Mutex::default(),
-        made: AtomicU64::new(0),
-        refusal: Refusal::named(&question.creation)
-            .ok_or_else(|| CrashTestError::new("--creation: give orderly, status or skip"))?,
-        refused: Mutex::default(),
-        enough: AtomicBool::new(false),
-        stop: AtomicBool::new(false),
+    let recovery = Recovery {
+        words: question.recover.clone(),
+        ok: question.ok.clone(),
+        time: Duration::from_secs_f64(question.time_limit.unwrap_or(question.budget)),
+        memory: question.memory_limit,
+        oracle: None,
     };
+    let budget = (question.replay.is_none()).then(|| Duration::from_secs_f64(question.budget));
+    let refusal = Refusal::named(&question.creation)
+        .ok_or_else(|| CrashTestError::new("--creation: give orderly, status or skip"))?;
+    let mut shared = SearchState::new(recovery, recording, Clock::new(budget), refusal);
     let oracle = Oracle::learn(question, &shared.recording, &shared.recovery)?;
     shared.recovery.oracle = oracle;
     let folder = copy::scratch()?;
@@ -128,11 +111,11 @@ pub fn explore(
         &grounds,
         &folder.path().join("first"),
     )?;
-    let mut found = Found {
+    let mut found = Findings {
         undisturbed: undisturbed.map(|time| time.as_secs_f64()),
         time_limit: shared.recovery.time.as_secs_f64(),
         loading: (loading.elapsed() - shared.clock.passed()).as_secs_f64(),
-        ..Found::default()
+        ..Findings::default()
     };
     if let Some(image) = replay {
         let replayed = replayed(question, &shared, &grounds, folder.path(), image)?;
@@ -240,7 +223,7 @@ fn opened(question: &Question) -> Result<Recording, CrashTestError> {
 /// Runs the recovery on one image; leaves that behind if it is to be kept.
 fn replayed(
     question: &Question,
-    shared: &Shared,
+    shared: &SearchState,
     grounds: &[File],
     folder: &Path,
     image: Image,
@@ -259,10 +242,10 @@ fn replayed(
 /// The search at all cuts, by as many workers as the question says, each in a folder of its own.
 pub(crate) fn search(
     question: &Question,
-    shared: &Shared,
+    shared: &SearchState,
     grounds: &[File],
     folder: &Path,
-    found: &mut Found,
+    found: &mut Findings,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<(), CrashTestError> {
     let threads = match question.threads {
@@ -300,10 +283,10 @@ pub(crate) fn search(
 
 /// Leaves the images of each cause in a folder: the one that fails, and the one that passes.
 fn leave(
-    shared: &mut Shared,
+    shared: &mut SearchState,
     grounds: &[File],
     folder: &Path,
-    found: &Found,
+    found: &Findings,
     keep: &Path,
 ) -> Result<(), CrashTestError> {
     std::fs::create_dir_all(keep).map_err(CrashTestError::io(keep.display()))?;

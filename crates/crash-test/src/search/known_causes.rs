@@ -16,26 +16,25 @@ use crate::search::reduce::Reduced;
 
 /// Events before a cut among which stores that came too early are looked for.
 const BACK: usize = 20_000;
-/// How many of them are held back: the latest, the latest few, and the latest many.
+/// Numbers of stores that are held back: the latest one, the latest few, the latest many.
 const HELD: [usize; 3] = [1, 4, 16];
 
 /// The line of code that each site's stores count for, and the sites of each line.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct StorePlaces {
     of: FxHashMap<u32, String>,
     sites: FxHashMap<String, FxHashSet<u32>>,
 }
 
-/// What a site's stores count for: the user's own line, or else what is known of the innermost.
+/// The user's own line for which a site's stores count, or else what is known of the innermost call.
 fn place(stack: &[Frame]) -> Option<String> {
     let own = stack.iter().find(|frame| frame.own()).or(stack.first());
     own.map(Frame::place)
 }
 
-impl Places {
-    /// The places of all stores to the pools.
-    pub fn from_recording(recording: &Recording, source: bool) -> Places {
-        let mut places = Places::default();
+impl StorePlaces {
+    pub fn from_recording(recording: &Recording, source: bool) -> StorePlaces {
+        let mut places = StorePlaces::default();
         let mut sources = (source && !recording.sites.is_empty()).then(|| Sources::new(recording));
         for number in 0..recording.events.len() {
             let at = recording.events.site(number);
@@ -78,9 +77,6 @@ impl Places {
     }
 
     /// The sites of the stores at `FILE:LINE`.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn named(&self, named: &str) -> Result<FxHashSet<u32>, CrashTestError> {
         let name = named.rsplit('/').next().unwrap_or(named);
         self.sites.get(name).cloned().ok_or_else(|| {
@@ -99,10 +95,7 @@ impl Places {
     }
 }
 
-/// Whether a violation passes when the latest stores of some sites are held back.
-///
-/// # Errors
-/// The recovery cannot be run.
+/// A cause explains a violation if that passes once the latest stores of the cause's sites are held back.
 pub fn explains(
     bench: &mut Bench<'_>,
     sites: &FxHashSet<u32>,
@@ -160,7 +153,6 @@ pub fn explains(
     Ok(false)
 }
 
-/// The reduction of a violation that a known cause explains.
 pub fn explained(image: &Image) -> Reduced {
     Reduced {
         image: image.clone(),

@@ -19,10 +19,10 @@ use crate::images::{self, FIRST, Given, Kind, PASSES, Scope};
 use crate::question::Question;
 use crate::recovery::Reason;
 use crate::recovery::ending::Ended;
-use crate::report::findings::{Found, Violation};
-use crate::search::bench::{Refusal, Shared};
+use crate::report::findings::{Findings, Violation};
+use crate::search::bench::{Refusal, SearchState};
 use crate::search::start::named_start;
-use crate::search::workers::{Answer, Crew, Job};
+use crate::search::workers::{Answer, Crew, SearchJob};
 
 /// Violations of a round after which there is nothing more to learn before their causes are known.
 const ENOUGH: usize = 60;
@@ -31,22 +31,21 @@ const SAME: u32 = 2;
 /// Violations that are reduced, at most; and after how many that show nothing new there is an end.
 const REDUCED: usize = 24;
 const NOTHING_NEW: usize = 6;
-/// Of what is left of a budget when a round begins, what is spent on looking if there is something to reduce.
+/// The share of the remaining budget that a round spends on looking, if there is something to reduce.
 const LOOKING: f64 = 0.35;
-/// Of a budget, what is spent on waiting for recoveries that do not end.
+/// The share of a budget that recoveries without an end may take.
 const WAITING: f64 = 0.25;
 pub(crate) struct Search<'a> {
     pub(crate) question: &'a Question,
-    pub(crate) shared: &'a Shared,
-    pub(crate) found: &'a mut Found,
+    pub(crate) shared: &'a SearchState,
+    pub(crate) found: &'a mut Findings,
     kinds: FxHashMap<Kind, u64>,
-    /// Violations of the rounds before, and the seconds that had passed.
     before: (usize, f64),
-    /// How a recovery ended that did not cope while the start was looked for, and what it said.
+    /// The end and the output of a recovery that did not cope while the start was looked for.
     pub(crate) refused: Option<(Ended, String)>,
-    /// For recoveries that did not end.
+    /// Time spent on recoveries that did not end.
     waited: Duration,
-    /// Images that were given out and not tried any more.
+    /// Images that were handed out but not tried any more.
     late: u32,
     workers: f64,
     problem: Option<CrashTestError>,
@@ -56,8 +55,8 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     pub(crate) fn new(
         question: &'a Question,
-        shared: &'a Shared,
-        found: &'a mut Found,
+        shared: &'a SearchState,
+        found: &'a mut Findings,
         workers: usize,
         tell: &'a (dyn Fn(u64, u64) -> bool + Sync),
     ) -> Search<'a> {
@@ -226,7 +225,7 @@ impl<'a> Search<'a> {
     ) -> Result<bool, CrashTestError> {
         let shared = self.shared;
         let scope = Scope {
-            platform: shared.platform,
+            platform: shared.recording.platform,
             tear: self.question.tear,
             start,
             end,
@@ -254,7 +253,7 @@ impl<'a> Search<'a> {
                 let cut = shared.course.cuts[image.cut as usize];
                 let known = self.found.failed.get(&(cut.signature, image.kind));
                 if known.is_none_or(|&count| count < SAME) {
-                    crew.give(Job::Try(image, shared.recovery.time));
+                    crew.give(SearchJob::Try(image, shared.recovery.time));
                     Given::Taken
                 } else {
                     left_out.insert(image.cut);
@@ -325,7 +324,7 @@ impl<'a> Search<'a> {
                 let Some(&number) = next.next() else { break };
                 let violation = &self.found.violations[number];
                 let reason = Reason::from_ending(violation.ended, &violation.said);
-                crew.give(Job::Reduce(number, violation.image.clone(), reason));
+                crew.give(SearchJob::Reduce(number, violation.image.clone(), reason));
             }
             match crew.next() {
                 None => break,
@@ -381,16 +380,15 @@ mod tests {
     use crate::testing::{question, shared};
     use std::sync::mpsc::{channel, sync_channel};
 
-    /// So many fences, a line stored to before each.
     fn fences(count: u32) -> Vec<(u16, Do)> {
         let one = |number: u32| [Store(number % 7, number as u8 | 1), Clwb(number % 7), Fence];
         (0..count).flat_map(one).map(|what| (0, what)).collect()
     }
 
-    /// Has a search do something with a worker whose recoveries end with the status that `status` says of an image.
+    /// Runs a search with a worker whose recoveries end with the status that `status` says of an image.
     fn searched<T>(
-        shared: &Shared,
-        found: &mut Found,
+        shared: &SearchState,
+        found: &mut Findings,
         status: impl Fn(&Image) -> i32 + Sync,
         test: impl FnOnce(&mut Search<'_>, &mut Crew) -> T,
     ) -> T {
@@ -399,8 +397,8 @@ mod tests {
 
     fn asking<T>(
         question: &Question,
-        shared: &Shared,
-        found: &mut Found,
+        shared: &SearchState,
+        found: &mut Findings,
         status: impl Fn(&Image) -> i32 + Sync,
         test: impl FnOnce(&mut Search<'_>, &mut Crew) -> T,
     ) -> T {
@@ -411,11 +409,11 @@ mod tests {
             scope.spawn(move || {
                 for job in waiting {
                     let answer = match job {
-                        Job::Try(image, _) => {
+                        SearchJob::Try(image, _) => {
                             let ended = Ended::Status(status(&image));
                             Answer::Tried(image, Ok((ended, "said".to_owned())))
                         }
-                        Job::Reduce(number, image, _) => {
+                        SearchJob::Reduce(number, image, _) => {
                             let reduced = Reduced {
                                 early: image.over.clone(),
                                 image,
@@ -453,7 +451,7 @@ mod tests {
         let cuts = shared.course.cuts.len() as u32;
         assert!(cuts > CLOSELY * 2);
         for wanted in [0, 1, 7, CLOSELY - 1, CLOSELY + 1, 601, cuts - 1] {
-            let mut found = Found::default();
+            let mut found = Findings::default();
             let status = |image: &Image| i32::from(image.cut < wanted);
             let start = searched(&shared, &mut found, status, |search, crew| {
                 search.first_success(crew)
@@ -465,7 +463,7 @@ mod tests {
     #[test]
     fn a_plan_that_is_done_has_been_at_every_cut() {
         let shared = shared(&fences(40), &["true"]);
-        let mut found = Found::default();
+        let mut found = Findings::default();
         searched(
             &shared,
             &mut found,
@@ -483,7 +481,7 @@ mod tests {
         let mut shared = shared(&fences(40), &["true"]);
         shared.clock = Clock::new(Some(Duration::ZERO));
         for start in [None, Some("0".to_owned())] {
-            let mut found = Found::default();
+            let mut found = Findings::default();
             let asked = Question {
                 start: start.clone(),
                 ..question()
@@ -506,7 +504,7 @@ mod tests {
     /// The first pass over the kinds of moments is what decides, and not that there was some image.
     #[test]
     fn a_violation_counts_before_the_first_pass_is_done() {
-        let mut found = Found::default();
+        let mut found = Findings::default();
         assert_eq!(found.verdict(), Verdict::Unsaid);
         found.passes = FIRST - 1;
         assert_eq!(found.verdict(), Verdict::Unsaid);
@@ -526,7 +524,7 @@ mod tests {
     #[test]
     fn a_recovery_that_never_copes_is_an_error_that_says_what_it_said() {
         let shared = shared(&fences(20), &["true"]);
-        let mut found = Found::default();
+        let mut found = Findings::default();
         let start = searched(
             &shared,
             &mut found,
@@ -543,7 +541,8 @@ mod tests {
     #[test]
     fn the_start_may_be_named_by_a_mark_or_a_row() {
         let mut shared = shared(&fences(5), &["true"]);
-        let cut = |shared: &Shared, start| named_start(&shared.recording, &shared.course, start);
+        let cut =
+            |shared: &SearchState, start| named_start(&shared.recording, &shared.course, start);
         let error = cut(&shared, "ready").unwrap_err().to_string();
         assert!(error.contains("no marks"), "{error}");
         shared.recording.marks = vec![(5, "ready".to_owned())];
@@ -562,7 +561,7 @@ mod tests {
     #[test]
     fn violations_are_counted_and_one_of_a_kind_is_reduced() {
         let shared = shared(&fences(300), &["true"]);
-        let mut found = Found::default();
+        let mut found = Findings::default();
         let failing = |image: &Image| i32::from(image.over.is_empty() && image.cut >= 200);
         searched(&shared, &mut found, failing, |search, crew| {
             search.all(crew, &AtomicU64::new(0))

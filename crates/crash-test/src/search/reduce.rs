@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::CrashTestError;
 use crate::images::{Image, Kind, Over, WHOLE};
-use crate::recording::persistence::{Course, State, Visit, replay};
+use crate::recording::persistence::{Course, PendingState, Visit, replay};
 use crate::recovery::Reason;
 use crate::search::bench::Bench;
 
 const MOST: u32 = 60;
-/// How far before and after a cut others are asked whether they pass, and how far each is.
+/// The distance before and after a cut at which other cuts are tried.
 const AROUND: u32 = 400;
 const CLOSE: u32 = 8;
 const STORES: u32 = 8;
@@ -30,7 +30,7 @@ pub struct Reduced {
     pub passes: Option<Image>,
     pub unexplained: bool,
     pub finished: bool,
-    /// Whether a known cause explains it: without that cause's early stores it passes.
+    /// Without the early stores of a known cause the violation passes.
     pub explained: bool,
 }
 
@@ -99,7 +99,6 @@ fn with(base: &[Over], more: &[Over]) -> Vec<Over> {
     all
 }
 
-/// What is pending at a cut, to the last store.
 struct Pending {
     cut: u32,
     at: u32,
@@ -107,7 +106,7 @@ struct Pending {
 }
 
 impl Visit for Pending {
-    fn cut(&mut self, _: u32, _: u32, state: &State) {
+    fn cut(&mut self, _: u32, _: u32, state: &PendingState) {
         if self.at == self.cut {
             self.over = (state.pending.iter())
                 .map(|&slot| Over {
@@ -139,9 +138,6 @@ fn given(cut: u32, over: &[Over]) -> Image {
 }
 
 /// Reduces a violation as far as there is time. The result fails for the same reason.
-///
-/// # Errors
-/// The recovery cannot be run.
 pub fn reduce(
     bench: &mut Bench<'_>,
     image: &Image,
@@ -161,7 +157,7 @@ pub fn reduce(
     }
 }
 
-/// And what had been acknowledged, for the image that fails.
+/// Reduces a violation whose recovery is also held to what had been acknowledged.
 fn reduce_within(
     bench: &mut Bench<'_>,
     image: &Image,
@@ -196,11 +192,9 @@ fn reduce_within(
     Ok((reduced, reduction.acked))
 }
 
-/// How an image does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum ImageOutcome {
     Passes,
-    /// For the violation's reason.
     Fails,
     FailsOtherwise,
 }
@@ -217,39 +211,39 @@ struct Reduction<'a, 'b> {
 }
 
 impl Reduction<'_, '_> {
-    /// Whether an image passes, with so much acknowledged, or fails, for the violation's reason or another.
-    fn outcome(&mut self, image: &Image, acked: usize) -> Result<Outcome, CrashTestError> {
+    /// Runs an image and compares how it fails with the violation.
+    fn outcome(&mut self, image: &Image, acked: usize) -> Result<ImageOutcome, CrashTestError> {
         Ok(match self.bench.fails(image, acked, self.time)? {
-            None => Outcome::Passes,
-            Some(reason) if reason == *self.reason => Outcome::Fails,
-            Some(_) => Outcome::FailsOtherwise,
+            None => ImageOutcome::Passes,
+            Some(reason) if reason == *self.reason => ImageOutcome::Fails,
+            Some(_) => ImageOutcome::FailsOtherwise,
         })
     }
 
     fn passes(&mut self, over: &[Over]) -> Result<bool, CrashTestError> {
         let image = given(self.base, over);
-        Ok(self.outcome(&image, self.acked)? == Outcome::Passes)
+        Ok(self.outcome(&image, self.acked)? == ImageOutcome::Passes)
     }
 
     fn fails(&mut self, over: &[Over]) -> Result<bool, CrashTestError> {
         let image = given(self.base, over);
-        Ok(self.outcome(&image, self.acked)? == Outcome::Fails)
+        Ok(self.outcome(&image, self.acked)? == ImageOutcome::Fails)
     }
 
-    /// How what was fenced at a cut does, with so much acknowledged.
-    fn at(&mut self, cut: u32, acked: usize) -> Result<Outcome, CrashTestError> {
+    /// Runs what was fenced at a cut.
+    fn at(&mut self, cut: u32, acked: usize) -> Result<ImageOutcome, CrashTestError> {
         self.outcome(&Image::fenced(cut), acked)
     }
 
     fn reduce(&mut self, start: u32) -> Result<(), CrashTestError> {
         let below = match self.at(self.base, self.acked)? {
-            Outcome::Passes => true,
-            Outcome::Fails => {
+            ImageOutcome::Passes => true,
+            ImageOutcome::Fails => {
                 self.early.clear();
                 self.step_back(start)?
             }
             // The lines that are early are needed for the violation, and what was fenced fails without them, too.
-            Outcome::FailsOtherwise => self.step_back(start)?,
+            ImageOutcome::FailsOtherwise => self.step_back(start)?,
         };
         if below && !self.early.is_empty() {
             self.narrow_early()?;
@@ -273,12 +267,12 @@ impl Reduction<'_, '_> {
                 break;
             }
             match self.at(cut, self.bench.acked(cut))? {
-                Outcome::Passes => {
+                ImageOutcome::Passes => {
                     passing = Some(cut);
                     break;
                 }
-                Outcome::Fails if early.is_empty() => failing = cut,
-                Outcome::Fails | Outcome::FailsOtherwise => {}
+                ImageOutcome::Fails if early.is_empty() => failing = cut,
+                ImageOutcome::Fails | ImageOutcome::FailsOtherwise => {}
             }
         }
         while let Some(low) = passing
@@ -286,15 +280,15 @@ impl Reduction<'_, '_> {
         {
             let middle = low + (failing - low) / 2;
             match self.at(middle, self.bench.acked(middle))? {
-                Outcome::Passes => passing = Some(middle),
-                Outcome::Fails if early.is_empty() => failing = middle,
-                Outcome::Fails | Outcome::FailsOtherwise => break,
+                ImageOutcome::Passes => passing = Some(middle),
+                ImageOutcome::Fails if early.is_empty() => failing = middle,
+                ImageOutcome::Fails | ImageOutcome::FailsOtherwise => break,
             }
         }
         self.base = failing;
         self.acked = self.bench.acked(failing);
         if let Some(low) = passing
-            && self.at(low, self.acked)? == Outcome::Passes
+            && self.at(low, self.acked)? == ImageOutcome::Passes
         {
             self.base = low;
             self.early = with(&between(&self.bench.shared.course, low, failing), &early);
@@ -331,7 +325,7 @@ impl Reduction<'_, '_> {
             at: 0,
             over: Vec::new(),
         };
-        replay(&shared.recording, shared.platform, &mut pending);
+        replay(&shared.recording, shared.recording.platform, &mut pending);
         if self.passes(&with(&self.early, &pending.over))? {
             return Ok(Some(pending.over));
         }
@@ -341,7 +335,7 @@ impl Reduction<'_, '_> {
             if cut > last {
                 break;
             }
-            if self.at(cut, self.acked)? == Outcome::Passes {
+            if self.at(cut, self.acked)? == ImageOutcome::Passes {
                 let more = between(&shared.course, self.base, cut);
                 return Ok(self.passes(&with(&self.early, &more))?.then_some(more));
             }
@@ -394,7 +388,7 @@ mod tests {
         "set -- $(od -An -tu1 -N1 {pool}) $(od -An -tu1 -j64 -N1 {pool}); test $2 = 0 -o $1 != 0",
     ];
 
-    fn slots(shared: &crate::search::bench::Shared, overs: &[Over]) -> Vec<u32> {
+    fn slots(shared: &crate::search::bench::SearchState, overs: &[Over]) -> Vec<u32> {
         let line = |over: &Over| shared.recording.lines[over.slot as usize].line;
         overs.iter().map(line).collect()
     }

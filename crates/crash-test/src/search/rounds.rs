@@ -10,19 +10,16 @@ use crate::CrashTestError;
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
-use crate::report::findings::{Found, Round};
-use crate::search::bench::Shared;
+use crate::report::findings::{Findings, Round};
+use crate::search::bench::SearchState;
 use crate::search::explore::search;
-use crate::search::known_causes::Places;
+use crate::search::known_causes::StorePlaces;
 
 /// Rounds, at most; and rounds in a row that show no new cause.
 const MOST: usize = 16;
 const NOTHING_NEW: usize = 3;
 
 /// Counts the stores that the question names as persistent at once, and returns their lines of code.
-///
-/// # Errors
-/// There is no such store.
 pub fn assumed(
     question: &Question,
     recording: &mut Recording,
@@ -35,7 +32,7 @@ pub fn assumed(
             "--assume-persisted: the recording has no places in the program, or --no-source leaves them out; record with --pc",
         ));
     }
-    let places = Places::from_recording(recording, true);
+    let places = StorePlaces::from_recording(recording, true);
     for named in &question.assume_persisted {
         let sites = places.named(named)?;
         recording.assumed.extend(sites);
@@ -44,15 +41,12 @@ pub fn assumed(
 }
 
 /// Searches, round after round.
-///
-/// # Errors
-/// As [`search`].
 pub fn look(
     question: &Question,
-    shared: &mut Shared,
+    shared: &mut SearchState,
     (grounds, folder): (&[File], &Path),
     mut assumed: Vec<String>,
-    found: &mut Found,
+    found: &mut Findings,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<(), CrashTestError> {
     let mut places = None;
@@ -71,7 +65,7 @@ pub fn look(
             break;
         }
         let places = places
-            .get_or_insert_with(|| Places::from_recording(&shared.recording, question.source));
+            .get_or_insert_with(|| StorePlaces::from_recording(&shared.recording, question.source));
         let learned = learn(shared, found, before.0, places, &mut assumed);
         stale = if learned { 0 } else { stale + 1 };
         if stale >= NOTHING_NEW {
@@ -90,10 +84,10 @@ pub fn look(
 /// Learns from what was reduced last: stores that were late count as persistent from now on; of stores that were only early it is known that
 /// they are. Whether there was anything new.
 fn learn(
-    shared: &mut Shared,
-    found: &mut Found,
+    shared: &mut SearchState,
+    found: &mut Findings,
     from: usize,
-    places: &Places,
+    places: &StorePlaces,
     assumed: &mut Vec<String>,
 ) -> bool {
     let (mut late, mut learned) = (false, false);
@@ -116,7 +110,10 @@ fn learn(
     if late {
         assumed.sort_unstable();
         assumed.dedup();
-        shared.course = Arc::new(Course::from_recording(&shared.recording, shared.platform));
+        shared.course = Arc::new(Course::from_recording(
+            &shared.recording,
+            shared.recording.platform,
+        ));
         found.failed.clear();
     }
     late || learned

@@ -9,7 +9,7 @@ use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
 use crate::report::findings::NoStart;
 use crate::search::Search;
-use crate::search::workers::{Answer, Crew, Job, QUEUE};
+use crate::search::workers::{Answer, Crew, QUEUE, SearchJob};
 
 /// The search for the start tries so many cuts one by one, then one in so many that came before.
 pub(crate) const CLOSELY: u32 = 256;
@@ -17,7 +17,6 @@ const SPARSE: u32 = 32;
 /// Cuts at which it is asked whether the recovery copes with everything, if it copes with what was fenced at none.
 const WHOLE: usize = 256;
 
-/// The cut at which `start` says that the pool is made.
 pub(crate) fn named_start(
     recording: &Recording,
     course: &Course,
@@ -110,7 +109,7 @@ impl Search<'_> {
     ) -> Result<Option<u32>, CrashTestError> {
         let shared = self.shared;
         let scope = Scope {
-            platform: shared.platform,
+            platform: shared.recording.platform,
             tear: false,
             start: 0,
             end: u32::MAX,
@@ -168,7 +167,7 @@ impl Search<'_> {
                 && !self.shared.clock.is_spent()
                 && let Some(image) = next.next()
             {
-                crew.give(Job::Try(image, self.shared.haste()));
+                crew.give(SearchJob::Try(image, self.shared.haste()));
             }
             match crew.next() {
                 None => return Ok(least),

@@ -9,13 +9,13 @@ use crate::CrashTestError;
 use crate::images::Image;
 use crate::recovery::Reason;
 use crate::recovery::ending::Ended;
-use crate::search::bench::{Bench, Shared};
+use crate::search::bench::{Bench, SearchState};
 use crate::search::known_causes;
 use crate::search::reduce::{self, Reduced};
 
 pub(crate) const QUEUE: usize = 16;
 
-pub(crate) enum Job {
+pub(crate) enum SearchJob {
     Try(Image, Duration),
     Reduce(usize, Image, Reason),
 }
@@ -27,13 +27,13 @@ pub(crate) enum Answer {
 
 /// Workers and the two ends of their queues.
 pub(crate) struct Crew {
-    pub(crate) jobs: SyncSender<Job>,
+    pub(crate) jobs: SyncSender<SearchJob>,
     pub(crate) answers: Receiver<Answer>,
     pub(crate) waiting: usize,
 }
 
 impl Crew {
-    pub(crate) fn give(&mut self, job: Job) {
+    pub(crate) fn give(&mut self, job: SearchJob) {
         self.waiting += 1;
         let _ = self.jobs.send(job);
     }
@@ -78,9 +78,9 @@ fn reduced(
 
 /// A worker: jobs as they come, until there are none.
 pub(crate) fn work(
-    shared: &Shared,
+    shared: &SearchState,
     bench: Result<Bench<'_>, CrashTestError>,
-    jobs: &Mutex<Receiver<Job>>,
+    jobs: &Mutex<Receiver<SearchJob>>,
     answers: &Sender<Answer>,
     start: &AtomicU64,
 ) {
@@ -95,7 +95,7 @@ pub(crate) fn work(
         let job = jobs.lock().expect("nobody panics with it").recv();
         let answer = match job {
             Err(_) => return,
-            Ok(Job::Try(image, time)) => {
+            Ok(SearchJob::Try(image, time)) => {
                 let acked = bench.acked(image.cut);
                 let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
                 let enough = set(&shared.enough) || shared.clock.is_spent();
@@ -115,7 +115,7 @@ pub(crate) fn work(
                 };
                 Answer::Tried(image, result)
             }
-            Ok(Job::Reduce(number, image, reason)) => {
+            Ok(SearchJob::Reduce(number, image, reason)) => {
                 let start = start.load(Ordering::Relaxed) as u32;
                 Answer::Reduced(number, reduced(&mut bench, &image, &reason, start))
             }

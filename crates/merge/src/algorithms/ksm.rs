@@ -3,7 +3,7 @@
 use super::{Algorithm, Merges};
 use crate::ksm::Software;
 use crate::ksm::settings::{self, Knobs};
-use crate::run::Run;
+use crate::run::PassRun;
 use crate::timed::settings as timed;
 use sardonyx::settings::Settings;
 
@@ -16,7 +16,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     merges: Some(Merges {
         looks_into_pages: false,
         on_images: |images, chosen, settings| {
-            Box::new(Run::new(images, chosen, search(settings), settings))
+            Box::new(PassRun::new(images, chosen, search(settings), settings))
         },
         in_time: |start| {
             let search = search(start.settings);

@@ -19,16 +19,16 @@ pub struct Algorithm {
     pub keys: fn() -> Vec<&'static Row>,
     /// The keys that it declares for runs in time.
     pub timed_keys: fn() -> Vec<&'static Row>,
-    /// How it merges; `None` if it does not.
+    /// `None` if the algorithm does not merge.
     pub merges: Option<Merges>,
 }
 
 pub struct Merges {
-    /// Whether it looks into pages beyond their order and the kernel's checksum, so that their bytes must be kept.
+    /// The algorithm looks into pages beyond their order and the kernel's checksum, so their bytes must be kept.
     pub looks_into_pages: bool,
-    /// Its run over the images, of whose machines some are chosen.
+    /// Begins a run over the images, of whose machines some are chosen.
     pub on_images: for<'i> fn(&'i Images, Vec<bool>, &Settings) -> Box<dyn Runner + 'i>,
-    /// Its run in time: it merges until a window begins, and goes on in the window as the kernel's thread.
+    /// Runs in time: merges until a window begins, and continues in the window as the kernel's thread.
     pub in_time: for<'i, 'g> fn(Start<'i, 'g>) -> Option<Settled<'i>>,
     /// The modules that compare for the thread; `None` if the thread does so itself.
     pub modules: fn(&Machine, &Settings) -> Option<ModuleCosts>,

@@ -3,7 +3,7 @@
 
 use super::{Algorithm, Merges};
 use crate::pageforge::{self, CALL_NS, PageForge};
-use crate::run::Run;
+use crate::run::PassRun;
 use crate::timed::{ModuleCosts, instructions};
 use sardonyx::config::Machine;
 use sardonyx::settings::{Row, Settings, keys, words};
@@ -18,7 +18,12 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     merges: Some(Merges {
         looks_into_pages: true,
         on_images: |images, chosen, settings| {
-            Box::new(Run::new(images, chosen, PageForge::new(settings), settings))
+            Box::new(PassRun::new(
+                images,
+                chosen,
+                PageForge::new(settings),
+                settings,
+            ))
         },
         in_time: |start| {
             let search = PageForge::new(start.settings);
@@ -28,7 +33,7 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     }),
 };
 
-/// Where PageForge's module is.
+/// The place of PageForge's module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     /// In a memory controller.

@@ -1,16 +1,16 @@
-//! The contents of all machines' pages, by the numbers that [`Pool`] gave them, and what a run sees of them pass by
+//! The contents of all machines' pages, by the numbers that [`ContentPool`] gave them, and what a run sees of them pass by
 //! pass. The numbers are in the order of the bytes, so comparing two pages is comparing two numbers.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::pool::{NONE, Pool, memory_ended};
-use super::{ImageError, Machine, MachineSpace, ProcessPages};
-use crate::{Bytes, Checksum, Contents, Frame, Page};
+use super::pool::{ContentPool, NONE, memory_ended};
+use super::{ImageError, ImageMachine, MachineSpace, ProcessPages};
+use crate::{Checksum, Page, PageBytes, PageFrame, PageStore};
 use sardonyx::line::{LINE_BYTES, Line};
 
 #[derive(Debug)]
-pub struct Held {
+pub struct MachineImage {
     pub name: String,
     pub space: MachineSpace,
     snapshots: Vec<Vec<u32>>,
@@ -19,11 +19,11 @@ pub struct Held {
     /// See [`super::Snapshot::holes`].
     pub holes: u64,
     pub process: Option<ProcessPages>,
-    /// See [`Machine::ended`].
+    /// See [`ImageMachine::ended`].
     pub ended: Option<u32>,
 }
 
-impl Held {
+impl MachineImage {
     /// Pages that an earlier snapshot has and the last has not.
     pub fn gone(&self) -> usize {
         let Some((last, earlier)) = self.snapshots.split_last() else {
@@ -38,9 +38,9 @@ impl Held {
 /// All machines' bytes.
 #[derive(Debug)]
 pub struct Images {
-    pool: Pool,
+    pool: ContentPool,
     /// The machines, in the order in which they are scanned.
-    pub machines: Vec<Held>,
+    pub machines: Vec<MachineImage>,
     pub zero: Option<u32>,
 }
 
@@ -51,19 +51,16 @@ impl Images {
     /// # Errors
     /// If there are more pages than a run can number, or than memory has room for.
     pub fn read(
-        machines: Vec<Machine>,
+        machines: Vec<ImageMachine>,
         tell: &mut impl FnMut(u64, u64) -> bool,
     ) -> Result<Option<Images>, ImageError> {
-        Images::read_into(Pool::new(None), machines, tell)
+        Images::read_into(ContentPool::new(None), machines, tell)
     }
 
-    /// The same with a `pool` that has the contents of live processes already.
-    ///
-    /// # Errors
-    /// As [`Images::read`].
+    /// Takes a `pool` that has the contents of live processes already.
     pub fn read_into(
-        pool: Pool,
-        machines: Vec<Machine>,
+        pool: ContentPool,
+        machines: Vec<ImageMachine>,
         tell: &mut impl FnMut(u64, u64) -> bool,
     ) -> Result<Option<Images>, ImageError> {
         let snapshots = machines.iter().flat_map(|machine| &machine.snapshots);
@@ -83,7 +80,7 @@ impl Images {
         for machine in machines {
             let space = MachineSpace::new(&machine, page).ok_or_else(too_many)?;
             page = space.end;
-            let mut held = Held {
+            let mut held = MachineImage {
                 name: machine.name,
                 snapshots: Vec::new(),
                 missing: 0,
@@ -142,7 +139,7 @@ impl Images {
         }
     }
 
-    /// What the machines' pages hold in a snapshot, or in a machine's last if it has fewer.
+    /// The contents of the machines' pages in a snapshot, or in a machine's last if it has fewer.
     pub fn at(&self, snapshot: usize) -> impl Iterator<Item = (Page, u32)> {
         self.machines.iter().flat_map(move |machine| {
             let held = machine.snapshots.get(snapshot).or(machine.snapshots.last());
@@ -168,18 +165,17 @@ impl Images {
         self.pool.len()
     }
 
-    /// Whether the bytes of all contents are kept; if not, those of live processes were dropped, because they took more
-    /// memory than they may.
+    /// The bytes of all contents are kept; if not, those of live processes were dropped, because they took more memory
+    /// than they may.
     pub fn has_bytes(&self) -> bool {
         self.pool.has_bytes()
     }
 
     /// The bytes of a content, if [`Images::has_bytes`].
-    pub fn bytes(&self, content: u32) -> &Bytes {
+    pub fn bytes(&self, content: u32) -> &PageBytes {
         self.pool.bytes(content)
     }
 
-    /// What a page holds in the last snapshot.
     pub fn last(&self, page: Page) -> Option<u32> {
         let machine = self.machine_of(page);
         let last = machine.snapshots.last()?;
@@ -194,7 +190,7 @@ impl Images {
         pairs.filter(|pair| pair[0][at] != pair[1][at]).count()
     }
 
-    pub fn machine_of(&self, page: Page) -> &Held {
+    pub fn machine_of(&self, page: Page) -> &MachineImage {
         let index = self
             .machines
             .partition_point(|machine| machine.space.end <= page);
@@ -202,14 +198,10 @@ impl Images {
     }
 }
 
-/// What a page did between two passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// It has come.
+pub enum PageChange {
     Came,
-    /// Its bytes have changed.
     Written,
-    /// It has gone.
     Went,
 }
 
@@ -218,7 +210,6 @@ pub struct View<'i> {
     images: &'i Images,
     chosen: Vec<bool>,
     page: Vec<u32>,
-    /// What each page held when its key was last taken.
     keyed: Vec<u32>,
     pass: usize,
 }
@@ -236,7 +227,7 @@ impl<'i> View<'i> {
     }
 
     /// Goes to the next pass: each machine's next snapshot, if it has one.
-    pub fn advance(&mut self) -> Vec<(Page, Change)> {
+    pub fn advance(&mut self) -> Vec<(Page, PageChange)> {
         let mut changes = Vec::new();
         let machines = self.images.machines.iter().zip(&self.chosen);
         for (machine, _) in machines.filter(|(_, chosen)| **chosen) {
@@ -249,9 +240,9 @@ impl<'i> View<'i> {
                     continue;
                 }
                 let change = match (old, *new) {
-                    (NONE, _) => Change::Came,
-                    (_, NONE) => Change::Went,
-                    _ => Change::Written,
+                    (NONE, _) => PageChange::Came,
+                    (_, NONE) => PageChange::Went,
+                    _ => PageChange::Written,
                 };
                 changes.push((page, change));
             }
@@ -260,7 +251,6 @@ impl<'i> View<'i> {
         changes
     }
 
-    /// The pages of processes that have exited since the last pass.
     pub fn exited(&self) -> Vec<Range<Page>> {
         let machines = self.images.machines.iter().zip(&self.chosen);
         let now = machines.filter(|(machine, chosen)| {
@@ -270,12 +260,10 @@ impl<'i> View<'i> {
             .collect()
     }
 
-    /// Notes that the page holds this content from now on.
     pub fn put(&mut self, page: Page, content: u32) {
         self.page[page as usize] = content;
     }
 
-    /// What the page held when its key was last taken.
     pub fn keyed_content(&self, page: Page) -> Option<u32> {
         Some(self.keyed[page as usize]).filter(|content| *content != NONE)
     }
@@ -289,15 +277,15 @@ impl<'i> View<'i> {
         Some(self.page[page as usize]).filter(|content| *content != NONE)
     }
 
-    fn of(&self, frame: Frame) -> u32 {
+    fn of(&self, frame: PageFrame) -> u32 {
         match frame {
-            Frame::Own(page) => self.page[page as usize],
-            Frame::Merged(content) => content,
+            PageFrame::Own(page) => self.page[page as usize],
+            PageFrame::Merged(content) => content,
         }
     }
 }
 
-impl Contents for View<'_> {
+impl PageStore for View<'_> {
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32 {
         let content = self.page[page as usize];
         self.images.pool.checksum(content, kind)
@@ -315,15 +303,15 @@ impl Contents for View<'_> {
         Some(self.page[page as usize]) == self.images.zero
     }
 
-    fn compare(&mut self, a: Frame, b: Frame) -> Ordering {
+    fn compare(&mut self, a: PageFrame, b: PageFrame) -> Ordering {
         self.of(a).cmp(&self.of(b))
     }
 
-    fn identical(&mut self, a: Frame, b: Frame) -> bool {
+    fn identical(&mut self, a: PageFrame, b: PageFrame) -> bool {
         self.of(a) == self.of(b)
     }
 
-    fn line(&mut self, frame: Frame, line: usize) -> Line {
+    fn line(&mut self, frame: PageFrame, line: usize) -> Line {
         let bytes = self.images.bytes(self.of(frame));
         let start = line * LINE_BYTES;
         bytes[start..start + LINE_BYTES]
@@ -331,7 +319,7 @@ impl Contents for View<'_> {
             .expect("a line's bytes")
     }
 
-    fn line_order(&mut self, a: Frame, b: Frame, line: usize) -> Ordering {
+    fn line_order(&mut self, a: PageFrame, b: PageFrame, line: usize) -> Ordering {
         let (a, b) = (self.of(a), self.of(b));
         let head = |content: u32| self.images.pool.head(content);
         if line == 0 && head(a) != head(b) {

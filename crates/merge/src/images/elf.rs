@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use memmap2::Mmap;
-use object::elf::{ET_CORE, FileHeader64, PT_LOAD, PT_NOTE};
+use object::elf::{ET_CORE, FileHeader64, PT_LOAD, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endian, Endianness};
 
-use super::{Data, Extent, ImageError, Named, Snapshot, bad};
+use super::{Data, ImageError, NamedRange, PageExtent, Snapshot, bad};
 use crate::PAGE_BYTES;
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -30,11 +30,41 @@ pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
         ));
     }
     let segments = header.program_headers(endian, &*map).map_err(problem)?;
+    let (extents, missing) = extents(path, endian, segments, map.len() as u64)?;
+    let mut names = Vec::new();
+    for segment in segments {
+        let Ok(Some(mut notes)) = segment.notes(endian, &*map) else {
+            continue;
+        };
+        while let Ok(Some(note)) = notes.next() {
+            if note.n_type(endian).0 == NT_FILE {
+                names.extend(mapped_files(endian, note.desc()));
+            }
+        }
+    }
+    names.sort_by_key(|named: &NamedRange| named.first);
+    Ok(Snapshot {
+        data: Data::Mapped(map),
+        extents,
+        names,
+        missing,
+        holes: 0,
+    })
+}
+
+/// The pages of all segments in order, and the number of pages that segments name but do not hold. A core of a machine has
+/// physical addresses; the kernel leaves those of a process zero.
+fn extents(
+    path: &Path,
+    endian: Endianness,
+    segments: &[ProgramHeader64<Endianness>],
+    file_bytes: u64,
+) -> Result<(Vec<PageExtent>, u64), ImageError> {
     let loads = segments
         .iter()
         .filter(|segment| segment.p_type(endian) == PT_LOAD);
     let physical = loads.clone().any(|segment| segment.p_paddr(endian) != 0);
-    let (mut extents, mut names, mut missing) = (Vec::new(), Vec::new(), 0);
+    let (mut extents, mut missing) = (Vec::new(), 0);
     for segment in loads {
         let address = if physical {
             segment.p_paddr(endian)
@@ -44,30 +74,23 @@ pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
         let (offset, held) = (segment.p_offset(endian), segment.p_filesz(endian));
         let all = segment.p_memsz(endian).max(held);
         if address % PAGE != 0 || held % PAGE != 0 {
-            return Err(bad(
-                path,
-                format!(
-                    "the segment at {address:#x} of {held} bytes is not made of pages of {PAGE_BYTES}"
-                ),
-            ));
+            let problem = format!(
+                "the segment at {address:#x} of {held} bytes is not made of pages of {PAGE_BYTES}"
+            );
+            return Err(bad(path, problem));
         }
-        let end = offset
-            .checked_add(held)
-            .filter(|end| *end <= map.len() as u64);
-        if end.is_none() {
-            let short = offset.saturating_add(held) - map.len() as u64;
-            return Err(bad(
-                path,
-                format!(
-                    "is cut short: the segment at {address:#x} lacks {short} bytes; dump it again"
-                ),
-            ));
+        if offset.saturating_add(held) > file_bytes {
+            let short = offset.saturating_add(held) - file_bytes;
+            let problem = format!(
+                "is cut short: the segment at {address:#x} lacks {short} bytes; dump it again"
+            );
+            return Err(bad(path, problem));
         }
         missing += (all - held) / PAGE;
         let pages = u32::try_from(held / PAGE)
             .map_err(|_| bad(path, "has a segment larger than 16 TiB"))?;
         if pages > 0 {
-            extents.push(Extent {
+            extents.push(PageExtent {
                 first: address / PAGE,
                 pages,
                 offset,
@@ -88,31 +111,11 @@ pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
     if extents.is_empty() {
         return Err(bad(path, "holds no pages"));
     }
-    for segment in segments
-        .iter()
-        .filter(|segment| segment.p_type(endian) == PT_NOTE)
-    {
-        let Ok(Some(mut notes)) = segment.notes(endian, &*map) else {
-            continue;
-        };
-        while let Ok(Some(note)) = notes.next() {
-            if note.n_type(endian).0 == NT_FILE {
-                names.extend(mapped_files(endian, note.desc()));
-            }
-        }
-    }
-    names.sort_by_key(|named: &Named| named.first);
-    Ok(Snapshot {
-        data: Data::Mapped(map),
-        extents,
-        names,
-        missing,
-        holes: 0,
-    })
+    Ok((extents, missing))
 }
 
-/// What the note says; nothing if it does not hold what it should.
-fn mapped_files(endian: Endianness, note: &[u8]) -> Vec<Named> {
+/// The mapped files that the note names; none if the note is damaged.
+fn mapped_files(endian: Endianness, note: &[u8]) -> Vec<NamedRange> {
     let word = |index: usize| {
         let bytes = note.get(index * 8..index * 8 + 8)?;
         Some(endian.read_u64(bytes.try_into().ok()?))
@@ -128,7 +131,7 @@ fn mapped_files(endian: Endianness, note: &[u8]) -> Vec<Named> {
     };
     let paths = paths.split(|byte| *byte == 0);
     let ranges = (0..count).map_while(|index| Some((word(2 + 3 * index)?, word(3 + 3 * index)?)));
-    let named = ranges.zip(paths).map(|((first, end), path)| Named {
+    let named = ranges.zip(paths).map(|((first, end), path)| NamedRange {
         first: first / PAGE,
         end: end / PAGE,
         name: String::from_utf8_lossy(path).into_owned(),

@@ -2,9 +2,9 @@
 
 use twox_hash::XxHash64;
 
-use crate::{Bytes, Checksum, PAGE_BYTES};
+use crate::{Checksum, PAGE_BYTES, PageBytes};
 
-pub fn checksum(bytes: &Bytes, kind: Checksum) -> u32 {
+pub fn checksum(bytes: &PageBytes, kind: Checksum) -> u32 {
     match kind {
         Checksum::XxHash64 => XxHash64::oneshot(0, bytes) as u32,
         Checksum::Jhash2 => jhash2(bytes, 17),

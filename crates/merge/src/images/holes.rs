@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use rustix::fs::{SeekFrom, seek};
 
-use super::{Extent, Snapshot};
+use super::{PageExtent, Snapshot};
 use crate::PAGE_BYTES;
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -27,7 +27,6 @@ fn data(file: &File, len: u64) -> Vec<Range<u64>> {
     found
 }
 
-/// The snapshot without the pages that lie completely in holes.
 pub fn left_out(mut snapshot: Snapshot, file: &File) -> Snapshot {
     let data = data(file, snapshot.data.bytes().len() as u64);
     let mut kept = Vec::new();
@@ -40,7 +39,7 @@ pub fn left_out(mut snapshot: Snapshot, file: &File) -> Snapshot {
             let end = (part.end.min(all.end) - all.start).div_ceil(PAGE);
             let first = first.max(next);
             if first < end {
-                kept.push(Extent {
+                kept.push(PageExtent {
                     first: extent.first + first,
                     pages: (end - first) as u32,
                     offset: extent.offset + first * PAGE,
@@ -49,7 +48,7 @@ pub fn left_out(mut snapshot: Snapshot, file: &File) -> Snapshot {
             }
         }
     }
-    let pages = |extents: &[Extent]| -> u64 {
+    let pages = |extents: &[PageExtent]| -> u64 {
         let each = extents.iter().map(|extent| u64::from(extent.pages));
         each.sum()
     };

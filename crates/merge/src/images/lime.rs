@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-use super::{Data, Extent, ImageError, Snapshot, bad};
+use super::{Data, ImageError, PageExtent, Snapshot, bad};
 use crate::PAGE_BYTES;
 
 /// The first bytes of each range.
@@ -14,7 +14,7 @@ const HEAD: usize = 32;
 const PAGE: u64 = PAGE_BYTES as u64;
 
 pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
-    let (mut extents, mut at): (Vec<Extent>, usize) = (Vec::new(), 0);
+    let (mut extents, mut at): (Vec<PageExtent>, usize) = (Vec::new(), 0);
     while at < map.len() {
         let Some(head) = map.get(at..at + HEAD) else {
             return Err(cut_short(path, at));
@@ -47,7 +47,7 @@ pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
                 format!("as a dump of LiME: the range at {first:#x} comes twice"),
             ));
         }
-        extents.push(Extent {
+        extents.push(PageExtent {
             first: first / PAGE,
             pages: (bytes / PAGE) as u32,
             offset: at as u64,

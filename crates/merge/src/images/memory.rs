@@ -5,19 +5,19 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashMap;
 
 use super::checksum;
-use crate::{Bytes, Checksum, Contents, Frame, PAGE_BYTES, Page};
+use crate::{Checksum, PAGE_BYTES, Page, PageBytes, PageFrame, PageStore};
 use sardonyx::line::{LINE_BYTES, Line};
 
 /// Some pages, and the merged frames made of them.
 #[derive(Debug)]
 pub struct Memory {
-    pub own: Vec<Bytes>,
-    frozen: FxHashMap<u32, Bytes>,
+    pub own: Vec<PageBytes>,
+    frozen: FxHashMap<u32, PageBytes>,
     next: u32,
 }
 
 impl Memory {
-    pub fn new(own: Vec<Bytes>) -> Memory {
+    pub fn new(own: Vec<PageBytes>) -> Memory {
         Memory {
             own,
             frozen: FxHashMap::default(),
@@ -26,10 +26,10 @@ impl Memory {
     }
 
     /// The bytes of a frame.
-    pub fn bytes(&self, frame: Frame) -> &Bytes {
+    pub fn bytes(&self, frame: PageFrame) -> &PageBytes {
         match frame {
-            Frame::Own(page) => &self.own[page as usize],
-            Frame::Merged(frozen) => &self.frozen[&frozen],
+            PageFrame::Own(page) => &self.own[page as usize],
+            PageFrame::Merged(frozen) => &self.frozen[&frozen],
         }
     }
 
@@ -38,7 +38,7 @@ impl Memory {
     }
 }
 
-impl Contents for Memory {
+impl PageStore for Memory {
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32 {
         checksum(&self.own[page as usize], kind)
     }
@@ -53,15 +53,15 @@ impl Contents for Memory {
         self.own[page as usize] == [0; PAGE_BYTES]
     }
 
-    fn compare(&mut self, a: Frame, b: Frame) -> Ordering {
+    fn compare(&mut self, a: PageFrame, b: PageFrame) -> Ordering {
         self.bytes(a).cmp(self.bytes(b))
     }
 
-    fn identical(&mut self, a: Frame, b: Frame) -> bool {
+    fn identical(&mut self, a: PageFrame, b: PageFrame) -> bool {
         self.bytes(a) == self.bytes(b)
     }
 
-    fn line(&mut self, frame: Frame, line: usize) -> Line {
+    fn line(&mut self, frame: PageFrame, line: usize) -> Line {
         let start = line * LINE_BYTES;
         let bytes = &self.bytes(frame)[start..start + LINE_BYTES];
         bytes.try_into().expect("a line's bytes")

@@ -3,7 +3,7 @@
 
 use sardonyx_base::random::SplitMix64;
 
-use crate::{Bytes, PAGE_BYTES};
+use crate::{PAGE_BYTES, PageBytes};
 use sardonyx::names::named;
 
 /// First numbers of contents that stand once, and in groups.
@@ -14,7 +14,7 @@ const EQUAL_REWRITTEN: u64 = 4_000_000;
 const REWRITTEN: u64 = 5_000_000;
 
 /// The bytes of a content.
-pub fn fill(content: u64, bytes: &mut Bytes) {
+pub fn fill(content: u64, bytes: &mut PageBytes) {
     if content == 0 {
         bytes.fill(0);
         return;
@@ -97,7 +97,7 @@ impl Mix {
     }
 
     /// The bytes of page `i` of `n` at a pass.
-    pub fn page(self, i: u64, n: u64, pass: u64, bytes: &mut Bytes) {
+    pub fn page(self, i: u64, n: u64, pass: u64, bytes: &mut PageBytes) {
         let (content, flipped) = self.content(i, n, pass);
         fill(content, bytes);
         if let Some(word) = flipped {
@@ -111,7 +111,6 @@ impl Mix {
         }
     }
 
-    /// A snapshot of `n` pages at a pass.
     pub fn snapshot(self, n: u64, pass: u64) -> Vec<u8> {
         let mut bytes = vec![0; n as usize * PAGE_BYTES];
         for (i, page) in (0..).zip(bytes.as_chunks_mut::<PAGE_BYTES>().0) {

@@ -17,17 +17,17 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use super::{Bytes, PAGE_BYTES};
-pub use contents::{Change, Held, Images, View};
+use super::{PAGE_BYTES, PageBytes};
+pub use contents::{Images, MachineImage, PageChange, View};
 pub use hash::checksum;
 pub use memory::Memory;
-pub use pool::{Keep, Pool};
+pub use pool::{ContentPool, Keep};
 pub use process::{HUGE_PAGES, Process, ProcessPages};
 pub use space::{MachineSpace, Region};
 
 /// Pages of one snapshot that follow each other in both the machine and the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct PageExtent {
     /// Number of the first page in the machine: its address by the page size.
     pub first: u64,
     pub pages: u32,
@@ -37,10 +37,8 @@ pub struct Extent {
 
 /// A stretch of a machine that has a name, such as the file that is mapped there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// Number of the first page.
+pub struct NamedRange {
     pub first: u64,
-    /// Number after the last.
     pub end: u64,
     pub name: String,
 }
@@ -48,11 +46,10 @@ pub struct Named {
 /// A snapshot's bytes.
 #[derive(Debug)]
 pub enum Data {
-    /// A mapped file.
     Mapped(memmap2::Mmap),
     /// Bytes read or made.
     Memory(Vec<u8>),
-    /// Contents that a [`Pool`] knows: one number for each 4,096 bytes.
+    /// Contents that a [`ContentPool`] knows: one number for each 4,096 bytes.
     Contents(Vec<u32>),
 }
 
@@ -66,7 +63,7 @@ impl Data {
         }
     }
 
-    pub fn page(&self, offset: u64) -> &Bytes {
+    pub fn page(&self, offset: u64) -> &PageBytes {
         let start = offset as usize;
         let bytes = &self.bytes()[start..start + PAGE_BYTES];
         bytes.try_into().expect("a page's bytes")
@@ -75,10 +72,9 @@ impl Data {
 
 #[derive(Debug)]
 pub struct Snapshot {
-    /// Their bytes.
     pub data: Data,
-    pub extents: Vec<Extent>,
-    pub names: Vec<Named>,
+    pub extents: Vec<PageExtent>,
+    pub names: Vec<NamedRange>,
     /// Pages that the image names but does not hold, such as those of mapped files in a core.
     pub missing: u64,
     /// Pages of holes of the file, which whoever dumped never wrote.
@@ -98,7 +94,7 @@ impl Snapshot {
 }
 
 #[derive(Debug)]
-pub struct Machine {
+pub struct ImageMachine {
     pub name: String,
     /// The snapshots in the order of passes; at least one.
     pub snapshots: Vec<Snapshot>,
@@ -107,7 +103,6 @@ pub struct Machine {
     pub ended: Option<u32>,
 }
 
-/// What is wrong with an image, with the place and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ImageError(pub String);
@@ -141,16 +136,16 @@ fn bad(path: &Path, problem: impl std::fmt::Display) -> ImageError {
     ImageError(format!("{}: {problem}", path.display()))
 }
 
-/// What becomes of an image's pages of zeros, which may never have been touched.
+/// The meaning of an image's pages of zeros, which may never have been touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Zeros {
-    /// They are pages, holes of the file too.
+    /// Zeros are pages, holes of the file too.
     Held,
     /// Holes of the file are no pages, since whoever dumped never wrote them; other zeros are.
     #[default]
     NoHoles,
-    /// They are no pages.
+    /// Zeros are no pages.
     None,
 }
 
@@ -158,7 +153,7 @@ pub enum Zeros {
 ///
 /// # Errors
 /// If a file is none of the formats, is cut short, or has pages of another size.
-pub fn open(path: &Path, zeros: Zeros) -> Result<Machine, ImageError> {
+pub fn open(path: &Path, zeros: Zeros) -> Result<ImageMachine, ImageError> {
     let name = path.display().to_string();
     let about = fs::metadata(path).map_err(|error| bad(path, error))?;
     let files = if about.is_dir() {
@@ -167,7 +162,7 @@ pub fn open(path: &Path, zeros: Zeros) -> Result<Machine, ImageError> {
         vec![path.to_owned()]
     };
     let snapshots = files.iter().map(|file| open_snapshot(file, zeros));
-    Ok(Machine {
+    Ok(ImageMachine {
         name,
         snapshots: snapshots.collect::<Result<_, _>>()?,
         process: None,

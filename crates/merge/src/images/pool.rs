@@ -7,8 +7,8 @@ use std::collections::TryReserveError;
 use hashbrown::HashTable;
 use twox_hash::XxHash3_128;
 
-use super::{Data, Extent, ImageError, checksum};
-use crate::{Bytes, Checksum, PAGE_BYTES};
+use super::{Data, ImageError, PageExtent, checksum};
+use crate::{Checksum, PAGE_BYTES, PageBytes};
 
 /// The content of a page that is not there.
 pub(super) const NONE: u32 = u32::MAX;
@@ -29,9 +29,9 @@ pub(super) fn memory_ended(_: TryReserveError) -> ImageError {
 #[derive(Clone, Copy, Debug)]
 struct Content {
     hash: u32,
-    /// Where the bytes are: a number among the pages of all stretches.
+    /// The number of the page among those of all stretches.
     place: u32,
-    /// Its first eight bytes, so that the page itself need not be touched to compare most first lines.
+    /// The first eight bytes, so that the page itself need not be touched to compare most first lines.
     head: u64,
 }
 
@@ -48,46 +48,43 @@ struct Stretch {
 pub struct Keep {
     /// The most memory for the copies, in bytes.
     pub bytes: u64,
-    /// Whether the copies are needed, so that exceeding the limit is an error.
     pub needed: bool,
 }
 
 /// Data as a snapshot's extents name it.
-pub(super) enum Held {
+pub(super) enum SnapshotData {
     /// Bytes, by their number among the pool's data.
     Bytes(u32),
     /// Numbers of contents that the pool has given already.
     Contents(Vec<u32>),
 }
 
-#[derive(Debug)]
-pub struct Pool {
+#[derive(Debug, Default)]
+pub struct ContentPool {
     data: Vec<Data>,
     stretches: Vec<Stretch>,
     contents: Vec<Content>,
     /// Each content's digest, if there are live processes; 0 is that of zeros.
     digests: Vec<u128>,
     known: HashTable<u32>,
-    /// The place after the last.
     places: u32,
     keep: Option<Keep>,
     let_go: bool,
     zero: bool,
 }
 
-/// Spreads a checksum over the bits that a table looks at.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-fn digest(bytes: &Bytes) -> u128 {
+fn digest(bytes: &PageBytes) -> u128 {
     if *bytes == [0; PAGE_BYTES] {
         return 0;
     }
     XxHash3_128::oneshot(bytes).max(1)
 }
 
-fn bytes_at<'d>(data: &'d [Data], stretches: &[Stretch], place: u32) -> &'d Bytes {
+fn bytes_at<'d>(data: &'d [Data], stretches: &[Stretch], place: u32) -> &'d PageBytes {
     let after = stretches.partition_point(|stretch| stretch.first <= place);
     let stretch = &stretches[after - 1];
     let offset = stretch.offset + u64::from(place - stretch.first) * PAGE_BYTES as u64;
@@ -95,51 +92,41 @@ fn bytes_at<'d>(data: &'d [Data], stretches: &[Stretch], place: u32) -> &'d Byte
 }
 
 struct Candidate<'b> {
-    bytes: &'b Bytes,
+    bytes: &'b PageBytes,
     hash: u32,
     digest: u128,
 }
 
-impl Pool {
+impl ContentPool {
     /// An empty pool; `keep` is for live processes.
-    pub fn new(keep: Option<Keep>) -> Pool {
-        Pool {
-            data: Vec::new(),
-            stretches: Vec::new(),
-            contents: Vec::new(),
-            digests: Vec::new(),
-            known: HashTable::new(),
-            places: 0,
+    pub fn new(keep: Option<Keep>) -> ContentPool {
+        ContentPool {
             keep,
-            let_go: false,
-            zero: false,
+            ..ContentPool::default()
         }
     }
 
-    pub(super) fn hold(&mut self, data: Data) -> Held {
+    pub(super) fn hold(&mut self, data: Data) -> SnapshotData {
         match data {
-            Data::Contents(contents) => Held::Contents(contents),
+            Data::Contents(contents) => SnapshotData::Contents(contents),
             data => {
                 self.data.push(data);
-                Held::Bytes(self.data.len() as u32 - 1)
+                SnapshotData::Bytes(self.data.len() as u32 - 1)
             }
         }
     }
 
     /// Gives the numbers of an extent's contents. False if `tell` ended it.
-    ///
-    /// # Errors
-    /// If memory ends.
     pub(super) fn intern_all(
         &mut self,
-        held: &Held,
-        extent: &Extent,
+        held: &SnapshotData,
+        extent: &PageExtent,
         into: &mut [u32],
         tell: &mut impl FnMut(u32) -> bool,
     ) -> Result<bool, ImageError> {
         let data = match held {
-            Held::Bytes(data) => *data,
-            Held::Contents(contents) => {
+            SnapshotData::Bytes(data) => *data,
+            SnapshotData::Contents(contents) => {
                 let first = extent.offset as usize / PAGE_BYTES;
                 into.copy_from_slice(&contents[first..first + into.len()]);
                 return Ok(true);
@@ -162,7 +149,7 @@ impl Pool {
         Ok(true)
     }
 
-    fn candidate<'b>(&self, bytes: &'b Bytes) -> Candidate<'b> {
+    fn candidate<'b>(&self, bytes: &'b PageBytes) -> Candidate<'b> {
         Candidate {
             bytes,
             hash: checksum(bytes, Checksum::XxHash64),
@@ -182,7 +169,6 @@ impl Pool {
         self.known.find(spread(page.hash), same).copied()
     }
 
-    /// A page of the data that the pool holds.
     fn intern_held(&mut self, place: u32, data: u32, offset: u64) -> Result<u32, ImageError> {
         let page = self.candidate(self.data[data as usize].page(offset));
         if let Some(known) = self.find(&page) {
@@ -197,7 +183,7 @@ impl Pool {
     ///
     /// # Errors
     /// If memory ends, or the copies that somebody needs take more than they may.
-    pub fn intern(&mut self, bytes: &Bytes) -> Result<u32, ImageError> {
+    pub fn intern(&mut self, bytes: &PageBytes) -> Result<u32, ImageError> {
         let page = self.candidate(bytes);
         if let Some(known) = self.find(&page) {
             return Ok(known);
@@ -228,7 +214,7 @@ impl Pool {
     }
 
     /// Keeps a copy of a page, and says where; [`NOWHERE`] once they take more than they may.
-    fn copy(&mut self, bytes: &Bytes) -> Result<u32, ImageError> {
+    fn copy(&mut self, bytes: &PageBytes) -> Result<u32, ImageError> {
         let keep = self.keep.expect("there are live processes");
         if self.let_go {
             return Ok(NOWHERE);
@@ -326,7 +312,6 @@ impl Pool {
         self.contents.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.contents.is_empty()
     }
@@ -335,12 +320,12 @@ impl Pool {
         !self.let_go
     }
 
-    /// Whether the first content is all zeros; after [`Pool::sort`].
+    /// The first content is all zeros; after [`ContentPool::sort`].
     pub(super) fn zero(&self) -> bool {
         self.zero
     }
 
-    pub(super) fn bytes(&self, content: u32) -> &Bytes {
+    pub(super) fn bytes(&self, content: u32) -> &PageBytes {
         let place = self.contents[content as usize].place;
         bytes_at(&self.data, &self.stretches, place)
     }
@@ -364,7 +349,7 @@ impl Pool {
     }
 }
 
-fn head(bytes: &Bytes) -> u64 {
+fn head(bytes: &PageBytes) -> u64 {
     let head = bytes.first_chunk().expect("a page has eight bytes");
     u64::from_be_bytes(*head)
 }

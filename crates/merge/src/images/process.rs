@@ -7,13 +7,12 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 
-use super::{Data, Extent, ImageError, Named, Pool, Snapshot, pool};
+use super::{ContentPool, Data, ImageError, NamedRange, PageExtent, Snapshot, pool};
 use crate::PAGE_BYTES;
 
 const PAGE: u64 = PAGE_BYTES as u64;
-/// Entries of `pagemap` read at once.
 const ENTRIES: usize = 1 << 16;
-/// What reading an address gives that is not mapped.
+/// The error of reading an address that is not mapped.
 const EIO: i32 = 5;
 // Of `pagemap`: Documentation/admin-guide/mm/pagemap.rst.
 const PRESENT: u64 = 1 << 63;
@@ -26,11 +25,10 @@ const KSM: u64 = 1 << 21;
 const HUGE: u64 = 1 << 22;
 const ZERO_PAGE: u64 = 1 << 24;
 
-/// What is known of a process beside the bytes of its anonymous pages.
+/// Facts about a process beside the bytes of its anonymous pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ProcessPages {
     pub anonymous: u64,
-    /// Pages of files or of shared memory, which are shared already.
     pub shared_already: u64,
     /// Anonymous pages that are part of a huge page.
     pub huge: u64,
@@ -42,10 +40,9 @@ pub struct ProcessPages {
     pub swapped: u64,
     /// Anonymous pages in mappings that the process has offered for merging.
     pub offered: u64,
-    /// Pages that the kernel has merged so far.
     pub merged: u64,
     pub kernel: Vec<(String, i64)>,
-    /// Whether frames could be looked at, so that huge, merged and zero pages are known.
+    /// Frames could be looked at, so that huge, merged and zero pages are known.
     pub frames_known: bool,
     /// Huge pages, each by its address over 2 MiB; ascending.
     #[serde(skip)]
@@ -53,10 +50,9 @@ pub struct ProcessPages {
 }
 
 pub const HUGE_PAGES: u64 = 512;
-/// Pages read at once.
 const BATCH: usize = 64;
 
-struct Mapping {
+struct ProcessMapping {
     pages: Range<u64>,
     name: String,
 }
@@ -70,8 +66,6 @@ pub struct Process {
 }
 
 impl Process {
-    /// # Errors
-    /// If there is no such process.
     pub fn open(pid: u32) -> Result<Process, ImageError> {
         let folder = File::open(format!("/proc/{pid}")).map_err(|_| {
             ImageError(format!(
@@ -98,7 +92,6 @@ impl Process {
         fs::read_to_string(self.path(name))
     }
 
-    /// Whether it has exited, waited for by its parent or not.
     fn has_ended(&self) -> bool {
         // Documentation/filesystems/proc.rst: the state follows the command, which is in brackets.
         let stat = fs::read(self.path("stat")).unwrap_or_default();
@@ -119,7 +112,6 @@ impl Process {
         ))
     }
 
-    /// Why a snapshot of it has no pages.
     pub fn without_pages(&self, wanted: &[String]) -> ImageError {
         let pid = self.pid;
         let problem = match self.text("maps") {
@@ -136,7 +128,7 @@ impl Process {
 }
 
 /// The private mappings whose name contains one of `wanted`; all of them if there is none.
-fn mappings(process: &Process, wanted: &[String]) -> Result<Vec<Mapping>, ImageError> {
+fn mappings(process: &Process, wanted: &[String]) -> Result<Vec<ProcessMapping>, ImageError> {
     let maps = process.text("maps");
     let maps = maps.map_err(|error| process.bad("maps", &error))?;
     let mut found = Vec::new();
@@ -161,7 +153,7 @@ fn mappings(process: &Process, wanted: &[String]) -> Result<Vec<Mapping>, ImageE
             .and_then(|(a, b)| Some((parse(a)?, parse(b)?)));
         let chosen = wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
         if let (Some((first, end)), true) = (ends, chosen) {
-            found.push(Mapping {
+            found.push(ProcessMapping {
                 pages: first..end,
                 name,
             });
@@ -170,7 +162,6 @@ fn mappings(process: &Process, wanted: &[String]) -> Result<Vec<Mapping>, ImageE
     Ok(found)
 }
 
-/// The mappings that the process has offered for merging.
 fn offered(process: &Process) -> Vec<Range<u64>> {
     let smaps = process.text("smaps").unwrap_or_default();
     let (mut found, mut current) = (Vec::new(), 0..0);
@@ -201,15 +192,12 @@ fn kernel_says(process: &Process) -> Vec<(String, i64)> {
 }
 
 impl Process {
-    /// Its anonymous pages now, in mappings whose name contains one of `wanted`; each is added to `pool` as soon as it
+    /// The anonymous pages now, in mappings whose name contains one of `wanted`; each is added to `pool` as soon as it
     /// has been read. `None` if the process has exited.
-    ///
-    /// # Errors
-    /// If its memory may not be read.
     pub fn snapshot(
         &self,
         wanted: &[String],
-        pool: &mut Pool,
+        pool: &mut ContentPool,
     ) -> Result<Option<(Snapshot, ProcessPages)>, ImageError> {
         let read = read(self, wanted, pool);
         // What was read of a process that exited meanwhile is a part of it, or an error.
@@ -223,12 +211,12 @@ impl Process {
 /// A snapshot of a process that is being read.
 struct Reading<'p> {
     process: &'p Process,
-    pool: &'p mut Pool,
+    pool: &'p mut ContentPool,
     memory: File,
     flags: Option<File>,
     offered: Vec<Range<u64>>,
     about: ProcessPages,
-    extents: Vec<Extent>,
+    extents: Vec<PageExtent>,
     contents: Vec<u32>,
     missing: u64,
     /// Pages that follow each other and are to be read, with the kernel's flags of their frames and whether
@@ -240,7 +228,7 @@ struct Reading<'p> {
 fn read(
     process: &Process,
     wanted: &[String],
-    pool: &mut Pool,
+    pool: &mut ContentPool,
 ) -> Result<(Snapshot, ProcessPages), ImageError> {
     let mappings = mappings(process, wanted)?;
     if mappings.is_empty() {
@@ -281,7 +269,7 @@ fn read(
     about.kernel = kernel_says(process);
     about.huge_at.sort_unstable();
     about.huge_at.dedup();
-    let names = mappings.into_iter().map(|mapping| Named {
+    let names = mappings.into_iter().map(|mapping| NamedRange {
         first: mapping.pages.start,
         end: mapping.pages.end,
         name: mapping.name,
@@ -355,7 +343,7 @@ impl Reading<'_> {
             self.contents.push(content);
             match self.extents.last_mut() {
                 Some(last) if last.first + u64::from(last.pages) == page => last.pages += 1,
-                _ => self.extents.push(Extent {
+                _ => self.extents.push(PageExtent {
                     first: page,
                     pages: 1,
                     offset,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
-use super::{Data, Extent, ImageError, Snapshot, bad};
+use super::{Data, ImageError, PageExtent, Snapshot, bad};
 use crate::PAGE_BYTES;
 
 pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
@@ -21,7 +21,7 @@ pub fn read(path: &Path, map: Mmap) -> Result<Snapshot, ImageError> {
     }
     let pages =
         u32::try_from(bytes / PAGE_BYTES).map_err(|_| bad(path, "is larger than 16 TiB"))?;
-    let extent = Extent {
+    let extent = PageExtent {
         first: 0,
         pages,
         offset: 0,

@@ -1,7 +1,7 @@
 //! The pages of a machine over all its snapshots, numbered: a page keeps its number when it goes and
 //! comes back. What lies where has names.
 
-use super::{Machine, Named};
+use super::{ImageMachine, NamedRange};
 use crate::{PAGE_BYTES, Page};
 
 /// Pages of an unnamed stretch are told apart in pieces of so many: 32 MiB.
@@ -19,10 +19,8 @@ struct Span {
 #[derive(Debug)]
 pub struct MachineSpace {
     spans: Vec<Span>,
-    names: Vec<Named>,
-    /// Number of its first page.
+    names: Vec<NamedRange>,
     pub first: Page,
-    /// Number after its last.
     pub end: Page,
 }
 
@@ -31,7 +29,7 @@ pub struct Region(pub String);
 
 impl MachineSpace {
     /// Numbers the machine's pages from `first` on. `None` if there are more than fit.
-    pub fn new(machine: &Machine, first: Page) -> Option<MachineSpace> {
+    pub fn new(machine: &ImageMachine, first: Page) -> Option<MachineSpace> {
         let extents = machine
             .snapshots
             .iter()
@@ -55,7 +53,7 @@ impl MachineSpace {
                 page += end - start;
             }
         }
-        let mut names: Vec<Named> = machine
+        let mut names: Vec<NamedRange> = machine
             .snapshots
             .iter()
             .flat_map(|s| s.names.clone())
@@ -81,14 +79,13 @@ impl MachineSpace {
         span.page + (address - span.first) as Page
     }
 
-    /// The address of a page by its number, in pages.
     pub fn address_of(&self, page: Page) -> u64 {
         let after = self.spans.partition_point(|span| span.page <= page);
         let span = &self.spans[after - 1];
         span.first + u64::from(page - span.page)
     }
 
-    /// What lies at a page: the file that is mapped there, or a stretch of addresses.
+    /// The file that is mapped at a page, or a stretch of addresses.
     pub fn region(&self, page: Page) -> Region {
         let address = self.address_of(page);
         let after = self.names.partition_point(|named| named.first <= address);

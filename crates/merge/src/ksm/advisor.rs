@@ -5,7 +5,6 @@
 const MIN_CPU: u64 = 10;
 const NEWEST: u64 = 30;
 
-/// What it remembers of the pass before.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScanTime {
     scan_s: u64,

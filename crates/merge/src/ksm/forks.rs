@@ -10,7 +10,7 @@ use crate::Page;
 /// Pages that share frames since a fork.
 #[derive(Debug, Default)]
 pub struct Forks {
-    /// Of pages that share a frame which is not merged, the next one, in a circle.
+    /// The next page with the same frame, in a circle, for pages that share a frame which is not merged.
     next: FxHashMap<Page, Page>,
     /// Pages that map a stable node's frame and whose items do not hang on it.
     nodes: FxHashMap<Page, u32>,
@@ -30,17 +30,16 @@ impl Forks {
         others.take_while(|&at| at != page).collect()
     }
 
-    /// Whether two pages map the same frame, which is not merged.
+    /// Two pages map the same frame, which is not merged.
     pub fn share(&self, page: Page, other: Page) -> bool {
         page == other || (self.next.contains_key(&other) && self.others(page).contains(&other))
     }
 
-    /// Whether no page before this one maps the same frame, which is not merged.
+    /// No page before this one maps the same frame, which is not merged.
     pub fn is_first(&self, page: Page) -> bool {
         self.others(page).iter().all(|&other| page < other)
     }
 
-    /// Notes that the page no longer maps the frame.
     pub fn leave(&mut self, page: Page) {
         let others = self.others(page);
         let (Some(&first), Some(&last)) = (others.first(), others.last()) else {

@@ -14,10 +14,10 @@ use std::ops::Range;
 
 use super::images::checksum;
 use super::rb::{Links, Node, Side, Tree};
-use super::{Contents, Frame, PAGE_BYTES, Page};
+use super::{PAGE_BYTES, Page, PageFrame, PageStore};
 use advisor::ScanTime;
 use forks::Forks;
-pub use search::{Search, Software, Visit, Walk, Walkable, Work};
+pub use search::{ModuleWork, Search, Software, TreeWalk, Visit, Walkable};
 use settings::{Advisor, Knobs, Order};
 use stable::Stable;
 
@@ -28,12 +28,10 @@ pub const NODE_BYTES: i64 = 64;
 /// Memory that a run takes for a page: the item, what it holds and held, and that it has changed.
 pub const BYTES_A_PAGE: usize = size_of::<Item>() + 2 * size_of::<u32>() + 8;
 
-/// What a page maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maps {
     /// Nothing that could merge.
     Nothing,
-    /// Its own frame.
     Own,
     /// The merged frame on which its item hangs.
     Merged,
@@ -93,13 +91,13 @@ impl Walkable for UnstableWalk<'_> {
         let frame = match self.items[at as usize].maps {
             // A page is not merged with itself, seen in another process.
             Maps::Own if self.forks.share(self.candidate, at) => return Visit::Lost,
-            Maps::Own => Frame::Own(at),
+            Maps::Own => PageFrame::Own(at),
             Maps::Merged => {
                 let node = self
                     .forks
                     .unlisted(at)
                     .expect("in the tree, so on no frame");
-                Frame::Merged(self.stable.frozen(node))
+                PageFrame::Merged(self.stable.frozen(node))
             }
             Maps::Nothing | Maps::Zero => return Visit::Lost,
         };
@@ -113,7 +111,7 @@ impl Walkable for UnstableWalk<'_> {
 
 /// The kernel's counters, from the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Counters {
+pub struct KsmCounters {
     pub pages_shared: u64,
     /// Pages that share them, beside the first of each: what is saved.
     pub pages_sharing: u64,
@@ -130,7 +128,7 @@ pub struct Counters {
     pub rmap_items: u64,
 }
 
-/// What the keys (checksums) have said, and whether they were right (PageForge, Fig. 8).
+/// Outcomes of the keys (checksums), and whether they were right (PageForge, Fig. 8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Keys {
     /// Keys like those of the last pass.
@@ -145,7 +143,7 @@ pub struct Keys {
 pub struct Ksm<C, S> {
     /// The pages' bytes.
     pub contents: C,
-    /// Who looks for a page in a tree: software, or PageForge's module.
+    /// Software, or PageForge's module.
     pub search: S,
     knobs: Knobs,
     items: Vec<Item>,
@@ -168,8 +166,7 @@ pub struct Ksm<C, S> {
     advisor: ScanTime,
 }
 
-impl<C: Contents, S: Search> Ksm<C, S> {
-    /// A run over `pages` pages, none of them mapped.
+impl<C: PageStore, S: Search> Ksm<C, S> {
     pub fn new(contents: C, search: S, knobs: Knobs, pages: usize) -> Ksm<C, S> {
         let item = Item {
             checksum: 0,
@@ -223,10 +220,10 @@ impl<C: Contents, S: Search> Ksm<C, S> {
 
     /// The frame behind a page; `None` if it maps the zero page or nothing. After a fork its own frame may be others'
     /// too.
-    pub fn frame(&self, page: Page) -> Option<Frame> {
+    pub fn frame(&self, page: Page) -> Option<PageFrame> {
         match self.maps(page) {
-            Maps::Own => Some(Frame::Own(page)),
-            Maps::Merged => Some(Frame::Merged(self.stable.frozen(self.node_of(page)))),
+            Maps::Own => Some(PageFrame::Own(page)),
+            Maps::Merged => Some(PageFrame::Merged(self.stable.frozen(self.node_of(page)))),
             Maps::Nothing | Maps::Zero => None,
         }
     }
@@ -241,7 +238,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.items[page as usize].hangs != Hangs::Unknown
     }
 
-    /// Merged pages that were written so far, which undoes the merge.
     pub fn breaks(&self) -> u64 {
         self.breaks
     }
@@ -259,7 +255,6 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         own.count() as u64 + self.stable.live().count() as u64 + zero
     }
 
-    /// Adds the page: it is mapped from now on.
     pub fn map(&mut self, page: Page) {
         self.item(page).maps = Maps::Own;
     }
@@ -473,16 +468,16 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         };
         let walk = self
             .search
-            .walk(&mut self.contents, &mut unstable, Frame::Own(page));
+            .walk(&mut self.contents, &mut unstable, PageFrame::Own(page));
         self.take_writes();
         match walk {
-            Walk::Lost => {}
-            Walk::End(place) => {
+            TreeWalk::Lost => {}
+            TreeWalk::End(place) => {
                 self.unstable.insert(&mut self.items, place, page);
                 self.item(page).hangs = Hangs::Unstable(self.parity);
                 self.unshared += 1;
             }
-            Walk::Match { holder, .. } => self.merge_two(page, holder),
+            TreeWalk::Match { holder, .. } => self.merge_two(page, holder),
         }
     }
 
@@ -523,17 +518,17 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         let mut tree = self.stable.walk(true, now_ms);
         match self
             .search
-            .walk(&mut self.contents, &mut tree, Frame::Own(page))
+            .walk(&mut self.contents, &mut tree, PageFrame::Own(page))
         {
-            Walk::Match { holder, .. } if self.stable.takes_more(holder) => Some(holder),
+            TreeWalk::Match { holder, .. } if self.stable.takes_more(holder) => Some(holder),
             _ => None,
         }
     }
 
     /// Maps the page to a merged frame, if the bytes are still the same under write protection.
     fn merge_with(&mut self, page: Page, node: u32) {
-        let frame = Frame::Merged(self.stable.frozen(node));
-        if self.stable.is_mapped(node) && self.contents.identical(Frame::Own(page), frame) {
+        let frame = PageFrame::Merged(self.stable.frozen(node));
+        if self.stable.is_mapped(node) && self.contents.identical(PageFrame::Own(page), frame) {
             self.hang(page, node);
             self.merges += 1;
         }
@@ -567,7 +562,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         let Some(of_other) = self.frame(other) else {
             return;
         };
-        if !self.contents.identical(Frame::Own(page), of_other) {
+        if !self.contents.identical(PageFrame::Own(page), of_other) {
             return;
         }
         self.leave_tree(other);
@@ -577,11 +572,11 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         let mut tree = self.stable.walk(false, now_ms);
         let walk = self
             .search
-            .walk(&mut self.contents, &mut tree, Frame::Merged(frozen));
+            .walk(&mut self.contents, &mut tree, PageFrame::Merged(frozen));
         let (place, beside) = match walk {
-            Walk::Match { node, .. } => (None, Some(node)),
-            Walk::End(place) => (place, None),
-            Walk::Lost => unreachable!("a stable tree has no page that can be lost"),
+            TreeWalk::Match { node, .. } => (None, Some(node)),
+            TreeWalk::End(place) => (place, None),
+            TreeWalk::Lost => unreachable!("a stable tree has no page that can be lost"),
         };
         let node = self.stable.insert(frozen, place, beside, now_ms);
         self.hang(other, node);
@@ -601,18 +596,16 @@ impl<C: Contents, S: Search> Ksm<C, S> {
         self.slept_ms as u32
     }
 
-    /// Processor time so far, as the costs' keys say.
     pub fn cpu_ns(&self) -> u64 {
         let [visit, checksum, compare, merge] = self.knobs.costs;
         self.visits * visit + self.search.cpu_ns(checksum, compare) + self.merges * merge
     }
 
-    /// Time so far: the processor's and the sleeps.
     pub fn elapsed_ns(&self) -> u64 {
         self.cpu_ns() + self.slept_ms * 1_000_000
     }
 
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> KsmCounters {
         let Stable {
             shared,
             sharing,
@@ -621,7 +614,7 @@ impl<C: Contents, S: Search> Ksm<C, S> {
             ..
         } = self.stable;
         let saved = (sharing + self.zero_pages) as i64 * PAGE_BYTES as i64;
-        Counters {
+        KsmCounters {
             pages_shared: shared,
             pages_sharing: sharing,
             pages_unshared: self.unshared,

@@ -4,9 +4,8 @@
 use std::cmp::Ordering;
 
 use crate::rb::{NIL, Side};
-use crate::{Checksum, Contents, Frame, Page};
+use crate::{Checksum, Page, PageFrame, PageStore};
 
-/// What a walk finds at a node.
 #[derive(Clone, Copy, Debug)]
 pub enum Visit {
     /// A frame to compare with. `node` hangs in the tree now, `holder` holds the frame.
@@ -14,7 +13,7 @@ pub enum Visit {
         node: u32,
         /// The node whose frame it is: `node`, or one of its chain.
         holder: u32,
-        frame: Frame,
+        frame: PageFrame,
     },
     /// The node was stale and has been removed: the walk begins again.
     Again,
@@ -29,9 +28,8 @@ pub trait Walkable {
     fn visit(&mut self, at: u32) -> Visit;
 }
 
-/// Where a walk ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Walk {
+pub enum TreeWalk {
     /// At a frame with the same bytes.
     Match { node: u32, holder: u32 },
     /// Nowhere; a node for it would hang here.
@@ -40,10 +38,9 @@ pub enum Walk {
     Lost,
 }
 
-/// What hardware that compares pages has done.
+/// The work of hardware that compares pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Work {
-    /// The number of times that it was set to work.
+pub struct ModuleWork {
     pub tables: u64,
     pub calls: u64,
     pub comparisons: u64,
@@ -57,21 +54,21 @@ pub trait Search {
     /// Walks a tree for the frame's bytes.
     fn walk(
         &mut self,
-        contents: &mut impl Contents,
+        contents: &mut impl PageStore,
         tree: &mut impl Walkable,
-        frame: Frame,
-    ) -> Walk;
+        frame: PageFrame,
+    ) -> TreeWalk;
 
     /// The key that tells whether a page has changed. It is taken after the stable tree has been
     /// searched, unless the algorithm asks for it first.
-    fn key(&mut self, contents: &mut impl Contents, page: Page) -> u32;
+    fn key(&mut self, contents: &mut impl PageStore, page: Page) -> u32;
 
     fn begin(&mut self, page: Page);
 
     /// Processor time so far, at so many nanoseconds a checksum and a comparison by software.
     fn cpu_ns(&self, checksum_ns: u64, compare_ns: u64) -> u64;
 
-    fn work(&self) -> Option<Work> {
+    fn work(&self) -> Option<ModuleWork> {
         None
     }
 
@@ -89,7 +86,6 @@ pub struct Software {
 }
 
 impl Software {
-    /// A search that takes keys with that hash.
     pub fn new(checksum: Checksum) -> Software {
         Software {
             checksum,
@@ -102,10 +98,10 @@ impl Software {
 impl Search for Software {
     fn walk(
         &mut self,
-        contents: &mut impl Contents,
+        contents: &mut impl PageStore,
         tree: &mut impl Walkable,
-        frame: Frame,
-    ) -> Walk {
+        frame: PageFrame,
+    ) -> TreeWalk {
         'again: loop {
             let mut at = tree.root();
             let mut place = None;
@@ -117,22 +113,22 @@ impl Search for Software {
                         frame,
                     } => (node, holder, frame),
                     Visit::Again => continue 'again,
-                    Visit::Lost => return Walk::Lost,
+                    Visit::Lost => return TreeWalk::Lost,
                 };
                 self.comparisons += 1;
                 let side = match contents.compare(frame, other) {
                     Ordering::Less => Side::Left,
                     Ordering::Greater => Side::Right,
-                    Ordering::Equal => return Walk::Match { node, holder },
+                    Ordering::Equal => return TreeWalk::Match { node, holder },
                 };
                 place = Some((node, side));
                 at = tree.child(node, side);
             }
-            return Walk::End(place);
+            return TreeWalk::End(place);
         }
     }
 
-    fn key(&mut self, contents: &mut impl Contents, page: Page) -> u32 {
+    fn key(&mut self, contents: &mut impl PageStore, page: Page) -> u32 {
         self.checksums += 1;
         contents.checksum(page, self.checksum)
     }

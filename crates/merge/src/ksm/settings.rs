@@ -1,10 +1,11 @@
 //! The keys of the merge, the kernel's knobs under the kernel's names, and what each preset makes of them.
 
 use crate::Checksum;
+use crate::keys::row_list;
 use sardonyx::names::did_you_mean;
 use sardonyx::settings::{Allowed, Key, Row, Settings, Value, Word, keys, words};
 
-/// Where in a scan the checksum is compared.
+/// The place in a scan at which the checksum is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Before both trees: kernels of today.
@@ -18,7 +19,6 @@ words!(Order {
     "stable-first" => StableFirst,
 });
 
-/// Who sets `pages_to_scan`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advisor {
     /// The operator.
@@ -82,27 +82,12 @@ keys! {
         in Between("500", "8000", "a quarter, and four times as long");
 }
 
-/// The keys of the merge, without their types.
 pub fn rows() -> Vec<&'static Row> {
-    vec![
-        &CHECKSUM.row,
-        &ORDER.row,
-        &SMART_SCAN.row,
-        &USE_ZERO_PAGES.row,
-        &MAX_PAGE_SHARING.row,
-        &PAGES_TO_SCAN.row,
-        &SLEEP_MILLISECS.row,
-        &PRUNE_MILLISECS.row,
-        &ADVISOR_MODE.row,
-        &ADVISOR_TARGET_SCAN_TIME.row,
-        &ADVISOR_MAX_CPU.row,
-        &ADVISOR_MIN_PAGES.row,
-        &ADVISOR_MAX_PAGES.row,
-        &VISIT_NS.row,
-        &CHECKSUM_NS.row,
-        &COMPARE_NS.row,
-        &MERGE_NS.row,
-    ]
+    row_list! {
+        CHECKSUM ORDER SMART_SCAN USE_ZERO_PAGES MAX_PAGE_SHARING PAGES_TO_SCAN SLEEP_MILLISECS
+        PRUNE_MILLISECS ADVISOR_MODE ADVISOR_TARGET_SCAN_TIME ADVISOR_MAX_CPU ADVISOR_MIN_PAGES
+        ADVISOR_MAX_PAGES VISIT_NS CHECKSUM_NS COMPARE_NS MERGE_NS
+    }
 }
 
 /// Names of the keys that say how long the thread's work takes where no processor runs it.
@@ -129,9 +114,6 @@ words!(Preset {
 
 impl Preset {
     /// By name.
-    ///
-    /// # Errors
-    /// What there is instead.
     pub fn named(name: &str) -> Result<Preset, String> {
         let index = Preset::WORDS.iter().position(|word| *word == name);
         let all = [Preset::Linux6, Preset::Linux44, Preset::Paper];
@@ -204,30 +186,22 @@ pub fn set(
     Ok(())
 }
 
-/// Whether the checksum depends on more than a digest of the whole page.
+/// The checksum depends on more than a digest of the whole page.
 pub fn looks_into_pages(settings: &Settings) -> bool {
     settings.get(&CHECKSUM) == Checksum::Jhash2Kilobyte
 }
 
 #[derive(Clone, Debug)]
 pub struct Knobs {
-    /// See [`CHECKSUM`].
     pub checksum: Checksum,
-    /// See [`ORDER`].
     pub order: Order,
-    /// See [`SMART_SCAN`].
     pub smart_scan: bool,
-    /// See [`USE_ZERO_PAGES`].
     pub use_zero_pages: bool,
-    /// See [`MAX_PAGE_SHARING`].
     pub max_page_sharing: u32,
     /// See [`PAGES_TO_SCAN`]; the advisor changes it.
     pub pages_to_scan: u64,
-    /// See [`SLEEP_MILLISECS`].
     pub sleep_millisecs: u64,
-    /// See [`PRUNE_MILLISECS`].
     pub prune_millisecs: u32,
-    /// See [`ADVISOR_MODE`].
     pub advisor: Advisor,
     /// The advisor's target in seconds, the most percent of a core, and the least and the most pages.
     pub advice: [u64; 4],

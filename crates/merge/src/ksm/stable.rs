@@ -3,7 +3,7 @@
 //! place. A frame that nobody maps any more is *stale* and is found and removed by the next walk past it.
 
 use super::search::{Visit, Walkable};
-use crate::Frame;
+use crate::PageFrame;
 use crate::rb::{Links, NIL, Node, Side, Tree};
 
 /// In `chain` of a node: it is a chain itself.
@@ -46,14 +46,13 @@ impl Node for StableNode {
 }
 
 /// The tree and what the kernel counts of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Stable {
     nodes: Vec<StableNode>,
     free: Vec<u32>,
     tree: Tree,
     max_sharing: u32,
     prune_ms: u32,
-    /// Frames that the kernel believes to be shared.
     pub shared: u64,
     /// Pages that share them, beside the first of each.
     pub sharing: u64,
@@ -64,15 +63,9 @@ pub struct Stable {
 impl Stable {
     pub fn new(max_sharing: u32, prune_ms: u32) -> Stable {
         Stable {
-            nodes: Vec::new(),
-            free: Vec::new(),
-            tree: Tree::default(),
             max_sharing,
             prune_ms,
-            shared: 0,
-            sharing: 0,
-            chains: 0,
-            dups: 0,
+            ..Stable::default()
         }
     }
 
@@ -184,6 +177,7 @@ impl Stable {
         }
         let at = self.at_mut(node);
         at.len -= 1;
+        // A stale frame is out of the tree, but its memory stays until the last item has left it.
         if at.chain == DEAD {
             if at.len == 0 {
                 self.free_node(node);
@@ -230,7 +224,6 @@ impl Stable {
         self.dups -= 1;
     }
 
-    /// Puts a frame at the head of a chain.
     fn link(&mut self, node: u32, chain: u32) {
         let first = self.at(chain).frozen;
         let at = self.at_mut(node);
@@ -296,6 +289,7 @@ impl Stable {
         } else {
             Walked::ToFirst
         };
+        // Nothing in the chain has changed since such a walk, so another would choose the same frame.
         if walked == way {
             return Some((chain, chosen));
         }
@@ -308,6 +302,8 @@ impl Stable {
                 self.remove_stale(node);
                 continue;
             }
+            // As stable_node_dup() of mm/ksm.c: the fullest frame that still takes a page, so that few frames are
+            // shared by few; a walk that does not prune stops at the first that takes one.
             let better = found.is_none_or(|found| {
                 self.takes_more(node)
                     && (!self.takes_more(found) || self.at(node).len > self.at(found).len)
@@ -325,6 +321,7 @@ impl Stable {
             self.chains -= 1;
             return None;
         };
+        // A chain of one frame is none: the frame hangs in the tree itself again.
         if self.at(found).next == NIL && self.at(found).prev == NIL {
             self.tree.replace(&mut self.nodes, chain, found);
             self.at_mut(found).chain = NIL;
@@ -333,6 +330,7 @@ impl Stable {
             self.dups -= 1;
             return Some((found, found));
         }
+        // If it takes a page beyond the one that comes now, the next walk is to find it first.
         if self.at(chain).frozen != found && self.takes(found, 1) {
             self.unlink(found);
             self.link(found, chain);
@@ -382,7 +380,7 @@ impl Walkable for StableWalk<'_> {
             Some((node, holder)) => Visit::Here {
                 node,
                 holder,
-                frame: Frame::Merged(self.stable.frozen(holder)),
+                frame: PageFrame::Merged(self.stable.frozen(holder)),
             },
         }
     }

@@ -1,10 +1,11 @@
-//! The operating system's side of PageForge: KSM's trees searched by the Scan Table (3.4), and the two
-//! other ways to use it (4.2): a set of pages, and a graph.
+//! The operating system's side of PageForge: KSM's trees searched by the Scan Table (3.4). Its two other uses, a set and a
+//! graph of pages (4.2), are left out: nothing here asks for them.
 
 use super::scan_table::{Info, OTHER_PAGES, SECTIONS, ScanTable};
-use crate::ksm::{Search, Visit, Walk, Walkable, Work};
+use crate::keys::row_list;
+use crate::ksm::{ModuleWork, Search, TreeWalk, Visit, Walkable};
 use crate::rb::{NIL, Side};
-use crate::{Contents, Frame, Page};
+use crate::{Page, PageFrame, PageStore};
 use sardonyx::ecc::Matrix;
 use sardonyx::settings::{Key, Row, Settings, keys};
 
@@ -34,15 +35,9 @@ keys! {
 }
 
 pub fn rows() -> Vec<&'static Row> {
-    vec![
-        &ECC_MATRIX.row,
-        &ECC_WORD.row,
-        &ECC_OFFSET_0.row,
-        &ECC_OFFSET_1.row,
-        &ECC_OFFSET_2.row,
-        &ECC_OFFSET_3.row,
-        &CALL_NS.row,
-    ]
+    row_list! {
+        ECC_MATRIX ECC_WORD ECC_OFFSET_0 ECC_OFFSET_1 ECC_OFFSET_2 ECC_OFFSET_3 CALL_NS
+    }
 }
 
 /// Pointers from here on are no entries. The system gives each missing child its own, so that `Ptr` says
@@ -66,7 +61,7 @@ fn left_at(ptr: u8) -> (usize, Side) {
 #[derive(Clone, Debug)]
 pub struct PageForge {
     pub table: ScanTable,
-    loaded: Option<Frame>,
+    loaded: Option<PageFrame>,
     call_ns: u64,
 }
 
@@ -100,8 +95,8 @@ impl PageForge {
     /// Lets the hardware compare `frame` with what is in the table, from the first entry on.
     fn compare(
         &mut self,
-        contents: &mut impl Contents,
-        frame: Frame,
+        contents: &mut impl PageStore,
+        frame: PageFrame,
         last: bool,
         first: u8,
     ) -> Info {
@@ -126,7 +121,7 @@ impl PageForge {
             lost: None,
             last: true,
         };
-        let mut frames = [Frame::Own(0); OTHER_PAGES];
+        let mut frames = [PageFrame::Own(0); OTHER_PAGES];
         // Where each entry leads, and the nodes that wait for one: whose child they are, on which side.
         let mut ways = [[0; 2]; OTHER_PAGES];
         let mut waiting = [(NIL, 0, Side::Left); 2 * OTHER_PAGES + 1];
@@ -174,86 +169,8 @@ impl PageForge {
         Some(batch)
     }
 
-    /// Which of `pages` has the candidate's bytes, and the candidate's key. Any number of pages, in order:
-    /// both pointers of an entry lead to the next (4.2).
-    pub fn find_in_set(
-        &mut self,
-        contents: &mut impl Contents,
-        candidate: Frame,
-        pages: &[Frame],
-    ) -> (Option<usize>, u32) {
-        self.loaded = None;
-        let batches = pages.chunks(OTHER_PAGES);
-        let count = batches.len();
-        for (number, batch) in batches.enumerate() {
-            self.table.clear();
-            for (index, frame) in batch.iter().enumerate() {
-                let next = if index + 1 < batch.len() {
-                    index as u8 + 1
-                } else {
-                    OUTSIDE
-                };
-                self.table.insert_ppn(index, *frame, next, next);
-            }
-            let info = self.compare(contents, candidate, number + 1 == count, 0);
-            if info.duplicate {
-                let found = number * OTHER_PAGES + usize::from(info.ptr);
-                return (Some(found), info.key.expect("D forces the key"));
-            }
-        }
-        (None, self.forced_key(contents, candidate))
-    }
-
-    /// Which node of a graph has the candidate's bytes, going from node 0 by the comparisons' results, and
-    /// the candidate's key (4.2). `Less` and `More` lead to later nodes only, so that the way ends.
-    ///
-    /// # Panics
-    /// If a node leads to itself or to an earlier one.
-    pub fn find_in_graph(
-        &mut self,
-        contents: &mut impl Contents,
-        candidate: Frame,
-        graph: &[GraphNode],
-    ) -> (Option<usize>, u32) {
-        self.loaded = None;
-        let mut next = (!graph.is_empty()).then_some(0);
-        while let Some(from) = next {
-            let inside = &graph[from..graph.len().min(from + OTHER_PAGES)];
-            self.table.clear();
-            for (index, node) in inside.iter().enumerate() {
-                let way = |to: Option<usize>, side| match to {
-                    Some(to) => {
-                        assert!(to > from + index, "node {} leads to {to}", from + index);
-                        if to - from < inside.len() {
-                            (to - from) as u8
-                        } else {
-                            outside(index, side)
-                        }
-                    }
-                    None => outside(index, side),
-                };
-                let (less, more) = (way(node.less, Side::Left), way(node.more, Side::Right));
-                self.table.insert_ppn(index, node.frame, less, more);
-            }
-            let last = from + inside.len() == graph.len();
-            let info = self.compare(contents, candidate, last, 0);
-            if info.duplicate {
-                let key = info.key.expect("D forces the key");
-                return (Some(from + usize::from(info.ptr)), key);
-            }
-            let (entry, side) = left_at(info.ptr);
-            let node = &inside[entry];
-            next = if side == Side::Left {
-                node.less
-            } else {
-                node.more
-            };
-        }
-        (None, self.forced_key(contents, candidate))
-    }
-
     /// The candidate's key; if it is not ready, the hardware is made to complete it.
-    fn forced_key(&mut self, contents: &mut impl Contents, candidate: Frame) -> u32 {
+    fn forced_key(&mut self, contents: &mut impl PageStore, candidate: PageFrame) -> u32 {
         let ready = (self.loaded == Some(candidate)).then(|| self.table.get_pfe_info().key);
         ready.flatten().unwrap_or_else(|| {
             let info = self.compare(contents, candidate, true, OUTSIDE);
@@ -262,23 +179,13 @@ impl PageForge {
     }
 }
 
-/// A page in a graph of pages.
-#[derive(Clone, Copy, Debug)]
-pub struct GraphNode {
-    pub frame: Frame,
-    /// Where to go on if the candidate is smaller.
-    pub less: Option<usize>,
-    /// Where to go on if it is larger.
-    pub more: Option<usize>,
-}
-
 impl Search for PageForge {
     fn walk(
         &mut self,
-        contents: &mut impl Contents,
+        contents: &mut impl PageStore,
         tree: &mut impl Walkable,
-        frame: Frame,
-    ) -> Walk {
+        frame: PageFrame,
+    ) -> TreeWalk {
         'again: loop {
             let mut at = tree.root();
             let mut place = None;
@@ -287,27 +194,27 @@ impl Search for PageForge {
                     continue 'again;
                 };
                 if batch.count == 0 {
-                    return Walk::Lost;
+                    return TreeWalk::Lost;
                 }
                 let info = self.compare(contents, frame, batch.last, 0);
                 if info.duplicate {
                     let (node, holder) = batch.entries[usize::from(info.ptr)];
-                    return Walk::Match { node, holder };
+                    return TreeWalk::Match { node, holder };
                 }
                 if batch.lost == Some(info.ptr) {
-                    return Walk::Lost;
+                    return TreeWalk::Lost;
                 }
                 let (entry, side) = left_at(info.ptr);
                 let node = batch.entries[entry].0;
                 place = Some((node, side));
                 at = tree.child(node, side);
             }
-            return Walk::End(place);
+            return TreeWalk::End(place);
         }
     }
 
-    fn key(&mut self, contents: &mut impl Contents, page: Page) -> u32 {
-        self.forced_key(contents, Frame::Own(page))
+    fn key(&mut self, contents: &mut impl PageStore, page: Page) -> u32 {
+        self.forced_key(contents, PageFrame::Own(page))
     }
 
     fn begin(&mut self, _: Page) {
@@ -318,7 +225,7 @@ impl Search for PageForge {
         self.table.work.calls * self.call_ns
     }
 
-    fn work(&self) -> Option<Work> {
+    fn work(&self) -> Option<ModuleWork> {
         Some(self.table.work)
     }
 

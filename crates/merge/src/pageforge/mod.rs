@@ -4,5 +4,5 @@
 mod driver;
 mod scan_table;
 
-pub use driver::{CALL_NS, GraphNode, PageForge, rows};
+pub use driver::{CALL_NS, PageForge, rows};
 pub use scan_table::{Info, OTHER_PAGES, SECTIONS, ScanTable};

@@ -1,8 +1,8 @@
 //! PageForge's hardware: the Scan Table, the comparator and the ECC-based keys (Sections 3.2 and 3.3), behind
 //! the five functions of Table 1. The module reads lines; it has no cache and writes nothing.
 
-use crate::ksm::Work;
-use crate::{Contents, Frame};
+use crate::ksm::ModuleWork;
+use crate::{PageFrame, PageStore};
 use sardonyx::ecc::Matrix;
 
 /// Entries for pages to compare with: a root and four levels below it (Table 2).
@@ -12,18 +12,16 @@ const LINES: usize = 64;
 pub const SECTIONS: usize = 4;
 const SECTION_LINES: usize = LINES / SECTIONS;
 
-/// A page to compare with.
 #[derive(Clone, Copy, Debug)]
 struct Other {
-    frame: Frame,
+    frame: PageFrame,
     less: u8,
     more: u8,
 }
 
-/// The candidate's entry, the PFE.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
-    frame: Frame,
+    frame: PageFrame,
     last_refill: bool,
     ptr: u8,
     scanned: bool,
@@ -31,12 +29,12 @@ struct Candidate {
     minikeys: [Option<u8>; SECTIONS],
 }
 
-/// What `get_PFE_info` gives.
+/// The answer of `get_PFE_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// The key, once it is ready: the H bit.
     pub key: Option<u32>,
-    /// Which entry matched if `duplicate`, else where the search left the table.
+    /// The entry that matched if `duplicate`, else the place where the search left the table.
     pub ptr: u8,
     pub scanned: bool,
     /// The D bit: the entry at `ptr` has the same bytes.
@@ -52,7 +50,7 @@ pub struct ScanTable {
     matrix: Matrix,
     /// The word of a line whose check byte is the minikey.
     word: usize,
-    pub work: Work,
+    pub work: ModuleWork,
 }
 
 impl ScanTable {
@@ -63,13 +61,13 @@ impl ScanTable {
             offsets: [0; SECTIONS],
             matrix,
             word,
-            work: Work::default(),
+            work: ModuleWork::default(),
         }
     }
 
     /// `insert_PPN`: fills an entry. `less` and `more` are the entries to go on with; what is not a valid entry
     /// ends the search.
-    pub fn insert_ppn(&mut self, index: usize, frame: Frame, less: u8, more: u8) {
+    pub fn insert_ppn(&mut self, index: usize, frame: PageFrame, less: u8, more: u8) {
         self.work.calls += 1;
         self.others[index] = Some(Other { frame, less, more });
     }
@@ -80,7 +78,7 @@ impl ScanTable {
     }
 
     /// `insert_PFE`: a new candidate, whose key is begun anew.
-    pub fn insert_pfe(&mut self, frame: Frame, last_refill: bool, ptr: u8) {
+    pub fn insert_pfe(&mut self, frame: PageFrame, last_refill: bool, ptr: u8) {
         self.work.calls += 1;
         self.candidate = Some(Candidate {
             frame,
@@ -139,7 +137,7 @@ impl ScanTable {
     ///
     /// # Panics
     /// If there is no candidate.
-    pub fn run(&mut self, memory: &mut impl Contents) {
+    pub fn run(&mut self, memory: &mut impl PageStore) {
         self.work.tables += 1;
         memory.hardware_runs(self.work.calls);
         let mut candidate = self.candidate.expect("insert_PFE came before");
@@ -177,9 +175,9 @@ impl ScanTable {
     /// if it is equal. Minikeys are taken from the candidate's lines that pass by.
     fn first_difference(
         &mut self,
-        memory: &mut impl Contents,
+        memory: &mut impl PageStore,
         candidate: &mut Candidate,
-        other: Frame,
+        other: PageFrame,
     ) -> Option<bool> {
         for line in 0..LINES {
             let order = memory.line_order(candidate.frame, other, line);

@@ -31,16 +31,16 @@ pub struct Demand {
     pub spread_percent: u64,
     /// Accesses past the first cache in 100,000 instructions.
     pub accesses: u64,
-    /// Of 100 accesses, stores.
+    /// Stores, of 100 accesses.
     pub stores_percent: u64,
-    /// Of 100 loads, those whose value the next access needs.
+    /// Loads whose value the next access needs, of 100.
     pub depends_percent: u64,
     /// Memory that is used again and again, in KiB.
     pub hot_kib: u64,
     pub cold_kib: u64,
-    /// Of 1,000 accesses, those to the memory that is used occasionally.
+    /// Accesses to the memory that is used occasionally, of 1,000.
     pub cold_permille: u64,
-    /// Of 100 pages of this memory, those that other machines have too.
+    /// Pages of this memory that other machines have too, of 100.
     pub mergeable_percent: u64,
     /// One query in this many writes a page that other machines have too.
     pub queries_a_copy: u64,
@@ -64,9 +64,6 @@ impl Application {
     }
 
     /// By name.
-    ///
-    /// # Errors
-    /// What there is instead.
     pub fn named(name: &str) -> Result<&'static Application, String> {
         let found = ALL.iter().find(|application| application.name == name);
         found.ok_or_else(|| {
@@ -96,7 +93,6 @@ impl Application {
     }
 }
 
-/// The keys of all applications, without their types.
 pub fn rows() -> Vec<&'static Row> {
     ALL.iter().flat_map(Application::rows).collect()
 }

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::held::Loaded;
-use super::host::{Core, Host};
+use super::host::{Host, HostCore};
 use super::module::Sample;
 use super::queries::{Done, Queries};
-use super::run::{Played, Run};
+use super::run::{Played, TimedRun};
+use super::scan::Scan;
 use super::settled::SETTLED;
-use super::thread::Part;
-use super::{Plan, TimedError};
+use super::thread::CoreActivity;
+use super::{TimedError, TimedPlan};
 use crate::images::Images;
-use crate::ksm::Keys;
-use crate::run::Pages;
 use sardonyx::controller::mapping::figures::DUPLICATE_WRITES;
 use sardonyx::figures::{Amount, Figure, Figures};
 use sardonyx::machine::outcome::{latency, time, traffic};
@@ -94,10 +93,10 @@ static OF_MEMORY: [&Figure; 9] = [
     &time::ENERGY,
 ];
 
-impl Run<'_> {
+impl TimedRun<'_> {
     pub(super) fn answer(
         &self,
-        plan: &Plan,
+        plan: &TimedPlan,
         images: &Arc<Images>,
         tell: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Value, TimedError> {
@@ -113,50 +112,8 @@ impl Run<'_> {
             .windows(2)
             .map(|pair| pair[1].merging - pair[0].merging)
             .collect();
-        if let [first, .., last] = &counted[..] {
-            let [hits, misses] = [0, 1].map(|at| last.llc[at] - first.llc[at]);
-            out.put(&own::LLC_ACCESSES, hits + misses);
-            out.put(
-                &own::LLC_MISS_RATE,
-                Amount::share(misses as f64, (hits + misses) as f64),
-            );
-            let took = last.at.since(first.at).ns();
-            let bytes = |sample: &Sample| (sample.traffic[0] + sample.traffic[1]) * 64;
-            out.put(
-                &own::BANDWIDTH,
-                Amount::share((bytes(last) - bytes(first)) as f64, took),
-            );
-            let most = bandwidths.iter().copied().fold(0.0, f64::max);
-            out.put(&own::BANDWIDTH_BUSIEST, most);
-        }
-        let Pages {
-            pages,
-            frames,
-            unmerged,
-            merged_zero,
-            merged,
-            merged_frames,
-            ..
-        } = self.pages;
-        if pages > 0 {
-            let of_pages = |some: u64| Amount::share(some as f64, pages as f64);
-            out.put(&own::PAGES, pages);
-            out.put(&own::SAVING, of_pages(pages - frames));
-            out.put(&own::UNMERGEABLE, of_pages(unmerged));
-            out.put(&own::MERGEABLE_ZERO, of_pages(merged_zero));
-            out.put(&own::MERGEABLE_NONZERO, of_pages(merged));
-            out.put(&own::MERGED_FRAMES, of_pages(merged_frames));
-            out.put(&own::PASSES, self.passes.saturating_sub(SETTLED));
-            let Keys {
-                matches,
-                mismatches,
-                false_matches,
-            } = self.keys;
-            let of_keys = |some: u64| Amount::share(some as f64, (matches + mismatches) as f64);
-            out.put(&own::KEY_COMPARISONS, matches + mismatches);
-            out.put(&own::KEY_MATCHES, of_keys(matches));
-            out.put(&own::KEY_FALSE, of_keys(false_matches));
-        }
+        traffic_of(&counted, &bandwidths, &mut out);
+        self.savings(&mut out);
         memory(&mut played, &mut out);
         out.put(&own::FACTOR, plan.factor);
         out.put(
@@ -175,6 +132,28 @@ impl Run<'_> {
             "parameters": plan.machine.parameters(),
             "assumed": plan.assumed(),
         }))
+    }
+
+    /// Figures of merging after it has settled; none of a run without pages.
+    fn savings(&self, out: &mut Figures) {
+        let pages = self.pages;
+        if pages.pages == 0 {
+            return;
+        }
+        let of_pages = |some: u64| Amount::share(some as f64, pages.pages as f64);
+        out.put(&own::PAGES, pages.pages);
+        out.put(&own::SAVING, of_pages(pages.pages - pages.frames));
+        out.put(&own::UNMERGEABLE, of_pages(pages.unmerged));
+        out.put(&own::MERGEABLE_ZERO, of_pages(pages.merged_zero));
+        out.put(&own::MERGEABLE_NONZERO, of_pages(pages.merged));
+        out.put(&own::MERGED_FRAMES, of_pages(pages.merged_frames));
+        out.put(&own::PASSES, self.passes.saturating_sub(SETTLED));
+        let keys = self.keys;
+        let compared = keys.matches + keys.mismatches;
+        let of_keys = |some: u64| Amount::share(some as f64, compared as f64);
+        out.put(&own::KEY_COMPARISONS, compared);
+        out.put(&own::KEY_MATCHES, of_keys(keys.matches));
+        out.put(&own::KEY_FALSE, of_keys(keys.false_matches));
     }
 
     fn sojourns(&self, host: &Host, out: &mut Figures) {
@@ -211,15 +190,19 @@ impl Run<'_> {
 
     fn thread(&self, host: &Host, out: &mut Figures) {
         let vms = host.vms.len();
-        let total = |core: &Core| -> Time { core.time.iter().copied().sum() };
-        let of = |core: &Core, part: Part| core.time[part as usize];
-        let merges = |core: &Core| {
-            let parts = [Part::Compare, Part::Hash, Part::Other];
+        let total = |core: &HostCore| -> Time { core.time.iter().copied().sum() };
+        let of = |core: &HostCore, part: CoreActivity| core.time[part as usize];
+        let merges = |core: &HostCore| {
+            let parts = [
+                CoreActivity::Compare,
+                CoreActivity::Hash,
+                CoreActivity::Other,
+            ];
             parts.into_iter().map(|part| of(core, part)).sum::<Time>()
         };
         let cores = &host.cores[..vms];
         let all: Time = cores.iter().map(total).sum();
-        let busy: Time = cores.iter().map(|core| of(core, Part::Query)).sum();
+        let busy: Time = cores.iter().map(|core| of(core, CoreActivity::Query)).sum();
         out.put(&own::UTILISATION, Amount::share(busy.ns(), all.ns()));
         let Some(scan) = &host.scan else {
             return;
@@ -233,7 +216,7 @@ impl Run<'_> {
             .iter()
             .map(|core| merges(core).ns() / total(core).ns().max(1.0));
         out.put(&own::THREAD_SHARE_MOST, shares.fold(0.0, f64::max));
-        let mut parts = [Time::ZERO; Part::COUNT];
+        let mut parts = [Time::ZERO; CoreActivity::COUNT];
         for core in &host.cores {
             for (sum, time) in parts.iter_mut().zip(core.time) {
                 *sum += time;
@@ -241,63 +224,84 @@ impl Run<'_> {
         }
         out.put(
             &own::THREAD_COMPARE,
-            Amount::share(parts[Part::Compare as usize].ns(), thread.ns()),
+            Amount::share(parts[CoreActivity::Compare as usize].ns(), thread.ns()),
         );
         out.put(
             &own::THREAD_HASH,
-            Amount::share(parts[Part::Hash as usize].ns(), thread.ns()),
+            Amount::share(parts[CoreActivity::Hash as usize].ns(), thread.ns()),
         );
-        let figures = &host.figures;
-        let cycles = |time: Time| time.ps() as f64 / host.costs.clock.ps() as f64;
-        for (figure, part) in [
-            (&own::COMPARE_CYCLES, Part::Compare),
-            (&own::HASH_CYCLES, Part::Hash),
-            (&own::OTHER_CYCLES, Part::Other),
-        ] {
-            out.put(
-                figure,
-                Amount::share(cycles(parts[part as usize]), figures.pages_in_window as f64),
-            );
-        }
-        out.put(&own::MOVES, host.thread.moves);
-        out.put(&own::INTERVALS, figures.intervals.len());
-        let sum: Time = figures.intervals.iter().copied().sum();
-        out.put(
-            &own::MEAN_INTERVAL,
-            Amount::share(sum.ns(), figures.intervals.len() as f64),
-        );
-        out.put(&own::PAGES_SCANNED, scan.done.pages);
-        out.put(&own::PAGES_MERGED, scan.done.merges);
-        out.put(&own::PAGES_COPIED, figures.copies);
-        out.put(&own::COMPARISONS, scan.done.comparisons[0]);
-        out.put(
-            &own::LINES_A_COMPARISON,
-            Amount::share(
-                scan.done.comparisons[1] as f64,
-                scan.done.comparisons[0] as f64,
-            ),
-        );
-        if let (Some(jobs), false) = (&host.jobs, figures.tables.is_empty()) {
-            let cycles: Vec<f64> = figures
-                .tables
-                .iter()
-                .map(|time| time.ns() * 1_000.0 / host.costs.clock.ps() as f64)
-                .collect();
-            let mean = cycles.iter().sum::<f64>() / cycles.len() as f64;
-            let variance =
-                cycles.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / cycles.len() as f64;
-            out.put(&own::SCAN_TABLES, cycles.len());
-            out.put(&own::SCAN_TABLE_CYCLES, mean);
-            out.put(&own::SCAN_TABLE_DEVIATION, variance.sqrt());
-            out.put(
-                &own::CHECK_PERIOD,
-                jobs.costs.poll.ps() / host.costs.clock.ps(),
-            );
-        }
+        scanned(host, scan, &parts, out);
     }
 }
 
-/// What the memory did in the whole run, its warm-up included.
+/// Figures of what the kernel's thread did in the window; `parts` is its time by activity, on all cores.
+fn scanned(host: &Host, scan: &Scan<'_>, parts: &[Time; CoreActivity::COUNT], out: &mut Figures) {
+    let figures = &host.figures;
+    let cycles = |time: Time| time.ps() as f64 / host.costs.clock.ps() as f64;
+    for (figure, part) in [
+        (&own::COMPARE_CYCLES, CoreActivity::Compare),
+        (&own::HASH_CYCLES, CoreActivity::Hash),
+        (&own::OTHER_CYCLES, CoreActivity::Other),
+    ] {
+        out.put(
+            figure,
+            Amount::share(cycles(parts[part as usize]), figures.pages_in_window as f64),
+        );
+    }
+    out.put(&own::MOVES, host.thread.moves);
+    out.put(&own::INTERVALS, figures.intervals.len());
+    let sum: Time = figures.intervals.iter().copied().sum();
+    out.put(
+        &own::MEAN_INTERVAL,
+        Amount::share(sum.ns(), figures.intervals.len() as f64),
+    );
+    out.put(&own::PAGES_SCANNED, scan.done.pages);
+    out.put(&own::PAGES_MERGED, scan.done.merges);
+    out.put(&own::PAGES_COPIED, figures.copies);
+    out.put(&own::COMPARISONS, scan.done.comparisons[0]);
+    out.put(
+        &own::LINES_A_COMPARISON,
+        Amount::share(
+            scan.done.comparisons[1] as f64,
+            scan.done.comparisons[0] as f64,
+        ),
+    );
+    if let (Some(jobs), false) = (&host.jobs, figures.tables.is_empty()) {
+        let cycles: Vec<f64> = figures
+            .tables
+            .iter()
+            .map(|time| time.ns() * 1_000.0 / host.costs.clock.ps() as f64)
+            .collect();
+        let mean = cycles.iter().sum::<f64>() / cycles.len() as f64;
+        let variance = cycles.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / cycles.len() as f64;
+        out.put(&own::SCAN_TABLES, cycles.len());
+        out.put(&own::SCAN_TABLE_CYCLES, mean);
+        out.put(&own::SCAN_TABLE_DEVIATION, variance.sqrt());
+        out.put(
+            &own::CHECK_PERIOD,
+            jobs.costs.poll.ps() / host.costs.clock.ps(),
+        );
+    }
+}
+
+fn traffic_of(samples: &[Sample], bandwidths: &[f64], out: &mut Figures) {
+    let [first, .., last] = samples else { return };
+    let [hits, misses] = [0, 1].map(|at| last.llc[at] - first.llc[at]);
+    out.put(&own::LLC_ACCESSES, hits + misses);
+    out.put(
+        &own::LLC_MISS_RATE,
+        Amount::share(misses as f64, (hits + misses) as f64),
+    );
+    let took = last.at.since(first.at).ns();
+    let bytes = |sample: &Sample| (sample.traffic[0] + sample.traffic[1]) * 64;
+    out.put(
+        &own::BANDWIDTH,
+        Amount::share((bytes(last) - bytes(first)) as f64, took),
+    );
+    let most = bandwidths.iter().copied().fold(0.0, f64::max);
+    out.put(&own::BANDWIDTH_BUSIEST, most);
+}
+
 fn memory(played: &mut Played, out: &mut Figures) {
     for figure in OF_MEMORY {
         out.put(figure, played.outcome.figures.of(figure));

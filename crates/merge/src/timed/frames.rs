@@ -5,13 +5,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::images::Images;
-use crate::{Frame, Page};
+use crate::{Page, PageFrame};
 use sardonyx::machine::{Mapped, PAGE_LINES};
 
 #[derive(Debug)]
 pub struct Frames {
     tables: Vec<Arc<Mapped>>,
-    /// Each machine's first page.
     firsts: Vec<Page>,
     own: Vec<u64>,
     merged: FxHashMap<u32, u64>,
@@ -47,7 +46,6 @@ impl Frames {
         self.own.len() as Page
     }
 
-    /// A machine's page, among those of all.
     pub fn page(&self, machine: usize, number: u64) -> Page {
         self.firsts[machine] + number as Page
     }
@@ -79,11 +77,11 @@ impl Frames {
         (old, new)
     }
 
-    /// Where a frame lies; one that is just being merged is still `page`'s own.
-    pub fn place(&self, frame: Frame, page: Page) -> u64 {
+    /// The line of a frame; one that is just being merged is still `page`'s own.
+    pub fn place(&self, frame: PageFrame, page: Page) -> u64 {
         match frame {
-            Frame::Own(page) => self.own(page),
-            Frame::Merged(frozen) => {
+            PageFrame::Own(page) => self.own(page),
+            PageFrame::Merged(frozen) => {
                 let merged = self.merged.get(&frozen);
                 *merged.unwrap_or(&self.own[page as usize])
             }
@@ -91,10 +89,10 @@ impl Frames {
     }
 
     /// The line of a node of the kernel's trees.
-    pub fn node(&self, frame: Frame) -> u64 {
+    pub fn node(&self, frame: PageFrame) -> u64 {
         let number = match frame {
-            Frame::Own(page) => u64::from(page) * 2,
-            Frame::Merged(frozen) => u64::from(frozen) * 2 + 1,
+            PageFrame::Own(page) => u64::from(page) * 2,
+            PageFrame::Merged(frozen) => u64::from(frozen) * 2 + 1,
         };
         self.nodes_at * PAGE_LINES + number
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::images::Images;
-use crate::{Bytes, Page};
+use crate::{Page, PageBytes};
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::integrity;
@@ -16,7 +16,7 @@ use sardonyx::machine::{Backing, PAGE_LINES, RunError};
 use sardonyx::medium::layout::Layout;
 use sardonyx::memory::Memory;
 
-/// What frames hold before anybody writes them: page k of all machines lies in frame k.
+/// The bytes of frames before anybody writes them: page k of all machines lies in frame k.
 pub struct Initial {
     images: Arc<Images>,
     contents: Vec<Option<u32>>,
@@ -31,7 +31,7 @@ impl Initial {
         }
     }
 
-    fn bytes(&self, frame: u64) -> Option<&Bytes> {
+    fn bytes(&self, frame: u64) -> Option<&PageBytes> {
         let content = self.contents.get(frame as usize)?;
         Some(self.images.bytes((*content)?))
     }
@@ -40,7 +40,7 @@ impl Initial {
 impl Backing for Initial {
     fn line(&self, line: Logical) -> Line {
         let (frame, at) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
-        let lines = |bytes: &Bytes| bytes.as_chunks::<LINE_BYTES>().0[at as usize];
+        let lines = |bytes: &PageBytes| bytes.as_chunks::<LINE_BYTES>().0[at as usize];
         self.bytes(frame).map_or(ZERO_LINE, lines)
     }
 }
@@ -53,7 +53,7 @@ pub struct Loaded {
     pub stored: u64,
 }
 
-/// Whether nothing is kept of a line but its bytes, at its own place.
+/// A stack that keeps nothing of a line but its bytes, at its own place.
 fn keeps_bytes_alone(stack: &Stack, machine: &Machine) -> bool {
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
     stack.build(&machine.settings, &mut layout);

@@ -2,11 +2,11 @@
 //! what a trap does. A piece of work ends when its loads have come, so that times by purpose are exact.
 
 use super::frames::Frames;
-use super::jobs::{Job, Jobs, ModuleCosts};
-use super::queries::{Draw, Queries};
+use super::jobs::{Jobs, ModuleCosts, ModuleJob};
+use super::queries::{Queries, QueryDraw};
 use super::scan::Scan;
-use super::thread::{Costs, Guests, Part, Piece, Thread, thread_ops};
-use crate::Frame;
+use super::thread::{CoreActivity, Costs, Guests, Piece, Thread, thread_ops};
+use crate::PageFrame;
 use sardonyx::line::{LINE_BYTES, Virtual};
 use sardonyx::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
 use sardonyx::units::Time;
@@ -26,40 +26,32 @@ impl Guests for Vms<'_> {
 
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// Pages that the thread has scanned in the window.
     pub pages_in_window: u64,
     /// Lines of pages that the thread or a module has asked for.
     pub merging_lines: u64,
-    /// The lengths of completed intervals, with their sleeps.
     pub intervals: Vec<Time>,
-    /// The module's time for each filling of its table.
     pub tables: Vec<Time>,
     pub copies: u64,
 }
 
-/// What one core does and has done.
 #[derive(Clone, Copy, Debug)]
-pub struct Core {
-    doing: Part,
+pub struct HostCore {
+    doing: CoreActivity,
     since: Time,
-    pub time: [Time; Part::COUNT],
+    pub time: [Time; CoreActivity::COUNT],
 }
 
 pub struct Host<'i> {
     pub costs: Costs,
     window: (Time, Time),
-    /// The virtual machines, each on the core of its number.
     pub vms: Vec<Queries>,
-    pub cores: Vec<Core>,
-    /// What merges, if anything does.
+    pub cores: Vec<HostCore>,
     pub scan: Option<Scan<'i>>,
     pub frames: Frames,
     pub thread: Thread,
-    /// What modules are to do, if there are any.
     pub jobs: Option<Jobs>,
     pub figures: Figures,
     over: bool,
-    /// All stores, in order.
     #[cfg(test)]
     pub stores: Vec<(usize, Virtual, u8, Vec<u8>)>,
 }
@@ -77,13 +69,13 @@ impl<'i> Host<'i> {
     ) -> Host<'i> {
         let cores = vms.len() + usize::from(costs.own_core);
         let lanes = modules.as_ref().map_or(1, |modules| modules.count);
-        let idle = Core {
-            doing: Part::Idle,
+        let idle = HostCore {
+            doing: CoreActivity::Idle,
             since: Time::ZERO,
-            time: [Time::ZERO; Part::COUNT],
+            time: [Time::ZERO; CoreActivity::COUNT],
         };
         Host {
-            thread: Thread::new(&costs, lanes, cores, Draw::new(seed, 3)),
+            thread: Thread::new(&costs, lanes, cores, QueryDraw::new(seed, 3)),
             jobs: modules.map(Jobs::new),
             cores: vec![idle; cores],
             costs,
@@ -112,7 +104,7 @@ impl<'i> Host<'i> {
             }
         }
         if core < self.vms.len() && self.vms[core].work(now, batch) {
-            self.cores[core].doing = Part::Query;
+            self.cores[core].doing = CoreActivity::Query;
             return true;
         }
         let idle = |vm: &Queries| !vm.is_busy(now) && vm.next_arrival().is_none();
@@ -127,7 +119,7 @@ impl<'i> Host<'i> {
         let cycles = until.since(now).ps() * self.costs.width / self.costs.clock.ps();
         batch.compute((cycles as u32).max(1));
         batch.push(OpKind::Depend, Virtual(0));
-        self.cores[core].doing = Part::Idle;
+        self.cores[core].doing = CoreActivity::Idle;
         true
     }
 
@@ -139,8 +131,8 @@ impl<'i> Host<'i> {
         }
         of.since = now;
         match of.doing {
-            Part::Idle => {}
-            Part::Query => self.vms[core].executed(took, now),
+            CoreActivity::Idle => {}
+            CoreActivity::Query => self.vms[core].executed(took, now),
             _ => {
                 if let Some(vm) = self.vms.get_mut(core) {
                     vm.interrupted(took);
@@ -149,8 +141,7 @@ impl<'i> Host<'i> {
         }
     }
 
-    /// What the kernel's thread does on that core now, if anything.
-    fn thread_turn(&mut self, core: usize, now: Time, batch: &mut Batch) -> Option<Part> {
+    fn thread_turn(&mut self, core: usize, now: Time, batch: &mut Batch) -> Option<CoreActivity> {
         let in_window = (self.window.0..self.window.1).contains(&now);
         let scan = self.scan.as_mut()?;
         if !self.thread.has(core, now, &self.costs, &Vms(&self.vms)) {
@@ -159,7 +150,7 @@ impl<'i> Host<'i> {
         if !self.cores[core].doing.is_thread() {
             batch.compute(self.costs.switch);
             batch.push(OpKind::Depend, Virtual(0));
-            return Some(Part::Other);
+            return Some(CoreActivity::Other);
         }
         loop {
             let number = self.thread.ready_lane(now)?;
@@ -188,7 +179,7 @@ impl<'i> Host<'i> {
         }
     }
 
-    fn give(&mut self, lane: usize, piece: Piece, now: Time, batch: &mut Batch) -> Part {
+    fn give(&mut self, lane: usize, piece: Piece, now: Time, batch: &mut Batch) -> CoreActivity {
         let part = piece.part();
         self.figures.merging_lines += piece.lines();
         let Piece::Table { calls, filling } = piece else {
@@ -203,7 +194,7 @@ impl<'i> Host<'i> {
         batch.push(OpKind::Depend, Virtual(0));
         let module = jobs.module_of(lane);
         let pairs = filling.pairs.into_iter();
-        let job = Job {
+        let job = ModuleJob {
             pairs: pairs.map(|(pair, _, lines)| (pair, lines)).collect(),
             keys: filling.keys,
         };
@@ -216,8 +207,7 @@ impl<'i> Host<'i> {
         part
     }
 
-    /// The host looks whether a table has been processed.
-    fn look_at_module(&mut self, lane: usize, now: Time, batch: &mut Batch) -> Part {
+    fn look_at_module(&mut self, lane: usize, now: Time, batch: &mut Batch) -> CoreActivity {
         let jobs = self.jobs.as_ref().expect("a lane waits for a module");
         batch.compute(jobs.costs.call.max(1));
         batch.push(OpKind::Depend, Virtual(0));
@@ -225,7 +215,7 @@ impl<'i> Host<'i> {
         let lane = &mut self.thread.lanes[lane];
         lane.polls = !done;
         lane.wake = if done { now } else { now + jobs.costs.poll };
-        Part::Other
+        CoreActivity::Other
     }
 
     /// Handles a store that has trapped: its page gets a frame of its own, into which the core copies.
@@ -237,7 +227,7 @@ impl<'i> Host<'i> {
         let (old, new) = self.frames.unshare(core, number);
         self.figures.copies += 1;
         batch.compute(self.costs.fault);
-        let bytes = *scan.merging.live().bytes(Frame::Own(page));
+        let bytes = *scan.merging.live().bytes(PageFrame::Own(page));
         for (at, bytes) in (0..).zip(bytes.as_chunks::<LINE_BYTES>().0) {
             let from = Virtual(DIRECT | (old * PAGE_LINES + at));
             batch.load(from, 0, 64);

@@ -16,9 +16,8 @@ pub struct ModuleCosts {
     pub network: Time,
     /// The time to compare a pair of lines that are both there.
     pub compare: Time,
-    /// Whether a module keeps the candidate's lines that it has read.
+    /// The module keeps the candidate's lines that it has read.
     pub keeps: bool,
-    /// Whether modules are at the on-chip network and not in a memory controller.
     pub outside: bool,
 }
 
@@ -30,7 +29,7 @@ pub fn instructions(machine: &Machine, ns: u64) -> u32 {
 
 /// The work of a module for one filling of its table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Job {
+pub struct ModuleJob {
     /// Pairs of frames to compare, with the number of lines until they differ or end.
     pub pairs: Vec<((u64, u64), u8)>,
     /// Lines that are read for the key alone.
@@ -40,7 +39,7 @@ pub struct Job {
 #[derive(Debug)]
 pub struct Jobs {
     pub costs: ModuleCosts,
-    given: Vec<Option<Job>>,
+    given: Vec<Option<ModuleJob>>,
     finished: Vec<Option<Time>>,
 }
 
@@ -53,17 +52,15 @@ impl Jobs {
         }
     }
 
-    /// The module that works for a lane of the thread.
     pub fn module_of(&self, lane: usize) -> usize {
         lane % self.given.len()
     }
 
-    pub fn give(&mut self, module: usize, job: Job) {
+    pub fn give(&mut self, module: usize, job: ModuleJob) {
         (self.given[module], self.finished[module]) = (Some(job), None);
     }
 
-    /// Takes the job of a module that has been started.
-    pub fn take(&mut self, module: usize) -> Job {
+    pub fn take(&mut self, module: usize) -> ModuleJob {
         self.given[module].take().expect("a bell for a job")
     }
 

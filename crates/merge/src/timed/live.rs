@@ -6,45 +6,40 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashMap;
 
 use crate::images::{View, checksum};
-use crate::{Bytes, Checksum, Contents, Frame, PAGE_BYTES, Page};
+use crate::{Checksum, PAGE_BYTES, Page, PageBytes, PageFrame, PageStore};
 use sardonyx::line::{LINE_BYTES, Line};
 
-/// What merging has done, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// Software has compared two frames, reading this many lines of each.
-    Compare(Frame, Frame, u8),
-    /// The same under write protection.
-    Final(Frame, Frame, u8),
+    Compare(PageFrame, PageFrame, u8),
+    /// Software has compared two frames under write protection.
+    Final(PageFrame, PageFrame, u8),
     /// Software has hashed a page.
     Hash(Page),
-    /// The page maps the merged frame.
     Merged(Page, u32),
-    /// The page maps the zero page.
     Zeroed(Page),
     /// The Scan Table is filled, after this many calls of its functions in all, and set to work.
     Hardware(u64),
     /// The table has compared this many lines of the candidate with those of another page.
-    Pair(Frame, Frame, u8),
+    Pair(PageFrame, PageFrame, u8),
     /// The table has read a line of the candidate for the key alone.
-    KeyLine(Frame, u8),
+    KeyLine(PageFrame, u8),
 }
 
 #[derive(Debug)]
 pub struct Live<'i> {
     view: View<'i>,
     /// Own frames whose bytes are no longer an image's.
-    written: FxHashMap<Page, Box<Bytes>>,
-    /// Of pages whose key was taken when they were so, what they held then.
-    keyed: FxHashMap<Page, Box<Bytes>>,
-    frozen: FxHashMap<u32, Box<Bytes>>,
+    written: FxHashMap<Page, Box<PageBytes>>,
+    /// The contents of pages when their keys were taken, where they have changed since.
+    keyed: FxHashMap<Page, Box<PageBytes>>,
+    frozen: FxHashMap<u32, Box<PageBytes>>,
     next_frozen: u32,
-    /// The log of what merging does, if it is wanted.
     pub log: Option<Vec<Touch>>,
 }
 
 impl<'i> Live<'i> {
-    /// As the images have them in their last snapshots.
     pub fn new(mut view: View<'i>) -> Live<'i> {
         for _ in 0..view.images().snapshots() {
             view.advance();
@@ -59,7 +54,7 @@ impl<'i> Live<'i> {
         }
     }
 
-    /// Whether the page is there; nothing after the last.
+    /// `None` after the last page.
     pub fn exists(&self, page: Page) -> Option<bool> {
         let images = self.view.images();
         let known = (page as usize) < images.pages();
@@ -67,10 +62,10 @@ impl<'i> Live<'i> {
     }
 
     /// The bytes of a frame.
-    pub fn bytes(&self, frame: Frame) -> &Bytes {
+    pub fn bytes(&self, frame: PageFrame) -> &PageBytes {
         let written = match frame {
-            Frame::Own(page) => self.written.get(&page),
-            Frame::Merged(frozen) => self.frozen.get(&frozen),
+            PageFrame::Own(page) => self.written.get(&page),
+            PageFrame::Merged(frozen) => self.frozen.get(&frozen),
         };
         match written {
             Some(bytes) => bytes,
@@ -89,9 +84,9 @@ impl<'i> Live<'i> {
     }
 
     /// Gives the page a frame of its own again, a copy of a merged one.
-    pub fn copy(&mut self, page: Page, from: Frame) {
+    pub fn copy(&mut self, page: Page, from: PageFrame) {
         match from {
-            Frame::Merged(content) if !self.frozen.contains_key(&content) => {
+            PageFrame::Merged(content) if !self.frozen.contains_key(&content) => {
                 self.written.remove(&page);
                 self.view.put(page, content);
             }
@@ -107,22 +102,21 @@ impl<'i> Live<'i> {
         self.written.insert(page, Box::new([0; PAGE_BYTES]));
     }
 
-    /// The image's content of a frame that holds one.
-    fn image_of(&self, frame: Frame) -> u32 {
+    fn image_of(&self, frame: PageFrame) -> u32 {
         match frame {
-            Frame::Own(page) => self.view.content(page).expect("a page that is there"),
-            Frame::Merged(content) => content,
+            PageFrame::Own(page) => self.view.content(page).expect("a page that is there"),
+            PageFrame::Merged(content) => content,
         }
     }
 
-    fn is_written(&self, frame: Frame) -> bool {
+    fn is_written(&self, frame: PageFrame) -> bool {
         match frame {
-            Frame::Own(page) => self.written.contains_key(&page),
-            Frame::Merged(frozen) => self.frozen.contains_key(&frozen),
+            PageFrame::Own(page) => self.written.contains_key(&page),
+            PageFrame::Merged(frozen) => self.frozen.contains_key(&frozen),
         }
     }
 
-    fn order(&self, a: Frame, b: Frame) -> Ordering {
+    fn order(&self, a: PageFrame, b: PageFrame) -> Ordering {
         if self.is_written(a) || self.is_written(b) {
             return self.bytes(a).cmp(self.bytes(b));
         }
@@ -130,7 +124,7 @@ impl<'i> Live<'i> {
     }
 
     /// Lines of each that a comparison reads until it knows.
-    fn lines_read(&self, a: Frame, b: Frame) -> u8 {
+    fn lines_read(&self, a: PageFrame, b: PageFrame) -> u8 {
         let (a, b) = (self.bytes(a), self.bytes(b));
         let lines = a.chunks(LINE_BYTES).zip(b.chunks(LINE_BYTES));
         let equal = lines.take_while(|(a, b)| a == b).count();
@@ -148,7 +142,7 @@ impl<'i> Live<'i> {
     }
 }
 
-impl Contents for Live<'_> {
+impl PageStore for Live<'_> {
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32 {
         self.note(|_| Touch::Hash(page));
         match self.written.get(&page) {
@@ -164,7 +158,7 @@ impl Contents for Live<'_> {
         let then = self.keyed.get(&page).map(|bytes| &**bytes);
         let image = |content| self.view.images().bytes(content);
         let then = then.or_else(|| self.view.keyed_content(page).map(image));
-        Some(then == Some(self.bytes(Frame::Own(page))))
+        Some(then == Some(self.bytes(PageFrame::Own(page))))
     }
 
     fn keyed(&mut self, page: Page) {
@@ -180,20 +174,20 @@ impl Contents for Live<'_> {
     }
 
     fn is_zero(&mut self, page: Page) -> bool {
-        *self.bytes(Frame::Own(page)) == [0; PAGE_BYTES]
+        *self.bytes(PageFrame::Own(page)) == [0; PAGE_BYTES]
     }
 
-    fn compare(&mut self, a: Frame, b: Frame) -> Ordering {
+    fn compare(&mut self, a: PageFrame, b: PageFrame) -> Ordering {
         self.note(|live| Touch::Compare(a, b, live.lines_read(a, b)));
         self.order(a, b)
     }
 
-    fn identical(&mut self, a: Frame, b: Frame) -> bool {
+    fn identical(&mut self, a: PageFrame, b: PageFrame) -> bool {
         self.note(|live| Touch::Final(a, b, live.lines_read(a, b)));
         self.order(a, b).is_eq()
     }
 
-    fn line(&mut self, frame: Frame, line: usize) -> Line {
+    fn line(&mut self, frame: PageFrame, line: usize) -> Line {
         // What was read for a comparison is not read again for the key.
         let read = self.log.as_ref().and_then(|log| log.last());
         let read = matches!(read, Some(Touch::Pair(a, _, lines)) if *a == frame && line < usize::from(*lines));
@@ -203,7 +197,7 @@ impl Contents for Live<'_> {
         self.bytes(frame).as_chunks::<LINE_BYTES>().0[line]
     }
 
-    fn line_order(&mut self, a: Frame, b: Frame, line: usize) -> Ordering {
+    fn line_order(&mut self, a: PageFrame, b: PageFrame, line: usize) -> Ordering {
         if let Some(log) = &mut self.log {
             let lines = line as u8 + 1;
             match log.last_mut() {

@@ -36,7 +36,7 @@ use crate::ksm::settings::{self as ksm_settings, Preset};
 use crate::{Checksum, PAGE_BYTES};
 use applications::{Application, Demand};
 pub use jobs::{ModuleCosts, instructions};
-use run::Run;
+use run::TimedRun;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::encryption::ENABLED;
@@ -77,7 +77,6 @@ pub enum TimedError {
     Run(#[from] RunError),
 }
 
-/// All keys that do not belong to the machine.
 pub fn rows() -> Vec<&'static Row> {
     // Here processors run the work, so that its times are instructions.
     let times = ksm_settings::times();
@@ -88,7 +87,6 @@ pub fn rows() -> Vec<&'static Row> {
     rows
 }
 
-/// Those of the thread and of modules, of the machines and of the window.
 fn own_rows() -> Vec<&'static Row> {
     let mut rows: Vec<&Row> = algorithms::built_in()
         .flat_map(|known| (known.timed_keys)())
@@ -117,7 +115,7 @@ pub fn tables() -> [String; 2] {
     [merge_keys::table_of(own_rows()), text]
 }
 
-struct Plan {
+struct TimedPlan {
     algorithm: &'static Algorithm,
     memory: String,
     machine: Machine,
@@ -128,15 +126,14 @@ struct Plan {
     factor: u64,
 }
 
-impl Plan {
-    /// All keys that are no machine's, and their values.
+impl TimedPlan {
     fn said(&self) -> Map<String, Value> {
         let each = rows().into_iter();
         each.map(|row| merge_keys::said(&self.settings, row))
             .collect()
     }
 
-    /// Those of them whose values no source gives, and what else they may be; of applications' keys this one's.
+    /// Keys whose values no source gives, with their other values; of applications' keys this application's.
     fn assumed(&self) -> Vec<Value> {
         let of_another = |name: &str| {
             let others = applications::ALL.iter().map(|other| other.name);
@@ -150,8 +147,8 @@ impl Plan {
     }
 }
 
-impl Plan {
-    /// What is known when the window begins; `None` if `go_on` ended it.
+impl TimedPlan {
+    /// Merges until the window begins; `None` if `go_on` ended it.
     fn settle<'i>(
         &self,
         images: &'i Images,
@@ -172,9 +169,6 @@ impl Plan {
 
 impl Question {
     /// The keys that do not belong to the machine: `settings` has their values, `assumed` those that no source gives.
-    ///
-    /// # Errors
-    /// As [`Question::answer`], before any work.
     pub fn keys(&self) -> Result<Value, TimedError> {
         let plan = self.plan()?;
         Ok(json!({"settings": plan.said(), "assumed": plan.assumed()}))
@@ -182,7 +176,7 @@ impl Question {
 
     /// # Errors
     /// An unknown name or key, with the nearest, or a value that a key does not take.
-    fn plan(&self) -> Result<Plan, TimedError> {
+    fn plan(&self) -> Result<TimedPlan, TimedError> {
         let bad = |text: String| TimedError::Image(ImageError(text));
         let algorithm = Algorithm::named(&self.design).map_err(bad)?;
         let rows = rows();
@@ -221,7 +215,7 @@ impl Question {
             }
             _ => factor.max(1),
         };
-        Ok(Plan {
+        Ok(TimedPlan {
             algorithm,
             memory: self.memory.clone(),
             demand: Demand {
@@ -237,9 +231,6 @@ impl Question {
     }
 
     /// Checks that the question can be answered.
-    ///
-    /// # Errors
-    /// As [`Question::answer`], before any work.
     pub fn check(&self) -> Result<(), TimedError> {
         self.plan()?;
         self.images.iter().try_for_each(|path| {
@@ -281,7 +272,7 @@ impl Question {
             return Ok(None);
         };
         let room = machine.capacity_bytes() / PAGE_BYTES as u64 / 2;
-        let empty = |machine: &images::Held| {
+        let empty = |machine: &images::MachineImage| {
             let mut pages = machine.space.first..machine.space.end;
             !pages.any(|page| images.last(page).is_some())
         };
@@ -297,7 +288,7 @@ impl Question {
         let Some(settled) = settled else {
             return Ok(None);
         };
-        let run = Run::new(&plan, &images, settled, self.seed);
+        let run = TimedRun::new(&plan, &images, settled, self.seed);
         let answer = run.answer(&plan, &images, &mut |done| tell(done, total))?;
         Ok(Some(answer))
     }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::host::Host;
-use super::jobs::{Job, ModuleCosts};
+use super::jobs::{ModuleCosts, ModuleJob};
 use sardonyx::config::Machine;
 use sardonyx::line::Logical;
 use sardonyx::machine::{
@@ -12,18 +12,17 @@ use sardonyx::machine::{
 };
 use sardonyx::units::Time;
 
-struct Work {
-    job: Job,
+struct TableWork {
+    job: ModuleJob,
     began: Time,
     /// The comparison, or after all of them the line for the key.
     at: usize,
     line: u8,
     /// The line of the pair that is asked for next: 0, 1; 2 when both are.
     next: u8,
-    /// Lines that have not come.
     out: usize,
     here: Time,
-    /// The candidate's lines that are kept, a bit each.
+    /// A bit for each line of the candidate that is kept.
     kept: u64,
 }
 
@@ -35,7 +34,7 @@ pub struct Module<'i> {
     costs: ModuleCosts,
     columns: u64,
     channels: u64,
-    work: Option<Work>,
+    work: Option<TableWork>,
     ready: Time,
 }
 
@@ -61,7 +60,7 @@ impl<'i> Module<'i> {
         }
     }
 
-    /// How long an answer of memory travels: not at all from the module's own controller.
+    /// The time an answer of memory travels; none from the module's own controller.
     fn way(&self, line: u64) -> Time {
         let channel = line / self.columns % self.channels;
         match self.costs.outside || channel != self.number as u64 % self.channels {
@@ -83,7 +82,6 @@ impl<'i> Module<'i> {
         }
     }
 
-    /// All lines of the step are there: goes to the next.
     fn step(&mut self) {
         let mut work = self.work.take().expect("at work");
         self.ready = work.here + self.costs.compare;
@@ -95,7 +93,7 @@ impl<'i> Module<'i> {
         self.go_on(work);
     }
 
-    fn go_on(&mut self, work: Work) {
+    fn go_on(&mut self, work: TableWork) {
         if work.at < work.job.pairs.len() + work.job.keys.len() {
             self.work = Some(work);
             return;
@@ -163,7 +161,7 @@ impl Agent for Module<'_> {
                 let job = jobs.take(self.number);
                 drop(host);
                 self.ready = at;
-                self.go_on(Work {
+                self.go_on(TableWork {
                     job,
                     began: at,
                     at: 0,
@@ -200,7 +198,7 @@ impl Agent for Module<'_> {
     }
 }
 
-/// What has gone through the last-level cache and to memory, at regular times.
+/// A sample of what has gone through the last-level cache and to memory, at regular times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     pub at: Time,

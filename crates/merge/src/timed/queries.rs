@@ -16,12 +16,11 @@ const SECOND: f64 = 1e12;
 
 /// Numbers that follow from a seed.
 #[derive(Clone, Copy, Debug)]
-pub struct Draw(SplitMix64);
+pub struct QueryDraw(SplitMix64);
 
-impl Draw {
-    /// Random numbers from a seed and a purpose.
-    pub fn new(seed: u64, purpose: u64) -> Draw {
-        Draw(SplitMix64(mix(seed ^ mix(purpose))))
+impl QueryDraw {
+    pub fn new(seed: u64, purpose: u64) -> QueryDraw {
+        QueryDraw(SplitMix64(mix(seed ^ mix(purpose))))
     }
 
     pub fn next(&mut self) -> u64 {
@@ -32,17 +31,16 @@ impl Draw {
         self.0.below(end)
     }
 
-    /// From 0 to below 1.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Of mean 1, as times between arrivals of many who know nothing of each other.
+    /// A draw of mean 1, as times between arrivals of many who know nothing of each other.
     fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 
-    /// Of mean 0 and deviation 1.
+    /// A normal draw of mean 0 and deviation 1.
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
@@ -50,7 +48,7 @@ impl Draw {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Pages {
+pub struct QueryPages {
     /// Pages that are used again and again: its own, and those that other machines have too.
     pub hot: [Vec<u32>; 2],
     pub cold: [Vec<u32>; 2],
@@ -62,17 +60,15 @@ struct Query {
     arrival: Time,
     began: Time,
     left: u64,
-    /// Of them, until the write of a page that other machines have.
+    /// Accesses until the write of a page that other machines have.
     copies: bool,
     executed: Time,
     thread: Time,
 }
 
-/// A completed query.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
     pub arrival: Time,
-    /// The time from its arrival to its end.
     pub sojourn: Time,
     /// The part of this spent waiting for queries before it and for the kernel's thread.
     pub waited: Time,
@@ -84,18 +80,17 @@ pub struct Done {
 #[derive(Debug)]
 pub struct Queries {
     demand: Demand,
-    pages: Pages,
+    pages: QueryPages,
     arrivals: VecDeque<(Time, u64)>,
     served: u64,
     current: Option<Query>,
-    draw: Draw,
+    draw: QueryDraw,
     pub done: Vec<Done>,
 }
 
 impl Queries {
-    /// All queries that arrive before `until`.
-    pub fn new(demand: Demand, pages: Pages, seed: u64, until: Time) -> Queries {
-        let mut draw = Draw::new(seed, 1);
+    pub fn new(demand: Demand, pages: QueryPages, seed: u64, until: Time) -> Queries {
+        let mut draw = QueryDraw::new(seed, 1);
         let mut arrivals = VecDeque::new();
         let mean = SECOND / demand.queries_per_second as f64;
         let spread = demand.spread_percent as f64 / 100.0;
@@ -117,7 +112,7 @@ impl Queries {
             arrivals,
             served: 0,
             current: None,
-            draw: Draw::new(seed, 2),
+            draw: QueryDraw::new(seed, 2),
             done: Vec::new(),
         }
     }
@@ -153,7 +148,6 @@ impl Queries {
         self.current = None;
     }
 
-    /// Notes that the kernel has had the core for this long.
     pub fn interrupted(&mut self, took: Time) {
         if let Some(query) = &mut self.current {
             query.thread += took;

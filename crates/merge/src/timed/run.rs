@@ -3,13 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::Plan;
+use super::TimedPlan;
 use super::applications::Demand;
 use super::frames::Frames;
 use super::held::{self, Initial, Loaded};
 use super::host::Host;
 use super::module::{Module, Sample, Sampler};
-use super::queries::{self, Draw, Queries};
+use super::queries::{self, Queries, QueryDraw};
 use super::scan::Scan;
 use super::settings as keys;
 use super::settled::Settled;
@@ -17,7 +17,7 @@ use super::thread::Costs;
 use crate::Page;
 use crate::images::Images;
 use crate::ksm::Keys;
-use crate::run::Pages;
+use crate::run::PageCounts;
 use sardonyx::line::Virtual;
 use sardonyx::machine::{
     AddressSpace, Agent, Batch, Mapped, OpSource, Outcome, PAGE_LINES, Player, RunError, System,
@@ -61,17 +61,22 @@ impl OpSource for CoreSource<'_> {
 
 type Agents<'i> = Vec<Box<dyn Agent + 'i>>;
 
-pub(super) struct Run<'i> {
+pub(super) struct TimedRun<'i> {
     pub(super) host: Arc<Mutex<Host<'i>>>,
-    pub(super) pages: Pages,
+    pub(super) pages: PageCounts,
     pub(super) passes: usize,
     pub(super) keys: Keys,
     pub(super) window: (Time, Time),
 }
 
-impl<'i> Run<'i> {
-    pub(super) fn new(plan: &Plan, images: &Images, settled: Settled<'i>, seed: u64) -> Run<'i> {
-        let Plan {
+impl<'i> TimedRun<'i> {
+    pub(super) fn new(
+        plan: &TimedPlan,
+        images: &Images,
+        settled: Settled<'i>,
+        seed: u64,
+    ) -> TimedRun<'i> {
+        let TimedPlan {
             machine, settings, ..
         } = plan;
         let ms = |key| Time::from_ps(settings.get(key) * 1_000_000_000);
@@ -104,7 +109,7 @@ impl<'i> Run<'i> {
         let modules = merges.and_then(|merges| (merges.modules)(machine, settings));
         let costs = Costs::from_settings(machine, settings);
         let host = Host::new(costs, window, vms, frames, scan, modules, seed);
-        Run {
+        TimedRun {
             host: Arc::new(Mutex::new(host)),
             pages: settled.pages,
             passes: settled.passes,
@@ -113,10 +118,10 @@ impl<'i> Run<'i> {
         }
     }
 
-    /// What executes: the cores, the modules, and who takes samples; each with its address space.
+    /// The cores, the modules, and the sampler, each with its address space.
     fn agents(
         &self,
-        plan: &Plan,
+        plan: &TimedPlan,
         clock: &Arc<AtomicU64>,
         samples: &Arc<Mutex<Vec<Sample>>>,
     ) -> Result<(Agents<'i>, Vec<AddressSpace>), RunError> {
@@ -159,7 +164,7 @@ impl<'i> Run<'i> {
 
     pub(super) fn play(
         &self,
-        plan: &Plan,
+        plan: &TimedPlan,
         images: &Arc<Images>,
         tell: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Played<'i>, RunError> {
@@ -184,13 +189,12 @@ pub(super) struct Played<'i> {
     pub(super) system: System<'i>,
     pub(super) outcome: Outcome,
     pub(super) samples: Vec<Sample>,
-    /// What memory was given before.
     pub(super) loaded: Option<Loaded>,
 }
 
 /// The pages that an application uses, drawn from those that stand once and the others.
-fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> queries::Pages {
-    let mut draw = Draw::new(seed, 5);
+fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> queries::QueryPages {
+    let mut draw = QueryDraw::new(seed, 5);
     let mut pools = [own, shared];
     for pool in &mut pools {
         for at in (1..pool.len()).rev() {
@@ -213,7 +217,7 @@ fn used(demand: &Demand, (own, shared): (Vec<u32>, Vec<u32>), seed: u64) -> quer
     };
     let hot = take(demand.hot_kib);
     let cold = take(demand.cold_kib);
-    queries::Pages {
+    queries::QueryPages {
         cold: if cold.iter().all(Vec::is_empty) {
             hot.clone()
         } else {

@@ -5,7 +5,7 @@ use super::frames::Frames;
 use super::live::{Live, Touch};
 use super::thread::{Costs, Filling, Piece};
 use crate::ksm::{Ksm, Maps, Search};
-use crate::{Frame, Page};
+use crate::{Page, PageFrame};
 use sardonyx::machine::PAGE_LINES;
 
 /// A merging algorithm on live pages, whoever compares.
@@ -16,9 +16,8 @@ pub trait Merging<'i>: Send {
     /// A processor is about to write a page that does not map its own frame: it gets one, with the same bytes.
     fn unshare(&mut self, page: Page);
     /// The frame behind a page, none if it maps the zero page.
-    fn frame(&self, page: Page) -> Option<Frame>;
+    fn frame(&self, page: Page) -> Option<PageFrame>;
     fn live(&mut self) -> &mut Live<'i>;
-    /// Calls of a module's functions so far.
     fn calls(&self) -> u64;
 }
 
@@ -42,7 +41,7 @@ impl<'i, S: Search + Send> Merging<'i> for Ksm<Live<'i>, S> {
         self.write(page);
     }
 
-    fn frame(&self, page: Page) -> Option<Frame> {
+    fn frame(&self, page: Page) -> Option<PageFrame> {
         Ksm::frame(self, page)
     }
 
@@ -58,10 +57,9 @@ impl<'i, S: Search + Send> Merging<'i> for Ksm<Live<'i>, S> {
 #[derive(Clone, Debug, Default)]
 pub struct Scanned {
     pub pages: u64,
-    /// Comparisons in trees, and lines of each page that they read.
     pub comparisons: [u64; 2],
     pub merges: u64,
-    /// Which page was merged into which frame, in order.
+    /// The frame into which each page was merged, in order.
     pub order: Vec<(Page, u64)>,
 }
 
@@ -83,8 +81,8 @@ impl<'i> Scan<'i> {
     ) -> Scan<'i> {
         for page in 0..frames.pages() {
             match merging.frame(page) {
-                Some(Frame::Own(_)) => {}
-                Some(Frame::Merged(frozen)) => {
+                Some(PageFrame::Own(_)) => {}
+                Some(PageFrame::Merged(frozen)) => {
                     frames.share(page, Some(frozen));
                 }
                 None => {
@@ -125,7 +123,7 @@ impl<'i> Scan<'i> {
         script
     }
 
-    /// What has happened to a page, piece by piece; what was merged shares its frame from now on.
+    /// The history of a page, piece by piece; what was merged shares its frame from now on.
     fn script(
         &mut self,
         page: Page,
@@ -134,7 +132,7 @@ impl<'i> Scan<'i> {
         costs: &Costs,
     ) -> Vec<Piece> {
         let mut script = vec![Piece::Node {
-            line: frames.node(Frame::Own(page)),
+            line: frames.node(PageFrame::Own(page)),
             instructions: costs.visit,
         }];
         for event in events {

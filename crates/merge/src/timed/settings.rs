@@ -2,9 +2,10 @@
 //! virtual machines hold, and how long is looked at. Left out: what a module beside the thread needs, which its
 //! algorithm says.
 
+use crate::keys::row_list;
 use sardonyx::settings::{Row, keys, words};
 
-/// Where the kernel's thread goes when it wakes up or has used its time slice.
+/// The core to which the kernel's thread moves when it wakes up or has used its time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadPlacement {
     /// To its last core if that is idle, else to an idle one, else to the next.
@@ -17,10 +18,10 @@ pub enum ThreadPlacement {
 
 words!(ThreadPlacement { "idle" => Idle, "next" => Next, "drawn" => Drawn });
 
-/// How KSM's thread reads pages.
+/// The way KSM's thread reads pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanAccess {
-    /// As any program.
+    /// Through the caches, as any program.
     Cached,
     /// Past the caches (4.3).
     Uncacheable,
@@ -39,16 +40,16 @@ pub enum Where {
 
 words!(Where { "shared" => Shared, "in-order" => InOrder });
 
-/// How far merging is when the window begins.
+/// The progress of merging when the window begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum MergePhase {
     /// The savings have stayed the same for ten passes.
     Settled,
     /// In the middle of the second pass, the first in which pages can merge.
     Merging,
 }
 
-words!(Phase { "settled" => Settled, "merging" => Merging });
+words!(MergePhase { "settled" => Settled, "merging" => Merging });
 
 const MANY: u64 = 1_000_000;
 
@@ -131,7 +132,7 @@ keys! {
     WINDOW_MS: u64 = int("window.ms", (1, 100_000), 400),
         Assumed("20 intervals of the thread and more"), "simulated milliseconds that count"
         in Between("100", "1000", "five intervals of the thread, and fifty");
-    PHASE: Phase = word("window.phase", "settled"),
+    PHASE: MergePhase = word("window.phase", "settled"),
         Assumed("the paper measures overheads after 10^9 instructions and does not say how much is merged then"),
         "whether merging has settled before the window or is in full swing";
     WARMUP_MS: u64 = int("window.warmup_ms", (0, 100_000), 30),
@@ -151,42 +152,16 @@ keys! {
         in Between("1000", "20000", "a fifth, and four times as long");
 }
 
-/// Those of the kernel's thread, without their types.
 pub fn of_thread() -> Vec<&'static Row> {
-    vec![
-        &PLACEMENT.row,
-        &SLICE_US.row,
-        &TICK_US.row,
-        &PREEMPTED.row,
-        &PREEMPTED_AFTER_US.row,
-        &SWITCH.row,
-        &COMPARE_LINE.row,
-        &HASH_LINE.row,
-        &VISIT.row,
-        &NODE.row,
-        &MERGE.row,
-        &FAULT.row,
-        &ACCESS.row,
-        &KSM_CORE.row,
-    ]
+    row_list! {
+        PLACEMENT SLICE_US TICK_US PREEMPTED PREEMPTED_AFTER_US SWITCH COMPARE_LINE HASH_LINE VISIT NODE
+        MERGE FAULT ACCESS KSM_CORE
+    }
 }
 
-/// Those of the machines and of the window.
 pub fn of_window() -> Vec<&'static Row> {
-    vec![
-        &VM_MIB.row,
-        &VM_UNMERGEABLE.row,
-        &VM_ZERO.row,
-        &VM_DISTINCT.row,
-        &VM_FAMILIES.row,
-        &VM_ALIKE.row,
-        &CHURN.row,
-        &CHURN_LINES.row,
-        &WINDOW_MS.row,
-        &PHASE.row,
-        &WARMUP_MS.row,
-        &SAMPLE_US.row,
-        &LEAST_QUERIES.row,
-        &TICK_NS.row,
-    ]
+    row_list! {
+        VM_MIB VM_UNMERGEABLE VM_ZERO VM_DISTINCT VM_FAMILIES VM_ALIKE CHURN CHURN_LINES WINDOW_MS PHASE
+        WARMUP_MS SAMPLE_US LEAST_QUERIES TICK_NS
+    }
 }

@@ -1,14 +1,14 @@
 //! Merges until the savings stay the same: what the timed part begins with.
 
 use super::live::Live;
-use super::queries::Draw;
+use super::queries::QueryDraw;
 use super::scan::Merging;
-use super::settings::{self as keys, Phase};
+use super::settings::{self as keys, MergePhase};
 use crate::images::{Images, View};
 use crate::ksm::settings::Knobs;
 use crate::ksm::{Keys, Ksm, Search};
-use crate::run::{Pages, pages_of};
-use crate::{Frame, Page};
+use crate::run::{PageCounts, pages_of};
+use crate::{Page, PageFrame};
 use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::machine::PAGE_LINES;
 use sardonyx::settings::Settings;
@@ -19,11 +19,10 @@ const MOST_PASSES: usize = 100;
 /// Passes in which pages are written and keys looked at.
 const CHURNED: usize = 2;
 
-/// What is known before the timed part.
 #[derive(Default)]
 pub struct Settled<'i> {
     pub(super) merging: Option<Box<dyn Merging<'i> + 'i>>,
-    pub(super) pages: Pages,
+    pub(super) pages: PageCounts,
     pub(super) passes: usize,
     pub(super) keys: Keys,
     pub(super) cursor: Page,
@@ -55,7 +54,7 @@ impl<'i> Start<'i, '_> {
             }
         }
         let mut saved = Vec::new();
-        let merging = settings.get(&keys::PHASE) == Phase::Merging;
+        let merging = settings.get(&keys::PHASE) == MergePhase::Merging;
         while saved.len() < if merging { 1 } else { MOST_PASSES } {
             if !ksm.pass(&mut |_| go_on()) {
                 return None;
@@ -75,13 +74,13 @@ impl<'i> Start<'i, '_> {
             }
         }
         let frame = |page| match ksm.frame(page) {
-            Some(Frame::Merged(content)) => Some(content),
+            Some(PageFrame::Merged(content)) => Some(content),
             _ => None,
         };
         let maps = |page| ksm.maps(page);
         let pages = pages_of(count, images.zero, maps, frame, ksm.merged_frames());
         let before = ksm.keys;
-        let mut draw = Draw::new(seed, 4);
+        let mut draw = QueryDraw::new(seed, 4);
         for _ in 0..if merging { 0 } else { CHURNED } {
             churn(&mut ksm, settings, &mut draw);
             if !ksm.pass(&mut |_| go_on()) {
@@ -94,7 +93,11 @@ impl<'i> Start<'i, '_> {
             mismatches: now.mismatches - before.mismatches,
             false_matches: now.false_matches - before.false_matches,
         };
-        let pages = if merging { Pages::default() } else { pages };
+        let pages = if merging {
+            PageCounts::default()
+        } else {
+            pages
+        };
         churn(&mut ksm, settings, &mut draw);
         let cursor = count as Page / 2;
         ksm.begin_pass();
@@ -112,13 +115,13 @@ impl<'i> Start<'i, '_> {
 }
 
 /// Some pages on frames of their own are written.
-fn churn<S: Search>(ksm: &mut Ksm<Live<'_>, S>, settings: &Settings, draw: &mut Draw) {
+fn churn<S: Search>(ksm: &mut Ksm<Live<'_>, S>, settings: &Settings, draw: &mut QueryDraw) {
     let lines = settings.get(&keys::CHURN_LINES);
     for page in 0.. {
         let drawn = draw.below(1_000) < settings.get(&keys::CHURN);
         match ksm.contents.exists(page) {
             None => break,
-            Some(true) if drawn && ksm.frame(page) == Some(Frame::Own(page)) => {}
+            Some(true) if drawn && ksm.frame(page) == Some(PageFrame::Own(page)) => {}
             Some(_) => continue,
         }
         for _ in 0..lines {

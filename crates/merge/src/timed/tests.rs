@@ -4,7 +4,7 @@
 use super::held::Initial;
 use super::live::{Live, Touch};
 use super::queries::Done;
-use super::run::{Played, Run};
+use super::run::{Played, TimedRun};
 use super::*;
 use crate::Page;
 use crate::images::View;
@@ -44,14 +44,14 @@ fn question(design: &str, more: &[(&str, &str)]) -> Question {
     }
 }
 
-fn images(plan: &Plan, seed: u64) -> Arc<Images> {
+fn images(plan: &TimedPlan, seed: u64) -> Arc<Images> {
     let pages = plan.settings.get(&keys::VM_MIB) * 256;
     let machines = vms::machines(&plan.settings, plan.machine.cores as u64, pages, seed);
     let images = Images::read(machines, &mut |_, _| true).unwrap().unwrap();
     Arc::new(images)
 }
 
-fn settled<'i>(question: &Question, plan: &Plan, images: &'i Images) -> Settled<'i> {
+fn settled<'i>(question: &Question, plan: &TimedPlan, images: &'i Images) -> Settled<'i> {
     let settled = plan.settle(images, question.seed, &mut || true);
     settled.unwrap()
 }
@@ -61,7 +61,7 @@ fn settled<'i>(question: &Question, plan: &Plan, images: &'i Images) -> Settled<
 fn nobody_sees_anothers_writes(question: &Question) -> (u64, u64) {
     let plan = question.plan().unwrap();
     let images = images(&plan, question.seed);
-    let run = Run::new(
+    let run = TimedRun::new(
         &plan,
         &images,
         settled(question, &plan, &images),
@@ -196,7 +196,7 @@ fn the_thread_merges_what_the_algorithm_merges_in_its_order() {
         let asked = question(design, &quiet);
         let plan = asked.plan().unwrap();
         let images = images(&plan, asked.seed);
-        let run = Run::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
+        let run = TimedRun::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
         run.play(&plan, &images, &mut |_| true).unwrap();
         let host = run.host.lock().unwrap();
         let done = &host.scan.as_ref().unwrap().done;
@@ -232,7 +232,7 @@ fn what_a_query_takes_adds_up_and_so_does_what_a_core_does() {
         let asked = question(design, &[]);
         let plan = asked.plan().unwrap();
         let images = images(&plan, asked.seed);
-        let run = Run::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
+        let run = TimedRun::new(&plan, &images, settled(&asked, &plan, &images), asked.seed);
         run.play(&plan, &images, &mut |_| true).unwrap();
         let host = run.host.lock().unwrap();
         let all: Vec<&Done> = host.vms.iter().flat_map(|vm| &vm.done).collect();
@@ -305,7 +305,7 @@ fn unknown_names_are_refused_with_the_nearest() {
 
 #[test]
 fn a_page_that_holds_what_it_held_has_not_changed_whatever_it_held_meanwhile() {
-    use crate::Contents;
+    use crate::PageStore;
     let asked = question("ksm", &[]);
     let plan = asked.plan().unwrap();
     let images = images(&plan, asked.seed);
@@ -313,7 +313,7 @@ fn a_page_that_holds_what_it_held_has_not_changed_whatever_it_held_meanwhile() {
     let page = 3;
     assert_eq!(live.unchanged(page), Some(false), "nobody has looked at it");
     live.keyed(page);
-    let before = live.bytes(crate::Frame::Own(page))[..8].to_vec();
+    let before = live.bytes(crate::PageFrame::Own(page))[..8].to_vec();
     live.store(page, 0, &[1; 8]);
     assert_eq!(live.unchanged(page), Some(false));
     live.store(page, 0, &before);
@@ -369,7 +369,7 @@ fn a_guest_gets_its_core_when_the_scheduler_says() {
             from: us(from),
             woken,
         };
-        let mut thread = Thread::new(&costs, 1, 2, queries::Draw::new(0, 3));
+        let mut thread = Thread::new(&costs, 1, 2, queries::QueryDraw::new(0, 3));
         let mut has = |at: u64| thread.has(0, us(at), &costs, &guest);
         let left = (0..20_000).step_by(100).find(|at| !has(*at));
         assert_eq!(left, Some(leaves), "{sets:?} from {from}");

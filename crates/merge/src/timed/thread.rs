@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::queries::Draw;
+use super::queries::QueryDraw;
 use super::settings::{self as keys, ScanAccess, ThreadPlacement, Where};
 use crate::Checksum;
 use crate::ksm::settings as ksm;
@@ -12,31 +12,32 @@ use sardonyx::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
 use sardonyx::settings::Settings;
 use sardonyx::units::Time;
 
-/// What a core does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Part {
-    /// It waits for queries.
+pub enum CoreActivity {
+    /// The core waits for queries.
     Idle,
     /// A query.
     Query,
     /// The kernel's thread compares pages.
     Compare,
-    /// It hashes one.
+    /// The kernel's thread hashes a page.
     Hash,
-    /// It does something else.
+    /// The kernel's thread does something else.
     Other,
 }
 
-impl Part {
-    pub const COUNT: usize = Part::Other as usize + 1;
+impl CoreActivity {
+    pub const COUNT: usize = CoreActivity::Other as usize + 1;
 
     pub fn is_thread(self) -> bool {
-        matches!(self, Part::Compare | Part::Hash | Part::Other)
+        matches!(
+            self,
+            CoreActivity::Compare | CoreActivity::Hash | CoreActivity::Other
+        )
     }
 }
 
-/// What the thread's work costs, and the rules by which it moves.
 #[derive(Clone, Debug)]
 pub struct Costs {
     pub clock: Time,
@@ -57,7 +58,7 @@ pub struct Costs {
     uncacheable: bool,
     /// The longest time that a core with nothing to do idles.
     pub idle: Time,
-    /// Whether an in-order core belongs to the thread alone.
+    /// An in-order core belongs to the thread alone.
     pub own_core: bool,
     pub sleep: Time,
     /// See [`ksm::PAGES_TO_SCAN`].
@@ -65,7 +66,7 @@ pub struct Costs {
     placement: ThreadPlacement,
     slice: Time,
     tick: Time,
-    /// How long the thread has had a core at least when a query preempts it; `None`: none does.
+    /// The time the thread has had a core at least when a query preempts it; `None`: none does.
     preempted_after: Option<Time>,
 }
 
@@ -107,7 +108,6 @@ impl Costs {
 pub struct Filling {
     /// Comparisons in order: two frames, the line of the tree's node, and the number of lines.
     pub pairs: Vec<((u64, u64), u64, u8)>,
-    /// Lines that are read for the key alone.
     pub keys: Vec<u64>,
 }
 
@@ -136,11 +136,11 @@ impl Piece {
     }
 
     /// The part of the thread's time under which its time is booked.
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> CoreActivity {
         match self {
-            Piece::Compare { .. } => Part::Compare,
-            Piece::Hash { .. } => Part::Hash,
-            _ => Part::Other,
+            Piece::Compare { .. } => CoreActivity::Compare,
+            Piece::Hash { .. } => CoreActivity::Hash,
+            _ => CoreActivity::Other,
         }
     }
 }
@@ -186,25 +186,22 @@ pub fn thread_ops(costs: &Costs, piece: &Piece, batch: &mut Batch) {
 #[derive(Debug, Default)]
 pub struct Lane {
     pub script: VecDeque<Piece>,
-    /// The time before which it does nothing.
     pub wake: Time,
-    /// Whether the module is at work, so that the thread polls at `wake`.
+    /// The module is at work, so the thread polls at `wake`.
     pub polls: bool,
     pub idle: bool,
 }
 
 pub trait Guests {
-    /// Whether a core's guest has something to do at that time, which is not later than the present.
+    /// A core's guest has something to do at a time that is not later than the present.
     fn is_busy(&self, core: usize, at: Time) -> bool;
-    /// When a core's guest, which had nothing to do, was woken by the query that it has not begun.
+    /// The time at which a core's idle guest was woken by the query that it has not begun.
     fn woken(&self, core: usize, now: Time) -> Option<Time>;
 }
 
 #[derive(Debug)]
 pub struct Thread {
-    /// Asleep until then.
     asleep: Option<Time>,
-    /// The core that it is on, or was on.
     core: usize,
     cores: usize,
     since: Time,
@@ -212,12 +209,12 @@ pub struct Thread {
     pub scanned: u64,
     pub lanes: Vec<Lane>,
     pub moves: u64,
-    draw: Draw,
+    draw: QueryDraw,
 }
 
 impl Thread {
     /// A thread that is about to wake up for the first time.
-    pub fn new(costs: &Costs, lanes: usize, cores: usize, draw: Draw) -> Thread {
+    pub fn new(costs: &Costs, lanes: usize, cores: usize, draw: QueryDraw) -> Thread {
         Thread {
             asleep: Some(Time::ZERO),
             core: if costs.own_core { cores - 1 } else { 0 },
@@ -248,8 +245,7 @@ impl Thread {
         self.core == core
     }
 
-    /// Whether the scheduler has given the core to its guest: at a tick when the slice is used up, or at once
-    /// when the guest wakes.
+    /// The scheduler gives the core to its guest at a tick when the slice is used up, or at once when the guest wakes.
     fn must_leave(&self, now: Time, costs: &Costs, guests: &impl Guests) -> bool {
         let tick = Time::from_ps(now.ps() - now.ps() % costs.tick.ps());
         if tick >= self.since + costs.slice && guests.is_busy(self.core, tick) {
@@ -281,13 +277,11 @@ impl Thread {
         self.moves += u64::from(self.core != before);
     }
 
-    /// A lane that has something to do now.
     pub fn ready_lane(&self, now: Time) -> Option<usize> {
         let ready = |lane: &Lane| !lane.idle && lane.wake <= now;
         self.lanes.iter().position(ready)
     }
 
-    /// Ends the interval and sleeps. Returns how long the interval took.
     pub fn sleep(&mut self, now: Time, sleep: Time) -> Time {
         let took = now.since(self.began);
         self.began = now;

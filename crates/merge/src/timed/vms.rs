@@ -4,8 +4,8 @@
 use sardonyx_base::random::mix;
 
 use super::settings::{VM_ALIKE, VM_DISTINCT, VM_FAMILIES, VM_UNMERGEABLE, VM_ZERO};
-use crate::images::{Data, Extent, Machine, Snapshot, mixes};
-use crate::{Bytes, PAGE_BYTES};
+use crate::images::{Data, ImageMachine, PageExtent, Snapshot, mixes};
+use crate::{PAGE_BYTES, PageBytes};
 use sardonyx::line::LINE_BYTES;
 use sardonyx::settings::Settings;
 
@@ -13,13 +13,13 @@ use sardonyx::settings::Settings;
 const ONCE: u64 = 1 << 40;
 const FAMILY: u64 = 1 << 41;
 
-pub fn machines(settings: &Settings, count: u64, pages: u64, seed: u64) -> Vec<Machine> {
+pub fn machines(settings: &Settings, count: u64, pages: u64, seed: u64) -> Vec<ImageMachine> {
     (0..count)
         .map(|number| machine(settings, number, count, pages, seed))
         .collect()
 }
 
-fn machine(settings: &Settings, number: u64, count: u64, pages: u64, seed: u64) -> Machine {
+fn machine(settings: &Settings, number: u64, count: u64, pages: u64, seed: u64) -> ImageMachine {
     let mut bytes = vec![0; pages as usize * PAGE_BYTES];
     let distinct = (count * pages * settings.get(&VM_DISTINCT) / 1_000).max(1);
     let (once, zero) = (settings.get(&VM_UNMERGEABLE), settings.get(&VM_ZERO));
@@ -32,11 +32,11 @@ fn machine(settings: &Settings, number: u64, count: u64, pages: u64, seed: u64) 
         };
         fill(settings, content ^ seed << 48, bytes);
     }
-    Machine {
+    ImageMachine {
         name: format!("vm-{number}"),
         snapshots: vec![Snapshot {
             data: Data::Memory(bytes),
-            extents: vec![Extent {
+            extents: vec![PageExtent {
                 first: 0,
                 pages: pages as u32,
                 offset: 0,
@@ -50,7 +50,7 @@ fn machine(settings: &Settings, number: u64, count: u64, pages: u64, seed: u64) 
     }
 }
 
-fn fill(settings: &Settings, content: u64, bytes: &mut Bytes) {
+fn fill(settings: &Settings, content: u64, bytes: &mut PageBytes) {
     let family = mix(content) % settings.get(&VM_FAMILIES);
     let alike = (mix(FAMILY + family) % (settings.get(&VM_ALIKE) + 1)) as usize * LINE_BYTES;
     mixes::fill(FAMILY + family, bytes);

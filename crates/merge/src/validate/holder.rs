@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::kernel::{PATIENCE, Result, error};
-use crate::{Bytes, PAGE_BYTES, Page};
+use crate::{PAGE_BYTES, Page, PageBytes};
 
 /// What a process runs that holds pages: it maps as many as its argument says, then writes the pages that it is
 /// told, each a number and its bytes, and answers the number [`FLUSH`] with its own number and the address of the
@@ -80,7 +80,7 @@ pub(super) struct Holder {
 
 impl Holder {
     /// Begins to hold `pages`, and is the last that KSM scans.
-    pub(super) fn new(pages: Range<Page>, bytes: &[Bytes]) -> Result<Holder> {
+    pub(super) fn new(pages: Range<Page>, bytes: &[PageBytes]) -> Result<Holder> {
         let python = std::env::current_exe().map_err(error)?;
         let mut process = Command::new(python)
             .args(["-c", HOLDER, &pages.len().to_string()])
@@ -144,7 +144,7 @@ impl Holder {
         to.write_all(bytes).map_err(error)
     }
 
-    pub(super) fn write(&mut self, page: Page, bytes: &Bytes) -> Result<()> {
+    pub(super) fn write(&mut self, page: Page, bytes: &PageBytes) -> Result<()> {
         self.tell(&(page - self.pages.start).to_ne_bytes())?;
         self.tell(bytes)
     }
@@ -156,7 +156,6 @@ impl Holder {
             .try_for_each(|number| self.tell(&number.to_ne_bytes()))
     }
 
-    /// Waits until all is written.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.tell(&FLUSH.to_ne_bytes())?;
         let mut line = String::new();

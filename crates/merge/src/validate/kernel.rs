@@ -20,7 +20,7 @@ const KNOBS: [&str; 7] = [
 /// A pass takes well below a second here; a thread that does not answer in this time is stuck.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long the thread sleeps unless it is woken.
+/// The sleep of a thread that is woken for each pass.
 pub(super) const LONG_MS: u64 = 10_000_000;
 
 pub(super) type Result<T> = std::result::Result<T, ImageError>;
@@ -72,7 +72,7 @@ impl Restore {
     }
 }
 
-/// Of a knob that shows all words with the chosen one in brackets, that one.
+/// The chosen word of a knob that shows all words, this one in brackets.
 fn chosen(text: &str) -> String {
     let word = text
         .split_once('[')
@@ -91,9 +91,6 @@ impl Drop for Restore {
 }
 
 /// An error unless KSM is there, may be driven, and is used by nobody.
-///
-/// # Errors
-/// With the remedy.
 pub fn available() -> Result<()> {
     if !fs::exists(KSM).unwrap_or(false) {
         return Err(error(format!(
@@ -154,7 +151,6 @@ pub(super) fn one_pass(
     Ok(true)
 }
 
-/// Processor time of the kernel's thread, if it can be seen.
 pub(super) fn thread_ns() -> Option<u64> {
     let processes = fs::read_dir("/proc").ok()?;
     let thread = processes.flatten().find(|process| {

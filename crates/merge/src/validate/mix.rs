@@ -7,12 +7,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::holder::{LOSE, REMAP};
 use crate::images::mixes;
-use crate::{Bytes, PAGE_BYTES, Page};
+use crate::{PAGE_BYTES, Page, PageBytes};
 
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) pages: Range<Page>,
-    /// It is forked by the process of that number before that pass.
+    /// The process that forks this one, and the pass before which it does.
     pub(super) forked: Option<(usize, usize)>,
     pub(super) exits: Option<usize>,
 }
@@ -113,8 +113,7 @@ impl RandomMix {
         }
     }
 
-    /// The first contents.
-    pub(super) fn start(&mut self) -> Vec<Bytes> {
+    pub(super) fn start(&mut self) -> Vec<PageBytes> {
         let mut pages = vec![[0; PAGE_BYTES]; self.pages];
         for page in &mut pages {
             mixes::fill(self.content(), page);
@@ -143,8 +142,8 @@ impl RandomMix {
         lost.collect()
     }
 
-    /// What is written before a pass: some pages anew, one word of others, others as they were.
-    pub(super) fn writes(&mut self, now: &[Bytes]) -> Vec<(Page, Bytes)> {
+    /// The writes before a pass: some pages anew, one word of others, others as they were.
+    pub(super) fn writes(&mut self, now: &[PageBytes]) -> Vec<(Page, PageBytes)> {
         let rate = [0, 0, 1, 4, 30][self.rng.random_range(0..5)];
         let count = self.pages * rate / 100;
         let stretch = self

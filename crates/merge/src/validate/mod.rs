@@ -16,15 +16,15 @@ use serde_json::{Value, json};
 
 use super::images::{ImageError, Memory};
 use super::ksm::settings::{self, Knobs, Preset};
-use super::ksm::{Counters, Ksm, Maps, Software};
-use super::{Bytes, Page};
+use super::ksm::{Ksm, KsmCounters, Maps, Software};
+use super::{Page, PageBytes};
 use holder::Holder;
 pub use kernel::{KSM, available};
 use kernel::{LONG_MS, Restore, Result, number, one_pass, stop, thread_ns, write};
 use mix::{Life, RandomMix};
 
 /// The kernel's counters that stand in sysfs; those that only grow are counted from `start`.
-fn counters(start: &Counters, holders: &[Holder]) -> Result<Counters> {
+fn counters(start: &KsmCounters, holders: &[Holder]) -> Result<KsmCounters> {
     let count = |name| number(name).map(|value| value as u64);
     let [shared, sharing, unshared, volatile] = [
         count("pages_shared")?,
@@ -32,7 +32,7 @@ fn counters(start: &Counters, holders: &[Holder]) -> Result<Counters> {
         count("pages_unshared")?,
         count("pages_volatile")?,
     ];
-    Ok(Counters {
+    Ok(KsmCounters {
         pages_shared: shared,
         pages_sharing: sharing,
         pages_unshared: unshared,
@@ -88,7 +88,6 @@ fn change(
     Ok(left)
 }
 
-/// The processes that fork before the pass do so.
 fn forks(
     mix: &RandomMix,
     pass: usize,
@@ -129,7 +128,7 @@ fn lose(
 }
 
 fn write_pages(
-    writes: Vec<(Page, Bytes)>,
+    writes: Vec<(Page, PageBytes)>,
     holders: &mut [Holder],
     model: &mut Ksm<Memory, Software>,
 ) -> Result<()> {
@@ -163,10 +162,10 @@ fn compare(
         write(knob, value)?;
         settings::set(&mut settings, &settings::rows(), key, value).map_err(ImageError)?;
     }
-    let start = Counters {
+    let start = KsmCounters {
         pages_skipped: number("pages_skipped")? as u64,
         pages_scanned: number("pages_scanned")? as u64,
-        ..Counters::default()
+        ..KsmCounters::default()
     };
     let first = mix.start();
     let born = |life: &&Life| life.forked.is_none();

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use sardonyx_record::{
-    Clearing, Geometry, Hierarchy, KernelTime, Level, Outcome, Pages, Request, Reuse, record,
+    Clearing, Geometry, Hierarchy, KernelTime, Level, PageFrames, RecordOutcome, Request, Reuse,
+    record,
 };
 use sardonyx_trace::line::Line;
 use sardonyx_trace::{Op, Record, Source};
@@ -54,7 +55,7 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
             cores: 4,
         },
         level: Level::Memory,
-        pages: Pages::Sequential,
+        pages: PageFrames::Sequential,
         reuse: Reuse::LastFreed,
         clearing: Clearing::default(),
         kernel: KernelTime::default(),
@@ -68,10 +69,10 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
     }
 }
 
-pub fn run(request: &Request) -> Outcome {
+pub fn run(request: &Request) -> RecordOutcome {
     let mut request = request.clone();
     if request.level == Level::Cpu {
-        request.pages = Pages::Virtual;
+        request.pages = PageFrames::Virtual;
     }
     record(&request, &Default::default()).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -85,7 +86,7 @@ pub fn records(path: &Path) -> Vec<Record> {
     all
 }
 
-/// What memory holds after `records`, as far as they say.
+/// The contents of memory after `records`.
 pub fn image(records: &[Record]) -> HashMap<u64, Line> {
     let mut image = HashMap::new();
     for record in records {
@@ -109,7 +110,6 @@ pub fn image(records: &[Record]) -> HashMap<u64, Line> {
     image
 }
 
-/// Where pages lay, by the trace: page and its first line there, in order.
 pub fn placed(trace: &Path) -> Vec<(u64, u64)> {
     let reader = sardonyx_trace::TraceReader::open(trace).unwrap();
     let Some(pages) = reader.provenance().more.get("pages").cloned() else {
@@ -122,7 +122,7 @@ pub fn placed(trace: &Path) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// What a program said that its memory held: lines and their bytes.
+/// Lines and bytes that a program said its memory held.
 pub fn dump(path: &Path) -> Vec<(u64, Line)> {
     let bytes = std::fs::read(path).unwrap();
     let (mut at, mut lines) = (0, Vec::new());

@@ -10,7 +10,7 @@ use std::sync::atomic::{Ordering, fence};
 use iced_x86::Register;
 
 use super::api::{GArray, MemInfo, OnAccess, api};
-use super::state::{Flush, State};
+use super::state::{Flush, PluginState};
 use super::threads::{lock, threaded, unlock};
 use super::{guest, state, with};
 use crate::codec::Event;
@@ -26,13 +26,13 @@ pub fn size(info: MemInfo) -> u64 {
     1 << (api().size_shift)(info)
 }
 
-/// Whether an access reaches into the next line; QEMU is asked how large it is where that matters.
+/// An access reaches into the next line; QEMU is asked how large it is where that matters.
 #[inline(always)]
 fn crosses(info: MemInfo, address: u64) -> bool {
     address % 64 > 64 - LARGEST && address % 64 + size(info) > 64
 }
 
-/// Whether an access of the only thread needs no more than the first core's L1; see [`First::hit`](crate::caches::First::hit).
+/// An access of the only thread needs no more than the first core's L1; see [`First::hit`](crate::caches::First::hit).
 #[inline(always)]
 pub fn hit(address: u64, store: bool) -> bool {
     // SAFETY: it was written once before any callback, and later by the only thread; the caches do not move.
@@ -148,7 +148,7 @@ pub extern "C" fn at_core<const STORE: bool>(
 /// The bit in an instruction's word that says that it is locked; addresses of programs end at 2^47.
 pub const LOCKED: u64 = 1 << 62;
 
-fn at_site(vcpu: c_uint, word: *mut c_void, work: impl FnOnce(&mut State)) {
+fn at_site(vcpu: c_uint, word: *mut c_void, work: impl FnOnce(&mut PluginState)) {
     let word = word.addr() as u64;
     with(|state| {
         state.out.now = Some((vcpu, word & !LOCKED, word & LOCKED != 0));
@@ -256,7 +256,6 @@ pub extern "C" fn at_handler(vcpu: c_uint, _: *mut c_void) {
     });
 }
 
-/// QEMU's names of the registers that are read.
 const NAMES: [&CStr; 18] = [
     c"rax", c"rcx", c"rdx", c"rbx", c"rsp", c"rbp", c"rsi", c"rdi", c"r8", c"r9", c"r10", c"r11",
     c"r12", c"r13", c"r14", c"r15", c"fs_base", c"gs_base",

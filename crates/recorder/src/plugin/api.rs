@@ -56,7 +56,6 @@ pub struct RegisterName {
 
 macro_rules! symbols {
     ($($(#[$doc:meta])* $name:ident = $symbol:literal: $kind:ty,)*) => {
-        /// The functions.
         pub struct Api { $($(#[$doc])* pub $name: $kind,)* }
 
         impl Api {
@@ -95,7 +94,7 @@ symbols! {
     insn = c"qemu_plugin_tb_get_insn": extern "C" fn(Block, usize) -> Insn,
     insn_data = c"qemu_plugin_insn_data": extern "C" fn(Insn, *mut c_void, usize) -> usize,
     insn_address = c"qemu_plugin_insn_vaddr": extern "C" fn(Insn) -> u64,
-    /// Where QEMU has the instruction itself.
+    /// The address at which QEMU has the instruction itself.
     insn_host = c"qemu_plugin_insn_haddr": extern "C" fn(Insn) -> *const u8,
     size_shift = c"qemu_plugin_mem_size_shift": extern "C" fn(MemInfo) -> c_uint,
     new_scoreboard = c"qemu_plugin_scoreboard_new": extern "C" fn(usize) -> Scoreboard,
@@ -112,9 +111,6 @@ symbols! {
 static API: OnceLock<Api> = OnceLock::new();
 
 /// Looks everything up.
-///
-/// # Errors
-/// The name of what is not there.
 pub fn find() -> Result<(), String> {
     let found = Api::find()?;
     API.get_or_init(|| found);

@@ -15,12 +15,11 @@ struct Counter(AtomicU64);
 static COUNTERS: [Counter; THREADS] = [const { Counter(AtomicU64::new(0)) }; THREADS];
 static KERNEL: Counter = Counter(AtomicU64::new(0));
 static IN_USE: AtomicU32 = AtomicU32::new(1);
-/// What QEMU adds to while there is one thread, and until there is any.
+/// QEMU's own counter of instructions, in use while there is one thread.
 static BOARD: AtomicPtr<std::ffi::c_void> = AtomicPtr::new(std::ptr::null_mut());
 static NONE: AtomicU64 = AtomicU64::new(0);
 static ALONE: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NONE).cast_mut());
 
-/// The index under which a thread is kept.
 #[inline(always)]
 pub fn number(vcpu: u32) -> u16 {
     vcpu.min(THREADS as u32 - 1) as u16
@@ -46,7 +45,6 @@ pub fn alone() -> api::Counter {
     }
 }
 
-/// What QEMU has counted for the only thread.
 #[inline(always)]
 fn counted() -> &'static AtomicU64 {
     // SAFETY: QEMU moves its counters when there are more threads than 16; this is called while there is one.
@@ -82,7 +80,6 @@ pub fn add_kernel(instructions: u64) {
     KERNEL.0.fetch_add(instructions, Ordering::Relaxed);
 }
 
-/// The instructions of all threads and of the kernel.
 #[inline(always)]
 pub fn all() -> u64 {
     let kernel = KERNEL.0.load(Ordering::Relaxed);

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use super::counters;
 use super::guest::{self, Area};
 use super::sites::Sites;
-use super::state::State;
+use super::state::PluginState;
 use crate::codec::Event;
 use crate::frames::Stock;
 use crate::maps::Maps;
-use crate::options::{Level, Options};
+use crate::options::{Level, PluginOptions};
 use crate::program::{self, Executable};
 use crate::ring::{FIRST, Ring};
 
@@ -24,7 +24,7 @@ use crate::ring::{FIRST, Ring};
 const WORDS: u64 = 1 << 20;
 
 /// Before an `execve` with these arguments. It returns if the kernel is to do what it does.
-pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6], areas: &[Area]) {
+pub fn before(state: &mut PluginState, [path, words, environment, ..]: [u64; 6], areas: &[Area]) {
     let Some(path) = guest::text(path).and_then(|path| CString::new(path).ok()) else {
         return;
     };
@@ -39,11 +39,11 @@ pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6], areas
         && let Some(environment) = list(environment)
     {
         state.capture_all();
-        let left = Left::new(state, path.clone(), areas);
+        let left = ExecState::new(state, path.clone(), areas);
         state.remark(areas);
         if left.keep(state).is_ok() {
             become_it(&command, &environment);
-            let _ = Left::take(&state.options.folder);
+            let _ = ExecState::take(&state.options.folder);
         }
     }
     let path = path.to_string_lossy();
@@ -60,8 +60,8 @@ pub fn before(state: &mut State, [path, words, environment, ..]: [u64; 6], areas
     state.finish(&Event::Lost(lost.into_bytes()), areas);
 }
 
-/// What the recording cannot go on without, and this process may not open: since it gave up its rights.
-fn unopened(state: &State) -> Option<String> {
+/// A file that the recording needs after the exec and this process may not open, since it gave up its rights.
+fn unopened(state: &PluginState) -> Option<String> {
     let own = Path::new(&state.options.folder).join(Ring::name(std::process::id()));
     let ring = match own.exists() {
         true => own,
@@ -85,7 +85,7 @@ fn unopened(state: &State) -> Option<String> {
 }
 
 /// This process is about to be another user's, which only root's can be: what it would open after an exec is that user's from now on.
-pub fn hand_over(options: &Options, user: u32) {
+pub fn hand_over(options: &PluginOptions, user: u32) {
     // SAFETY: a call without memory.
     if user == 0 || user == u32::MAX || unsafe { libc::geteuid() } != 0 {
         return;
@@ -166,16 +166,15 @@ fn command(path: &CStr, words: u64) -> Option<Vec<CString>> {
     all.map(|word| CString::new(word).ok()).collect()
 }
 
-/// What a program leaves to the one that it becomes: in a file of the recorder's folder, since nothing else of it remains.
+/// The state that a program leaves to the one that it becomes: in a file of the recorder's folder, since nothing else
+/// of it remains.
 #[derive(Serialize, Deserialize)]
-pub struct Left {
+pub struct ExecState {
     path: CString,
     /// In a ring of several processes it is not the first.
     child: bool,
-    /// Programs before it.
     execs: u32,
     instructions: u64,
-    /// Instructions at the last record.
     last: u64,
     skip: u64,
     sites: u32,
@@ -186,14 +185,14 @@ pub struct Left {
     stock: Stock,
 }
 
-impl Left {
+impl ExecState {
     fn path(folder: &str) -> PathBuf {
         Path::new(folder).join(format!("left-{}", std::process::id()))
     }
 
-    fn new(state: &State, path: CString, areas: &[Area]) -> Left {
+    fn new(state: &PluginState, path: CString, areas: &[Area]) -> ExecState {
         let out = &state.out;
-        Left {
+        ExecState {
             path,
             child: out.child,
             execs: out.execs,
@@ -208,16 +207,16 @@ impl Left {
         }
     }
 
-    /// Whether it is of a child that goes on in its parent's ring.
+    /// A child that goes on in its parent's ring.
     pub fn is_of_child(&self) -> bool {
         self.child
     }
 
     fn caches(folder: &str) -> PathBuf {
-        Left::path(folder).with_extension("caches")
+        ExecState::path(folder).with_extension("caches")
     }
 
-    fn keep(&self, state: &State) -> std::io::Result<()> {
+    fn keep(&self, state: &PluginState) -> std::io::Result<()> {
         let folder = &state.options.folder;
         let mut words = state.caches.save();
         words.insert(0, words.len() as u64);
@@ -226,13 +225,12 @@ impl Left {
             bytes.extend(line.to_le_bytes());
             bytes.extend(held);
         }
-        std::fs::write(Left::caches(folder), bytes)?;
-        std::fs::write(Left::path(folder), serde_json::to_vec(self)?)
+        std::fs::write(ExecState::caches(folder), bytes)?;
+        std::fs::write(ExecState::path(folder), serde_json::to_vec(self)?)
     }
 
-    /// Has the caches hold what the program before left there.
-    fn fill(state: &mut State) -> Option<()> {
-        let path = Left::caches(&state.options.folder);
+    fn fill(state: &mut PluginState) -> Option<()> {
+        let path = ExecState::caches(&state.options.folder);
         let bytes = std::fs::read(&path).ok()?;
         let _ = std::fs::remove_file(path);
         let (words, _) = bytes.as_chunks::<8>();
@@ -249,18 +247,18 @@ impl Left {
         Some(())
     }
 
-    /// What the program before this one left, if there was one in this process.
-    pub fn take(folder: &str) -> Option<Left> {
-        let path = Left::path(folder);
+    /// The state that the program before this one left, if there was one in this process.
+    pub fn take(folder: &str) -> Option<ExecState> {
+        let path = ExecState::path(folder);
         let bytes = std::fs::read(&path).ok()?;
         let _ = std::fs::remove_file(path);
         serde_json::from_slice(&bytes).ok()
     }
 
-    pub fn resume(self, state: &mut State) {
+    pub fn resume(self, state: &mut PluginState) {
         counters::resume(self.instructions);
         state.grounds = self.grounds;
-        if state.options.level == Level::Memory && Left::fill(state).is_none() {
+        if state.options.level == Level::Memory && ExecState::fill(state).is_none() {
             let note = "what the caches held of the program before was lost";
             state.out.tell(&Event::Note(note.into()));
         }

@@ -31,7 +31,6 @@ pub fn keep(
     }
 }
 
-/// Whether memory that is mapped through the descriptor may be stored to.
 fn written_through(descriptor: i32) -> bool {
     // SAFETY: a call without memory.
     let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFL) };

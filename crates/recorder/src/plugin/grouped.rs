@@ -2,14 +2,14 @@
 //!
 //! A group is looked up at its first member, before the others happen. That is right for loads. A later store finds its
 //! line marked dirty already, unless an access between the two evicts the line: then its bytes left too soon. So each
-//! callback knows which groups have stores to come ([`Lists`](super::lists::Lists)), and their lines are marked again
-//! if they were evicted ([`State::settle`]).
+//! callback knows which groups have stores to come ([`GroupLists`](super::lists::GroupLists)), and their lines are marked again
+//! if they were evicted ([`PluginState::settle`]).
 
 use std::ffi::{c_uint, c_void};
 
 use super::access;
 use super::api::MemInfo;
-use super::state::State;
+use super::state::PluginState;
 use super::threads::threaded;
 use super::word::Word;
 use super::{state, with};
@@ -65,7 +65,7 @@ extern "C" fn miss(vcpu: c_uint, _: MemInfo, low: u64, data: *mut c_void) {
     }
 }
 
-fn look(state: &mut State, vcpu: c_uint, low: u64, group: Word) {
+fn look(state: &mut PluginState, vcpu: c_uint, low: u64, group: Word) {
     state.begin(vcpu);
     state.expect(vcpu, group.open());
     if group.stores() {

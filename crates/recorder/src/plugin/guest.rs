@@ -72,12 +72,12 @@ pub struct Area {
     pub start: u64,
     pub end: u64,
     pub offset: u64,
-    /// Its file, if it begins with a slash.
+    /// The file, if the name begins with a slash.
     pub path: String,
 }
 
-/// What the program has mapped, as the kernel has it; QEMU loads the program itself without a system call of the program's.
-/// Our lock is not held.
+/// The program's mappings, as the kernel has them; QEMU loads the program itself without a system call of the
+/// program's. Our lock is not held.
 pub fn areas() -> Vec<Area> {
     let (mut areas, byte) = (Vec::new(), (api().new_bytes)());
     each_area(|area, permissions, _| {

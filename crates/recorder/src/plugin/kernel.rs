@@ -13,10 +13,10 @@ use libc::*;
 
 use super::api::Id;
 use super::guest::{self, Area, word};
-use super::state::{State, Vacated};
+use super::state::{PluginState, Vacated};
 use super::{counters, exec, ground, with};
 use crate::codec::{Event, LONGEST_TEXT};
-use crate::frames::Contents;
+use crate::frames::FirstContents;
 use crate::maps::{FILE_LINES, FILES};
 use crate::options::Level;
 
@@ -94,7 +94,7 @@ pub extern "C" fn returned(_: Id, vcpu: c_uint, number: i64, result: i64) {
 }
 
 fn before(
-    state: &mut State,
+    state: &mut PluginState,
     vcpu: c_uint,
     number: i64,
     a: [u64; 6],
@@ -147,7 +147,7 @@ fn before(
     vacated
 }
 
-/// Whether a thread may wait for another by such a call, or learn from it what another did.
+/// A thread may wait for another by such a call, or learn from it what another did.
 fn orders(number: i64) -> bool {
     !matches!(
         number,
@@ -163,15 +163,15 @@ fn orders(number: i64) -> bool {
     )
 }
 
-/// Whether a call makes a process: QEMU makes CLONE_VM with CLONE_VFORK a fork.
+/// A call makes a process: QEMU makes CLONE_VM with CLONE_VFORK a fork.
 fn is_fork(number: i64, flags: u64) -> bool {
     let vfork = flags & CLONE_VFORK as u64 != 0;
     matches!(number, SYS_fork | SYS_vfork)
         || number == SYS_clone && (vfork || flags & CLONE_VM as u64 == 0)
 }
 
-/// Whether pages lose what they hold. The kernel takes pages that were freed with MADV_FREE when it needs some, which is
-/// never here; nor does QEMU.
+/// Pages lose their contents. The kernel takes pages that were freed with MADV_FREE when it needs some, which is never
+/// here; nor does QEMU.
 fn drops(level: Level, advice: u64) -> bool {
     const FREE: u64 = 8;
     const REMOVE: u64 = 9;
@@ -179,12 +179,12 @@ fn drops(level: Level, advice: u64) -> bool {
     advice == MADV_DONTNEED as u64 || at_the_core
 }
 
-fn store(state: &mut State, vcpu: c_uint, address: u64, bytes: u64) {
+fn store(state: &mut PluginState, vcpu: c_uint, address: u64, bytes: u64) {
     state.touch(vcpu, address, bytes, true);
 }
 
 /// `total` bytes over the `count` buffers listed at `list`.
-fn store_list(state: &mut State, vcpu: c_uint, list: u64, count: u64, mut total: u64) {
+fn store_list(state: &mut PluginState, vcpu: c_uint, list: u64, count: u64, mut total: u64) {
     for i in 0..count.min(VECTORS) {
         let at = list + i * 16;
         let (Some(base), Some(length)) = (word(at), word(at + 8)) else {
@@ -199,7 +199,7 @@ fn store_list(state: &mut State, vcpu: c_uint, list: u64, count: u64, mut total:
 }
 
 /// A `struct msghdr` that received `total` bytes.
-fn store_message(state: &mut State, vcpu: c_uint, header: u64, total: u64) {
+fn store_message(state: &mut PluginState, vcpu: c_uint, header: u64, total: u64) {
     let field = |offset| word(header + offset).unwrap_or(0);
     let (list, count) = (field(16), field(24));
     store_list(state, vcpu, list, count, total);
@@ -211,7 +211,7 @@ fn store_message(state: &mut State, vcpu: c_uint, header: u64, total: u64) {
 }
 
 fn after(
-    state: &mut State,
+    state: &mut PluginState,
     vcpu: c_uint,
     number: i64,
     a: [u64; 6],
@@ -269,14 +269,9 @@ fn after(
                 .map(|(_, length, first)| (*first, length / 64));
             state.synced(vcpu, lines);
         }
-        SYS_fsync | SYS_fdatasync => {
-            if let Some(first) = file_of(state, a[0] as i32) {
-                state.synced(vcpu, [(first, FILE_LINES)]);
-            }
-        }
-        // Of all file systems, or of one; the others are left out, which makes less sure than there is.
         SYS_sync => state.synced(vcpu, [(FILES, u64::MAX - FILES)]),
-        SYS_syncfs => {
+        // A syncfs counts for its own file only: files of the same file system are not known.
+        SYS_fsync | SYS_fdatasync | SYS_syncfs => {
             if let Some(first) = file_of(state, a[0] as i32) {
                 state.synced(vcpu, [(first, FILE_LINES)]);
             }
@@ -286,7 +281,7 @@ fn after(
 }
 
 /// The program wrote this many bytes where somebody listens.
-fn acknowledged(state: &mut State, number: i64, a: [u64; 6], got: u64) {
+fn acknowledged(state: &mut PluginState, number: i64, a: [u64; 6], got: u64) {
     match number {
         SYS_write | SYS_pwrite64 => printed(state, a[1], got),
         SYS_writev => {
@@ -356,8 +351,7 @@ fn fixed(number: i64, a: [u64; 6], got: u64, mut give: impl FnMut(usize, u64)) {
     }
 }
 
-/// The first line of the mapped file behind a descriptor.
-fn file_of(state: &State, descriptor: i32) -> Option<u64> {
+fn file_of(state: &PluginState, descriptor: i32) -> Option<u64> {
     // SAFETY: zeros are a valid `stat`, and the call fills it or fails.
     let stat = unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
@@ -366,7 +360,7 @@ fn file_of(state: &State, descriptor: i32) -> Option<u64> {
     state.out.maps.known(stat.st_dev, stat.st_ino)
 }
 
-fn printed(state: &mut State, address: u64, bytes: u64) {
+fn printed(state: &mut PluginState, address: u64, bytes: u64) {
     let end = address.saturating_add(bytes);
     let mut at = address;
     while at < end {
@@ -383,9 +377,9 @@ fn printed(state: &mut State, address: u64, bytes: u64) {
     }
 }
 
-/// What the call did to the address space, of which it took out `vacated`.
+/// Takes in what a call did to the address space, of which it took out `vacated`.
 fn mapping(
-    state: &mut State,
+    state: &mut PluginState,
     vcpu: c_uint,
     number: i64,
     a: [u64; 6],
@@ -426,10 +420,10 @@ fn mapping(
             let shared = a[3] & MAP_TYPE as u64 != MAP_PRIVATE as u64;
             let anonymous = a[3] & MAP_ANONYMOUS as u64 != 0;
             let contents = match (shared, anonymous) {
-                (false, true) => Contents::Zeros,
-                (true, true) => Contents::SharedZeros,
-                (false, false) => Contents::Copied,
-                (true, false) => Contents::Shared,
+                (false, true) => FirstContents::Zeros,
+                (true, true) => FirstContents::SharedZeros,
+                (false, false) => FirstContents::Copied,
+                (true, false) => FirstContents::Shared,
             };
             state.regions.set(got, end, contents);
             if shared && !anonymous {
@@ -454,16 +448,16 @@ fn mapping(
     }
 }
 
-fn grown(state: &mut State, end: u64) {
+fn grown(state: &mut PluginState, end: u64) {
     if state.heap != 0 {
-        (state.regions).set(page_up(state.heap), page_up(end), Contents::Zeros);
+        (state.regions).set(page_up(state.heap), page_up(end), FirstContents::Zeros);
     }
     state.heap = end;
 }
 
-/// What was at `old` is at `new`: each an address and a length.
+/// Moves what was at `old` to `new`: each an address and a length.
 fn moved(
-    state: &mut State,
+    state: &mut PluginState,
     [old, old_length]: [u64; 2],
     [new, new_length]: [u64; 2],
     mut vacated: Vec<Vacated>,
@@ -523,7 +517,7 @@ fn moved(
 }
 
 /// Names the lines of a shared mapping by the file behind `descriptor`, which the guest shares with us.
-fn map_file(state: &mut State, start: u64, length: u64, descriptor: i32, offset: u64) {
+fn map_file(state: &mut PluginState, start: u64, length: u64, descriptor: i32, offset: u64) {
     // SAFETY: zeros are a valid `stat`, and the call fills it or fails.
     let (stat, failed) = unsafe {
         let mut stat: libc::stat = std::mem::zeroed();

@@ -7,21 +7,21 @@ use super::word::Word;
 const LISTS: usize = 1 << 31;
 
 /// All lists; the first is the empty one.
-pub struct Lists {
+pub struct GroupLists {
     lists: Vec<Vec<Word>>,
     numbers: HashMap<Vec<u64>, u32>,
 }
 
-impl Default for Lists {
-    fn default() -> Lists {
-        Lists {
+impl Default for GroupLists {
+    fn default() -> GroupLists {
+        GroupLists {
             lists: vec![Vec::new()],
             numbers: HashMap::new(),
         }
     }
 }
 
-impl Lists {
+impl GroupLists {
     pub fn open(&self, number: usize) -> &[Word] {
         &self.lists[number]
     }

@@ -28,14 +28,14 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use api::{Id, Info, api};
-use exec::Left;
+use exec::ExecState;
 use out::Out;
-use state::State;
+use state::PluginState;
 use threads::{lock, unlock};
 use verify::Checked;
 
 use crate::codec::Event;
-use crate::options::{CHECK, Options, READY};
+use crate::options::{CHECK, PluginOptions, READY};
 use crate::ring::{FIRST, Ring};
 
 /// The version of the interface; QEMU looks at it before anything else.
@@ -43,7 +43,7 @@ use crate::ring::{FIRST, Ring};
 #[allow(non_upper_case_globals)]
 pub static qemu_plugin_version: c_int = api::VERSION;
 
-struct Global(UnsafeCell<MaybeUninit<State>>);
+struct Global(UnsafeCell<MaybeUninit<PluginState>>);
 
 // SAFETY: see the head of this file; nobody touches it but through `state`.
 unsafe impl Sync for Global {}
@@ -55,12 +55,12 @@ static STATE: Global = Global(UnsafeCell::new(MaybeUninit::uninit()));
 /// # Safety
 /// The caller is the program's only thread or holds the lock, and keeps no other reference.
 #[inline(always)]
-unsafe fn state() -> &'static mut State {
+unsafe fn state() -> &'static mut PluginState {
     // SAFETY: `qemu_plugin_install` has written it before any callback; exclusive by the caller's promise.
     unsafe { (*STATE.0.get()).assume_init_mut() }
 }
 
-fn with<T>(work: impl FnOnce(&mut State) -> T) -> T {
+fn with<T>(work: impl FnOnce(&mut PluginState) -> T) -> T {
     lock();
     // SAFETY: the lock is held, and the only user of the state without it runs while there is no other thread.
     let result = work(unsafe { state() });
@@ -147,12 +147,12 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
         println!("{READY}");
         std::process::exit(0);
     }
-    let options = Options::parse(arguments)?;
-    let left = Left::take(&options.folder);
+    let options = PluginOptions::parse(arguments)?;
+    let left = ExecState::take(&options.folder);
     // A child that has become another program has a ring of its own, and ends as it would without a recorder.
     let own = Path::new(&options.folder).join(Ring::name(std::process::id()));
     let first = Path::new(&options.folder).join(FIRST);
-    let child = left.as_ref().is_some_and(Left::is_of_child);
+    let child = left.as_ref().is_some_and(ExecState::is_of_child);
     let path = match own.exists() {
         true => own,
         false if child => first,
@@ -174,7 +174,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     header.begun.store(1, Ordering::Release);
     let ring = ring.resumed();
     let out = Out::new(ring, &options);
-    let mut state = State::new(options, out)?;
+    let mut state = PluginState::new(options, out)?;
     state.checked = std::env::var_os(verify::VARIABLE).map(|_| Checked::default());
     if let Some(left) = left {
         left.resume(&mut state);

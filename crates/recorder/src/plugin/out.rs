@@ -12,13 +12,12 @@ use super::{counters, guest};
 use crate::caches::Memory;
 use rustc_hash::FxHashMap;
 
-use crate::codec::{Cached, Encoder, Event, LONGEST_RECORD, Record, hash, op};
+use crate::codec::{CacheContents, Encoder, Event, LONGEST_RECORD, Record, hash, op};
 use crate::frames::{Frames, PAGE_BYTES, ZERO};
 use crate::maps::{FILES, Maps};
-use crate::options::{Level, Options};
+use crate::options::{Level, PluginOptions};
 use crate::ring::Ring;
 
-/// How long to wait for room in the ring before looking again.
 const WAIT: Duration = Duration::from_micros(100);
 /// Waits between looks at whether the reader still lives.
 const LOOK: u32 = 1000;
@@ -29,9 +28,7 @@ pub struct Out {
     encoder: Encoder,
     /// Instructions at the last record; a program that this process became begins at the last of the one before.
     pub last: u64,
-    /// Instructions before which nothing is sent.
     pub skip: u64,
-    /// The thread that the next records are of.
     pub thread: u16,
     pub maps: Maps,
     /// With `--read-data`: by page, the lines whose contents the trace has.
@@ -53,14 +50,12 @@ pub struct Out {
     pub unreadable: u64,
     /// Lines that the block which runs has yet to store to, though the caches know of it already.
     pub to_come: Vec<u64>,
-    /// Those of them that were evicted meanwhile, and so too soon.
+    /// Lines that were evicted before all their stores had happened.
     pub owed: Vec<u64>,
-    /// The program's places, if they are wanted.
     pub sites: Option<Sites>,
     level: Level,
     /// A child that writes to its parent's ring: of its memory only mapped files count.
     pub child: bool,
-    /// Programs that this process was before.
     pub execs: u32,
     /// This process's number, by which its turns in a ring of several are told.
     process: u32,
@@ -69,7 +64,7 @@ pub struct Out {
 }
 
 impl Out {
-    pub fn new(ring: Ring, options: &Options) -> Out {
+    pub fn new(ring: Ring, options: &PluginOptions) -> Out {
         let skip = options.skip;
         Out {
             ring: Some(ring),
@@ -147,7 +142,7 @@ impl Out {
         });
     }
 
-    /// How many processes there are, or soon may be, is another by so many.
+    /// Counts processes in the shared ring: one more, or one fewer.
     pub fn forks(&self, more: bool) {
         if let Some(ring) = &self.ring {
             match more {
@@ -208,7 +203,7 @@ impl Out {
     }
 
     /// Tells the reader that wants no more what the caches hold, and ends.
-    pub fn leave(&mut self, cached: Cached) {
+    pub fn leave(&mut self, cached: CacheContents) {
         let Some(ring) = &self.ring else { return };
         let header = ring.header();
         for (word, value) in header.cached.iter().zip(cached.words()) {
@@ -218,7 +213,7 @@ impl Out {
         self.close();
     }
 
-    /// Something that is not a record.
+    /// Sends an event that is no record.
     pub fn tell(&mut self, event: &Event) {
         if self.on() {
             self.take_turn();
@@ -340,7 +335,6 @@ impl Out {
         new
     }
 
-    /// The lines' contents are no longer what the trace says.
     pub fn forget(&mut self, line: u64, lines: u64) {
         let pages = line / PAGE_LINES..line.saturating_add(lines).div_ceil(PAGE_LINES);
         if let Some(known) = &mut self.known {
@@ -351,7 +345,7 @@ impl Out {
         }
     }
 
-    /// Where a line's bytes can be read now.
+    /// The address at which a line's bytes can be read now.
     fn address(&self, line: u64) -> Option<u64> {
         // At level `cpu` no page has a frame, and lines are addresses.
         let address = match line < FILES && self.level == Level::Memory {
@@ -362,7 +356,7 @@ impl Out {
         (!blind).then_some(address)
     }
 
-    /// What a line of memory holds, or held when its page went.
+    /// The bytes of a line of memory, or those it had when its page went.
     pub fn bytes(&self, line: u64) -> Option<[u8; 64]> {
         match self.address(line) {
             Some(address) => Some(self.bytes_at(address)),

@@ -5,23 +5,22 @@ use std::ffi::c_void;
 use super::access;
 use super::api::OnAccess;
 use super::grouped;
-use super::lists::Lists;
+use super::lists::GroupLists;
 use super::word::{GROUPS, Parts, Word};
 use crate::flow::Use;
-use crate::group::{self, Group, Member};
+use crate::group::{self, AccessGroup, Member};
 
 /// The callbacks to ask for at an instruction: of its loads and of its stores.
 #[derive(Clone, Copy)]
-pub struct Request {
+pub struct CallbackRequest {
     pub load: Option<OnAccess>,
     pub store: Option<OnAccess>,
     pub data: *mut c_void,
 }
 
-/// See [`plan`].
-pub type Plan = (Vec<Option<Request>>, Vec<Group>);
+pub type CallbackPlan = (Vec<Option<CallbackRequest>>, Vec<AccessGroup>);
 
-fn parts(ordinal: usize, group: &Group, open: u32) -> Parts {
+fn parts(ordinal: usize, group: &AccessGroup, open: u32) -> Parts {
     let stored = || group.members.iter().filter(|m| m.stores);
     let from = |m: &Member| m.access.distance.wrapping_sub(group.low) as u8;
     let first = stored().map(from).min();
@@ -36,7 +35,7 @@ fn parts(ordinal: usize, group: &Group, open: u32) -> Parts {
 
 /// The callbacks of each instruction of a block, if it has any, and the block's groups. With `apart`, loads and stores of one instruction are looked
 /// up apart.
-pub fn plan(lists: &mut Lists, block: &[Use], apart: bool) -> Plan {
+pub fn plan(lists: &mut GroupLists, block: &[Use], apart: bool) -> CallbackPlan {
     let groups = match group::groups(block, apart) {
         groups if groups.len() <= GROUPS => groups,
         _ => Vec::new(),
@@ -47,7 +46,11 @@ pub fn plan(lists: &mut Lists, block: &[Use], apart: bool) -> Plan {
     }
 }
 
-fn requests(lists: &mut Lists, insns: usize, groups: &[Group]) -> Option<Vec<Option<Request>>> {
+fn requests(
+    lists: &mut GroupLists,
+    insns: usize,
+    groups: &[AccessGroup],
+) -> Option<Vec<Option<CallbackRequest>>> {
     let mut grouped = vec![false; insns];
     for member in groups.iter().flat_map(|group| &group.members) {
         grouped[member.insn] = true;
@@ -66,7 +69,7 @@ fn requests(lists: &mut Lists, insns: usize, groups: &[Group]) -> Option<Vec<Opt
         let here = rest.next_if(|(_, group)| group.members[0].insn == insn);
         requests.push(match here {
             None if grouped => None,
-            None => Some(Request { data, ..plain() }),
+            None => Some(CallbackRequest { data, ..plain() }),
             Some((ordinal, group)) => {
                 let first = group.members[0];
                 let (callback, data): (OnAccess, _) = if group.is_plain() {
@@ -79,7 +82,7 @@ fn requests(lists: &mut Lists, insns: usize, groups: &[Group]) -> Option<Vec<Opt
                     (grouped::at_first, word.data())
                 };
                 // What loads and then stores is looked up at the store.
-                Some(Request {
+                Some(CallbackRequest {
                     load: Some(callback).filter(|_| !first.stores),
                     store: Some(callback).filter(|_| first.stores),
                     data,
@@ -90,8 +93,8 @@ fn requests(lists: &mut Lists, insns: usize, groups: &[Group]) -> Option<Vec<Opt
     Some(requests)
 }
 
-fn plain() -> Request {
-    Request {
+fn plain() -> CallbackRequest {
+    CallbackRequest {
         load: Some(access::alone::<false>),
         store: Some(access::alone::<true>),
         data: std::ptr::null_mut(),

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 /// A call that has not returned.
-struct Frame {
+struct CallFrame {
     pc: u64,
     stack: u64,
     /// The call's site plus 1, once a record needed it.
@@ -15,14 +15,13 @@ struct Frame {
 
 #[derive(Default)]
 pub struct Sites {
-    threads: Vec<Vec<Frame>>,
+    threads: Vec<Vec<CallFrame>>,
     numbers: HashMap<(u32, u64), u32>,
     /// The number of the first: an earlier program of this process had the ones before.
     first: u32,
 }
 
 impl Sites {
-    /// Sites numbered from `first` on.
     pub fn from(first: u32) -> Sites {
         Sites {
             first,
@@ -30,12 +29,11 @@ impl Sites {
         }
     }
 
-    /// The number that the next new site will get.
     pub fn next(&self) -> u32 {
         self.first + self.numbers.len() as u32
     }
 
-    fn frames(&mut self, vcpu: u32) -> &mut Vec<Frame> {
+    fn frames(&mut self, vcpu: u32) -> &mut Vec<CallFrame> {
         let at = vcpu as usize;
         if self.threads.len() <= at {
             self.threads.resize_with(at + 1, Vec::new);
@@ -44,7 +42,7 @@ impl Sites {
     }
 
     /// Frames at `stack` or below are gone: their return addresses have been used or overwritten.
-    fn unwind(frames: &mut Vec<Frame>, stack: u64) {
+    fn unwind(frames: &mut Vec<CallFrame>, stack: u64) {
         while frames.last().is_some_and(|frame| frame.stack <= stack) {
             frames.pop();
         }
@@ -54,7 +52,7 @@ impl Sites {
     pub fn call(&mut self, vcpu: u32, pc: u64, stack: u64) {
         let frames = self.frames(vcpu);
         Sites::unwind(frames, stack);
-        frames.push(Frame { pc, stack, site: 0 });
+        frames.push(CallFrame { pc, stack, site: 0 });
     }
 
     pub fn returned(&mut self, vcpu: u32, stack: u64) {

@@ -6,17 +6,17 @@ use std::path::Path;
 use iced_x86::Instruction;
 
 use super::guest::Area;
-use super::lists::Lists;
+use super::lists::GroupLists;
 use super::out::Out;
 use super::verify::Checked;
 use super::word::Word;
 use super::{counters, guest, threads};
 use crate::caches::{Caches, First, NAMELESS, Unfetched};
-use crate::codec::{Cached, Event, op};
-use crate::frames::Numbers;
-use crate::frames::{Contents, PAGE_BYTES, PAGE_LINES, Place, Regions, ZERO};
+use crate::codec::{CacheContents, Event, op};
+use crate::frames::FrameNumbers;
+use crate::frames::{FirstContents, FramePlace, PAGE_BYTES, PAGE_LINES, Regions, ZERO};
 use crate::maps::{FILES, SYSTEM};
-use crate::options::{Clearing, Level, Options};
+use crate::options::{Clearing, Level, PluginOptions};
 use crate::ring::Ring;
 
 /// Lines that one thread can be writing past the caches at a time (Intel's processors have ten or twelve buffers).
@@ -32,11 +32,11 @@ struct Buffer {
     held: Option<[u8; 64]>,
 }
 
-/// What a system call takes out of the address space: pages with where they lay, and parts of mapped files as address, length
-/// and line.
+/// The pages that a system call takes out of the address space, with where they lay, and parts of mapped files as
+/// address, length and line.
 #[derive(Default)]
 pub struct Vacated {
-    pub pages: Vec<(u64, Place)>,
+    pub pages: Vec<(u64, FramePlace)>,
     /// The first page, and the one after the last, whether they had been touched or not.
     pub range: (u64, u64),
     pub files: Vec<(u64, u64, u64)>,
@@ -52,7 +52,7 @@ pub struct Code {
     pub handlers: HashSet<u64>,
     /// Flush instructions with their operations' codes, which QEMU's translations point to.
     flushes: HashMap<(Instruction, u64), &'static Flush>,
-    pub lists: Lists,
+    pub lists: GroupLists,
 }
 
 /// A flush instruction, or one whose accesses are not told: its operation's code, and where it is.
@@ -77,45 +77,41 @@ impl Code {
 }
 
 #[repr(C)]
-pub struct State {
+pub struct PluginState {
     /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
     first: First,
     level: Level,
-    /// Each core's L1.
     firsts: Vec<First>,
     pub caches: Caches,
     pub out: Out,
     buffers: Vec<Buffer>,
-    pub options: Options,
-    /// What threads are in, by their number: the arguments of a system call, and what it takes out of the address space.
+    pub options: PluginOptions,
+    /// Each thread's system call: its arguments, and what it takes out of the address space.
     pub calls: HashMap<u32, ([u64; 6], Vec<Vacated>)>,
-    /// Where the heap of `brk` ends; 0 before that is known.
+    /// The end of the heap of `brk`; 0 before that is known.
     pub heap: u64,
     pub code: Code,
     /// Files that were copied before they were mapped for writing, by device and inode.
     pub grounds: HashSet<(u64, u64)>,
-    /// What was checked, if that is wanted.
     pub checked: Option<Checked>,
     pub cleared: BTreeSet<u64>,
     /// Addresses of lines whose stores may have come after their mark was taken.
     pub late: BTreeSet<u64>,
-    /// What the address space holds before it is touched.
     pub regions: Regions,
     tell_frames: bool,
     /// System calls that were asked for and are not there, with their names.
     pub refused: BTreeSet<(i64, &'static str)>,
     cleared_pages: u64,
     has_forked: bool,
-    /// Children that are not recorded.
     left_out: u64,
     copied_pages: u64,
 }
 
-impl State {
-    pub fn new(options: Options, out: Out) -> Result<State, String> {
+impl PluginState {
+    pub fn new(options: PluginOptions, out: Out) -> Result<PluginState, String> {
         let caches = Caches::new(&options.caches)?;
         let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
-        Ok(State {
+        Ok(PluginState {
             first: firsts[0],
             level: options.level,
             firsts,
@@ -146,13 +142,11 @@ impl State {
         self.first
     }
 
-    /// The L1 of a thread's core.
     #[inline(always)]
     pub fn first_of(&self, vcpu: u32) -> First {
         self.firsts[vcpu as usize % self.firsts.len()]
     }
 
-    /// Whether it is to be known what the order of threads depends on.
     fn orders_threads(&self) -> bool {
         self.level == Level::Cpu && self.out.sites.is_some() && threads::threaded()
     }
@@ -181,7 +175,7 @@ impl State {
         }
     }
 
-    /// Whether the caches know of a store to the line, or will.
+    /// The caches know of a store to the line, or will.
     pub fn knows_store(&self, line: u64) -> bool {
         self.caches.dirty(line) || self.out.owed.contains(&line)
     }
@@ -212,7 +206,6 @@ impl State {
         }
     }
 
-    /// It has forked a process, or could not.
     pub fn forked(&mut self, result: i64) {
         match u32::try_from(result) {
             _ if !threads::shared() => {}
@@ -222,7 +215,6 @@ impl State {
         }
     }
 
-    /// The program has started a process of its own.
     pub fn count_child(&mut self) {
         self.has_forked = true;
         if !self.options.follow_fork && !self.options.one_order {
@@ -315,7 +307,7 @@ impl State {
         true
     }
 
-    /// Whether the first core's L1 has the line of an access of the only thread, and needs no more than to know of its use.
+    /// The first core's L1 has the line of an access of the only thread, and needs no more than to know of its use.
     #[inline(always)]
     pub fn again(&mut self, address: u64, store: bool) -> bool {
         let Some(first) = self.out.frames.quick(address / PAGE_BYTES, store) else {
@@ -361,27 +353,27 @@ impl State {
         }
         let line = self.out.maps.line(page * PAGE_BYTES);
         if line >= FILES {
-            return self.settle_in(page, Place { line, own: true });
+            return self.settle_in(page, FramePlace { line, own: true });
         }
         match (self.contents(page), store) {
-            (Contents::Zeros, false) => {
+            (FirstContents::Zeros, false) => {
                 let line = ZERO * PAGE_LINES;
-                self.settle_in(page, Place { line, own: false })
+                self.settle_in(page, FramePlace { line, own: false })
             }
-            (Contents::Zeros, true) | (Contents::SharedZeros, _) => {
+            (FirstContents::Zeros, true) | (FirstContents::SharedZeros, _) => {
                 let line = self.frame(page).0;
                 self.clear_page(vcpu, line);
-                self.settle_in(page, Place { line, own: true })
+                self.settle_in(page, FramePlace { line, own: true })
             }
-            (Contents::Copied, false) => {
+            (FirstContents::Copied, false) => {
                 let line = self.filled_frame(page);
-                self.settle_in(page, Place { line, own: false })
+                self.settle_in(page, FramePlace { line, own: false })
             }
-            (Contents::Shared, _) => {
+            (FirstContents::Shared, _) => {
                 let line = self.filled_frame(page);
-                self.settle_in(page, Place { line, own: true })
+                self.settle_in(page, FramePlace { line, own: true })
             }
-            (Contents::Copied, true) => {
+            (FirstContents::Copied, true) => {
                 let from = match before {
                     Some(place) => place.line,
                     None => self.filled_frame(page),
@@ -390,7 +382,7 @@ impl State {
                 self.copy_page(vcpu, from, to, address);
                 self.settle_in(
                     page,
-                    Place {
+                    FramePlace {
                         line: to,
                         own: true,
                     },
@@ -400,7 +392,7 @@ impl State {
     }
 
     /// The page lies there; gives its first line.
-    pub fn settle_in(&mut self, page: u64, place: Place) -> u64 {
+    pub fn settle_in(&mut self, page: u64, place: FramePlace) -> u64 {
         self.out.frames.put(page, place);
         let frame = place.line / PAGE_LINES;
         if self.tell_frames && frame != ZERO {
@@ -409,8 +401,7 @@ impl State {
         place.line
     }
 
-    /// What the page holds before its first touch.
-    fn contents(&mut self, page: u64) -> Contents {
+    fn contents(&mut self, page: u64) -> FirstContents {
         let address = page * PAGE_BYTES;
         if self.regions.find(address).is_none() {
             self.regions = self.regions_of_the_kernel();
@@ -418,11 +409,13 @@ impl State {
         let found = self.regions.find(address);
         if found.is_none() {
             // What the kernel does not show as mapped is not asked for again.
-            (self.regions).set(address, address + PAGE_BYTES, Contents::Zeros);
+            (self.regions).set(address, address + PAGE_BYTES, FirstContents::Zeros);
         }
-        match found.unwrap_or(Contents::Zeros) {
-            Contents::Zeros if self.out.frames.is_inherited(page) => Contents::Copied,
-            Contents::SharedZeros if self.out.frames.is_inherited(page) => Contents::Shared,
+        match found.unwrap_or(FirstContents::Zeros) {
+            FirstContents::Zeros if self.out.frames.is_inherited(page) => FirstContents::Copied,
+            FirstContents::SharedZeros if self.out.frames.is_inherited(page) => {
+                FirstContents::Shared
+            }
             contents => contents,
         }
     }
@@ -432,10 +425,12 @@ impl State {
         guest::each_area(|area, permissions, inode| {
             let device_of_zeros = area.path.starts_with("/dev/zero");
             let contents = match permissions.ends_with('s') {
-                true if device_of_zeros || area.path.starts_with("/SYSV") => Contents::SharedZeros,
-                true => Contents::Shared,
-                false if inode == "0" || device_of_zeros => Contents::Zeros,
-                false => Contents::Copied,
+                true if device_of_zeros || area.path.starts_with("/SYSV") => {
+                    FirstContents::SharedZeros
+                }
+                true => FirstContents::Shared,
+                false if inode == "0" || device_of_zeros => FirstContents::Zeros,
+                false => FirstContents::Copied,
             };
             regions.set(area.start, area.end, contents);
         });
@@ -445,7 +440,7 @@ impl State {
     /// A frame for the page: its first line, and whether a page had it before.
     fn frame(&mut self, page: u64) -> (u64, bool) {
         let kernel = match self.options.numbers {
-            Numbers::Kernel => self.out.frame(page),
+            FrameNumbers::Kernel => self.out.frame(page),
             _ => None,
         };
         if kernel == Some(0) {
@@ -468,7 +463,7 @@ impl State {
         line
     }
 
-    /// What a frame held is gone without a write, and from the caches too.
+    /// Takes a frame out of the caches without a write-back: its contents are gone.
     fn emptied(&mut self, first: u64) {
         for line in first..first + PAGE_LINES {
             self.caches.flush(line, true);
@@ -481,7 +476,6 @@ impl State {
         });
     }
 
-    /// The kernel stores zeros to a frame that nobody has yet.
     fn clear_page(&mut self, vcpu: u32, first: u64) {
         if self.options.clearing == Clearing::Unrecorded {
             return;
@@ -518,7 +512,6 @@ impl State {
         self.settled(to);
     }
 
-    /// The kernel stores to all of the line.
     fn overwrite(&mut self, core: usize, line: u64) {
         match self.options.clearing {
             Clearing::Fetched => (self.caches).access(core, line, NAMELESS, true, &mut self.out),
@@ -543,7 +536,6 @@ impl State {
         }
     }
 
-    /// Tells that the groups of a list have stores to come.
     #[inline(always)]
     pub fn expect(&mut self, vcpu: u32, list: usize) {
         if list != 0 {
@@ -553,7 +545,6 @@ impl State {
         }
     }
 
-    /// Tells that a group has stores to come.
     pub fn expect_stores(&mut self, vcpu: u32, group: Word) {
         for start in group.to_come() {
             let line = self.place(vcpu, start, true);
@@ -577,8 +568,8 @@ impl State {
         self.out.leave(cached);
     }
 
-    fn cached(&self, dirty: &[u64]) -> Cached {
-        Cached {
+    fn cached(&self, dirty: &[u64]) -> CacheContents {
+        CacheContents {
             dirty: dirty.len() as u64,
             gone: (dirty.iter().filter(|line| self.out.is_gone(**line))).count() as u64,
             cleared: self.cleared_pages,
@@ -760,7 +751,6 @@ impl State {
         }
     }
 
-    /// Keeps what the dirty lines of `start..end` hold.
     fn leaving(&mut self, start: u64, end: u64) {
         if self.level == Level::Cpu {
             return;
@@ -807,7 +797,6 @@ impl State {
         self.out.frames.disinherit(first, end);
     }
 
-    /// Nothing went after all.
     pub fn put_back(&mut self, vacated: Vacated) {
         for (start, length, line) in vacated.files {
             self.out.maps.add(start, length, line);
@@ -868,7 +857,7 @@ impl State {
             let shared = self.has_forked || self.options.follow_fork || self.options.one_order;
             let shared = shared.then(|| self.regions_of_the_kernel());
             let found = |at| shared.as_ref().and_then(|regions| regions.find(at));
-            (self.out).tell_held(|at| found(at).is_some_and(Contents::is_shared));
+            (self.out).tell_held(|at| found(at).is_some_and(FirstContents::is_shared));
         }
         for (thread, instructions) in counters::each().enumerate() {
             if self.out.child && instructions == 0 {
@@ -930,7 +919,6 @@ impl State {
     }
 }
 
-/// Takes the addresses in `start..end` out of a set.
 fn take(set: &mut BTreeSet<u64>, start: u64, end: u64) -> Vec<u64> {
     let mut taken = set.split_off(&start);
     set.append(&mut taken.split_off(&end));

@@ -8,7 +8,7 @@ use crate::ring::Lock;
 
 static SEVERAL: AtomicBool = AtomicBool::new(false);
 static LOCK: AtomicBool = AtomicBool::new(false);
-/// The ring's, once several processes write to it.
+/// The lock of the ring, once several processes write to it.
 static BETWEEN: AtomicPtr<Lock> = AtomicPtr::new(null_mut());
 
 #[inline(always)]
@@ -16,7 +16,6 @@ pub fn threaded() -> bool {
     SEVERAL.load(Ordering::Relaxed)
 }
 
-/// Notes that another thread is about to begin.
 pub fn more() {
     SEVERAL.store(true, Ordering::SeqCst);
 }

@@ -6,8 +6,8 @@ use std::ptr::null_mut;
 use super::api::{
     ADD_U64, Block, Id, Insn, LOADS, NO_REGISTERS, OnAccess, OnExec, READS_REGISTERS, STORES, api,
 };
-use super::plan::{self, Plan, Request};
-use super::state::State;
+use super::plan::{self, CallbackPlan, CallbackRequest};
+use super::state::PluginState;
 use super::threads::threaded;
 use super::{access, counters, guest, verify, with};
 use crate::flow::{Flow, Use};
@@ -26,8 +26,7 @@ extern "C" fn count(vcpu: c_uint, instructions: *mut c_void) {
     counters::add(vcpu, instructions as u64);
 }
 
-/// Asks for the callbacks of an instruction's loads and stores.
-pub fn on_access(insn: Insn, Request { load, store, data }: Request) {
+pub fn on_access(insn: Insn, CallbackRequest { load, store, data }: CallbackRequest) {
     for (callback, side) in [(load, LOADS), (store, STORES)] {
         if let Some(callback) = callback {
             (api().on_access)(insn, callback, NO_REGISTERS, side, data);
@@ -92,7 +91,7 @@ pub extern "C" fn block(_: Id, block: Block) {
 }
 
 /// The callbacks of an instruction at level `cpu`, of threads, or past the caches; `word` says which it is.
-fn unplanned(state: &State, kind: Kind, turn: Turn, word: *mut c_void) -> Request {
+fn unplanned(state: &PluginState, kind: Kind, turn: Turn, word: *mut c_void) -> CallbackRequest {
     let sites = state.options.level == Level::Cpu && state.out.sites.is_some();
     let (mut load, mut store): (OnAccess, OnAccess) = match (state.options.level, threaded()) {
         (Level::Cpu, _) if sites => (access::at_core_site::<false>, access::at_core_site::<true>),
@@ -109,7 +108,7 @@ fn unplanned(state: &State, kind: Kind, turn: Turn, word: *mut c_void) -> Reques
     }
     // The only thread's callbacks take a list of groups for the word.
     let alone = state.options.level == Level::Memory && !threaded();
-    Request {
+    CallbackRequest {
         load: Some(load),
         store: Some(store),
         data: if alone { null_mut() } else { word },
@@ -124,8 +123,7 @@ fn bytes(insn: Insn) -> Vec<u8> {
     bytes
 }
 
-/// The callbacks of a block of one-threaded code.
-fn planned(state: &mut State, block: Block) -> Plan {
+fn planned(state: &mut PluginState, block: Block) -> CallbackPlan {
     let mut flow = Flow::default();
     let uses: Vec<Use> = (0..(api().insns)(block))
         .map(|i| {

@@ -8,12 +8,12 @@ use std::ffi::{c_uint, c_void};
 
 use super::access::size;
 use super::api::{Block, MemInfo, NO_REGISTERS, api};
-use super::plan::Request;
-use super::state::State;
+use super::plan::CallbackRequest;
+use super::state::PluginState;
 use super::threads::threaded;
 use super::translate::on_access;
 use super::{with, word};
-use crate::group::{Group, Member};
+use crate::group::{AccessGroup, Member};
 
 pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
 
@@ -21,13 +21,12 @@ pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
 pub struct Checked {
     accesses: u64,
     spared: u64,
-    /// Runs of blocks, and of them those that were left early.
+    /// Runs of blocks, and how many of them were left early.
     blocks: u64,
     left_early: u64,
 }
 
 impl Checked {
-    /// The counts as a note for the trace.
     pub fn note(&self) -> String {
         format!(
             "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early",
@@ -43,18 +42,16 @@ struct Expected {
     seen: Cell<usize>,
 }
 
-struct Part {
+struct ExpectedPart {
     block: &'static Expected,
     member: Member,
-    /// Accesses of the block before it.
     before: usize,
     /// Number of its group, if the group's place is kept, and the distance from there.
     group: Option<(usize, u64)>,
     leads: bool,
 }
 
-/// Asks for the callbacks that check a block.
-pub fn ask(block: Block, groups: &[Group]) {
+pub fn ask(block: Block, groups: &[AccessGroup]) {
     let mut parts = Vec::new();
     for (ordinal, group) in groups.iter().enumerate() {
         let kept = !group.is_plain();
@@ -74,7 +71,7 @@ pub fn ask(block: Block, groups: &[Group]) {
     (api().on_block)(block, at_block, NO_REGISTERS, kept);
     let mut before = 0;
     for (member, group, leads) in parts {
-        let part = Box::leak(Box::new(Part {
+        let part = Box::leak(Box::new(ExpectedPart {
             block: expected,
             member,
             before,
@@ -82,7 +79,7 @@ pub fn ask(block: Block, groups: &[Group]) {
             leads,
         }));
         before += each(&member);
-        let request = Request {
+        let request = CallbackRequest {
             load: Some(at_access::<false>),
             store: Some(at_access::<true>),
             data: std::ptr::from_mut(part).cast(),
@@ -111,7 +108,7 @@ extern "C" fn at_access<const STORE: bool>(
     data: *mut c_void,
 ) {
     // SAFETY: as above.
-    let part = unsafe { &*data.cast::<Part>() };
+    let part = unsafe { &*data.cast::<ExpectedPart>() };
     if threaded() {
         return;
     }
@@ -135,10 +132,10 @@ extern "C" fn at_access<const STORE: bool>(
     );
 }
 
-/// What is not as the group said.
+/// Compares an access with what its group said.
 fn wrong(
-    state: &mut State,
-    part: &Part,
+    state: &mut PluginState,
+    part: &ExpectedPart,
     (size, store): (u64, bool),
     address: u64,
 ) -> Option<String> {

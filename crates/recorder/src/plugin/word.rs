@@ -17,7 +17,6 @@ pub fn low_of(ordinal: usize) -> u64 {
 
 /// Bits of a number below a line's bytes.
 const BYTE: u32 = 6;
-/// Bits of a group's number in its block.
 const ORDINAL: u32 = 8;
 
 /// A group as its callback is given it, in the one word that there is: to load more would cost as much as the look.
@@ -27,7 +26,6 @@ const ORDINAL: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word(u64);
 
-/// What a [`Word`] says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// To the last byte.
@@ -95,7 +93,6 @@ impl Word {
         (self.0 >> (4 * BYTE + 1 + ORDINAL)) as usize
     }
 
-    /// The group is looked up at its lowest address.
     #[inline(always)]
     pub fn looked_up(self, low: u64) {
         LOW[self.ordinal()].store(low, Relaxed);

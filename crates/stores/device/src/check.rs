@@ -8,10 +8,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::files::{Disk, Files, How};
+use crate::files::{Bytes, Disk, How, StoreFiles};
 use crate::folder::{BLOCKS, Folder};
 use crate::shape::Shape;
-use crate::tables::{Digest, Found, NOTHING, log_name, read, table_name};
+use crate::tables::{Digest, Kept, NOTHING, ReadTables, log_name, read, table_name};
 use crate::{DeviceError, Result};
 
 #[derive(Debug, Serialize)]
@@ -26,9 +26,8 @@ pub struct Checked {
     /// Bytes of the tables that were read and agree with their checksums.
     pub table_bytes: u64,
     pub block_bytes_read: u64,
-    /// What is wrong, one line each, in the order of the slots.
     pub faults: Vec<String>,
-    /// What is not a fault but good to know, such as what a power cut has left.
+    /// Notes that are no faults, such as what a power cut has left.
     pub notes: Vec<String>,
 }
 
@@ -41,11 +40,11 @@ pub fn check(path: &Path, tell: &dyn Fn(u64, u64) -> bool) -> Result<Option<Chec
     check_on(Arc::new(Disk::new(path)), tell)
 }
 
-/// The same on any files.
-///
-/// # Errors
-/// As [`check`].
-pub fn check_on(files: Arc<dyn Files>, tell: &dyn Fn(u64, u64) -> bool) -> Result<Option<Checked>> {
+/// Checks any files; see [`check`].
+pub fn check_on(
+    files: Arc<dyn StoreFiles>,
+    tell: &dyn Fn(u64, u64) -> bool,
+) -> Result<Option<Checked>> {
     let folder = Folder::open(files.clone(), false)?;
     let mut checked = Checked {
         shape: folder.shape.clone(),
@@ -87,14 +86,14 @@ pub fn check_on(files: Arc<dyn Files>, tell: &dyn Fn(u64, u64) -> bool) -> Resul
 }
 
 /// Has a file read from the disk, as far as the system can.
-fn forget(files: &dyn Files, name: &str) {
+fn forget(files: &dyn StoreFiles, name: &str) {
     if let Ok(file) = files.open(name, How::Read) {
         let _ = file.forget_cached();
     }
 }
 
 impl Checked {
-    fn tell_of(&mut self, found: &Found) {
+    fn tell_of(&mut self, found: &ReadTables) {
         if !found.mark.is_clean {
             let note = "the last server did not end as it should, or there was none after the store was made";
             self.notes.push(note.to_owned());
@@ -123,9 +122,42 @@ impl Checked {
     }
 }
 
+/// Reads a slot into `block` and holds it against its checksum, and its references against the blocks `of` it.
+fn check_slot(
+    bytes: &dyn Bytes,
+    slot: u32,
+    kept: &Kept,
+    of: &[u32],
+    block: &mut [u8],
+    faults: &mut Vec<String>,
+) {
+    let lost = || match of {
+        [] => "no block has it".to_owned(),
+        [one] => format!("block {one} is lost"),
+        [first, rest @ ..] => format!("block {first} and {} more are lost", rest.len()),
+    };
+    let at = u64::from(slot) * block.len() as u64;
+    match bytes.read_at(block, at) {
+        Err(error) => faults.push(format!("slot {slot}: cannot be read: {error}; {}", lost())),
+        Ok(()) if *blake3::hash(block).as_bytes() != kept.digest => {
+            faults.push(format!(
+                "slot {slot}: is not what its checksum says; {}",
+                lost()
+            ));
+        }
+        Ok(()) => {}
+    }
+    if kept.references as usize != of.len() {
+        let (said, found) = (kept.references, of.len());
+        faults.push(format!(
+            "slot {slot}: has {said} references, but {found} blocks have it"
+        ));
+    }
+}
+
 fn contents(
-    files: &dyn Files,
-    found: &Found,
+    files: &dyn StoreFiles,
+    found: &ReadTables,
     checked: &mut Checked,
     tell: &dyn Fn(u64, u64) -> bool,
 ) -> Result<bool> {
@@ -156,30 +188,9 @@ fn contents(
     for (done, (slot, kept)) in slots.filter(|(_, kept)| kept.references > 0).enumerate() {
         let slot = slot as u32;
         let of = users.remove(&slot).unwrap_or_default();
-        let lost = || match of.as_slice() {
-            [] => "no block has it".to_owned(),
-            [one] => format!("block {one} is lost"),
-            [first, rest @ ..] => format!("block {first} and {} more are lost", rest.len()),
-        };
         let faults = &mut checked.faults;
-        let at = u64::from(slot) * block.len() as u64;
-        match bytes.read_at(&mut block, at) {
-            Err(error) => faults.push(format!("slot {slot}: cannot be read: {error}; {}", lost())),
-            Ok(()) if *blake3::hash(&block).as_bytes() != kept.digest => {
-                faults.push(format!(
-                    "slot {slot}: is not what its checksum says; {}",
-                    lost()
-                ));
-            }
-            Ok(()) => {}
-        }
+        check_slot(bytes.as_ref(), slot, kept, &of, &mut block, faults);
         checked.block_bytes_read += block.len() as u64;
-        if kept.references as usize != of.len() {
-            let (said, found) = (kept.references, of.len());
-            faults.push(format!(
-                "slot {slot}: has {said} references, but {found} blocks have it"
-            ));
-        }
         if let Some(other) = seen.insert(kept.digest, slot) {
             faults.push(format!("slot {slot}: has the content of slot {other}"));
         }
@@ -201,7 +212,7 @@ fn contents(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::{Kept, Map, Tables};
+    use crate::tables::{Map, Tables};
     use crate::{Volume, Wanted};
 
     #[test]
@@ -218,7 +229,7 @@ mod tests {
         }
         volume.commit().unwrap();
         drop(volume);
-        let files: Arc<dyn Files> = Arc::new(Disk::new(folder.path()));
+        let files: Arc<dyn StoreFiles> = Arc::new(Disk::new(folder.path()));
         let shape = Folder::open(files.clone(), false).unwrap().shape;
         let found = read(&*files, &shape).unwrap();
         let mut tables = Tables::go_on(files, &shape, &found).unwrap();

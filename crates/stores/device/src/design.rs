@@ -4,13 +4,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sardonyx_store::{Contents, Keys, Named, Room, RunError, Store};
+use sardonyx_store::{BlockContents, Keys, Named, Room, RunError, Store};
 
 use crate::files::Bytes;
 use crate::folder::EXECUTED;
 use crate::{DeviceError, Result, Volume};
 
-/// The design's store, empty, for this volume.
 pub(crate) fn store(
     design: Named,
     volume: &Volume,
@@ -77,7 +76,7 @@ struct OnDisk {
     writing: Writing,
 }
 
-impl Contents for OnDisk {
+impl BlockContents for OnDisk {
     type Block = [u8];
 
     fn new_bytes(&self, block: &[u8], at: usize, into: &mut [u8]) {

@@ -7,10 +7,9 @@ use sardonyx_store::{Store, Totals};
 use serde::Serialize;
 
 use crate::design::{self, Writing};
-use crate::latency::{Asked, Latencies, Quantiles};
-use crate::{Extent, Result, Shape, Volume, Wanted};
+use crate::latency::{Latencies, Quantiles, RequestKind};
+use crate::{BlockRun, Result, Shape, Volume, Wanted};
 
-/// What clients have asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
     pub reads: u64,
@@ -25,10 +24,9 @@ pub struct Requests {
 
 /// The counters of a device since its start.
 #[derive(Clone, Debug, Serialize)]
-pub struct Counters {
+pub struct DeviceCounters {
     #[serde(flatten)]
     pub shape: Shape,
-    /// What clients have asked for since the start.
     pub requests: Requests,
     /// Times of requests to read within the device. The client's own time, the protocol's and the wait for an earlier
     /// request are left out.
@@ -39,7 +37,6 @@ pub struct Counters {
     pub flush_time: Quantiles,
     /// Blocks that the design has been told of; it counts once it knows all.
     pub told_blocks: u32,
-    /// What the design has counted since then.
     pub totals: Totals,
 }
 
@@ -49,7 +46,7 @@ pub struct Device {
     writing: Writing,
     /// The design knows the blocks before this one.
     told: u32,
-    /// What the design had counted when it knew what is on the disk.
+    /// The design's totals at the moment when it knew all blocks on the disk.
     before: Totals,
     requests: Requests,
     latencies: Latencies,
@@ -72,9 +69,6 @@ impl Device {
 
     /// The device of this volume. Its design does not know the blocks yet: call [`Device::tell_design`], at once or
     /// between requests.
-    ///
-    /// # Errors
-    /// If a file refuses.
     pub fn new(volume: Volume) -> Result<Device> {
         let writing = Writing::default();
         let design = design::store(volume.shape().design, &volume, writing.clone())?;
@@ -97,9 +91,6 @@ impl Device {
     }
 
     /// Tells the design of this many further blocks. Returns whether it knows all blocks, and counts from now on.
-    ///
-    /// # Errors
-    /// If the design's files refuse.
     pub fn tell_design(&mut self, blocks: u32) -> Result<bool> {
         let all = self.volume.shape().blocks();
         if self.told == all {
@@ -125,20 +116,18 @@ impl Device {
         digest.unwrap_or(self.digest_of_zeros)
     }
 
-    /// The size, block size and design of the device.
     pub fn shape(&self) -> &Shape {
         self.volume.shape()
     }
 
-    /// All counters since the start.
-    pub fn counters(&self) -> Counters {
-        Counters {
+    pub fn counters(&self) -> DeviceCounters {
+        DeviceCounters {
             shape: self.volume.shape().clone(),
             requests: self.requests,
-            read_time: self.latencies.of(Asked::Read),
-            write_time: self.latencies.of(Asked::Write),
-            discard_time: self.latencies.of(Asked::Discard),
-            flush_time: self.latencies.of(Asked::Flush),
+            read_time: self.latencies.of(RequestKind::Read),
+            write_time: self.latencies.of(RequestKind::Write),
+            discard_time: self.latencies.of(RequestKind::Discard),
+            flush_time: self.latencies.of(RequestKind::Flush),
             told_blocks: self.told,
             totals: self.totals(),
         }
@@ -150,7 +139,7 @@ impl Device {
     /// Those of `serve`.
     pub fn timed<T>(
         &mut self,
-        asked: Asked,
+        asked: RequestKind,
         serve: impl FnOnce(&mut Device) -> Result<T>,
     ) -> Result<T> {
         let began = Instant::now();
@@ -168,9 +157,6 @@ impl Device {
     }
 
     /// Reads bytes.
-    ///
-    /// # Errors
-    /// If the disk refuses or is damaged.
     pub fn read(&mut self, offset: u64, into: &mut [u8]) -> Result<()> {
         self.requests.reads += 1;
         self.requests.read_bytes += into.len() as u64;
@@ -208,9 +194,6 @@ impl Device {
     }
 
     /// Writes zeros; with `may_trim`, whole blocks lose their contents instead.
-    ///
-    /// # Errors
-    /// As [`Device::write`].
     pub fn zero(&mut self, offset: u64, length: u64, may_trim: bool) -> Result<()> {
         self.requests.zeroes += 1;
         for part in parts(self.block_bytes(), offset, length) {
@@ -224,9 +207,6 @@ impl Device {
     }
 
     /// Whole blocks within this range lose their contents and read as zeros.
-    ///
-    /// # Errors
-    /// If the disk refuses.
     pub fn trim(&mut self, offset: u64, length: u64) -> Result<()> {
         self.requests.trims += 1;
         for part in parts(self.block_bytes(), offset, length) {
@@ -248,16 +228,13 @@ impl Device {
     }
 
     /// Flushes, and notes that the device was closed cleanly.
-    ///
-    /// # Errors
-    /// As [`Device::flush`].
     pub fn end(&mut self) -> Result<()> {
         self.flush()?;
         self.volume.end()
     }
 
     /// The runs of blocks over these bytes that have contents, and that have none.
-    pub fn extents(&self, offset: u64, length: u64) -> impl Iterator<Item = Extent> + '_ {
+    pub fn extents(&self, offset: u64, length: u64) -> impl Iterator<Item = BlockRun> + '_ {
         let block_bytes = self.block_bytes() as u64;
         let mut next = (offset / block_bytes) as u32;
         let end = (offset + length).div_ceil(block_bytes) as u32;
@@ -301,7 +278,7 @@ impl Device {
     /// Changes a part of a block; `whole` is what the block is if the part is all of it.
     fn change(
         &mut self,
-        part: Part,
+        part: BlockPart,
         change: impl FnOnce(&mut [u8]),
         whole: Option<&[u8]>,
     ) -> Result<()> {
@@ -324,14 +301,14 @@ impl Device {
 
 /// A request's share of one block.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct BlockPart {
     block: u32,
     from: usize,
     length: usize,
     is_whole: bool,
 }
 
-fn parts(block_bytes: usize, offset: u64, length: u64) -> impl Iterator<Item = Part> {
+fn parts(block_bytes: usize, offset: u64, length: u64) -> impl Iterator<Item = BlockPart> {
     let size = block_bytes as u64;
     let (mut at, end) = (offset, offset + length);
     std::iter::from_fn(move || {
@@ -339,7 +316,7 @@ fn parts(block_bytes: usize, offset: u64, length: u64) -> impl Iterator<Item = P
         let length = (size - from).min(end - at);
         let block = (at / size) as u32;
         at += length;
-        (length > 0).then_some(Part {
+        (length > 0).then_some(BlockPart {
             block,
             from: from as usize,
             length: length as usize,
@@ -348,7 +325,7 @@ fn parts(block_bytes: usize, offset: u64, length: u64) -> impl Iterator<Item = P
     })
 }
 
-/// What has come to the totals; live and stored blocks are as they are.
+/// The totals less those before; live and stored blocks stay as they are.
 fn since(mut now: Totals, before: &Totals) -> Totals {
     now.writes -= before.writes;
     now.duplicate_writes -= before.duplicate_writes;

@@ -13,56 +13,34 @@ use std::sync::Arc;
 
 use rustix::fs::{Advice, FallocateFlags, fadvise, fallocate};
 
-/// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// An existing file, to be read.
     Read,
-    /// An existing file, to be read and written.
     Write,
     /// An empty file, whether it existed or not; only its owner may read it.
     New,
 }
 
-pub trait Files: Debug + Send + Sync {
-    /// The folder, for messages and for the rival's files.
+pub trait StoreFiles: Debug + Send + Sync {
     fn folder(&self) -> &Path;
 
     /// Names of all that is in the folder.
-    ///
-    /// # Errors
-    /// The file system's.
     fn names(&self) -> io::Result<Vec<String>>;
 
     /// Opens a file.
-    ///
-    /// # Errors
-    /// The file system's.
     fn open(&self, name: &str, how: How) -> io::Result<Arc<dyn Bytes>>;
 
     /// Gives a file another name, at once and instead of whatever had that.
-    ///
-    /// # Errors
-    /// The file system's.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Takes a file away.
-    ///
-    /// # Errors
-    /// The file system's.
     fn remove(&self, name: &str) -> io::Result<()>;
 
     /// All names are on the disk when it returns, that of the folder too.
-    ///
-    /// # Errors
-    /// The disk's.
     fn sync_names(&self) -> io::Result<()>;
 
     /// Takes the lock on a file, made if `make` and it is not there; `None` if somebody has it. It is held
     /// as long as what comes back lives.
-    ///
-    /// # Errors
-    /// The file system's.
     fn lock(&self, name: &str, make: bool) -> io::Result<Option<Box<dyn Debug + Send + Sync>>>;
 }
 
@@ -80,18 +58,12 @@ pub trait Bytes: Debug + Send + Sync {
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 
     /// Bytes in it.
-    ///
-    /// # Errors
-    /// The file system's.
     fn length(&self) -> io::Result<u64>;
 
     /// Cuts it or adds zeros.
-    ///
-    /// # Errors
-    /// The file system's.
     fn set_length(&self, bytes: u64) -> io::Result<()>;
 
-    /// What was written is on the disk when it returns.
+    /// All that was written is on the disk when this returns.
     ///
     /// # Errors
     /// The disk's. What was written since the last sync may then be lost, although reads give it.
@@ -99,15 +71,9 @@ pub trait Bytes: Debug + Send + Sync {
 
     /// The system reads it from the disk the next time and not from its memory, but for what is not yet
     /// synced.
-    ///
-    /// # Errors
-    /// The file system's.
     fn forget_cached(&self) -> io::Result<()>;
 
     /// Gives the disk these bytes back; they read as zeros. False if the file system cannot.
-    ///
-    /// # Errors
-    /// The file system's.
     fn punch(&self, at: u64, length: u64) -> io::Result<bool>;
 }
 
@@ -154,7 +120,7 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
     }
 }
 
-impl Files for Disk {
+impl StoreFiles for Disk {
     fn folder(&self) -> &Path {
         &self.folder
     }

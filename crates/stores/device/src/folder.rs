@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::files::{Files, How};
+use crate::files::{How, StoreFiles};
 use crate::shape::{FORMAT, Shape, Wanted};
 use crate::tables::{is_ours, read_mark};
 use crate::{DeviceError, Result};
 
 const SHAPE: &str = "store.json";
-/// Its name until all other files are there.
+/// The name of the shape's file until all other files are there.
 const SHAPE_NEW: &str = "store.json.new";
 const LOCK: &str = "lock";
 /// The bytes of the blocks.
@@ -25,7 +25,7 @@ pub(crate) const EXECUTED: &str = "rival";
 /// A folder that nobody else uses as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    pub files: Arc<dyn Files>,
+    pub files: Arc<dyn StoreFiles>,
     pub shape: Shape,
     /// `None` where a copy has no file to lock, and nothing is written.
     pub lock: Option<Box<dyn Debug + Send + Sync>>,
@@ -33,7 +33,7 @@ pub(crate) struct Folder {
 
 impl Folder {
     /// Opens the folder of a store, or makes one. Returns also whether it is new, and its files must be made.
-    pub fn open_or_make(files: Arc<dyn Files>, wanted: Wanted) -> Result<(Folder, bool)> {
+    pub fn open_or_make(files: Arc<dyn StoreFiles>, wanted: Wanted) -> Result<(Folder, bool)> {
         let path = files.folder().to_owned();
         let names = names(&*files)?;
         let has = |wanted: &str| names.iter().any(|name| name == wanted);
@@ -86,7 +86,7 @@ impl Folder {
     }
 
     /// Opens the folder of an existing store, to be written or only read.
-    pub fn open(files: Arc<dyn Files>, write: bool) -> Result<Folder> {
+    pub fn open(files: Arc<dyn StoreFiles>, write: bool) -> Result<Folder> {
         let file = files.folder().join(SHAPE);
         let bytes = read_all(&*files, SHAPE).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => DeviceError::Bad(format!(
@@ -136,7 +136,7 @@ impl Folder {
     }
 }
 
-fn nameless(files: &dyn Files) -> DeviceError {
+fn nameless(files: &dyn StoreFiles) -> DeviceError {
     DeviceError::Bad(format!(
         "{}: holds files of a store and no {SHAPE}, so that nobody knows what it is; put that back from a \
          copy, or name another folder",
@@ -144,8 +144,8 @@ fn nameless(files: &dyn Files) -> DeviceError {
     ))
 }
 
-/// Whether something was flushed in a folder whose making was not seen to its end.
-fn has_commits(files: &dyn Files) -> Result<bool> {
+/// A folder that was never completed, but in which something was flushed.
+fn has_commits(files: &dyn StoreFiles) -> Result<bool> {
     match read_mark(files) {
         Ok((mark, _)) => Ok(mark.commit > 0),
         Err(_) => match files
@@ -158,19 +158,19 @@ fn has_commits(files: &dyn Files) -> Result<bool> {
     }
 }
 
-fn names(files: &dyn Files) -> Result<Vec<String>> {
+fn names(files: &dyn StoreFiles) -> Result<Vec<String>> {
     let names = files.names();
     names.map_err(|error| DeviceError::io(files.folder(), error))
 }
 
-fn read_all(files: &dyn Files, name: &str) -> io::Result<Vec<u8>> {
+fn read_all(files: &dyn StoreFiles, name: &str) -> io::Result<Vec<u8>> {
     let file = files.open(name, How::Read)?;
     let mut bytes = vec![0; file.length()?.min(1 << 16) as usize];
     file.read_at(&mut bytes, 0)?;
     Ok(bytes)
 }
 
-fn locked(files: &dyn Files, make: bool) -> Result<Box<dyn Debug + Send + Sync>> {
+fn locked(files: &dyn StoreFiles, make: bool) -> Result<Box<dyn Debug + Send + Sync>> {
     let lock = files.lock(LOCK, make);
     let lock = lock.map_err(|error| DeviceError::io(&files.folder().join(LOCK), error))?;
     lock.ok_or_else(|| {

@@ -5,16 +5,12 @@ use std::time::Instant;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// The kinds of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// To read.
+pub enum RequestKind {
     Read,
-    /// To write.
     Write,
     /// To write zeros, or to trim.
     Discard,
-    /// To flush.
     Flush,
 }
 
@@ -46,12 +42,12 @@ impl Default for Latencies {
 
 impl Latencies {
     /// Records a request that has ended now, with or without an error.
-    pub fn ended(&mut self, asked: Asked, began: Instant) {
+    pub fn ended(&mut self, asked: RequestKind, began: Instant) {
         let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.0[asked as usize].saturating_record(nanoseconds.max(1));
     }
 
-    pub fn of(&self, asked: Asked) -> Quantiles {
+    pub fn of(&self, asked: RequestKind) -> Quantiles {
         let times = &self.0[asked as usize];
         let at = |quantile| times.value_at_quantile(quantile) as f64 / 1e3;
         Quantiles {
@@ -75,9 +71,9 @@ mod tests {
         let mut latencies = Latencies::default();
         for milliseconds in 1..=100 {
             let began = Instant::now() - Duration::from_millis(milliseconds);
-            latencies.ended(Asked::Flush, began);
+            latencies.ended(RequestKind::Flush, began);
         }
-        let flushes = latencies.of(Asked::Flush);
+        let flushes = latencies.of(RequestKind::Flush);
         assert_eq!(flushes.count, 100);
         assert!(
             (50e3..60e3).contains(&flushes.median_us),
@@ -86,6 +82,6 @@ mod tests {
         );
         assert!((99e3..110e3).contains(&flushes.p99_us));
         assert!(flushes.p99_us <= flushes.p999_us && flushes.p999_us <= flushes.most_us);
-        assert_eq!(latencies.of(Asked::Read), Quantiles::default());
+        assert_eq!(latencies.of(RequestKind::Read), Quantiles::default());
     }
 }

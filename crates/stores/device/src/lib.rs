@@ -1,7 +1,7 @@
 //! A block device in a folder: equal blocks are kept once, with a checksum and a count of their
 //! references, and what was flushed survives the end of the process and of the machine's power.
 //!
-//! [`Files`] is all that it asks of the file system, [`Volume`] keeps the bytes, [`Device`] adds requests of any length and a design that counts what
+//! [`StoreFiles`] is all that it asks of the file system, [`Volume`] keeps the bytes, [`Device`] adds requests of any length and a design that counts what
 //! each would take, [`check`] reads everything and says what is wrong. docs/store/device.md has the
 //! layout of the folder. Left out: the network protocol, which is nbdkit's (crates/stores/nbd).
 #![forbid(unsafe_code)]
@@ -21,11 +21,11 @@ use std::io;
 use std::path::Path;
 
 pub use check::{Checked, check, check_on};
-pub use device::{Counters, Device, Requests};
-pub use files::{Bytes, Files, How};
-pub use latency::{Asked, Quantiles};
+pub use device::{Device, DeviceCounters, Requests};
+pub use files::{Bytes, How, StoreFiles};
+pub use latency::{Quantiles, RequestKind};
 pub use shape::{Shape, Wanted};
-pub use volume::{Extent, Limits, Volume};
+pub use volume::{BlockRun, Limits, Volume};
 
 /// Why something was not done. What was flushed is not affected.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,6 @@ pub enum DeviceError {
     /// The request makes no sense here; the message has the remedy.
     #[error("{0}")]
     Bad(String),
-    /// A file cannot be read or written.
     #[error("{0}: {1}")]
     Io(String, io::Error),
     /// The tables are not those of the last commit.
@@ -45,10 +44,9 @@ pub enum DeviceError {
     /// The disk has refused to sync, and nothing is written any more.
     #[error("{0}")]
     Stopped(String),
-    /// What is on disk is not what was written.
+    /// The disk holds other bytes than were written.
     #[error("{0}; `sardonyx store check` lists what is lost")]
     Damaged(String),
-    /// An error of the model or of the conventional store.
     #[error(transparent)]
     Design(#[from] sardonyx_store::Error),
 }

@@ -11,7 +11,7 @@ use sardonyx_store::Named;
 /// not tell damage from a torn end.
 pub(crate) const FORMAT: u32 = 3;
 
-/// What a user asks for; values that are left out are those of the folder.
+/// Values that a user asks for; those that are left out are the folder's.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {

@@ -14,7 +14,7 @@
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use crate::files::{Bytes, Files, How};
+use crate::files::{Bytes, How, StoreFiles};
 use crate::shape::Shape;
 use crate::twice::{KEPT, Twice, whole_pages};
 use crate::{DeviceError, Result};
@@ -24,7 +24,6 @@ pub(crate) type Digest = [u8; 32];
 
 pub(crate) const NOTHING: u32 = 0;
 
-/// The file that has the last commit's number.
 pub(crate) const MARK: &str = "mark";
 const MARK_MAGIC: u64 = u64::from_le_bytes(*b"SARDmark");
 /// The mark is kept twice, in sectors that no disk writes at once, and written in turn.
@@ -60,12 +59,11 @@ fn generation_of(name: &str) -> Option<u64> {
     number.parse().ok()
 }
 
-/// Whether a store has a file or a folder of this name.
 pub(crate) fn is_ours(name: &str) -> bool {
     name == MARK || generation_of(name).is_some()
 }
 
-/// What a slot holds; nothing without references.
+/// A slot's block; none without references.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub references: u32,
@@ -107,12 +105,10 @@ impl Map {
     }
 }
 
-/// What the mark says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct CommitMark {
     sequence: u64,
     pub generation: u64,
-    /// The number of the last commit.
     pub commit: u64,
     log_bytes: u64,
     /// Over the table and those bytes.
@@ -120,7 +116,7 @@ pub(crate) struct Mark {
     pub is_clean: bool,
 }
 
-impl Mark {
+impl CommitMark {
     fn encoded(&self) -> [u8; MARK_BYTES] {
         let mut bytes = [0; MARK_BYTES];
         let numbers = [
@@ -140,13 +136,13 @@ impl Mark {
         bytes
     }
 
-    fn decoded(bytes: &[u8; MARK_BYTES]) -> Option<Mark> {
+    fn decoded(bytes: &[u8; MARK_BYTES]) -> Option<CommitMark> {
         let number = |at: usize| u64_at(bytes, 8 * at);
         let own = blake3::hash(&bytes[..MARK_BYTES - SUM]);
         if own.as_bytes() != &bytes[MARK_BYTES - SUM..] || number(0) != MARK_MAGIC {
             return None;
         }
-        Some(Mark {
+        Some(CommitMark {
             sequence: number(1),
             generation: number(2),
             commit: number(3),
@@ -158,13 +154,11 @@ impl Mark {
 }
 
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ReadTables {
     pub map: Map,
     /// The last commit: that of the mark, or a later one whose mark was not written any more.
-    pub mark: Mark,
-    /// Commits after the mark's.
+    pub mark: CommitMark,
     pub beyond: u64,
-    /// Whether a copy of the mark cannot be read or is not whole.
     pub copy_is_lost: bool,
     /// Copies of pages of the table and the log that cannot be read or are not whole; the others serve.
     pub lost_pages: u64,
@@ -176,7 +170,7 @@ pub(crate) struct Found {
 
 /// Brings every file that may be in doubt to the disk and then has it read from there: what a failed sync
 /// has left in the system's memory is not on the disk.
-pub(crate) fn disbelieve(files: &dyn Files, names: &[&str]) -> Result<()> {
+pub(crate) fn disbelieve(files: &dyn StoreFiles, names: &[&str]) -> Result<()> {
     for name in names {
         let file = open(files, name, How::Write)?;
         (file.sync().and_then(|()| file.forget_cached()))
@@ -185,14 +179,13 @@ pub(crate) fn disbelieve(files: &dyn Files, names: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The mark, and whether one of its copies is lost.
-pub(crate) fn read_mark(files: &dyn Files) -> Result<(Mark, bool)> {
+pub(crate) fn read_mark(files: &dyn StoreFiles) -> Result<(CommitMark, bool)> {
     let file = open(files, MARK, How::Read)?;
     let mut marks = Vec::new();
     for at in COPIES {
         let mut bytes = [0; MARK_BYTES];
         if file.read_at(&mut bytes, at).is_ok() {
-            marks.extend(Mark::decoded(&bytes));
+            marks.extend(CommitMark::decoded(&bytes));
         }
     }
     let copy_is_lost = marks.len() < COPIES.len();
@@ -202,8 +195,7 @@ pub(crate) fn read_mark(files: &dyn Files) -> Result<(Mark, bool)> {
     }
 }
 
-/// Reads all of the tables, and changes nothing.
-pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
+pub(crate) fn read(files: &dyn StoreFiles, shape: &Shape) -> Result<ReadTables> {
     let open = |name: &str| open(files, name, How::Read).map(Twice::new);
     let (mut mark, copy_is_lost) = read_mark(files)?;
     not_older(files, mark.generation)?;
@@ -251,7 +243,7 @@ pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
             (mark.commit, mark.log_bytes, mark.sum, mark.is_clean) = (number, at, sum, false);
         }
     }
-    Ok(Found {
+    Ok(ReadTables {
         map,
         mark,
         beyond: number - known,
@@ -264,7 +256,7 @@ pub(crate) fn read(files: &dyn Files, shape: &Shape) -> Result<Found> {
 
 /// An error if there are commits of a later generation: both copies of the mark had named it before the first of
 /// them, so what the disk has of the mark is old.
-fn not_older(files: &dyn Files, generation: u64) -> Result<()> {
+fn not_older(files: &dyn StoreFiles, generation: u64) -> Result<()> {
     let names = files.names();
     for name in names.map_err(|error| failed(files, MARK, error))? {
         if name.starts_with("log.") && generation_of(&name) > Some(generation) {
@@ -281,7 +273,7 @@ fn not_older(files: &dyn Files, generation: u64) -> Result<()> {
 
 /// Fills the map from a table; the commit that it is of, its sum and its bytes.
 fn read_table(
-    files: &dyn Files,
+    files: &dyn StoreFiles,
     file: &Twice,
     shape: &Shape,
     generation: u64,
@@ -294,7 +286,7 @@ fn read_table(
         }
         _ => failed(files, &name, error),
     };
-    let mut stream = Stream::new(file);
+    let mut stream = SummedFile::new(file);
     let head: [u8; HEAD_BYTES] = (stream.take(HEAD_BYTES).map_err(failed)?)
         .try_into()
         .expect("as asked");
@@ -333,7 +325,6 @@ fn read_table(
     Ok((u64_at(&head, 88), sum, length))
 }
 
-/// A table's head, as far as the shape makes it.
 fn head_of(shape: &Shape) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[..8].copy_from_slice(&TABLE_MAGIC.to_le_bytes());
@@ -346,7 +337,7 @@ fn head_of(shape: &Shape) -> [u8; HEAD_BYTES] {
 }
 
 /// A file from its beginning, summed on the way.
-struct Stream<'a> {
+struct SummedFile<'a> {
     file: &'a Twice,
     page: u64,
     buffer: Vec<u8>,
@@ -354,9 +345,9 @@ struct Stream<'a> {
     sum: blake3::Hasher,
 }
 
-impl Stream<'_> {
-    fn new(file: &Twice) -> Stream<'_> {
-        Stream {
+impl SummedFile<'_> {
+    fn new(file: &Twice) -> SummedFile<'_> {
+        SummedFile {
             file,
             page: 0,
             buffer: Vec::new(),
@@ -473,18 +464,18 @@ fn slot_of(entry: &[u8]) -> (u32, Kept) {
     (u32_at(entry, 0), kept)
 }
 
-fn open(files: &dyn Files, name: &str, how: How) -> Result<Arc<dyn Bytes>> {
+fn open(files: &dyn StoreFiles, name: &str, how: How) -> Result<Arc<dyn Bytes>> {
     files.open(name, how).map_err(|error| match error.kind() {
         ErrorKind::NotFound => damaged(files, name, "is missing"),
         _ => failed(files, name, error),
     })
 }
 
-fn failed(files: &dyn Files, name: &str, error: io::Error) -> DeviceError {
+fn failed(files: &dyn StoreFiles, name: &str, error: io::Error) -> DeviceError {
     DeviceError::io(&files.folder().join(name), error)
 }
 
-fn damaged(files: &dyn Files, name: &str, what: &str) -> DeviceError {
+fn damaged(files: &dyn StoreFiles, name: &str, what: &str) -> DeviceError {
     DeviceError::Tables(format!("{}: {what}", files.folder().join(name).display()))
 }
 
@@ -497,17 +488,17 @@ pub(crate) enum Refused {
 
 #[derive(Debug)]
 pub(crate) struct Tables {
-    files: Arc<dyn Files>,
+    files: Arc<dyn StoreFiles>,
     shape: Shape,
     marks: Arc<dyn Bytes>,
     log: Twice,
-    mark: Mark,
+    mark: CommitMark,
     table_bytes: u64,
 }
 
 impl Tables {
     /// The tables of a new, empty store; everything but their names is on the disk.
-    pub fn make(files: Arc<dyn Files>, shape: &Shape) -> Result<Tables> {
+    pub fn make(files: Arc<dyn StoreFiles>, shape: &Shape) -> Result<Tables> {
         let map = Map::empty(shape);
         let (sum, table_bytes) = write_table(&*files, shape, 0, 0, &map)?;
         let failed = |error| failed(&*files, MARK, error);
@@ -516,7 +507,7 @@ impl Tables {
         let marks = files.open(MARK, How::New).map_err(failed)?;
         marks.set_length(2 * COPIES[1]).map_err(failed)?;
         let mut tables = Tables {
-            mark: Mark {
+            mark: CommitMark {
                 sequence: 0,
                 generation: 0,
                 commit: 0,
@@ -536,7 +527,7 @@ impl Tables {
 
     /// The tables that were found, ready for further commits. Files of other generations are removed once both copies
     /// of the mark are on the disk.
-    pub fn go_on(files: Arc<dyn Files>, shape: &Shape, found: &Found) -> Result<Tables> {
+    pub fn go_on(files: Arc<dyn StoreFiles>, shape: &Shape, found: &ReadTables) -> Result<Tables> {
         let (mark, table, log) = (
             found.mark,
             table_name(found.mark.generation),
@@ -548,7 +539,7 @@ impl Tables {
         let mut tables = Tables {
             marks: open(MARK)?,
             log: Twice::new(open(&log)?),
-            mark: Mark {
+            mark: CommitMark {
                 is_clean: false,
                 ..mark
             },
@@ -572,7 +563,7 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Whether the log has grown so long that [`Tables::next_generation`] pays.
+    /// The log has grown so long that [`Tables::next_generation`] pays.
     pub fn is_log_long(&self, at_least: u64) -> bool {
         self.mark.log_bytes > at_least.max(self.table_bytes)
     }
@@ -630,7 +621,7 @@ impl Tables {
         synced.map_err(|error| Refused::InDoubt(failed(&*files, &name, error)))?;
         self.log = log;
         self.table_bytes = table_bytes;
-        self.mark = Mark {
+        self.mark = CommitMark {
             generation,
             log_bytes: 0,
             sum,
@@ -656,7 +647,6 @@ impl Tables {
         self.marks.sync()
     }
 
-    /// Writes one copy after the other.
     fn write_marks(&mut self) -> io::Result<()> {
         self.write_mark()?;
         self.write_mark()
@@ -684,7 +674,7 @@ fn refused(error: DeviceError) -> Refused {
 /// Writes a table and syncs it; its sum and its bytes. A sync that fails because the disk is full fails
 /// as any other.
 fn write_table(
-    files: &dyn Files,
+    files: &dyn StoreFiles,
     shape: &Shape,
     generation: u64,
     commit: u64,

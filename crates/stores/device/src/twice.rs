@@ -103,9 +103,6 @@ impl Twice {
     }
 
     /// This many bytes from the beginning of a page on; `None` if a page of them has no whole copy.
-    ///
-    /// # Errors
-    /// As [`Twice::page`].
     pub fn read(&self, first: u64, bytes: usize) -> io::Result<Option<Vec<u8>>> {
         let mut read = Vec::new();
         for page in first.. {
@@ -122,9 +119,6 @@ impl Twice {
     }
 
     /// Writes bytes from the beginning of a page on; the rest of the last page is zeros.
-    ///
-    /// # Errors
-    /// As the file.
     pub fn write(&self, first: u64, bytes: &[u8]) -> io::Result<()> {
         let mut page = first;
         let mut rest = bytes;
@@ -153,9 +147,8 @@ impl Twice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{Disk, Files, How};
+    use crate::files::{Disk, How, StoreFiles};
 
-    /// Whatever sector of either copy is spoiled, all comes back, and is counted.
     #[test]
     fn one_copy_of_each_page_is_enough() {
         let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use rustc_hash::FxHashSet;
 
-use crate::files::{Bytes, Disk, Files, How};
+use crate::files::{Bytes, Disk, How, StoreFiles};
 use crate::folder::{BLOCKS, Folder};
 use crate::shape::{Shape, Wanted};
 use crate::tables::{
@@ -23,7 +23,6 @@ use crate::tables::{
 };
 use crate::{DeviceError, Result};
 
-/// When a volume does something unasked.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The number of changes after which it commits, so that they do not fill the memory.
@@ -44,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// What is remembered of a slot while the volume is open.
+/// Marks of a slot while the volume is open.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flags {
     /// The last commit may know it: its bytes must stay.
@@ -54,8 +53,7 @@ struct Flags {
 
 /// A run of blocks that all have contents, or all have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// The first block.
+pub struct BlockRun {
     pub first: u32,
     pub blocks: u32,
     pub has_content: bool,
@@ -73,7 +71,6 @@ pub struct Volume {
     free: Vec<u32>,
     /// Free slots that still have room on the disk.
     not_punched: usize,
-    /// Free after the next commit.
     freed: Vec<u32>,
     /// Slots that the disk has refused; a slot for each may be beyond the others.
     set_aside: usize,
@@ -81,7 +78,7 @@ pub struct Volume {
     changed_slots: FxHashSet<u32>,
     /// Contents have been written since the last sync.
     is_dirty: bool,
-    /// What the disk refused, and that nothing is written since.
+    /// The disk's refusal; nothing was written since.
     in_doubt: Option<String>,
 }
 
@@ -103,11 +100,8 @@ impl Volume {
         Volume::open_on(Arc::new(disk), wanted, Limits::default())
     }
 
-    /// The same on any files.
-    ///
-    /// # Errors
-    /// As [`Volume::open`].
-    pub fn open_on(files: Arc<dyn Files>, wanted: Wanted, limits: Limits) -> Result<Volume> {
+    /// Opens any files; see [`Volume::open`].
+    pub fn open_on(files: Arc<dyn StoreFiles>, wanted: Wanted, limits: Limits) -> Result<Volume> {
         let (folder, is_new) = Folder::open_or_make(files.clone(), wanted)?;
         let path = files.folder().join(BLOCKS);
         let failed = |error| DeviceError::io(&path, error);
@@ -185,7 +179,6 @@ impl Volume {
         })
     }
 
-    /// The size, block size and design of the volume.
     pub fn shape(&self) -> &Shape {
         &self.folder.shape
     }
@@ -194,7 +187,6 @@ impl Volume {
         self.folder.files.folder()
     }
 
-    /// The file that holds the slots, one after the other.
     pub fn bytes(&self) -> Arc<dyn Bytes> {
         self.bytes.clone()
     }
@@ -279,9 +271,6 @@ impl Volume {
     }
 
     /// Removes the block's content.
-    ///
-    /// # Errors
-    /// If a commit was due and failed.
     pub fn delete(&mut self, block: u32) -> Result<()> {
         self.believed()?;
         self.commit_if_due()?;
@@ -464,23 +453,19 @@ impl Volume {
     }
 
     /// Commits, gives room back and notes that the volume was closed cleanly.
-    ///
-    /// # Errors
-    /// As [`Volume::commit`].
     pub fn end(&mut self) -> Result<()> {
         self.commit()?;
         self.give_back();
         self.tables.end().map_err(|error| self.doubt(error))
     }
 
-    /// The run of blocks that begins at `first`, up to `end`.
-    pub fn extent(&self, first: u32, end: u32) -> Extent {
+    pub fn extent(&self, first: u32, end: u32) -> BlockRun {
         let run = &self.map.blocks[first as usize..end as usize];
         let has_content = run[0] != NOTHING;
         let same = run
             .iter()
             .take_while(|&&slot| (slot != NOTHING) == has_content);
-        Extent {
+        BlockRun {
             first,
             blocks: same.count() as u32,
             has_content,

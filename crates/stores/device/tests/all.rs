@@ -53,7 +53,6 @@ enum Operation {
         length: u64,
     },
     Flush,
-    /// The process ends, without a flush.
     End,
 }
 
@@ -79,16 +78,16 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
     prop::collection::vec(operation, 1..60)
 }
 
-/// What each block may hold: what it held at the last flush, and everything since.
-struct Plain {
+/// A block may hold what it held at the last flush, or anything written to it since.
+struct FlushedBlocks {
     now: Vec<u8>,
     may_be: Vec<Vec<Vec<u8>>>,
 }
 
-impl Plain {
-    fn new() -> Plain {
+impl FlushedBlocks {
+    fn new() -> FlushedBlocks {
         let blocks = vec![vec![vec![0; BLOCK as usize]]; BLOCKS as usize];
-        Plain {
+        FlushedBlocks {
             now: vec![0; SIZE as usize],
             may_be: blocks,
         }
@@ -121,7 +120,7 @@ fn agree(design: &str, operations: Vec<Operation>) {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("store");
     let mut device = open(&folder, design);
-    let mut plain = Plain::new();
+    let mut plain = FlushedBlocks::new();
     for operation in operations {
         match operation {
             Operation::Write {
@@ -265,83 +264,32 @@ fn folders_that_do_not_fit_are_refused() {
     fs::write(strange.path().join("thesis.tex"), "..").unwrap();
     let empty = tempfile::tempdir().unwrap();
     let good = wanted("recam");
-    let cases = [
-        (
-            made.path(),
-            Wanted {
-                size_bytes: Some(2 * SIZE),
-                ..good
-            },
-            "--size 12288",
-        ),
-        (
-            made.path(),
-            Wanted {
-                design: Some(Named::find("conventional").unwrap()),
-                ..good
-            },
-            "--design recam",
-        ),
-        (
-            made.path(),
-            Wanted {
-                block_bytes: Some(1024),
-                ..good
-            },
-            "--block 512",
-        ),
-        (strange.path(), good, "holds thesis.tex and no store"),
-        (
-            empty.path(),
-            Wanted {
-                size_bytes: None,
-                ..good
-            },
-            "--size: give one",
-        ),
-        (
-            empty.path(),
-            Wanted {
-                size_bytes: Some(100),
-                ..good
-            },
-            "less than one block",
-        ),
-        (
-            empty.path(),
-            Wanted {
-                size_bytes: Some(1000),
-                ..good
-            },
-            "whole blocks",
-        ),
-        (
-            empty.path(),
-            Wanted {
-                block_bytes: Some(5),
-                ..good
-            },
-            "a power of two",
-        ),
-    ];
-    for (folder, wanted, said) in cases {
-        let error = Device::open(folder, wanted, &mut |_, _| ())
-            .err()
-            .unwrap()
-            .to_string();
-        assert!(error.contains(said), "{error}");
-    }
+    let refused = |folder: &Path, said: &str, change: fn(&mut Wanted)| {
+        let mut wanted = good;
+        change(&mut wanted);
+        let error = Device::open(folder, wanted, &mut |_, _| ()).err().unwrap();
+        assert!(error.to_string().contains(said), "{error}");
+    };
+    let (made_in, empty_in) = (made.path(), empty.path());
+    refused(made_in, "--size 12288", |w| w.size_bytes = Some(2 * SIZE));
+    refused(made_in, "--design recam", |w| {
+        w.design = Some(Named::find("conventional").unwrap());
+    });
+    refused(made_in, "--block 512", |w| w.block_bytes = Some(1024));
+    refused(strange.path(), "holds thesis.tex and no store", |_| ());
+    refused(empty_in, "--size: give one", |w| w.size_bytes = None);
+    refused(empty_in, "less than one block", |w| {
+        w.size_bytes = Some(100)
+    });
+    refused(empty_in, "whole blocks", |w| w.size_bytes = Some(1000));
+    refused(empty_in, "a power of two", |w| w.block_bytes = Some(5));
     assert_eq!(
         fs::read_dir(empty.path()).unwrap().count(),
         0,
         "nothing was left behind"
     );
     let _device = open(made.path(), "recam");
-    let error = Device::open(made.path(), good, &mut |_, _| ())
-        .err()
-        .unwrap()
-        .to_string();
-    assert!(error.contains("another server or check uses it"), "{error}");
+    refused(made_in, "another server or check uses it", |_| ());
     let error = check(made.path(), &|_, _| true).unwrap_err().to_string();
     assert!(error.contains("another server or check uses it"), "{error}");
     let error = check(empty.path(), &|_, _| true).unwrap_err().to_string();

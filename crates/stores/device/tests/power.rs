@@ -6,24 +6,22 @@ use std::sync::{Arc, Mutex};
 use sardonyx_device::{Device, DeviceError, Limits, Volume, Wanted, check_on};
 use sardonyx_store::Named;
 
-use crate::simulated::{Draw, SECTOR, Simulated, State};
+use crate::simulated::{DiskState, FaultDraw, SECTOR, Simulated};
 
-/// A kind of load.
 #[derive(Clone, Copy)]
-pub struct Load {
+pub struct BlockLoad {
     pub name: &'static str,
     pub blocks: u64,
     pub block_bytes: usize,
-    /// Of 100 operations: writes, deletions, flushes; the rest are damages that a write heals.
+    /// Writes, deletions and flushes of 100 operations; the rest are damages that a write heals.
     pub mix: [usize; 3],
     pub contents: usize,
-    /// Blocks are written in order.
     pub in_order: bool,
     pub limits: Limits,
 }
 
-pub const LOADS: [Load; 4] = [
-    Load {
+pub const LOADS: [BlockLoad; 4] = [
+    BlockLoad {
         name: "small and mixed, the log turns over",
         blocks: 24,
         block_bytes: 512,
@@ -36,7 +34,7 @@ pub const LOADS: [Load; 4] = [
             free_slots: 6,
         },
     },
-    Load {
+    BlockLoad {
         name: "growth, commits that nobody asked for",
         blocks: 160,
         block_bytes: 4096,
@@ -49,7 +47,7 @@ pub const LOADS: [Load; 4] = [
             free_slots: 1 << 13,
         },
     },
-    Load {
+    BlockLoad {
         name: "overwritten and deleted, room given back",
         blocks: 48,
         block_bytes: 1024,
@@ -62,7 +60,7 @@ pub const LOADS: [Load; 4] = [
             free_slots: 4,
         },
     },
-    Load {
+    BlockLoad {
         name: "damaged and healed",
         blocks: 16,
         block_bytes: 1024,
@@ -77,7 +75,7 @@ pub const LOADS: [Load; 4] = [
     },
 ];
 
-impl Load {
+impl BlockLoad {
     fn wanted(&self, design: &str) -> Wanted {
         Wanted {
             design: Some(Named::find(design).unwrap()),
@@ -98,7 +96,7 @@ impl Load {
     }
 }
 
-/// What each block may be: a content's number, or `None` for zeros.
+/// The allowed states of each block: a content's number, or `None` for zeros.
 #[derive(Clone, Debug)]
 pub struct Expected {
     pub now: Vec<Option<usize>>,
@@ -108,7 +106,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    pub fn new(load: &Load) -> Expected {
+    pub fn new(load: &BlockLoad) -> Expected {
         Expected {
             now: vec![None; load.blocks as usize],
             may_be: vec![BTreeSet::from([None]); load.blocks as usize],
@@ -121,7 +119,6 @@ impl Expected {
     }
 }
 
-/// What has been tried.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tried {
     cuts: u64,
@@ -144,7 +141,7 @@ const UNKNOWN: usize = usize::MAX;
 
 /// A load on a design, and what has been tried of it.
 pub struct Trial {
-    pub load: Load,
+    pub load: BlockLoad,
     pub design: &'static str,
     pub contents: Vec<Vec<u8>>,
     /// For the rival's files, which are real.
@@ -153,7 +150,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    pub fn new(load: Load, design: &'static str) -> Trial {
+    pub fn new(load: BlockLoad, design: &'static str) -> Trial {
         Trial {
             contents: (0..load.contents)
                 .map(|number| load.content(number))
@@ -165,7 +162,7 @@ impl Trial {
         }
     }
 
-    pub fn disk(&self, state: State, seed: u64) -> Simulated {
+    pub fn disk(&self, state: DiskState, seed: u64) -> Simulated {
         Simulated::new(state, self.folder.path(), seed)
     }
 
@@ -173,12 +170,11 @@ impl Trial {
         self.load.open(disk, self.design)
     }
 
-    /// Starts on a state that a disk may hold, and judges.
     pub fn start(
         &self,
-        state: State,
+        state: DiskState,
         expected: &Expected,
-        draw: &mut Draw,
+        draw: &mut FaultDraw,
         what: What<'_>,
     ) -> Simulated {
         let disk = self.disk(state, draw.below(usize::MAX) as u64);
@@ -265,7 +261,7 @@ impl Trial {
         (0..self.load.blocks as usize).map(&mut of).collect()
     }
 
-    /// What was found is what there is now; blocks of which nobody knows are written and flushed.
+    /// Takes over what was found; blocks of which nobody knows are written and flushed.
     fn settle(&self, volume: &mut Volume, found: Vec<Option<usize>>, expected: &mut Expected) {
         expected.now = found;
         for block in 0..expected.now.len() {
@@ -278,7 +274,7 @@ impl Trial {
         }
     }
 
-    /// Does so many operations; an error of the disk ends them.
+    /// Ends at an error of the disk.
     pub fn work(
         &self,
         volume: &mut Volume,
@@ -286,7 +282,7 @@ impl Trial {
         expected: &Mutex<Expected>,
         operations: usize,
         next: &mut usize,
-        draw: &mut Draw,
+        draw: &mut FaultDraw,
     ) -> Result<(), DeviceError> {
         let (load, contents) = (&self.load, &self.contents);
         // Contents that were written since they were last damaged.
@@ -358,16 +354,16 @@ fn cuts_wanted() -> u64 {
     })
 }
 
-fn cut_through(load: Load, design: &'static str, cuts: u64) -> Tried {
+fn cut_through(load: BlockLoad, design: &'static str, cuts: u64) -> Tried {
     let trial = Arc::new(Trial::new(load, design));
-    let mut draw = Draw(7);
+    let mut draw = FaultDraw(7);
     for seed in 0.. {
         let expected = Arc::new(Mutex::new(Expected::new(&load)));
-        let mut disk = trial.disk(State::default(), seed);
+        let mut disk = trial.disk(DiskState::default(), seed);
         let mut next = 0;
         for round in 0..4 {
             let (seen, within) = (expected.clone(), trial.clone());
-            let mut draws = Draw(seed * 1000 + round);
+            let mut draws = FaultDraw(seed * 1000 + round);
             let mut call = 0;
             disk.watch(move |state| {
                 call += 1;
@@ -425,11 +421,11 @@ fn a_cut_of_power_at_any_call_loses_nothing_that_was_flushed() {
 }
 
 /// Works until a sync fails, and goes on after it as an operator would.
-fn after_a_failed_sync(load: Load, syncs: usize, seed: u64) -> bool {
+fn after_a_failed_sync(load: BlockLoad, syncs: usize, seed: u64) -> bool {
     let trial = Trial::new(load, "recam");
-    let disk = trial.disk(State::default(), seed);
+    let disk = trial.disk(DiskState::default(), seed);
     let expected = Mutex::new(Expected::new(&load));
-    let (mut draw, mut next) = (Draw(seed), 0);
+    let (mut draw, mut next) = (FaultDraw(seed), 0);
     let what = || format!("{}, sync {syncs} fails, seed {seed}", load.name);
     disk.fail_in(syncs);
     if let Ok(mut volume) = trial.open(&disk) {

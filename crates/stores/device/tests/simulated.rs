@@ -17,15 +17,15 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use sardonyx_device::{Bytes, Files, How};
+use sardonyx_device::{Bytes, How, StoreFiles};
 
 pub const SECTOR: usize = 512;
 const PAGE: usize = 4096;
 
 #[derive(Clone, Debug)]
-pub struct Draw(pub u64);
+pub struct FaultDraw(pub u64);
 
-impl Draw {
+impl FaultDraw {
     pub fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -40,34 +40,34 @@ impl Draw {
 }
 
 #[derive(Clone, Debug)]
-enum Change {
+enum DiskChange {
     Write(usize, Vec<u8>),
     Length(usize),
     Punch(usize, usize),
 }
 
-impl Change {
+impl DiskChange {
     fn length_after(&self, before: usize) -> usize {
         match self {
-            Change::Write(at, bytes) => before.max(at + bytes.len()),
-            Change::Length(length) => *length,
-            Change::Punch(..) => before,
+            DiskChange::Write(at, bytes) => before.max(at + bytes.len()),
+            DiskChange::Length(length) => *length,
+            DiskChange::Punch(..) => before,
         }
     }
 
     /// The bytes that it touches, of a file with this length before it.
     fn range(&self, before: usize) -> (usize, usize) {
         match self {
-            Change::Write(at, bytes) => (*at, at + bytes.len()),
-            Change::Length(length) => (*length.min(&before), *length.max(&before)),
-            Change::Punch(at, length) => (*at, (at + length).min(before)),
+            DiskChange::Write(at, bytes) => (*at, at + bytes.len()),
+            DiskChange::Length(length) => (*length.min(&before), *length.max(&before)),
+            DiskChange::Punch(at, length) => (*at, (at + length).min(before)),
         }
     }
 
     fn byte(&self, at: usize) -> u8 {
         match self {
-            Change::Write(from, bytes) => bytes[at - from],
-            Change::Length(_) | Change::Punch(..) => 0,
+            DiskChange::Write(from, bytes) => bytes[at - from],
+            DiskChange::Length(_) | DiskChange::Punch(..) => 0,
         }
     }
 
@@ -86,24 +86,23 @@ impl Change {
 struct Inode {
     durable: Vec<u8>,
     cached: Vec<u8>,
-    /// Since the last sync.
-    pending: Vec<Change>,
+    /// Changes since the last sync.
+    pending: Vec<DiskChange>,
     bad: BTreeSet<usize>,
 }
 
-/// How much of what was not synced a cut keeps.
+/// The part of what was not synced that a cut keeps.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     None,
     All,
     Pages,
     Sectors,
-    /// All sectors but a few.
     Most,
 }
 
 impl Inode {
-    fn cut(&self, fate: Fate, draw: &mut Draw) -> Vec<u8> {
+    fn cut(&self, fate: Fate, draw: &mut FaultDraw) -> Vec<u8> {
         let mut lengths = vec![self.durable.len()];
         for change in &self.pending {
             lengths.push(change.length_after(*lengths.last().expect("one")));
@@ -149,7 +148,7 @@ impl Inode {
         }
     }
 
-    fn lose(&mut self, draw: &mut Draw) {
+    fn lose(&mut self, draw: &mut FaultDraw) {
         self.durable = self.cut(fate(draw), draw);
         self.pending.clear();
     }
@@ -162,7 +161,7 @@ impl Inode {
     }
 }
 
-fn fate(draw: &mut Draw) -> Fate {
+fn fate(draw: &mut FaultDraw) -> Fate {
     [
         Fate::None,
         Fate::All,
@@ -194,7 +193,7 @@ impl Naming {
 
 /// All of a disk and of what the system remembers of it.
 #[derive(Clone, Debug, Default)]
-pub struct State {
+pub struct DiskState {
     inodes: Vec<Inode>,
     names: BTreeMap<String, usize>,
     durable_names: BTreeMap<String, usize>,
@@ -202,9 +201,8 @@ pub struct State {
     pub calls: u64,
 }
 
-impl State {
-    /// The disk after a loss of power.
-    pub fn cut(&self, draw: &mut Draw) -> State {
+impl DiskState {
+    pub fn cut(&self, draw: &mut FaultDraw) -> DiskState {
         let mut names = self.durable_names.clone();
         let folder = fate(draw);
         for naming in &self.pending_names {
@@ -229,7 +227,7 @@ impl State {
                 bad: inode.bad.clone(),
             }
         };
-        State {
+        DiskState {
             inodes: self.inodes.iter().map(cut).collect(),
             names: names.clone(),
             durable_names: names,
@@ -252,20 +250,18 @@ impl State {
         change(&mut inode.cached);
     }
 
-    /// A sector of a file cannot be read.
     pub fn spoil(&mut self, name: &str, sector: usize) {
         let inode = self.names[name];
         self.inodes[inode].bad.insert(sector);
     }
 }
 
-type Watch = Box<dyn FnMut(&State) + Send>;
+type Watch = Box<dyn FnMut(&DiskState) + Send>;
 
 struct Inner {
-    state: State,
-    draw: Draw,
+    state: DiskState,
+    draw: FaultDraw,
     watch: Option<Watch>,
-    /// Syncs until one fails.
     fails_in: Option<usize>,
     failed: bool,
 }
@@ -283,10 +279,10 @@ impl Debug for Simulated {
 }
 
 impl Simulated {
-    pub fn new(state: State, folder: &Path, seed: u64) -> Simulated {
+    pub fn new(state: DiskState, folder: &Path, seed: u64) -> Simulated {
         let inner = Inner {
             state,
-            draw: Draw(seed),
+            draw: FaultDraw(seed),
             watch: None,
             fails_in: None,
             failed: false,
@@ -301,16 +297,16 @@ impl Simulated {
         self.inner.lock().unwrap_or_else(|error| error.into_inner())
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> DiskState {
         self.inner().state.clone()
     }
 
-    pub fn change(&self, change: impl FnOnce(&mut State)) {
+    pub fn change(&self, change: impl FnOnce(&mut DiskState)) {
         change(&mut self.inner().state);
     }
 
     /// Sees the state after each call that changes something.
-    pub fn watch(&self, watch: impl FnMut(&State) + Send + 'static) {
+    pub fn watch(&self, watch: impl FnMut(&DiskState) + Send + 'static) {
         self.inner().watch = Some(Box::new(watch));
     }
 
@@ -318,7 +314,6 @@ impl Simulated {
         self.inner().watch = None;
     }
 
-    /// The sync after so many more fails.
     pub fn fail_in(&self, syncs: usize) {
         let mut inner = self.inner();
         (inner.fails_in, inner.failed) = (Some(syncs), false);
@@ -352,7 +347,7 @@ impl Inner {
     }
 }
 
-impl Files for Simulated {
+impl StoreFiles for Simulated {
     fn folder(&self) -> &Path {
         &self.folder
     }
@@ -367,7 +362,7 @@ impl Files for Simulated {
         let inode = match (found, how) {
             (Some(inode), How::New) => {
                 let file = &mut inner.state.inodes[inode];
-                file.pending.push(Change::Length(0));
+                file.pending.push(DiskChange::Length(0));
                 file.cached.clear();
                 inner.done();
                 inode
@@ -441,14 +436,14 @@ struct SimulatedFile {
 }
 
 impl SimulatedFile {
-    fn change(&self, change: Change) -> io::Result<()> {
+    fn change(&self, change: DiskChange) -> io::Result<()> {
         assert!(
             self.may_write,
             "a file that was opened to be read is changed"
         );
         let mut inner = self.disk.inner();
         let file = &mut inner.state.inodes[self.inode];
-        if let Change::Write(at, bytes) = &change {
+        if let DiskChange::Write(at, bytes) = &change {
             let touched = at / SECTOR..(at + bytes.len()).div_ceil(SECTOR);
             file.bad.retain(|sector| !touched.contains(sector));
         }
@@ -473,7 +468,7 @@ impl Bytes for SimulatedFile {
     }
 
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
-        self.change(Change::Write(at as usize, bytes.to_vec()))
+        self.change(DiskChange::Write(at as usize, bytes.to_vec()))
     }
 
     fn length(&self) -> io::Result<u64> {
@@ -481,7 +476,7 @@ impl Bytes for SimulatedFile {
     }
 
     fn set_length(&self, bytes: u64) -> io::Result<()> {
-        self.change(Change::Length(bytes as usize))
+        self.change(DiskChange::Length(bytes as usize))
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -504,7 +499,7 @@ impl Bytes for SimulatedFile {
     }
 
     fn punch(&self, at: u64, length: u64) -> io::Result<bool> {
-        self.change(Change::Punch(at as usize, length as usize))?;
+        self.change(DiskChange::Punch(at as usize, length as usize))?;
         Ok(true)
     }
 }

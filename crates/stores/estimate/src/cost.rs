@@ -35,9 +35,6 @@ struct Each {
 
 /// The costs of every design for one way of cutting; none for chunks of different lengths. `scratch` is a folder for
 /// the files of executed designs.
-///
-/// # Errors
-/// If those files cannot be written.
 pub fn costs(
     cutting: &Cutting,
     reads: u64,
@@ -91,7 +88,6 @@ impl Cutting {
     }
 }
 
-/// By the store's own count of each operation.
 fn modelled(
     design: &Design,
     capacity_bytes: u64,

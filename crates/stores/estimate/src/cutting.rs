@@ -77,7 +77,6 @@ pub(super) fn is_zero(block: &[u8]) -> bool {
 
 pub(super) struct ByContent {
     average: usize,
-    /// What has been read of a file and is not cut yet.
     pending: Vec<u8>,
 }
 

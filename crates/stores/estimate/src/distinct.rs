@@ -10,28 +10,28 @@ use std::io::{self, Read, Write};
 use serde::Serialize;
 
 /// Bytes of the table for each place in it.
-const PLACE: u64 = size_of::<Place>() as u64;
+const PLACE: u64 = size_of::<TableEntry>() as u64;
 
 /// 128 bits of a digest (two contents of 2^40 share them with a chance of 2^-49), how often it has
 /// come (0: the place is free) in the lower half of the third word, its bytes in the upper half.
-type Place = [u64; 3];
+type TableEntry = [u64; 3];
 
-fn times(place: &Place) -> u64 {
+fn times(place: &TableEntry) -> u64 {
     place[2] & 0xffff_ffff
 }
 
-fn length(place: &Place) -> u64 {
+fn length(place: &TableEntry) -> u64 {
     place[2] >> 32
 }
 
-/// By bits that the table does not look up by.
-fn followed(place: &Place, level: u32) -> bool {
+/// A decision by bits that the table does not look up by.
+fn followed(place: &TableEntry, level: u32) -> bool {
     place[1].trailing_zeros() >= level
 }
 
 pub(super) struct Distinct {
     /// A content's place is the one that its digest names, or the next that was free.
-    places: Vec<Place>,
+    places: Vec<TableEntry>,
     /// Contents that are followed, and may be at most.
     contents: usize,
     limit: usize,
@@ -77,7 +77,6 @@ impl Allotment {
         self.0 / 4 * 3
     }
 
-    /// Its memory in bytes.
     pub fn bytes(&self) -> u64 {
         self.0 as u64 * PLACE
     }
@@ -120,7 +119,7 @@ impl Distinct {
         }
     }
 
-    fn find(&self, wanted: &Place) -> usize {
+    fn find(&self, wanted: &TableEntry) -> usize {
         let mut at = self.home(wanted);
         while times(&self.places[at]) > 0 && self.places[at][..2] != wanted[..2] {
             at = self.after(at);
@@ -128,7 +127,7 @@ impl Distinct {
         at
     }
 
-    fn home(&self, place: &Place) -> usize {
+    fn home(&self, place: &TableEntry) -> usize {
         place[0] as usize & (self.places.len() - 1)
     }
 
@@ -136,7 +135,6 @@ impl Distinct {
         (at + 1) & (self.places.len() - 1)
     }
 
-    /// Frees the places of contents that are followed no more.
     fn let_go(&mut self) {
         for at in 0..self.places.len() {
             while times(&self.places[at]) > 0 && !followed(&self.places[at], self.level) {
@@ -161,7 +159,7 @@ impl Distinct {
         self.contents -= 1;
     }
 
-    fn taken(&self) -> impl Iterator<Item = &Place> {
+    fn taken(&self) -> impl Iterator<Item = &TableEntry> {
         self.places.iter().filter(|place| times(place) > 0)
     }
 

@@ -25,9 +25,9 @@ use cutting::{BUFFER, ByContent, Fixed};
 pub use distinct::References;
 use distinct::{Allotment, Distinct};
 pub use traces::Format;
-use tree::{Found, Tree};
+use tree::{DirectoryTree, TreeFile};
 
-/// How often what has been found so far is kept, so that a run that ends goes on from there.
+/// A run keeps its progress so often, so that one that ends goes on from there.
 const KEEP_EVERY: Duration = Duration::from_secs(60);
 const NAMED: usize = 10;
 /// Memory beside the tables: buffers, a directory's names.
@@ -52,9 +52,8 @@ pub struct Question {
     pub state: Option<PathBuf>,
 }
 
-/// What is known before anything is read.
 #[derive(Debug, Serialize)]
-pub struct Plan {
+pub struct TablePlan {
     pub bytes: Option<u64>,
     pub files: u64,
     /// The most memory in bytes.
@@ -69,15 +68,12 @@ pub struct Estimate {
     /// Bytes that were read; of a trace, those of its writes.
     pub bytes: u64,
     pub files: u64,
-    /// The most memory in bytes, as [`Plan`] says.
+    /// The most memory in bytes, as [`TablePlan`] says.
     pub memory_bytes: u64,
-    /// The number of files that could not be read.
     pub unreadable: u64,
-    /// The first of them, with the reason.
     pub unreadable_named: Vec<String>,
     /// Bytes of holes in files, which no store keeps; not among `bytes`.
     pub hole_bytes: u64,
-    /// The number of chunks that a trace reads.
     pub reads: u64,
     pub cuttings: Vec<Cutting>,
 }
@@ -89,12 +85,11 @@ pub struct Cutting {
     /// Bytes of a block; for chunks by content, the intended average; `None` for a trace.
     pub chunk_bytes: Option<u32>,
     pub chunks: u64,
-    /// Their bytes, always exact.
+    /// Always exact.
     pub bytes: u64,
     /// Chunks of zeros only; 0 of a trace, which does not say.
     pub zero_chunks: u64,
     pub unique_chunks: u64,
-    /// Their bytes.
     pub unique_bytes: u64,
     /// `bytes / unique_bytes`; `None` if there are no chunks.
     pub ratio: Option<f64>,
@@ -103,13 +98,11 @@ pub struct Cutting {
     pub references: Vec<References>,
 }
 
-/// Why there is no estimate.
 #[derive(Debug, thiserror::Error)]
 pub enum EstimateError {
     /// The question makes no sense, or the input is not of the stated kind.
     #[error("{0}")]
     Bad(String),
-    /// A file cannot be read or written.
     #[error("{0}: {1}")]
     Io(String, io::Error),
     /// The caller has cancelled it; what was found was saved.
@@ -120,14 +113,14 @@ pub enum EstimateError {
     Lost,
 }
 
-type Outcome<T> = Result<T, EstimateError>;
+type EstimateResult<T> = Result<T, EstimateError>;
 
-fn bad<T>(message: impl Into<String>) -> Outcome<T> {
+fn bad<T>(message: impl Into<String>) -> EstimateResult<T> {
     Err(EstimateError::Bad(message.into()))
 }
 
 impl Question {
-    fn check(&self) -> Outcome<()> {
+    fn check(&self) -> EstimateResult<()> {
         let streams = self.path == "-";
         if self.state.is_some() && (streams || self.trace.is_some()) {
             return bad("--state: only a tree, a file or a device can be gone on with");
@@ -160,7 +153,7 @@ impl Question {
     }
 
     /// Tables in the order of the cuttings, each as large as its contents or the memory want it.
-    fn plan(&self, bytes: Option<u64>, files: u64, links: u64) -> Plan {
+    fn plan(&self, bytes: Option<u64>, files: u64, links: u64) -> TablePlan {
         let needs = |least: u64| bytes.map_or(u64::MAX >> 8, |bytes| bytes / least + files);
         let mut wanted: Vec<u64> = match self.trace {
             Some(format) => vec![needs(format.shortest())],
@@ -175,7 +168,7 @@ impl Question {
         }
         let beside = BESIDE + links * tree::LINK;
         let tables = Allotment::share(&wanted, self.memory.saturating_sub(beside));
-        Plan {
+        TablePlan {
             bytes,
             files,
             memory_bytes: beside + tables.iter().map(Allotment::bytes).sum::<u64>(),
@@ -189,7 +182,7 @@ impl Question {
 }
 
 /// Looks at names and sizes only, and says how much memory the rest will take.
-pub fn plan(question: &Question) -> Outcome<Plan> {
+pub fn plan(question: &Question) -> EstimateResult<TablePlan> {
     question.check()?;
     if question.path == "-" {
         return Ok(question.plan(None, 1, 0));
@@ -205,7 +198,7 @@ pub fn plan(question: &Question) -> Outcome<Plan> {
 }
 
 /// Reads everything. `tell` is told the bytes done and in all (0: unknown), and answers whether to go on.
-pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome<Estimate> {
+pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> EstimateResult<Estimate> {
     let plan = plan(question)?;
     let mut tables: Vec<Distinct> = plan.tables.iter().map(Distinct::new).collect();
     let total = plan.bytes.unwrap_or(0);
@@ -227,7 +220,7 @@ pub fn estimate(question: &Question, tell: &dyn Fn(u64, u64) -> bool) -> Outcome
             cuttings,
         });
     }
-    let mut work = Work::new(question, tables);
+    let mut work = EstimateWork::new(question, tables);
     if question.path == "-" {
         let mut input = open_input("-")?;
         work.input(&mut input, None, &mut |work| {
@@ -278,7 +271,7 @@ impl Cutting {
     }
 }
 
-fn open_input(name: &str) -> Outcome<Box<dyn Read>> {
+fn open_input(name: &str) -> EstimateResult<Box<dyn Read>> {
     Ok(match name {
         "-" => Box::new(io::stdin().lock()),
         _ => Box::new(File::open(name).map_err(|error| EstimateError::Io(name.into(), error))?),
@@ -305,10 +298,8 @@ fn proceed(wanted: bool) -> Result<(), Stop> {
     if wanted { Ok(()) } else { Err(Stop::Unwanted) }
 }
 
-/// How far the work is: what a run that goes on must know beside the tables.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct Place {
-    /// Files that are done, readable or not.
+struct Progress {
     entries: u64,
     files: u64,
     unreadable: u64,
@@ -323,22 +314,22 @@ struct Place {
     holes: u64,
 }
 
-struct Work {
+struct EstimateWork {
     fixed: Fixed,
     by_content: Option<ByContent>,
-    /// Those of fixed blocks, then that of chunks by content.
+    /// A table for each size of fixed blocks, then one for chunks cut by content.
     tables: Vec<Distinct>,
-    place: Place,
+    place: Progress,
     buffer: Vec<u8>,
 }
 
-impl Work {
-    fn new(question: &Question, tables: Vec<Distinct>) -> Work {
-        Work {
+impl EstimateWork {
+    fn new(question: &Question, tables: Vec<Distinct>) -> EstimateWork {
+        EstimateWork {
             fixed: Fixed::new(&question.blocks),
             by_content: question.content_defined.map(ByContent::new),
             tables,
-            place: Place::default(),
+            place: Progress::default(),
             buffer: vec![0; BUFFER],
         }
     }
@@ -349,17 +340,17 @@ impl Work {
         question: &Question,
         total: u64,
         tell: &dyn Fn(u64, u64) -> bool,
-    ) -> Outcome<()> {
+    ) -> EstimateResult<()> {
         let kept = question.state.as_deref();
         if let Some(path) = kept.filter(|path| path.exists()) {
             state::load(path, question, self)?;
         }
         let done = self.place.entries as usize;
         let mut last_kept = Instant::now();
-        for found in Tree::below(Path::new(&question.path)).skip(done) {
+        for found in DirectoryTree::below(Path::new(&question.path)).skip(done) {
             match found {
                 Err(reason) => self.unreadable(reason),
-                Ok(Found { path, length }) => {
+                Ok(TreeFile { path, length }) => {
                     let name = path.to_string_lossy().into_owned();
                     self.begin_or_go_on(&name, length, kept)?;
                     let before = self.place.bytes;
@@ -395,7 +386,12 @@ impl Work {
     }
 
     /// Notes which file is read; an error if the state was left in another one.
-    fn begin_or_go_on(&mut self, name: &str, length: u64, kept: Option<&Path>) -> Outcome<()> {
+    fn begin_or_go_on(
+        &mut self,
+        name: &str,
+        length: u64,
+        kept: Option<&Path>,
+    ) -> EstimateResult<()> {
         if self.place.offset == 0 {
             (self.place.name, self.place.length) = (name.to_owned(), length);
         } else if (self.place.name.as_str(), self.place.length) != (name, length) {
@@ -412,7 +408,7 @@ impl Work {
     fn file_at(
         &mut self,
         path: &Path,
-        after: &mut dyn FnMut(&Work) -> Result<(), Stop>,
+        after: &mut dyn FnMut(&EstimateWork) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut file = File::open(path).map_err(Stop::Read)?;
         file.seek(SeekFrom::Start(self.place.offset))
@@ -451,7 +447,7 @@ impl Work {
         &mut self,
         input: &mut dyn Read,
         holes: Option<&File>,
-        after: &mut dyn FnMut(&Work) -> Result<(), Stop>,
+        after: &mut dyn FnMut(&EstimateWork) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut ended = Ok(());

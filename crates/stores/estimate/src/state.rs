@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use super::{EstimateError, Outcome, Place, Question, Work, bad};
+use super::{EstimateError, EstimateResult, EstimateWork, Progress, Question, bad};
 
 /// Begins every such file; another layout gets another number.
 const MAGIC: &[u8] = b"sardonyx estimate 1\n";
 
 /// Replaces the file, whole or not at all.
-pub(super) fn save(path: &Path, question: &Question, work: &Work) -> Outcome<()> {
+pub(super) fn save(path: &Path, question: &Question, work: &EstimateWork) -> EstimateResult<()> {
     let written = || -> io::Result<()> {
         let mut scratch = path.as_os_str().to_owned();
         scratch.push(".new");
@@ -32,7 +32,11 @@ pub(super) fn save(path: &Path, question: &Question, work: &Work) -> Outcome<()>
 }
 
 /// Makes the work what it was when it was saved; an error if that was for another question.
-pub(super) fn load(path: &Path, question: &Question, work: &mut Work) -> Outcome<()> {
+pub(super) fn load(
+    path: &Path,
+    question: &Question,
+    work: &mut EstimateWork,
+) -> EstimateResult<()> {
     let shown = path.display();
     let mut read = || -> io::Result<Option<()>> {
         let mut from = BufReader::new(File::open(path)?);
@@ -44,7 +48,7 @@ pub(super) fn load(path: &Path, question: &Question, work: &mut Work) -> Outcome
         if get(&mut from)? != serde_json::to_vec(question)? {
             return Ok(None);
         }
-        work.place = serde_json::from_slice::<Place>(&get(&mut from)?)?;
+        work.place = serde_json::from_slice::<Progress>(&get(&mut from)?)?;
         let pending = get(&mut from)?;
         if let Some(by_content) = &mut work.by_content {
             by_content.resume(pending);

@@ -10,11 +10,10 @@ use serde::{Deserialize, Serialize};
 use sha1::{Digest as _, Sha1};
 
 use super::distinct::Distinct;
-use super::{EstimateError, Outcome, bad};
+use super::{EstimateError, EstimateResult, bad};
 
 /// A line that is longer is none of a trace's.
 const LONGEST: u64 = 1 << 20;
-/// Lines between two reports of how far it is.
 const TELL_EVERY: u64 = 1 << 14;
 
 /// Whose layout a trace has.
@@ -40,7 +39,6 @@ impl Format {
 #[derive(Default)]
 pub(super) struct Counted {
     pub files: u64,
-    /// Chunks that are read and not written.
     pub reads: u64,
 }
 
@@ -50,7 +48,7 @@ pub(super) fn count(
     format: Format,
     table: &mut Distinct,
     tell: &dyn Fn(u64) -> bool,
-) -> Outcome<Counted> {
+) -> EstimateResult<Counted> {
     let mut lines = Lines::new(name, input);
     let mut counted = Counted::default();
     let mut destor = Destor::Outside;
@@ -167,7 +165,7 @@ impl<'a, R: Read> Lines<'a, R> {
         }
     }
 
-    fn next(&mut self) -> Outcome<bool> {
+    fn next(&mut self) -> EstimateResult<bool> {
         self.line.clear();
         let read = (&mut self.input)
             .take(LONGEST)
@@ -183,11 +181,11 @@ impl<'a, R: Read> Lines<'a, R> {
         Ok(read > 0)
     }
 
-    fn text(&self) -> Outcome<&str> {
+    fn text(&self) -> EstimateResult<&str> {
         std::str::from_utf8(&self.line).or_else(|_| self.bad("is no text"))
     }
 
-    fn bad<T>(&self, problem: &str) -> Outcome<T> {
+    fn bad<T>(&self, problem: &str) -> EstimateResult<T> {
         bad(format!("{}, line {}: {problem}", self.name, self.number))
     }
 }

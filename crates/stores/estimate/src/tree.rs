@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{IntoIter, WalkDir};
 
-use super::{EstimateError, Outcome};
+use super::{EstimateError, EstimateResult};
 
 /// Bytes of memory for each file that has several names, about.
 pub(super) const LINK: u64 = 64;
@@ -23,12 +23,12 @@ pub(super) struct Size {
     pub single: Option<()>,
 }
 
-pub(super) struct Found {
+pub(super) struct TreeFile {
     pub path: PathBuf,
     pub length: u64,
 }
 
-pub(super) fn size(path: &Path) -> Outcome<Size> {
+pub(super) fn size(path: &Path) -> EstimateResult<Size> {
     let named = |error| EstimateError::Io(path.display().to_string(), error);
     let metadata = fs::metadata(path).map_err(named)?;
     let refused = |what: &str| {
@@ -48,7 +48,7 @@ pub(super) fn size(path: &Path) -> Outcome<Size> {
             bytes: Some(0),
             ..Size::default()
         };
-        let mut tree = Tree::below(path);
+        let mut tree = DirectoryTree::below(path);
         for found in &mut tree {
             let Ok(found) = found else { continue };
             size.files += 1;
@@ -86,26 +86,25 @@ const MADE_UP: [i64; 10] = [
     0x6265_6570,
 ];
 
-/// Whether the path is of a file system that nothing on a disk stands behind.
+/// A file system that no disk stands behind.
 fn is_made_up(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|about| MADE_UP.contains(&about.f_type))
 }
 
-pub(super) struct Tree {
+pub(super) struct DirectoryTree {
     entries: IntoIter,
-    /// Devices that have been met, and whether they are made up.
     made_up: HashMap<u64, bool>,
     /// Device and number of files that have been met and have other names.
     linked: HashSet<(u64, u64)>,
 }
 
-impl Tree {
-    pub fn below(path: &Path) -> Tree {
+impl DirectoryTree {
+    pub fn below(path: &Path) -> DirectoryTree {
         let entries = WalkDir::new(path)
             .sort_by_file_name()
             .follow_root_links(true)
             .into_iter();
-        Tree {
+        DirectoryTree {
             entries,
             made_up: HashMap::new(),
             linked: HashSet::new(),
@@ -113,8 +112,8 @@ impl Tree {
     }
 }
 
-impl Iterator for Tree {
-    type Item = Result<Found, String>;
+impl Iterator for DirectoryTree {
+    type Item = Result<TreeFile, String>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -142,7 +141,7 @@ impl Iterator for Tree {
             if links && !self.linked.insert((metadata.dev(), metadata.ino())) {
                 continue;
             }
-            return Some(Ok(Found {
+            return Some(Ok(TreeFile {
                 length: metadata.len(),
                 path: entry.into_path(),
             }));

@@ -237,126 +237,49 @@ fn destor_traces_count_chunks_of_files() {
 
 #[test]
 fn bad_traces_are_named_by_line() {
-    let digest = "0123456789abcdef0123456789abcdef";
-    for (text, format, wanted) in [
-        (
-            "1 2 a 3 8 W 6 0\n".into(),
-            Format::Fiu,
-            "line 1: is not `time",
-        ),
-        (
-            format!("1 2 a 3 8 W 6 0 {digest}\nx\n"),
-            Format::Fiu,
-            "line 2: is not",
-        ),
-        (
-            "1 2 a 3 8 W 6 0 xyz\n".into(),
-            Format::Fiu,
-            "xyz is not a digest of 32",
-        ),
-        (
-            format!("1 2 a 3 0 W 6 0 {digest}\n"),
-            Format::Fiu,
-            "line 1: 1 digests of 0 bytes",
-        ),
-        (
-            format!("1 2 a b 8 W 6 0 {digest}\n"),
-            Format::Fiu,
-            "b is not a number",
-        ),
-        (
-            "file start 3\nab\n".into(),
-            Format::Destor,
-            "line 2: is not a name of 3 bytes",
-        ),
-        (
-            "file start 2\nab\nfile end\n".into(),
-            Format::Destor,
-            "cut off",
-        ),
-        (
-            "file start 2\nab\nfile end\nstream end\nmore".into(),
-            Format::Destor,
-            "line 5: follows",
-        ),
-        (
-            "file start 2\nab\n12 8\n".into(),
-            Format::Destor,
-            "12 is not a digest of 40",
-        ),
-        (String::new(), Format::Destor, "cut off"),
-    ] {
-        let error = trace(&text, format).unwrap_err().to_string();
+    let refused = |format, text: &str, wanted: &str| {
+        let error = trace(text, format).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
-    }
+    };
+    let fiu = |text: &str, wanted: &str| {
+        let text = text.replace("DIGEST", "0123456789abcdef0123456789abcdef");
+        refused(Format::Fiu, &text, wanted);
+    };
+    fiu("1 2 a 3 8 W 6 0\n", "line 1: is not `time");
+    fiu("1 2 a 3 8 W 6 0 DIGEST\nx\n", "line 2: is not");
+    fiu("1 2 a 3 8 W 6 0 xyz\n", "xyz is not a digest of 32");
+    fiu("1 2 a 3 0 W 6 0 DIGEST\n", "line 1: 1 digests of 0 bytes");
+    fiu("1 2 a b 8 W 6 0 DIGEST\n", "b is not a number");
+    let destor = |text: &str, wanted: &str| refused(Format::Destor, text, wanted);
+    destor("file start 3\nab\n", "line 2: is not a name of 3 bytes");
+    destor("file start 2\nab\nfile end\n", "cut off");
+    destor(
+        "file start 2\nab\nfile end\nstream end\nmore",
+        "line 5: follows",
+    );
+    destor("file start 2\nab\n12 8\n", "12 is not a digest of 40");
+    destor("", "cut off");
 }
 
 #[test]
 fn bad_questions_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let good = question(folder.path());
-    let cases = [
-        (
-            Question {
-                blocks: vec![4096, 1024],
-                ..good.clone()
-            },
-            "the smallest first",
-        ),
-        (
-            Question {
-                blocks: vec![3000],
-                ..good.clone()
-            },
-            "powers of two",
-        ),
-        (
-            Question {
-                blocks: vec![],
-                content_defined: None,
-                ..good.clone()
-            },
-            "at least one",
-        ),
-        (
-            Question {
-                memory: 1 << 20,
-                ..good.clone()
-            },
-            "--memory",
-        ),
-        (
-            Question {
-                content_defined: Some(100),
-                ..good.clone()
-            },
-            "--content-defined",
-        ),
-        (
-            Question {
-                path: "-".into(),
-                state: Some("x".into()),
-                ..good.clone()
-            },
-            "--state",
-        ),
-        (
-            Question {
-                path: "/nonexistent/x".into(),
-                ..good.clone()
-            },
-            "No such file",
-        ),
-        (
-            Question {
-                trace: Some(Format::Fiu),
-                ..good
-            },
-            "is a directory",
-        ),
-    ];
-    for (asked, wanted) in cases {
+    let refused = |wanted: &str, change: fn(&mut Question)| {
+        let mut asked = question(folder.path());
+        change(&mut asked);
         let error = estimate(&asked, &|_, _| true).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
-    }
+    };
+    refused("the smallest first", |q| q.blocks = vec![4096, 1024]);
+    refused("powers of two", |q| q.blocks = vec![3000]);
+    refused("at least one", |q| {
+        (q.blocks, q.content_defined) = (vec![], None);
+    });
+    refused("--memory", |q| q.memory = 1 << 20);
+    refused("--content-defined", |q| q.content_defined = Some(100));
+    refused("--state", |q| {
+        (q.path, q.state) = ("-".into(), Some("x".into()));
+    });
+    refused("No such file", |q| q.path = "/nonexistent/x".into());
+    refused("is a directory", |q| q.trace = Some(Format::Fiu));
 }

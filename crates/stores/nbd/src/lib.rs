@@ -17,13 +17,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nbdkit::{Error, ExtentHandle, ExtentType, Flags, FuaFlags, Result, Server, ThreadModel};
-use sardonyx_device::{Asked, Device, DeviceError, Volume, Wanted};
+use sardonyx_device::{Device, DeviceError, RequestKind, Volume, Wanted};
 use serde_json::{Value, json};
 
 use crate::written::{DIGESTED, Written};
 
 const TELL_EVERY: Duration = Duration::from_millis(250);
-/// Whoever reads the counters may take so long for the last line.
+/// The time a reader of the counters has for the last line.
 const END_AFTER: Duration = Duration::from_secs(2);
 /// Live blocks that the design is told of before the first request, so that a small device counts from
 /// the beginning; with more, it is told between requests.
@@ -31,8 +31,8 @@ const AT_ONCE: u64 = 1 << 15;
 /// Blocks that it is told of between two requests.
 const BETWEEN: u32 = 32;
 
-/// What the plugin was told, and what became of it; nbdkit's calls have no place for either.
-static STATE: Mutex<State> = Mutex::new(State {
+/// The plugin's arguments and its device: nbdkit's calls have no place for either.
+static STATE: Mutex<ServerState> = Mutex::new(ServerState {
     directory: None,
     wanted: Wanted {
         design: None,
@@ -48,11 +48,10 @@ static STATE: Mutex<State> = Mutex::new(State {
     telling: None,
 });
 
-struct State {
+struct ServerState {
     directory: Option<PathBuf>,
     wanted: Wanted,
-    counters: Option<Counters>,
-    /// Made once the volume is open.
+    counters: Option<CounterPipe>,
     trace_to: Option<String>,
     trace: Option<Written>,
     life: Option<File>,
@@ -63,13 +62,13 @@ struct State {
     telling: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-fn state() -> MutexGuard<'static, State> {
+fn state() -> MutexGuard<'static, ServerState> {
     STATE
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Does something with the device; its errors become the client's.
+/// Serves a request; the device's errors become the client's.
 fn served<T>(serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>) -> Result<T> {
     let mut state = state();
     let device = state
@@ -79,9 +78,8 @@ fn served<T>(serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>) -> R
     serve(device).map_err(told)
 }
 
-/// The same of what a client asks for, whose time is remembered.
 fn answered<T>(
-    asked: Asked,
+    asked: RequestKind,
     serve: impl FnOnce(&mut Device) -> sardonyx_device::Result<T>,
 ) -> Result<T> {
     served(|device| device.timed(asked, serve))
@@ -95,7 +93,6 @@ fn noted(way: char, offset: u64, bytes: u64) {
     }
 }
 
-/// One line, with the number that the protocol has for it.
 fn told(error: DeviceError) -> Error {
     let number = if error.is_full() {
         libc::ENOSPC
@@ -110,13 +107,13 @@ fn bad(message: impl Into<String>) -> Error {
 }
 
 /// A pipe of counters. Nobody may be left to read it, or read it slowly: lines are then left out.
-struct Counters {
+struct CounterPipe {
     file: File,
-    /// What the pipe has not taken of a line that was begun.
+    /// The rest of a line that the pipe has not taken yet.
     rest: Vec<u8>,
 }
 
-impl Counters {
+impl CounterPipe {
     fn tell(&mut self, line: &Value) {
         if self.push() {
             self.rest = format!("{line}\n").into_bytes();
@@ -149,7 +146,7 @@ impl Counters {
     }
 }
 
-impl State {
+impl ServerState {
     fn line(&self, what: &str, more: Value) -> Option<Value> {
         let device = self.device.as_ref()?;
         Some(json!({"what": what, "counters": device.counters(), "more": more}))
@@ -215,7 +212,7 @@ impl Server for Connection {
                     .open(value);
                 let file = file.map_err(|error| bad(format!("{key}={value}: {error}")))?;
                 let rest = Vec::new();
-                state.counters = Some(Counters { file, rest });
+                state.counters = Some(CounterPipe { file, rest });
             }
             "trace" => state.trace_to = Some(value.to_owned()),
             "life" => {
@@ -299,13 +296,13 @@ impl Server for Connection {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<()> {
-        answered(Asked::Read, |device| device.read(offset, buf))?;
+        answered(RequestKind::Read, |device| device.read(offset, buf))?;
         noted('R', offset, buf.len() as u64);
         Ok(())
     }
 
     fn write_at(&self, buf: &[u8], offset: u64, flags: Flags) -> Result<()> {
-        answered(Asked::Write, |device| {
+        answered(RequestKind::Write, |device| {
             device.write(offset, buf)?;
             flush_if(device, flags)
         })?;
@@ -314,21 +311,21 @@ impl Server for Connection {
     }
 
     fn zero(&self, count: u32, offset: u64, flags: Flags) -> Result<()> {
-        answered(Asked::Discard, |device| {
+        answered(RequestKind::Discard, |device| {
             device.zero(offset, count.into(), flags.contains(Flags::MAY_TRIM))?;
             flush_if(device, flags)
         })
     }
 
     fn trim(&self, count: u32, offset: u64, flags: Flags) -> Result<()> {
-        answered(Asked::Discard, |device| {
+        answered(RequestKind::Discard, |device| {
             device.trim(offset, count.into())?;
             flush_if(device, flags)
         })
     }
 
     fn flush(&self) -> Result<()> {
-        answered(Asked::Flush, Device::flush)
+        answered(RequestKind::Flush, Device::flush)
     }
 
     fn extents(
@@ -371,7 +368,7 @@ fn flush_if(device: &mut Device, flags: Flags) -> sardonyx_device::Result<()> {
     }
 }
 
-/// Lines of counters until the end.
+/// Writes lines of counters until the server stops.
 fn tell_on(stopped: &Receiver<()>) {
     while stopped.recv_timeout(TELL_EVERY) == Err(RecvTimeoutError::Timeout) {
         state().tell("counters", Value::Null);

@@ -42,16 +42,13 @@ pub struct Asked {
     pub folder: Option<PathBuf>,
 }
 
-/// Is told the operations done and in all (0: unknown); false ends the run.
+/// Takes the operations done and in all (0: unknown); false ends the run.
 pub type Tell<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 const TELL_EVERY: u64 = 4096;
 
 impl Asked {
     /// The values of its design's keys.
-    ///
-    /// # Errors
-    /// See [`Keys::parse`].
     pub fn keys(&self) -> Result<Keys, RunError> {
         Keys::parse(&self.name, &self.keys)
     }
@@ -59,9 +56,6 @@ impl Asked {
 
 impl Question {
     /// Checks the question before anything is written.
-    ///
-    /// # Errors
-    /// See [`RunError`].
     pub fn check(&self) -> Result<(), RunError> {
         if self.block_bytes == 0
             || self.block_bytes > 1 << 20
@@ -77,9 +71,6 @@ impl Question {
     }
 
     /// Runs it, and returns `design` and `metrics`.
-    ///
-    /// # Errors
-    /// See [`RunError`].
     pub fn answer(&self, tell: Tell<'_>) -> Result<Value, RunError> {
         self.check()?;
         let design = self.design.name;

@@ -10,7 +10,6 @@ pub fn sha1(block: &[u8]) -> [u8; SHA1_BYTES] {
     Sha1::digest(block).into()
 }
 
-/// Its first `bits` bits, at most 64.
 pub fn fingerprint(block: &[u8], bits: u32) -> u64 {
     let first: [u8; 8] = sha1(block)[..8].try_into().expect("8 of 20");
     u64::from_be_bytes(first) >> (64 - bits)

@@ -5,13 +5,10 @@ const SECTOR: u64 = 512;
 
 /// A request to a disk with a digest for each equal share of its bytes.
 pub struct FiuRequest<'a> {
-    /// Written, not read.
     pub write: bool,
-    /// Where it begins, in bytes.
     pub at: u64,
-    /// How much it covers; at least 1 and a multiple of the number of digests.
+    /// At least 1 and a multiple of the number of digests.
     pub bytes: u64,
-    /// At least one, 32 hexadecimal digits each.
     pub digests: Vec<&'a str>,
 }
 

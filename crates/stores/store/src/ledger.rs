@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::parameters::{Bracket, Energies, Parameters};
 use crate::store::Cost;
 
-/// What a step was for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
@@ -16,7 +15,6 @@ pub enum Purpose {
     Free,
     /// Comparing a new block against all that are stored.
     Search,
-    /// Writing a unique block.
     Store,
     /// The address translation table, on every operation's behalf.
     Translate,
@@ -37,14 +35,11 @@ impl Purpose {
     ];
 }
 
-/// What a row does in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Its match line is precharged and its masked-on bits are compared with the key.
+    /// The match line is precharged and the masked-on bits are compared with the key.
     Compare,
-    /// Its masked-on bits are sensed.
     Read,
-    /// Its masked-on bits are written, in two phases.
     Write,
 }
 
@@ -58,9 +53,8 @@ pub struct Step {
     pub times: u64,
 }
 
-/// Sums over steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Work {
+pub struct RowWork {
     /// Cycles (Sec. III-C).
     pub cycles: u64,
     pub active_rows: u128,
@@ -69,7 +63,7 @@ pub struct Work {
     pub written_bits: u128,
 }
 
-impl Work {
+impl RowWork {
     /// Femtojoules, with energies at the given place of their brackets. Reading a bit costs as much as comparing one.
     /// *assumed*
     pub fn energy_fj(&self, energies: &Energies, place: fn(Bracket) -> f64) -> f64 {
@@ -80,8 +74,8 @@ impl Work {
     }
 }
 
-impl AddAssign for Work {
-    fn add_assign(&mut self, other: Work) {
+impl AddAssign for RowWork {
+    fn add_assign(&mut self, other: RowWork) {
         self.cycles += other.cycles;
         self.active_rows += other.active_rows;
         self.compared_bits += other.compared_bits;
@@ -90,24 +84,23 @@ impl AddAssign for Work {
     }
 }
 
-/// Work by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ledger([Work; Purpose::ALL.len()]);
+pub struct CostLedger([RowWork; Purpose::ALL.len()]);
 
-impl Ledger {
-    pub fn of(&self, purpose: Purpose) -> &Work {
+impl CostLedger {
+    pub fn of(&self, purpose: Purpose) -> &RowWork {
         &self.0[purpose as usize]
     }
 
-    pub fn total(&self) -> Work {
-        let mut sum = Work::default();
+    pub fn total(&self) -> RowWork {
+        let mut sum = RowWork::default();
         self.0.iter().for_each(|&work| sum += work);
         sum
     }
 }
 
-impl Ledger {
-    /// What all the work costs, one operation after the other, with energies in the middle of their brackets.
+impl CostLedger {
+    /// The cost of all work, one operation after the other, with energies in the middle of their brackets.
     pub fn cost(&self, p: &Parameters) -> Cost {
         let total = self.total();
         Cost {
@@ -117,7 +110,6 @@ impl Ledger {
         }
     }
 
-    /// Its energy by purpose in nanojoules, from the same energies.
     pub fn energy_by(&self, p: &Parameters) -> Vec<(&'static str, f64)> {
         let of = |purpose| self.of(purpose).energy_fj(&p.energies, Bracket::middle) / 1e6;
         let all = Purpose::ALL.iter();
@@ -125,8 +117,8 @@ impl Ledger {
     }
 }
 
-impl AddAssign<&Ledger> for Ledger {
-    fn add_assign(&mut self, other: &Ledger) {
+impl AddAssign<&CostLedger> for CostLedger {
+    fn add_assign(&mut self, other: &CostLedger) {
         for (mine, &theirs) in self.0.iter_mut().zip(&other.0) {
             *mine += theirs;
         }
@@ -137,16 +129,15 @@ impl AddAssign<&Ledger> for Ledger {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     steps: Vec<Step>,
-    ledger: Ledger,
+    ledger: CostLedger,
 }
 
 impl Log {
     pub fn clear(&mut self) {
         self.steps.clear();
-        self.ledger = Ledger::default();
+        self.ledger = CostLedger::default();
     }
 
-    /// Adds a step that is made `times` times.
     pub fn step(&mut self, purpose: Purpose, action: Action, rows: u64, bits: u32, times: u64) {
         if times == 0 {
             return;
@@ -175,7 +166,6 @@ impl Log {
         }
     }
 
-    /// Adds cycles in which no row is active.
     pub fn cycles(&mut self, purpose: Purpose, cycles: u64) {
         self.ledger.0[purpose as usize].cycles += cycles;
     }
@@ -185,7 +175,7 @@ impl Log {
         &self.steps
     }
 
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &CostLedger {
         &self.ledger
     }
 }

@@ -5,7 +5,6 @@
 //! Based Solid State Drive". Left out: how a store is put behind a block device.
 #![forbid(unsafe_code)]
 
-mod bits;
 mod compare;
 mod conventional;
 mod designs;
@@ -19,18 +18,17 @@ mod recam;
 mod store;
 mod workload;
 
-pub use bits::BitLevel;
 pub use compare::{Asked, Question, Tell};
-pub use conventional::{Activity, Conventional, Draw, Options};
+pub use conventional::{Activity, Conventional, ConventionalOptions, PowerDraw};
 pub use designs::{
     Assumed, Build, DESIGNS, Design, Job, Key, Keys, Kind, Named, Needs, Opened, Room, Running,
 };
 pub use fingerprint::{fingerprint, sha1};
 pub use fiu::FiuRequest;
-pub use ledger::{Action, Ledger, Log, Purpose, Step, Work};
+pub use ledger::{Action, CostLedger, Log, Purpose, RowWork, Step};
 pub use made::Made;
 pub use outcome::RunError;
 pub use parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters, ParametersError};
-pub use recam::{Contents, InMemory, Recam, Regenerated};
+pub use recam::{BlockContents, InMemory, Recam, Regenerated};
 pub use store::{Cost, Error, Lba, Outcome, Store, Totals};
 pub use workload::{BlockTrace, Content, Operation, Stream, Tree, Workload, WorkloadError};

@@ -7,7 +7,6 @@ use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use sardonyx_base::random::{GAMMA, mix, splitmix64};
 
-/// What a generated block is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Made {
     pub content: u128,

@@ -9,29 +9,23 @@ use crate::workload::WorkloadError;
 /// Why there is no run, or why it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The array is impossible.
     #[error(transparent)]
     Parameters(#[from] ParametersError),
-    /// The workload cannot be had.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// The store reported an error.
     #[error(transparent)]
     Store(#[from] Error),
-    /// The combination does not exist.
     #[error("{0}")]
     Bad(String),
-    /// The caller has cancelled it.
     #[error("cancelled")]
     Cancelled,
 }
 
-/// So many in so much, or 0.
 pub(crate) fn rate(count: u64, over: f64) -> f64 {
     if over > 0.0 { count as f64 / over } else { 0.0 }
 }
 
-/// How many years something lives that endures so much, at so much a second; none if nothing wears it.
+/// Years of life of something that endures so much, at so much a second; none if nothing wears it.
 pub(crate) fn years(endures: f64, a_second: f64) -> Option<f64> {
     const SECONDS: f64 = 365.25 * 24.0 * 3600.0;
     (a_second > 0.0).then(|| endures / a_second / SECONDS)

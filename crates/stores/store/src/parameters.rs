@@ -89,11 +89,11 @@ impl std::fmt::Display for Bracket {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Energies {
-    /// Of a bit compared in an active row, or read. Published CAM cells: 0.1 to 17 fJ. *assumed*
+    /// A bit compared in an active row, or read. Published CAM cells: 0.1 to 17 fJ. *assumed*
     pub compared_bit_fj: Bracket,
-    /// Of a match line precharged, beyond its bits; the published figures contain it. *assumed*
+    /// A match line precharged, beyond its bits; the published figures contain it. *assumed*
     pub match_line_fj: Bracket,
-    /// Of a bit written, both phases: 1 to 10 pJ. *assumed*
+    /// A bit written, both phases: 1 to 10 pJ. *assumed*
     pub written_bit_fj: Bracket,
 }
 
@@ -113,7 +113,6 @@ impl Default for Energies {
     }
 }
 
-/// A resistive CAM.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
@@ -125,14 +124,11 @@ pub struct Parameters {
     pub row_bits: u32,
     /// Modules that work in parallel; a search goes to all of them (Fig. 2).
     pub modules: u32,
-    /// Logical blocks that the translation table has room for.
     pub logical_blocks: u64,
     pub compare: Compare,
-    /// The rows that a search's first compare activates.
     pub first: First,
-    /// Whether a write compares for an empty row first, as Fig. 6 does and Sec. III-C's counts do not.
+    /// A write compares for an empty row first, as Fig. 6 does and Sec. III-C's counts do not.
     pub free_row_compare: bool,
-    /// What an overwrite does first.
     pub overwrite: Overwrite,
     /// Cycles for each of LBA and PA: 1-2 "depending on ReCAM_width" (Sec. III-C).
     pub address_cycles: u32,
@@ -178,7 +174,6 @@ impl Parameters {
         u64::from(self.block_bytes) * 8 / u64::from(self.row_bits)
     }
 
-    /// Rows of a block, with its fingerprint's if there is one.
     pub fn block_rows(&self) -> u64 {
         self.segments() + u64::from(self.fingerprint_bits > 0)
     }
@@ -202,9 +197,6 @@ impl Parameters {
     }
 
     /// An error that says what does not fit together.
-    ///
-    /// # Errors
-    /// See [`ParametersError`].
     pub fn check(&self) -> Result<(), ParametersError> {
         let fail = |problem: String| Err(ParametersError(problem));
         if self.row_bits < 8 || !self.row_bits.is_multiple_of(8) {
@@ -283,7 +275,6 @@ impl Parameters {
     }
 }
 
-/// Parameters that describe no array.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{0}")]
 pub struct ParametersError(String);

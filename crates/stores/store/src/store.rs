@@ -5,7 +5,7 @@ use serde::Serialize;
 /// A logical block address: what the outside world calls a block.
 pub type Lba = u64;
 
-/// What an operation took. Times and energies are at the border, so their units are in the names.
+/// Cost of an operation. Times and energies are at the border, so their units are in the names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
     /// Cycles of the array; 0 in a store that has no array.
@@ -24,12 +24,11 @@ impl std::ops::AddAssign for Cost {
     }
 }
 
-/// How an operation ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Of a write: its content was in the store. Of a read or a delete: false.
+    /// A write: its content was in the store. False for a read or a delete.
     pub duplicate: bool,
-    /// Of a read or a delete: there was such a block. Of a write: it replaced one.
+    /// A read or a delete found such a block; a write replaced one.
     pub found: bool,
     pub cost: Cost,
 }
@@ -39,11 +38,7 @@ pub struct Outcome {
 pub enum Error {
     /// There is no room for the block or for its address.
     #[error("the store is full: {blocks} blocks are stored; delete some, or make the store larger")]
-    Full {
-        /// Distinct blocks stored.
-        blocks: u64,
-    },
-    /// A block of the wrong size.
+    Full { blocks: u64 },
     #[error("a block has {given} bytes, but this store has blocks of {wanted}")]
     BlockSize {
         /// The size given, in bytes.
@@ -51,38 +46,27 @@ pub enum Error {
         /// The size of a block, in bytes.
         wanted: usize,
     },
-    /// An error of the file system.
     #[error("{path}: {source}; check the folder, its permissions and its free space")]
     Io {
-        /// The file.
         path: String,
-        /// The error.
         source: std::io::Error,
     },
-    /// An error of the embedded key-value engine.
     #[error("{path}: {problem}")]
-    Index {
-        /// The engine's file or folder.
-        path: String,
-        /// The error.
-        problem: String,
-    },
+    Index { path: String, problem: String },
 }
 
 /// Everything since the store was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
     pub writes: u64,
-    /// Of these, how many had a content that was in the store.
+    /// Writes whose content was in the store.
     pub duplicate_writes: u64,
-    /// Blocks read, found or not.
     pub reads: u64,
-    /// Blocks deleted that were there. An overwrite is one too.
+    /// Blocks deleted that were there. An overwrite counts as one.
     pub deletes: u64,
     pub live_blocks: u64,
     pub stored_blocks: u64,
     pub cost: Cost,
-    /// Its energy by what it was for, in nanojoules.
     pub energy_by: Vec<(&'static str, f64)>,
 }
 
@@ -97,35 +81,22 @@ pub trait Store {
     fn write(&mut self, lba: Lba, block: &[u8]) -> Result<Outcome, Error>;
 
     /// Reads a block; zeros and `found: false` where nothing was written.
-    ///
-    /// # Errors
-    /// If the medium fails.
     fn read(&mut self, lba: Lba, into: &mut [u8]) -> Result<Outcome, Error>;
 
     /// Counts the read of a block whose bytes the caller has already. A store that executes reads it all the
     /// same.
-    ///
-    /// # Errors
-    /// As [`Store::read`].
     fn count_read(&mut self, lba: Lba) -> Result<Outcome, Error> {
         let mut into = vec![0; self.block_bytes()];
         self.read(lba, &mut into)
     }
 
     /// Deletes (trims) a block; its content goes with the last address that has it.
-    ///
-    /// # Errors
-    /// If the medium fails.
     fn delete(&mut self, lba: Lba) -> Result<Outcome, Error>;
 
     /// Everything so far survives the end of the process, if the store is one that persists.
-    ///
-    /// # Errors
-    /// If the medium fails.
     fn flush(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Everything since the store was made.
     fn totals(&self) -> Totals;
 }

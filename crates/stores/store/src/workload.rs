@@ -77,35 +77,23 @@ fn three_tenths() -> f64 {
     0.3
 }
 
-/// The content of a write.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
-    /// Generated from a number.
     Made(Made),
     /// Bytes of a file.
     Bytes(&'a [u8]),
 }
 
-/// One operation on a store.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
-    /// Write a block.
     Write(Lba, Content<'a>),
-    /// Read a block.
     Read(Lba),
 }
 
-/// Why there is no workload.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// The file system's refusal.
     #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: String,
-        /// What it said.
-        source: io::Error,
-    },
+    Io { path: String, source: io::Error },
     /// The request makes no sense; the message has the remedy.
     #[error("{0}")]
     Bad(String),
@@ -117,7 +105,7 @@ const TRACE_BLOCK: u64 = 4096;
 const LONGEST_LINE: u64 = 1 << 16;
 
 impl Workload {
-    /// Whether its contents are bytes that cannot be generated again.
+    /// The contents are bytes that cannot be generated again.
     pub fn has_bytes(&self) -> bool {
         matches!(self, Workload::Tree(_))
     }
@@ -181,9 +169,6 @@ impl Workload {
     }
 
     /// Bytes that may be written: of a tree an upper bound, of a trace one by its length.
-    ///
-    /// # Errors
-    /// If the file system refuses.
     pub fn bytes_at_most(&self, block_bytes: u32) -> Result<u64, WorkloadError> {
         Ok(match self {
             Workload::Stream(stream) => stream.bytes,
@@ -203,7 +188,7 @@ impl Workload {
         })
     }
 
-    /// Does every operation, in order.
+    /// Runs every operation, in order.
     ///
     /// # Errors
     /// The first of the workload's or of `each`.

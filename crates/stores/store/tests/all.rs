@@ -1,4 +1,5 @@
 //! The store's tests from outside.
+mod bits;
 mod conventional;
 mod designs;
 mod recam;

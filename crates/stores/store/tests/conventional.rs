@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use proptest::prelude::*;
-use sardonyx_store::{Conventional, Error, Lba, Made, Options, Store};
+use sardonyx_store::{Conventional, ConventionalOptions, Error, Lba, Made, Store};
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -36,7 +36,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn open(folder: &Path, options: Options) -> Conventional {
+fn open(folder: &Path, options: ConventionalOptions) -> Conventional {
     Conventional::open(folder, options).unwrap()
 }
 
@@ -62,7 +62,7 @@ proptest! {
         sync_commits in any::<bool>(),
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let options = Options {
+        let options = ConventionalOptions {
             block_bytes: BLOCK as u32,
             capacity_bytes: BLOCKS * BLOCK as u64,
             deduplicate,
@@ -70,7 +70,7 @@ proptest! {
             commit_every,
             cache_entries,
             sync_commits,
-            ..Options::default()
+            ..ConventionalOptions::default()
         };
         let mut store = open(folder.path(), options);
         let mut held: BTreeMap<Lba, u128> = BTreeMap::new();
@@ -129,10 +129,10 @@ proptest! {
 #[test]
 fn a_narrow_hash_collides_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = ConventionalOptions {
         block_bytes: BLOCK as u32,
         hash_bits: 2,
-        ..Options::default()
+        ..ConventionalOptions::default()
     };
     let mut store = open(folder.path(), options);
     for lba in 0..40 {
@@ -151,11 +151,11 @@ fn a_narrow_hash_collides_and_loses_nothing() {
 fn a_fingerprint_that_is_believed_loses_blocks() {
     // The other test would not notice if nothing were compared, unless this one is true.
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = ConventionalOptions {
         block_bytes: BLOCK as u32,
         hash_bits: 1,
         verify: false,
-        ..Options::default()
+        ..ConventionalOptions::default()
     };
     let mut store = open(folder.path(), options);
     for lba in 0..9 {
@@ -167,8 +167,8 @@ fn a_fingerprint_that_is_believed_loses_blocks() {
 #[test]
 fn a_folder_in_use_is_an_error_of_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let _first = open(folder.path(), Options::default());
-    let error = Conventional::open(folder.path(), Options::default())
+    let _first = open(folder.path(), ConventionalOptions::default());
+    let error = Conventional::open(folder.path(), ConventionalOptions::default())
         .err()
         .unwrap();
     let text = error.to_string();
@@ -181,9 +181,9 @@ fn a_folder_in_use_is_an_error_of_one_line() {
 #[test]
 fn what_was_not_flushed_may_be_lost_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = ConventionalOptions {
         block_bytes: BLOCK as u32,
-        ..Options::default()
+        ..ConventionalOptions::default()
     };
     let mut store = open(folder.path(), options);
     store.write(1, &block(1)).unwrap();
@@ -205,15 +205,15 @@ fn what_was_not_flushed_may_be_lost_and_nothing_else() {
 #[test]
 fn a_folder_made_otherwise_is_an_error_of_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options::default();
+    let options = ConventionalOptions::default();
     drop(open(folder.path(), options));
     drop(open(folder.path(), options));
     for other in [
-        Options {
+        ConventionalOptions {
             deduplicate: false,
             ..options
         },
-        Options {
+        ConventionalOptions {
             block_bytes: 512,
             ..options
         },
@@ -231,10 +231,10 @@ fn a_folder_made_otherwise_is_an_error_of_one_line() {
 #[test]
 fn energy_is_that_of_the_processor_s_time() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
+    let options = ConventionalOptions {
         block_bytes: BLOCK as u32,
         capacity_bytes: 1 << 20,
-        ..Options::default()
+        ..ConventionalOptions::default()
     };
     let mut store = open(folder.path(), options);
     let mut told = 0.0;

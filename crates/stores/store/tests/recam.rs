@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use sardonyx_store::{
-    BitLevel, Compare, Error, First, InMemory, Lba, Made, Overwrite, Parameters, Purpose, Recam,
-    Regenerated, Store,
+    Compare, Error, First, InMemory, Lba, Made, Overwrite, Parameters, Purpose, Recam, Regenerated,
+    Store,
 };
+
+use crate::bits::BitLevel;
 
 #[derive(Clone, Debug)]
 enum Op {

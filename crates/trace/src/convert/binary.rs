@@ -12,9 +12,7 @@ const MOST: u64 = 1 << 20;
 const TICKS: u64 = 1_000_000_000_000;
 
 pub(super) enum Bad {
-    /// With the trace.
     Trace(String),
-    /// With the file.
     File(std::io::Error),
 }
 

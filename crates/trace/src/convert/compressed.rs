@@ -29,60 +29,60 @@ pub(super) fn open(mut from: impl Read + 'static) -> Result<Box<dyn BufRead>> {
 }
 
 /// A file that is written, compressed if its name ends like that.
-pub(super) enum Output {
+pub(super) enum CompressedFile {
     Plain(BufWriter<File>),
     Gzip(flate2::write::GzEncoder<BufWriter<File>>),
     Xz(Box<lzma_rust2::XzWriter<BufWriter<File>>>),
     Zstd(zstd::Encoder<'static, BufWriter<File>>),
 }
 
-impl Output {
+impl CompressedFile {
     /// Writes to `file`, as the ending of `name` says: .gz, .xz, .zst or none of them.
-    pub(super) fn create(file: File, name: &Path) -> Result<Output> {
+    pub(super) fn create(file: File, name: &Path) -> Result<CompressedFile> {
         let file = BufWriter::new(file);
         let ending = name.extension().and_then(|ending| ending.to_str());
         Ok(match ending {
             Some("gz") => {
                 let level = flate2::Compression::default();
-                Output::Gzip(flate2::write::GzEncoder::new(file, level))
+                CompressedFile::Gzip(flate2::write::GzEncoder::new(file, level))
             }
             Some("xz") => {
                 let options = lzma_rust2::XzOptions::with_preset(2); // ten times as fast as 6
-                Output::Xz(Box::new(lzma_rust2::XzWriter::new(file, options)?))
+                CompressedFile::Xz(Box::new(lzma_rust2::XzWriter::new(file, options)?))
             }
-            Some("zst") => Output::Zstd(zstd::Encoder::new(file, 3)?),
-            _ => Output::Plain(file),
+            Some("zst") => CompressedFile::Zstd(zstd::Encoder::new(file, 3)?),
+            _ => CompressedFile::Plain(file),
         })
     }
 
     /// Writes what is left, and waits until the file is on its disk.
     pub(super) fn finish(self) -> Result<()> {
         let file = match self {
-            Output::Plain(file) => file,
-            Output::Gzip(encoder) => encoder.finish()?,
-            Output::Xz(encoder) => encoder.finish()?,
-            Output::Zstd(encoder) => encoder.finish()?,
+            CompressedFile::Plain(file) => file,
+            CompressedFile::Gzip(encoder) => encoder.finish()?,
+            CompressedFile::Xz(encoder) => encoder.finish()?,
+            CompressedFile::Zstd(encoder) => encoder.finish()?,
         };
         file.into_inner().map_err(|e| e.into_error())?.sync_all()
     }
 }
 
-impl Write for Output {
+impl Write for CompressedFile {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         match self {
-            Output::Plain(to) => to.write(bytes),
-            Output::Gzip(to) => to.write(bytes),
-            Output::Xz(to) => to.write(bytes),
-            Output::Zstd(to) => to.write(bytes),
+            CompressedFile::Plain(to) => to.write(bytes),
+            CompressedFile::Gzip(to) => to.write(bytes),
+            CompressedFile::Xz(to) => to.write(bytes),
+            CompressedFile::Zstd(to) => to.write(bytes),
         }
     }
 
     fn flush(&mut self) -> Result<()> {
         match self {
-            Output::Plain(to) => to.flush(),
-            Output::Gzip(to) => to.flush(),
-            Output::Xz(to) => to.flush(),
-            Output::Zstd(to) => to.flush(),
+            CompressedFile::Plain(to) => to.flush(),
+            CompressedFile::Gzip(to) => to.flush(),
+            CompressedFile::Xz(to) => to.flush(),
+            CompressedFile::Zstd(to) => to.flush(),
         }
     }
 }

@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::Format;
 use super::binary::INSTRUCTION;
-use super::compressed::Output;
+use super::compressed::CompressedFile;
 use crate::line::{Line, ZERO_LINE};
 use crate::temporary::Temporary;
 use crate::{CLOCK_REMEDY, Op, Source, TraceError};
 
-/// What was written to another simulator's trace.
+/// Counts of what was written to another simulator's trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Requests written.
@@ -55,7 +55,7 @@ pub fn export_nvmain(
     })?;
     let clock_khz = clock_khz.unwrap_or(CLOCK_KHZ);
     let (temporary, file) = Temporary::beside(to).map_err(io)?;
-    let mut text = Output::create(file, to).map_err(io)?;
+    let mut text = CompressedFile::create(file, to).map_err(io)?;
     writeln!(text, "NVMV1").map_err(io)?;
     let mut lines: FxHashMap<u64, Line> = FxHashMap::default();
     let mut exported = Exported::default();
@@ -119,7 +119,7 @@ pub fn export(
     })?;
     let clock_khz = clock_khz.unwrap_or(DRAMSIM3_KHZ);
     let (temporary, file) = Temporary::beside(to).map_err(io)?;
-    let mut text = Output::create(file, to).map_err(io)?;
+    let mut text = CompressedFile::create(file, to).map_err(io)?;
     let mut exported = Exported::default();
     let (mut gaps, mut instructions) = (0u64, 0u64);
     source.each(progress, |record| {

@@ -113,7 +113,7 @@ impl Format {
         }
     }
 
-    /// Whether its accesses are a program's own, from before any cache.
+    /// Accesses are a program's own, from before any cache.
     fn at_core(self) -> bool {
         matches!(
             self,
@@ -121,7 +121,7 @@ impl Format {
         )
     }
 
-    /// What the gaps of a converted trace count, and the clock in MHz where it is cycles.
+    /// The unit of a converted trace's gaps, and the clock in MHz where it is cycles.
     fn clock(self) -> (GapUnit, Option<f64>) {
         match self {
             Format::NvMain => (GapUnit::Cycles, Some(2000.0)),
@@ -187,7 +187,7 @@ impl FromStr for Fill {
     }
 }
 
-/// How to convert.
+/// Options of a conversion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportOptions {
     /// The content of a write without data.
@@ -367,7 +367,7 @@ struct Records<'a> {
     options: &'a ImportOptions,
     /// Loads and stores of a core, before any cache.
     at_core: bool,
-    /// What lines hold of which only parts are written.
+    /// The contents of lines of which only parts are written.
     held: FxHashMap<u64, Line>,
     dice: ChaCha8Rng,
     sequence: u64,

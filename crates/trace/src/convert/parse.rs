@@ -43,7 +43,6 @@ pub(super) struct Parser {
     old: bool,
     /// Instructions so far, or cycles of a trace that gives those between two requests.
     moment: u64,
-    /// Threads of the trace by the numbers that it gives them.
     threads: FxHashMap<u64, usize>,
 }
 

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-/// A stretch of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Its offset in bytes.
+pub struct FileExtent {
     pub at: u64,
-    /// Its length in bytes.
     pub bytes: u32,
 }
 
@@ -18,7 +15,7 @@ pub struct Extents {
     /// The first free stretch that is long enough is looked for from here on, round the file.
     from: u64,
     /// Freed since the last commit; a table on the drive may still name them.
-    freed: Vec<Extent>,
+    freed: Vec<FileExtent>,
 }
 
 impl Extents {
@@ -31,8 +28,7 @@ impl Extents {
         }
     }
 
-    /// Marks stretches of a new object as used.
-    pub fn take(&mut self, mut used: Vec<Extent>) {
+    pub fn take(&mut self, mut used: Vec<FileExtent>) {
         let end = self.free.pop_first().map_or(0, |(at, bytes)| at + bytes);
         used.sort_by_key(|extent| extent.at);
         let mut at = 0;
@@ -48,7 +44,7 @@ impl Extents {
     }
 
     /// A free stretch of this many bytes, if there is one.
-    pub fn allocate(&mut self, bytes: u32) -> Option<Extent> {
+    pub fn allocate(&mut self, bytes: u32) -> Option<FileExtent> {
         let wanted = u64::from(bytes);
         let fits = |&(_, &length): &(&u64, &u64)| length >= wanted;
         let ahead = self.free.range(self.from..).find(fits);
@@ -59,10 +55,10 @@ impl Extents {
             self.free.insert(at + wanted, length - wanted);
         }
         self.from = at + wanted;
-        Some(Extent { at, bytes })
+        Some(FileExtent { at, bytes })
     }
 
-    pub fn free(&mut self, extent: Extent) {
+    pub fn free(&mut self, extent: FileExtent) {
         self.freed.push(extent);
     }
 
@@ -74,7 +70,7 @@ impl Extents {
     }
 
     /// Frees at once a stretch that no table has named.
-    pub fn give_back(&mut self, extent: Extent) {
+    pub fn give_back(&mut self, extent: FileExtent) {
         let (mut at, mut end) = (extent.at, extent.at + u64::from(extent.bytes));
         if let Some((&before, &length)) = self.free.range(..at).next_back()
             && before + length == at

@@ -11,16 +11,14 @@ use lru::LruCache;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use smallvec::SmallVec;
 
-use super::extents::Extent;
-use super::{Activity, Fingerprint, Options};
+use super::extents::FileExtent;
+use super::{Activity, ChunkPrint, ConventionalOptions};
 use crate::fingerprint::SHA1_BYTES;
 use crate::store::{Error, Lba};
 
-/// A stored chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where its bytes are.
-    pub extent: Extent,
+    pub extent: FileExtent,
     /// The number of logical blocks that have it.
     pub references: u32,
 }
@@ -30,25 +28,23 @@ pub type Chunks = SmallVec<[Chunk; 1]>;
 
 /// The mapping of a logical block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// Where its chunk's bytes are: its physical address.
-    pub extent: Extent,
-    /// The fingerprint under which the index has the chunk.
-    pub fingerprint: Fingerprint,
+pub struct ChunkMapping {
+    /// The physical address.
+    pub extent: FileExtent,
+    pub fingerprint: ChunkPrint,
 }
 
-/// Under which key a store says how it was made.
 const FORMAT: &str = "format";
 const EXTENT: usize = 12;
 const CHUNK: usize = EXTENT + 4;
 
-fn put_extent(extent: Extent, into: &mut Vec<u8>) {
+fn put_extent(extent: FileExtent, into: &mut Vec<u8>) {
     into.extend(extent.at.to_le_bytes());
     into.extend(extent.bytes.to_le_bytes());
 }
 
-fn extent_of(bytes: &[u8]) -> Extent {
-    Extent {
+fn extent_of(bytes: &[u8]) -> FileExtent {
+    FileExtent {
         at: u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes")),
         bytes: u32::from_le_bytes(bytes[8..EXTENT].try_into().expect("4 bytes")),
     }
@@ -62,8 +58,8 @@ fn chunks_of(bytes: &[u8]) -> Chunks {
     bytes.as_chunks::<CHUNK>().0.iter().map(chunk).collect()
 }
 
-fn mapping_of(bytes: &[u8]) -> Mapping {
-    Mapping {
+fn mapping_of(bytes: &[u8]) -> ChunkMapping {
+    ChunkMapping {
         extent: extent_of(bytes),
         fingerprint: bytes[EXTENT..EXTENT + SHA1_BYTES]
             .try_into()
@@ -76,15 +72,15 @@ pub struct Index {
     database: Database,
     chunks: Keyspace,
     mappings: Keyspace,
-    changed_chunks: FxHashMap<Fingerprint, Chunks>,
-    changed_mappings: FxHashMap<Lba, Option<Mapping>>,
-    cache: LruCache<Fingerprint, Chunks, FxBuildHasher>,
+    changed_chunks: FxHashMap<ChunkPrint, Chunks>,
+    changed_mappings: FxHashMap<Lba, Option<ChunkMapping>>,
+    cache: LruCache<ChunkPrint, Chunks, FxBuildHasher>,
     stored: u64,
     live: u64,
 }
 
 impl Index {
-    pub fn open(path: &Path, options: &Options) -> Result<Index, Error> {
+    pub fn open(path: &Path, options: &ConventionalOptions) -> Result<Index, Error> {
         let named = path.display().to_string();
         let failed = |error| engine(&named, &error);
         let builder = Database::builder(path).cache_size(options.engine_cache_bytes);
@@ -129,7 +125,7 @@ impl Index {
         Ok(index)
     }
 
-    pub fn each_chunk(&self, mut each: impl FnMut(Fingerprint, Chunk)) -> Result<(), Error> {
+    pub fn each_chunk(&self, mut each: impl FnMut(ChunkPrint, Chunk)) -> Result<(), Error> {
         for entry in self.chunks.iter() {
             let (key, value) = entry.into_inner().map_err(|e| engine(&self.path, &e))?;
             let fingerprint = (*key).try_into().map_err(|_| self.damaged())?;
@@ -140,7 +136,7 @@ impl Index {
         Ok(())
     }
 
-    pub fn each_mapping(&self, mut each: impl FnMut(Mapping)) -> Result<(), Error> {
+    pub fn each_mapping(&self, mut each: impl FnMut(ChunkMapping)) -> Result<(), Error> {
         for entry in self.mappings.iter() {
             let (_, value) = entry.into_inner().map_err(|e| engine(&self.path, &e))?;
             each(mapping_of(&value));
@@ -155,7 +151,7 @@ impl Index {
         }
     }
 
-    pub fn chunks(&mut self, key: &Fingerprint, done: &mut Activity) -> Result<Chunks, Error> {
+    pub fn chunks(&mut self, key: &ChunkPrint, done: &mut Activity) -> Result<Chunks, Error> {
         if let Some(chunks) = self.changed_chunks.get(key).or_else(|| self.cache.get(key)) {
             done.cache_answers += 1;
             return Ok(chunks.clone());
@@ -171,13 +167,12 @@ impl Index {
     }
 
     /// Sets the chunks of a fingerprint, which are `more` than before.
-    pub fn set_chunks(&mut self, key: Fingerprint, chunks: Chunks, more: i64) {
+    pub fn set_chunks(&mut self, key: ChunkPrint, chunks: Chunks, more: i64) {
         self.stored = self.stored.wrapping_add_signed(more);
         self.changed_chunks.insert(key, chunks);
     }
 
-    /// The mapping of a logical block, if it has one.
-    pub fn mapping(&self, lba: Lba) -> Result<Option<Mapping>, Error> {
+    pub fn mapping(&self, lba: Lba) -> Result<Option<ChunkMapping>, Error> {
         if let Some(changed) = self.changed_mappings.get(&lba) {
             return Ok(*changed);
         }
@@ -187,12 +182,11 @@ impl Index {
     }
 
     /// Sets the mapping of a logical block; `replaces`: it had one.
-    pub fn map(&mut self, lba: Lba, mapping: Option<Mapping>, replaces: bool) {
+    pub fn map(&mut self, lba: Lba, mapping: Option<ChunkMapping>, replaces: bool) {
         self.live = self.live + u64::from(mapping.is_some()) - u64::from(replaces);
         self.changed_mappings.insert(lba, mapping);
     }
 
-    /// The number of changes that are not committed.
     pub fn changes(&self) -> usize {
         self.changed_chunks.len() + self.changed_mappings.len()
     }

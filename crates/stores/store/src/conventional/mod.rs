@@ -18,20 +18,20 @@ use fastbloom::BloomFilter;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use self::extents::{Extent, Extents};
-use self::index::{Chunk, Chunks, Index, Mapping};
+use self::extents::{Extents, FileExtent};
+use self::index::{Chunk, ChunkMapping, Chunks, Index};
 use crate::fingerprint::{SHA1_BYTES, sha1};
 use crate::parameters::Bracket;
 use crate::store::{Cost, Error, Lba, Outcome, Store, Totals};
 
 /// A SHA-1, or its first bits where a test wants collisions.
-type Fingerprint = [u8; SHA1_BYTES];
+type ChunkPrint = [u8; SHA1_BYTES];
 
 /// The power that the executing machine draws. The paper measured four Xeon E5-4650 with 64 GB of memory and an Intel
 /// P3700 with performance counters, and prints no figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Draw {
+pub struct PowerDraw {
     /// Processors while it works: from one core's share of an E5-4650's 130 W (eight cores) to four
     /// whole packages. *assumed*
     pub processor_w: Bracket,
@@ -43,9 +43,9 @@ pub struct Draw {
     pub read_nj_per_byte: f64,
 }
 
-impl Default for Draw {
-    fn default() -> Draw {
-        Draw {
+impl Default for PowerDraw {
+    fn default() -> PowerDraw {
+        PowerDraw {
             processor_w: Bracket {
                 low: 130.0 / 8.0,
                 high: 4.0 * 130.0,
@@ -60,16 +60,15 @@ impl Default for Draw {
     }
 }
 
-/// How a conventional store is made.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Options {
+pub struct ConventionalOptions {
     /// Bytes of a block; chunks by content may have other lengths.
     pub block_bytes: u32,
     pub capacity_bytes: u64,
     /// False stores every block anew, which shows what deduplication costs.
     pub deduplicate: bool,
-    /// Whether bytes are compared before a fingerprint is believed.
+    /// Bytes are compared before a fingerprint is believed.
     pub verify: bool,
     /// Bits of SHA-1 that make a fingerprint; fewer than 160 only to force collisions.
     pub hash_bits: u32,
@@ -81,15 +80,15 @@ pub struct Options {
     pub bloom_bits: u32,
     /// Changes of the tables that are committed at once, unless a flush comes before. *assumed*
     pub commit_every: usize,
-    /// Whether commits between flushes wait for the drive too. If not, a power cut may leave a block that was flushed
-    /// and then overwritten with neither its old nor its new content.
+    /// Commits between flushes wait for the drive too. If not, a power cut may leave a block that was flushed and then
+    /// overwritten with neither its old nor its new content.
     pub sync_commits: bool,
-    pub draw: Draw,
+    pub draw: PowerDraw,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for ConventionalOptions {
+    fn default() -> ConventionalOptions {
+        ConventionalOptions {
             block_bytes: 4096,
             capacity_bytes: 1 << 30,
             deduplicate: true,
@@ -100,15 +99,15 @@ impl Default for Options {
             bloom_bits: 10,
             commit_every: 1 << 15,
             sync_commits: true,
-            draw: Draw::default(),
+            draw: PowerDraw::default(),
         }
     }
 }
 
-impl Options {
-    /// What must not change between two openings of a folder.
+impl ConventionalOptions {
+    /// Settings that must not change between two openings of a folder.
     fn format(&self) -> String {
-        let Options {
+        let ConventionalOptions {
             block_bytes,
             deduplicate,
             hash_bits,
@@ -118,7 +117,6 @@ impl Options {
     }
 }
 
-/// What the store has done, counted and measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Activity {
     pub seconds: f64,
@@ -140,7 +138,7 @@ pub struct Activity {
 }
 
 pub struct Conventional {
-    options: Options,
+    options: ConventionalOptions,
     path: PathBuf,
     file: File,
     bloom: BloomFilter,
@@ -148,19 +146,18 @@ pub struct Conventional {
     extents: Extents,
     stored_bytes: u64,
     scratch: Vec<u8>,
-    counts: Counts,
+    counts: StoreCounts,
     activity: Activity,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct StoreCounts {
     writes: u64,
     duplicates: u64,
     reads: u64,
     deletes: u64,
 }
 
-/// The file of chunks in a store's folder.
 const CHUNKS: &str = "chunks";
 /// One part in so many of the file is spare, so that a full store can replace a block. *assumed*
 const SPARE: u64 = 16;
@@ -171,7 +168,7 @@ impl Conventional {
     ///
     /// # Errors
     /// If the folder cannot be used, or another process has it.
-    pub fn open(path: &Path, options: Options) -> Result<Conventional, Error> {
+    pub fn open(path: &Path, options: ConventionalOptions) -> Result<Conventional, Error> {
         let failed = |source| failed(path, source);
         fs::create_dir_all(path).map_err(failed)?;
         let index = Index::open(&path.join(INDEX), &options)?;
@@ -205,7 +202,7 @@ impl Conventional {
             extents,
             stored_bytes,
             scratch: Vec::new(),
-            counts: Counts::default(),
+            counts: StoreCounts::default(),
             activity: Activity::default(),
         })
     }
@@ -233,9 +230,6 @@ impl Conventional {
     }
 
     /// Writes a chunk of any length.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn put(&mut self, lba: Lba, bytes: &[u8]) -> Result<Outcome, Error> {
         let before = self.begin();
         let old = self.index.mapping(lba)?;
@@ -246,7 +240,7 @@ impl Conventional {
             self.write_at(extent, bytes)?;
             let fingerprint = [0; SHA1_BYTES];
             (
-                Mapping {
+                ChunkMapping {
                     extent,
                     fingerprint,
                 },
@@ -265,9 +259,6 @@ impl Conventional {
     }
 
     /// Reads a chunk; returns its bytes, if there are any.
-    ///
-    /// # Errors
-    /// If the medium fails.
     pub fn get(&mut self, lba: Lba) -> Result<(Outcome, Option<Vec<u8>>), Error> {
         let before = self.begin();
         let bytes = match self.index.mapping(lba)? {
@@ -283,7 +274,11 @@ impl Conventional {
     }
 
     /// One more reference to an equal chunk, or the chunk itself.
-    fn share(&mut self, bytes: &[u8], old: Option<Mapping>) -> Result<(Mapping, bool), Error> {
+    fn share(
+        &mut self,
+        bytes: &[u8],
+        old: Option<ChunkMapping>,
+    ) -> Result<(ChunkMapping, bool), Error> {
         let fingerprint = self.fingerprint(bytes);
         let mut chunks = Chunks::new();
         if self.bloom.contains_hash(first_bits(&fingerprint)) {
@@ -300,7 +295,7 @@ impl Conventional {
             chunks[at].references += 1;
             self.index.set_chunks(fingerprint, chunks, 0);
             return Ok((
-                Mapping {
+                ChunkMapping {
                     extent,
                     fingerprint,
                 },
@@ -316,7 +311,7 @@ impl Conventional {
         self.index.set_chunks(fingerprint, chunks, 1);
         self.bloom.insert_hash(first_bits(&fingerprint));
         Ok((
-            Mapping {
+            ChunkMapping {
                 extent,
                 fingerprint,
             },
@@ -324,7 +319,7 @@ impl Conventional {
         ))
     }
 
-    fn fingerprint(&mut self, bytes: &[u8]) -> Fingerprint {
+    fn fingerprint(&mut self, bytes: &[u8]) -> ChunkPrint {
         let began = Instant::now();
         let mut fingerprint = sha1(bytes);
         self.activity.hash_seconds += began.elapsed().as_secs_f64();
@@ -336,7 +331,7 @@ impl Conventional {
         fingerprint
     }
 
-    fn is_equal(&mut self, extent: Extent, bytes: &[u8]) -> Result<bool, Error> {
+    fn is_equal(&mut self, extent: FileExtent, bytes: &[u8]) -> Result<bool, Error> {
         if extent.bytes as usize != bytes.len() {
             return Ok(false);
         }
@@ -353,7 +348,7 @@ impl Conventional {
 
     /// Room for a chunk that may replace another. What was freed may be used again once it is
     /// committed that it is free, so a store without room commits.
-    fn allocate(&mut self, bytes: usize, old: Option<Mapping>) -> Result<Extent, Error> {
+    fn allocate(&mut self, bytes: usize, old: Option<ChunkMapping>) -> Result<FileExtent, Error> {
         let after = self.stored_bytes + bytes as u64;
         if after > self.options.capacity_bytes
             && after - self.freed_by(old)? > self.options.capacity_bytes
@@ -369,7 +364,7 @@ impl Conventional {
     }
 
     /// Bytes that the replacement of a block frees.
-    fn freed_by(&mut self, old: Option<Mapping>) -> Result<u64, Error> {
+    fn freed_by(&mut self, old: Option<ChunkMapping>) -> Result<u64, Error> {
         let Some(old) = old else { return Ok(0) };
         let chunks = self.chunks_of(&old)?;
         let shared = chunks
@@ -397,7 +392,7 @@ impl Conventional {
     }
 
     /// The chunks under a block's fingerprint; none without deduplication.
-    fn chunks_of(&mut self, mapping: &Mapping) -> Result<Chunks, Error> {
+    fn chunks_of(&mut self, mapping: &ChunkMapping) -> Result<Chunks, Error> {
         if !self.options.deduplicate {
             return Ok(Chunks::new());
         }
@@ -405,7 +400,7 @@ impl Conventional {
             .chunks(&mapping.fingerprint, &mut Activity::default())
     }
 
-    fn release(&mut self, old: Mapping) -> Result<(), Error> {
+    fn release(&mut self, old: ChunkMapping) -> Result<(), Error> {
         if self.options.deduplicate {
             let mut chunks = self.chunks_of(&old)?;
             let at = chunks.iter().position(|chunk| chunk.extent == old.extent);
@@ -449,7 +444,7 @@ impl Conventional {
         Ok(())
     }
 
-    fn write_at(&mut self, extent: Extent, bytes: &[u8]) -> Result<(), Error> {
+    fn write_at(&mut self, extent: FileExtent, bytes: &[u8]) -> Result<(), Error> {
         let done = self.file.write_all_at(bytes, extent.at);
         if let Err(error) = done {
             // What was written names nobody; the place is free again.
@@ -461,7 +456,7 @@ impl Conventional {
         Ok(())
     }
 
-    fn read_at(&mut self, extent: Extent, into: &mut [u8]) -> Result<(), Error> {
+    fn read_at(&mut self, extent: FileExtent, into: &mut [u8]) -> Result<(), Error> {
         self.activity.bytes_read += into.len() as u64;
         let done = self.file.read_exact_at(into, extent.at);
         done.map_err(|e| failed(&self.path, e))
@@ -523,7 +518,7 @@ fn nanoseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e9
 }
 
-fn first_bits(fingerprint: &Fingerprint) -> u64 {
+fn first_bits(fingerprint: &ChunkPrint) -> u64 {
     // SHA-1 is uniform already; of a narrow one the first bits are all there is.
     u64::from_be_bytes(fingerprint[..8].try_into().expect("8 of 20"))
 }

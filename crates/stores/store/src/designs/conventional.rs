@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Assumed, Bears, Design, Job, Key, Keys, Kind, Needs, Running};
-use crate::conventional::{Conventional, Options};
+use crate::conventional::{Conventional, ConventionalOptions};
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::Bracket;
 use crate::store::{Error, Lba, Store};
@@ -21,34 +21,12 @@ pub(super) static DESIGN: Design = Design {
     line: "conventional is executed here; its time is measured and does not repeat.",
     executed: true,
     energy_from: "power of processor and memory while it has a processor, energy of the drive's bytes",
-    keys: &[
-        Key::new(
-            "deduplicate",
-            Kind::Flag,
-            "true",
-            "Fig. 7",
-            "find duplicates; without, store all.",
-        )
-        .option("--deduplicate/--no-deduplicate"),
-        Key::new(
-            "verify",
-            Kind::Flag,
-            "true",
-            "ours: a fingerprint decides nothing",
-            "compare bytes before believing a hash.",
-        )
-        .option("--verify/--no-verify")
-        .needs(Needs::Flag("deduplicate")),
-        Key::new(
-            "by_content",
-            Kind::Flag,
-            "false",
-            "the paper has blocks",
-            "cut the tree's files by content.",
-        )
-        .option("--by-content")
-        .needs(Needs::Files),
-    ],
+    keys: keys! {
+        "deduplicate": Kind::Flag, "true", "Fig. 7", "find duplicates; without, store all.", option("--deduplicate/--no-deduplicate");
+        "verify": Kind::Flag, "true", "ours: a fingerprint decides nothing",
+            "compare bytes before believing a hash.", option("--verify/--no-verify"), needs(Needs::Flag("deduplicate"));
+        "by_content": Kind::Flag, "false", "the paper has blocks", "cut the tree's files by content.", option("--by-content"), needs(Needs::Files);
+    },
     assumed: &[
         Assumed {
             parameter: "conventional.processor_w",
@@ -82,48 +60,26 @@ pub(super) static DESIGN: Design = Design {
             bears_on: Bears::All,
         },
     ],
-    figures: &[
-        "writes",
-        "duplicate_writes",
-        "reads",
-        "stored_blocks",
-        "bytes",
-        "cycles",
-        "elapsed_seconds",
-        "processor_seconds",
-        "hash_seconds",
-        "sync_seconds",
-        "share_of_time_in_line",
-        "writes_per_second_alone",
-        "writes_per_second",
-        "operations_per_second",
-        "energy_nj",
-        "energy_nj_low",
-        "energy_nj_high",
-        "drive_bytes_written",
-        "drive_bytes_read",
-        "years",
-        "bloom_answers",
-        "cache_answers",
-        "engine_lookups",
-        "collisions",
-        "processor_energy_nj",
-        "memory_energy_nj",
-        "drive_energy_nj",
-    ],
+    figures: names! {
+        writes duplicate_writes reads stored_blocks bytes cycles elapsed_seconds processor_seconds
+        hash_seconds sync_seconds share_of_time_in_line writes_per_second_alone writes_per_second
+        operations_per_second energy_nj energy_nj_low energy_nj_high drive_bytes_written drive_bytes_read
+        years bloom_answers cache_answers engine_lookups collisions processor_energy_nj memory_energy_nj
+        drive_energy_nj
+    },
     check,
     run: |keys, job| {
         let asked: Asked = keys.read();
         let folder = job.folder.ok_or_else(|| {
             RunError::Bad("conventional: needs a folder for its files; name one".to_owned())
         })?;
-        let options = Options {
+        let options = ConventionalOptions {
             block_bytes: job.block_bytes,
             capacity_bytes: job.bytes_at_most()?,
             deduplicate: asked.deduplicate,
             verify: asked.verify,
             sync_commits: false, // as IOzone, which asks for one flush at the end
-            ..Options::default()
+            ..ConventionalOptions::default()
         };
         Ok(Box::new(OnFiles {
             store: Conventional::open(folder, options)?,
@@ -136,10 +92,10 @@ pub(super) static DESIGN: Design = Design {
     },
     store: |keys, room| {
         let asked: Asked = keys.read();
-        let options = Options::default();
+        let options = ConventionalOptions::default();
         // What is replaced keeps its place until the commit.
         let uncommitted = options.commit_every as u64 * u64::from(room.block_bytes);
-        let options = Options {
+        let options = ConventionalOptions {
             block_bytes: room.block_bytes,
             capacity_bytes: room.capacity_bytes + uncommitted,
             deduplicate: asked.deduplicate,
@@ -148,10 +104,9 @@ pub(super) static DESIGN: Design = Design {
         };
         Ok(Box::new(Conventional::open(room.folder, options)?))
     },
-    bits: None,
 };
 
-/// The store as it is asked for; see [`Options`].
+/// The store as it is asked for; see [`ConventionalOptions`].
 #[derive(Deserialize)]
 struct Asked {
     deduplicate: bool,
@@ -181,7 +136,6 @@ fn check(keys: &Keys, job: &Job<'_>) -> Result<(), RunError> {
 struct OnFiles {
     store: Conventional,
     by_content: bool,
-    /// Room for a block that is made of a number.
     made: Vec<u8>,
     bytes: u64,
     began: Instant,

@@ -14,7 +14,7 @@ pub struct Key {
     pub name: &'static str,
     #[serde(flatten)]
     pub kind: Kind,
-    /// Its default as users write it; `None` if it follows from other keys.
+    /// The text as users write it; `None` if it follows from other keys.
     pub default: Option<&'static str>,
     pub source: &'static str,
     pub line: &'static str,
@@ -22,22 +22,23 @@ pub struct Key {
     pub option: Option<&'static str>,
     /// The option's placeholder in help, where its kind does not give one.
     pub metavar: Option<&'static str>,
-    /// What must hold for the key to have an effect.
+    /// A key without this need has no effect.
     pub needs: Option<Needs>,
 }
 
-/// The kinds of values.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Kind {
     /// A number of bytes.
     Bytes,
-    /// A whole number from `least` on.
-    Count { least: u32 },
-    /// `true` or `false`.
+    Count {
+        least: u32,
+    },
     Flag,
     /// One of these words; the option of the command line, if there is one, sets the last.
-    Choice { words: &'static [&'static str] },
+    Choice {
+        words: &'static [&'static str],
+    },
     /// A number, or a range as in `0.1-17`.
     Bracket,
 }
@@ -46,18 +47,15 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Needs {
-    /// This flag is set.
     Flag(&'static str),
     /// Files are written, not generated blocks.
     Files,
 }
 
-/// The keys of a design with their values.
 #[derive(Debug)]
 pub struct Keys(Map<String, Value>, Vec<(String, Value)>);
 
 impl Key {
-    /// What a key has been given about it: nothing more than its default.
     pub(super) const fn new(
         name: &'static str,
         kind: Kind,
@@ -87,6 +85,14 @@ impl Key {
     pub(super) const fn metavar(self, metavar: &'static str) -> Key {
         Key {
             metavar: Some(metavar),
+            ..self
+        }
+    }
+
+    /// A key without a default of its own, whose value follows from other keys.
+    pub(super) const fn follows(self) -> Key {
+        Key {
+            default: None,
             ..self
         }
     }
@@ -157,7 +163,7 @@ impl Keys {
         Ok(Keys(values, shown))
     }
 
-    /// Them as the design's own type.
+    /// Parses the values as the design's own type.
     ///
     /// # Panics
     /// If the design's file declares other keys than its type has.

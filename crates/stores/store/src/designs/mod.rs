@@ -16,9 +16,22 @@ use serde_json::{Map, Value};
 pub use keys::{Key, Keys, Kind, Needs};
 
 use crate::outcome::RunError;
-use crate::recam::Contents;
+use crate::recam::BlockContents;
 use crate::store::{Error, Lba, Store};
 use crate::workload::{Content, Workload};
+
+/// A table of keys, a row each: name, kind, default, source, line, and what else there is to say of a key.
+macro_rules! keys {
+    ($($name:literal: $kind:expr, $default:literal, $source:literal, $line:literal
+        $(, $more:ident($($value:expr)?))*;)*) => {
+        &[$(Key::new($name, $kind, $default, $source, $line)$(.$more($($value)?))*),*]
+    };
+}
+
+/// Names as texts.
+macro_rules! names {
+    ($($name:ident)*) => { &[$(stringify!($name)),*] };
+}
 
 macro_rules! designs {
     ($($file:ident)*) => {
@@ -38,15 +51,14 @@ designs! {
 pub struct Design {
     pub name: &'static str,
     pub source: &'static str,
-    /// What it is, and where its time comes from, in a sentence.
+    /// A sentence: what the store is, and where its time comes from.
     pub line: &'static str,
-    /// Whether it is executed on real files and measured, so nothing may run beside it; otherwise it is simulated.
+    /// Executed on real files and measured, so nothing may run beside it; otherwise simulated.
     pub executed: bool,
     pub energy_from: &'static str,
     pub keys: &'static [Key],
     /// The values, keys or not, that no source gives.
     pub assumed: &'static [Assumed],
-    /// The names of all figures that a run of it has.
     pub figures: &'static [&'static str],
     /// Checks a run before anything is written.
     #[serde(skip)]
@@ -55,15 +67,11 @@ pub struct Design {
     pub run: fn(&Keys, &Job<'_>) -> Opened<dyn Running>,
     /// The store for a device or an estimate.
     #[serde(skip)]
-    pub store: Build<dyn Store + Send>,
-    /// The same store bit by bit, for some thousand rows, if there is such a model: the reference with which the other
-    /// is compared.
-    #[serde(skip)]
-    pub bits: Option<Build<dyn Store>>,
+    pub store: Build,
 }
 
 /// Builds a store within the room that there is.
-pub type Build<T> = fn(&Keys, Room<'_>) -> Opened<T>;
+pub type Build = fn(&Keys, Room<'_>) -> Opened<dyn Store + Send>;
 
 /// A store, or why there is none.
 pub type Opened<T> = Result<Box<T>, RunError>;
@@ -77,15 +85,12 @@ pub struct Assumed {
     pub bears_on: Bears,
 }
 
-/// What depends on an assumed value.
+/// Figures that depend on an assumed value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bears {
-    /// Times, counts and energies.
     All,
-    /// Energies only.
     Energy,
-    /// The store's lifetime only.
     Life,
 }
 
@@ -98,9 +103,6 @@ pub struct Job<'a> {
 
 impl Job<'_> {
     /// The most bytes that the workload writes, plus a block.
-    ///
-    /// # Errors
-    /// If the file system refuses.
     pub fn bytes_at_most(&self) -> Result<u64, RunError> {
         let bytes = self.workload.bytes_at_most(self.block_bytes)?;
         Ok(bytes + u64::from(self.block_bytes))
@@ -108,48 +110,33 @@ impl Job<'_> {
 }
 
 pub trait Running {
-    /// Whether the workload's files are cut by content, the blocks' size being the average.
+    /// The workload's files are cut by content, the blocks' size being the average.
     fn cuts_by_content(&self) -> bool {
         false
     }
 
     /// Writes a block, or a chunk of a length of its own.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     fn write(&mut self, lba: Lba, content: Content<'_>) -> Result<(), Error>;
 
     /// Reads one.
-    ///
-    /// # Errors
-    /// As [`Store::read`].
     fn read(&mut self, lba: Lba) -> Result<(), Error>;
 
     /// Ends the run: its figures, under [`Design::figures`].
-    ///
-    /// # Errors
-    /// If the medium fails.
     fn figures(&mut self) -> Result<Map<String, Value>, Error>;
 }
 
 pub struct Room<'a> {
     pub capacity_bytes: u64,
     pub block_bytes: u32,
-    /// An empty folder, for a store that is executed.
     pub folder: &'a Path,
-    /// The blocks' contents, where the caller has them already.
-    pub contents: Option<Box<dyn Contents<Block = [u8]> + Send>>,
+    pub contents: Option<Box<dyn BlockContents<Block = [u8]> + Send>>,
 }
 
-/// A design as questions and folders name it.
 #[derive(Clone, Copy)]
 pub struct Named(&'static Design);
 
 impl Named {
     /// The design of this name.
-    ///
-    /// # Errors
-    /// If there is none.
     pub fn find(name: &str) -> Result<Named, RunError> {
         let found = DESIGNS.iter().find(|design| design.name == name);
         found.map(|design| Named(design)).ok_or_else(|| {

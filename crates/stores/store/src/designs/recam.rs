@@ -4,11 +4,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Assumed, Bears, Design, Job, Key, Kind, Room, Running};
-use crate::bits::BitLevel;
 use crate::ledger::Purpose;
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters};
-use crate::recam::{Contents, InMemory, Recam, Regenerated};
+use crate::recam::{BlockContents, InMemory, Recam, Regenerated};
 use crate::store::{Error, Lba, Outcome};
 use crate::workload::Content;
 
@@ -18,121 +17,24 @@ pub(super) static DESIGN: Design = Design {
     line: "recam is simulated, by Sec. III-C's cycles at 1 GHz.",
     executed: false,
     energy_from: "energy of a compared bit, a match line and a written bit",
-    keys: &[
-        Key::new(
-            "capacity_bytes",
-            Kind::Bytes,
-            "256G",
-            "Sec. IV",
-            "bytes of data in the array.",
-        )
-        .option("--capacity"),
-        Key::new(
-            "row_bits",
-            SOME,
-            "256",
-            "Sec. III-C's example",
-            "data bits of a row.",
-        )
-        .option("--width"),
-        Key::new(
-            "modules",
-            SOME,
-            "1",
-            "Fig. 2",
-            "modules that work in parallel.",
-        )
-        .option("--modules"),
-        Key::new(
-            "compare",
-            Kind::Choice {
-                words: &["continuous", "single"],
-            },
-            "continuous",
-            "Sec. III-C",
-            "no compare deactivates a row.",
-        )
-        .option("--single"),
-        Key::new(
-            "first",
-            Kind::Choice {
-                words: &["rows", "starts"],
-            },
-            "rows",
-            "*assumed*",
-            "the first compare activates block starts alone.",
-        )
-        .option("--starts"),
-        Key::new(
-            "free_row_compare",
-            Kind::Flag,
-            "false",
-            "Sec. III-C; Fig. 6 has one",
-            "a write compares for an empty row first.",
-        )
-        .option("--free-row"),
-        Key::new(
-            "overwrite",
-            Kind::Choice {
-                words: &["deletes", "searches"],
-            },
-            "deletes",
-            "*assumed*: the paper has no overwrite",
-            "an overwrite searches before it deletes.",
-        )
-        .option("--search-first"),
-        Key {
-            default: None,
-            ..Key::new(
-                "address_cycles",
-                SOME,
-                "",
-                "Sec. III-C; by width *assumed*",
-                "cycles for each of LBA and PA.",
-            )
-        },
-        Key::new(
-            "fingerprint_bits",
-            Kind::Count { least: 0 },
-            "0",
-            "none in the paper",
-            "a row with so many bits of a hash first.",
-        )
-        .option("--fingerprint")
-        .metavar("BITS"),
-        Key::new(
-            "compared_bit_fj",
-            Kind::Bracket,
-            "0.1-17",
-            "*assumed*",
-            "femtojoules of a bit compared, or A-B.",
-        )
-        .option("--compared-bit"),
-        Key::new(
-            "match_line_fj",
-            Kind::Bracket,
-            "0",
-            "*assumed*",
-            "femtojoules of a match line, or A-B.",
-        )
-        .option("--match-line"),
-        Key::new(
-            "written_bit_fj",
-            Kind::Bracket,
-            "1000-10000",
-            "*assumed*",
-            "femtojoules of a bit written, or A-B.",
-        )
-        .option("--written-bit"),
-        Key::new(
-            "endurance_writes",
-            Kind::Bracket,
-            "1e6-1e12",
-            "*assumed*",
-            "writes that a row survives, or A-B.",
-        )
-        .option("--endurance"),
-    ],
+    keys: keys! {
+        "capacity_bytes": Kind::Bytes, "256G", "Sec. IV", "bytes of data in the array.", option("--capacity");
+        "row_bits": SOME, "256", "Sec. III-C's example", "data bits of a row.", option("--width");
+        "modules": SOME, "1", "Fig. 2", "modules that work in parallel.", option("--modules");
+        "compare": Kind::Choice { words: &["continuous", "single"] }, "continuous", "Sec. III-C", "no compare deactivates a row.", option("--single");
+        "first": Kind::Choice { words: &["rows", "starts"] }, "rows", "*assumed*",
+            "the first compare activates block starts alone.", option("--starts");
+        "free_row_compare": Kind::Flag, "false", "Sec. III-C; Fig. 6 has one", "a write compares for an empty row first.", option("--free-row");
+        "overwrite": Kind::Choice { words: &["deletes", "searches"] }, "deletes", "*assumed*: the paper has no overwrite",
+            "an overwrite searches before it deletes.", option("--search-first");
+        "address_cycles": SOME, "", "Sec. III-C; by width *assumed*", "cycles for each of LBA and PA.", follows();
+        "fingerprint_bits": Kind::Count { least: 0 }, "0", "none in the paper",
+            "a row with so many bits of a hash first.", option("--fingerprint"), metavar("BITS");
+        "compared_bit_fj": Kind::Bracket, "0.1-17", "*assumed*", "femtojoules of a bit compared, or A-B.", option("--compared-bit");
+        "match_line_fj": Kind::Bracket, "0", "*assumed*", "femtojoules of a match line, or A-B.", option("--match-line");
+        "written_bit_fj": Kind::Bracket, "1000-10000", "*assumed*", "femtojoules of a bit written, or A-B.", option("--written-bit");
+        "endurance_writes": Kind::Bracket, "1e6-1e12", "*assumed*", "writes that a row survives, or A-B.", option("--endurance");
+    },
     assumed: &[
         Assumed {
             parameter: "recam.compared_bit_fj",
@@ -180,45 +82,14 @@ pub(super) static DESIGN: Design = Design {
             bears_on: Bears::Energy,
         },
     ],
-    figures: &[
-        "writes",
-        "duplicate_writes",
-        "reads",
-        "stored_blocks",
-        "bytes",
-        "cycles",
-        "elapsed_seconds",
-        "writes_per_second",
-        "operations_per_second",
-        "energy_nj",
-        "energy_nj_low",
-        "energy_nj_high",
-        "active_rows",
-        "search_active_rows",
-        "compared_bits",
-        "written_bits",
-        "rows",
-        "rows_of_a_block",
-        "slots_used",
-        "mean_writes_of_a_row",
-        "most_writes_of_a_row",
-        "years_low",
-        "years_high",
-        "years_levelled_low",
-        "years_levelled_high",
-        "free_energy_nj",
-        "free_cycles",
-        "search_energy_nj",
-        "search_cycles",
-        "store_energy_nj",
-        "store_cycles",
-        "translate_energy_nj",
-        "translate_cycles",
-        "read_energy_nj",
-        "read_cycles",
-        "erase_energy_nj",
-        "erase_cycles",
-    ],
+    figures: names! {
+        writes duplicate_writes reads stored_blocks bytes cycles elapsed_seconds writes_per_second
+        operations_per_second energy_nj energy_nj_low energy_nj_high active_rows search_active_rows
+        compared_bits written_bits rows rows_of_a_block slots_used mean_writes_of_a_row most_writes_of_a_row
+        years_low years_high years_levelled_low years_levelled_high free_energy_nj free_cycles
+        search_energy_nj search_cycles store_energy_nj store_cycles translate_energy_nj translate_cycles
+        read_energy_nj read_cycles erase_energy_nj erase_cycles
+    },
     check: |keys, job| Ok(keys.read::<Array>().written(job)?.check()?),
     run: |keys, job| {
         let parameters = keys.read::<Array>().written(job)?;
@@ -252,11 +123,6 @@ pub(super) static DESIGN: Design = Design {
             None => Box::new(Recam::new(parameters, InMemory::default())?),
         })
     },
-    bits: Some(|keys, room| {
-        let parameters = keys.read::<Array>().within(&room);
-        parameters.check()?;
-        Ok(Box::new(BitLevel::new(parameters)))
-    }),
 };
 
 const SOME: Kind = Kind::Count { least: 1 };
@@ -299,7 +165,6 @@ impl Array {
         }
     }
 
-    /// With a translation table for what the workload writes.
     fn written(&self, job: &Job<'_>) -> Result<Parameters, RunError> {
         let usual = self.parameters(self.capacity_bytes, job.block_bytes);
         let written = job.bytes_at_most()? / u64::from(job.block_bytes);
@@ -315,14 +180,14 @@ impl Array {
 }
 
 /// The fast model on a workload whose contents are bytes, or made of numbers.
-struct OnArray<C: Contents> {
+struct OnArray<C: BlockContents> {
     endures: Bracket,
     store: Recam<C>,
     put: fn(&mut Recam<C>, Lba, Content<'_>) -> Result<Outcome, Error>,
     into: Vec<u8>,
 }
 
-impl<C: Contents> Running for OnArray<C> {
+impl<C: BlockContents> Running for OnArray<C> {
     fn write(&mut self, lba: Lba, content: Content<'_>) -> Result<(), Error> {
         (self.put)(&mut self.store, lba, content).map(drop)
     }

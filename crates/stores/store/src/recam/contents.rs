@@ -3,7 +3,7 @@
 use crate::made::Made;
 
 /// The bytes of the blocks that are stored, by slot, and those of a new one.
-pub trait Contents {
+pub trait BlockContents {
     type Block: ?Sized;
 
     /// Bytes of a new block from `at` on.
@@ -17,7 +17,7 @@ pub trait Contents {
     fn forget(&mut self, slot: u32);
 }
 
-impl Contents for Box<dyn Contents<Block = [u8]> + Send> {
+impl BlockContents for Box<dyn BlockContents<Block = [u8]> + Send> {
     type Block = [u8];
 
     fn new_bytes(&self, block: &[u8], at: usize, into: &mut [u8]) {
@@ -40,7 +40,7 @@ impl Contents for Box<dyn Contents<Block = [u8]> + Send> {
 #[derive(Clone, Debug, Default)]
 pub struct InMemory(Vec<Option<Box<[u8]>>>);
 
-impl Contents for InMemory {
+impl BlockContents for InMemory {
     type Block = [u8];
 
     fn new_bytes(&self, block: &[u8], at: usize, into: &mut [u8]) {
@@ -69,7 +69,7 @@ impl Contents for InMemory {
 #[derive(Clone, Debug, Default)]
 pub struct Regenerated(Vec<[u64; 3]>);
 
-impl Contents for Regenerated {
+impl BlockContents for Regenerated {
     type Block = Made;
 
     fn new_bytes(&self, block: &Made, at: usize, into: &mut [u8]) {

@@ -1,5 +1,5 @@
 //! The fast model of a ReCAM store: the same answers and the same number of active rows at every
-//! compare as [`crate::BitLevel`], at a size where rows cannot be touched one by one.
+//! compare as an array of bit cells (`tests/bits`), at a size where rows cannot be touched one by one.
 //!
 //! Follows Sec. III-C. Where the paper leaves something open, `Parameters` and docs/store/stores.md say what
 //! was settled. Memory grows with distinct blocks and live addresses, not with the array.
@@ -15,13 +15,13 @@ use std::hash::Hasher;
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-pub use contents::{Contents, InMemory, Regenerated};
+pub use contents::{BlockContents, InMemory, Regenerated};
 use modules::Modules;
-use prefixes::{Place, Prefixes, Rows, Shared};
+use prefixes::{BranchPoint, Prefixes, SharedPrefix, StoredRows};
 use table::Table;
 
 use crate::fingerprint::fingerprint;
-use crate::ledger::{Action, Ledger, Log, Purpose};
+use crate::ledger::{Action, CostLedger, Log, Purpose};
 use crate::parameters::{Compare, First, Overwrite, Parameters, ParametersError};
 use crate::store::{Cost, Error, Lba, Outcome, Store, Totals};
 
@@ -30,7 +30,7 @@ const ADDRESS: u32 = 64;
 const FLAGS: u32 = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Slot {
+struct StoredSlot {
     /// Logical blocks that have it; 0 for an empty slot.
     shared_by: u32,
     leaf: u32,
@@ -38,28 +38,28 @@ struct Slot {
 }
 
 #[derive(Debug)]
-pub struct Recam<C: Contents = InMemory> {
+pub struct Recam<C: BlockContents = InMemory> {
     parameters: Parameters,
     contents: C,
     prefixes: Prefixes,
-    slots: Vec<Vec<Slot>>,
+    slots: Vec<Vec<StoredSlot>>,
     /// Slots used before and empty, the topmost first, module by module.
     emptied: Vec<BinaryHeap<Reverse<u32>>>,
     /// Fingerprints of stored blocks by slot, if the array has rows for them.
     prints: FxHashMap<u32, u64>,
     table: Table,
     turn: u32,
-    shared: Vec<Shared>,
+    shared: Vec<SharedPrefix>,
     log: Log,
-    ledger: Ledger,
+    ledger: CostLedger,
     modules: Modules,
-    counts: Counts,
+    counts: RecamCounts,
     /// Bits of a row's hash that are looked at; a test narrows them to make hashes collide.
     hash_mask: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct RecamCounts {
     writes: u64,
     duplicates: u64,
     reads: u64,
@@ -67,7 +67,7 @@ struct Counts {
 }
 
 /// One operation's view of the rows: the new block's, and those stored.
-struct View<'a, C: Contents> {
+struct View<'a, C: BlockContents> {
     contents: &'a C,
     block: Option<&'a C::Block>,
     /// The new block's fingerprint and those stored, if there is a row for it.
@@ -81,14 +81,14 @@ struct View<'a, C: Contents> {
 /// Bytes that are compared at once: the first row, and then more.
 const STRETCH: usize = 1024;
 
-impl<C: Contents> View<'_, C> {
+impl<C: BlockContents> View<'_, C> {
     fn hash_of(&self, bytes: &[u8]) -> u64 {
         let mut hasher = FxHasher::default();
         hasher.write(bytes);
         hasher.finish() & self.mask
     }
 
-    /// Where a row of data begins in its block; `None` for the fingerprint's row.
+    /// The offset of a row of data in its block; `None` for the fingerprint's row.
     fn at(&self, row: u32) -> Option<usize> {
         let index = row.checked_sub(self.fingerprint_rows)?;
         Some(index as usize * self.row_bytes)
@@ -122,7 +122,7 @@ impl Scratch {
     }
 }
 
-impl<C: Contents> Rows for View<'_, C> {
+impl<C: BlockContents> StoredRows for View<'_, C> {
     fn hash(&mut self, row: u32) -> u64 {
         let Some(at) = self.at(row) else {
             return self.print.expect("a new block's") & self.mask;
@@ -172,7 +172,7 @@ impl<C: Contents> Rows for View<'_, C> {
     }
 }
 
-/// Rows as the tree sees them, apart from the tree itself.
+/// A view of the rows that the tree gets, so that the tree itself may be borrowed apart.
 macro_rules! view {
     ($self:ident, $block:expr, $print:expr) => {
         View {
@@ -187,11 +187,8 @@ macro_rules! view {
     };
 }
 
-impl<C: Contents> Recam<C> {
+impl<C: BlockContents> Recam<C> {
     /// A formatted store that keeps its bytes in `contents`.
-    ///
-    /// # Errors
-    /// If the parameters describe no array.
     pub fn new(parameters: Parameters, contents: C) -> Result<Recam<C>, ParametersError> {
         parameters.check()?;
         let modules = parameters.modules as usize;
@@ -206,14 +203,14 @@ impl<C: Contents> Recam<C> {
             turn: 0,
             shared: Vec::new(),
             log: Log::default(),
-            ledger: Ledger::default(),
+            ledger: CostLedger::default(),
             modules: Modules::new(modules),
-            counts: Counts::default(),
+            counts: RecamCounts::default(),
             hash_mask: u64::MAX,
         })
     }
 
-    /// The same store, whose rows' hashes have so few bits that they collide.
+    /// Hashes of so few bits that they collide, for tests.
     #[must_use]
     pub fn with_narrow_hash(mut self, bits: u32) -> Recam<C> {
         self.hash_mask = (1 << bits) - 1;
@@ -224,12 +221,11 @@ impl<C: Contents> Recam<C> {
         &self.parameters
     }
 
-    /// The steps of the last operation.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    pub fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &CostLedger {
         &self.ledger
     }
 
@@ -248,14 +244,7 @@ impl<C: Contents> Recam<C> {
         self.slots[module].get(within).map_or(0, |slot| slot.wear)
     }
 
-    pub fn is_live(&self, lba: Lba) -> bool {
-        self.table.get(lba).is_some()
-    }
-
     /// Writes a block as `contents` takes it.
-    ///
-    /// # Errors
-    /// As [`Store::write`].
     pub fn put(&mut self, lba: Lba, block: &C::Block) -> Result<Outcome, Error> {
         self.log.clear();
         let done = self.put_logged(lba, block);
@@ -288,10 +277,10 @@ impl<C: Contents> Recam<C> {
             let searches = p.overwrite == Overwrite::Searches;
             if is_full || searches {
                 let place = self.search(block, print);
-                if is_full && !matches!(place, Place::Stored(_)) {
+                if is_full && !matches!(place, BranchPoint::Stored(_)) {
                     return Err(self.full());
                 }
-                if searches && let Place::Stored(found) = place {
+                if searches && let BranchPoint::Stored(found) = place {
                     self.read_address();
                     if found == slot {
                         let cycles = 2 * u64::from(p.address_cycles);
@@ -305,12 +294,12 @@ impl<C: Contents> Recam<C> {
             self.delete_live(lba, slot);
         }
         let place = match searched {
-            Some(Place::Stored(slot)) => Place::Stored(slot),
+            Some(BranchPoint::Stored(slot)) => BranchPoint::Stored(slot),
             // What was deleted may have been next to it.
             Some(_) => self.place_for(block, print),
             None => self.search(block, print),
         };
-        if let Place::Stored(slot) = place {
+        if let BranchPoint::Stored(slot) = place {
             self.translate_new(lba, slot, true);
             return Ok((true, old.is_some()));
         }
@@ -330,7 +319,7 @@ impl<C: Contents> Recam<C> {
         self.count_get(lba)
     }
 
-    /// What [`Recam::get`] takes, without the bytes.
+    /// Counts the work of [`Recam::get`] without the bytes.
     fn count_get(&mut self, lba: Lba) -> Outcome {
         self.log.clear();
         let p = self.parameters;
@@ -408,12 +397,12 @@ impl<C: Contents> Recam<C> {
         self.modules.one(module, cycles);
     }
 
-    fn place_for(&mut self, block: &C::Block, print: Option<u64>) -> Place {
+    fn place_for(&mut self, block: &C::Block, print: Option<u64>) -> BranchPoint {
         self.prefixes
             .find(&mut view!(self, Some(block), print), &mut self.shared)
     }
 
-    fn search(&mut self, block: &C::Block, print: Option<u64>) -> Place {
+    fn search(&mut self, block: &C::Block, print: Option<u64>) -> BranchPoint {
         let p = self.parameters;
         let first_bits = match p.fingerprint_bits {
             0 => p.row_bits,
@@ -447,7 +436,7 @@ impl<C: Contents> Recam<C> {
         place
     }
 
-    fn store(&mut self, block: &C::Block, print: Option<u64>, place: Place) -> u32 {
+    fn store(&mut self, block: &C::Block, print: Option<u64>, place: BranchPoint) -> u32 {
         let p = self.parameters;
         let module = self.module_with_room().expect("there is room");
         self.turn = (module as u32 + 1) % p.modules;
@@ -459,7 +448,7 @@ impl<C: Contents> Recam<C> {
         let within = match self.emptied[module].pop() {
             Some(Reverse(within)) => within,
             None => {
-                self.slots[module].push(Slot::default());
+                self.slots[module].push(StoredSlot::default());
                 self.slots[module].len() as u32 - 1
             }
         };
@@ -574,7 +563,7 @@ impl<C: Contents> Recam<C> {
         ((slot / each) as usize, (slot % each) as usize)
     }
 
-    fn slot(&self, slot: u32) -> &Slot {
+    fn slot(&self, slot: u32) -> &StoredSlot {
         let (module, within) = self.place_of(slot);
         &self.slots[module][within]
     }
@@ -594,7 +583,7 @@ impl<C: Contents> Recam<C> {
     }
 }
 
-impl<C: Contents<Block = [u8]>> Store for Recam<C> {
+impl<C: BlockContents<Block = [u8]>> Store for Recam<C> {
     fn block_bytes(&self) -> usize {
         self.parameters.block_bytes as usize
     }
@@ -622,7 +611,7 @@ impl<C: Contents<Block = [u8]>> Store for Recam<C> {
     }
 }
 
-impl<C: Contents> Recam<C> {
+impl<C: BlockContents> Recam<C> {
     fn check_size(&self, given: usize) -> Result<(), Error> {
         let wanted = self.parameters.block_bytes as usize;
         if given != wanted {

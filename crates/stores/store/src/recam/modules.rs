@@ -4,7 +4,7 @@
 #[derive(Clone, Debug)]
 pub struct Modules {
     free: Vec<u64>,
-    /// When the operation before began.
+    /// The time at which the last operation began.
     began: u64,
 }
 
@@ -16,7 +16,6 @@ impl Modules {
         }
     }
 
-    /// Cycles in all modules at once.
     pub fn all(&mut self, cycles: u64) {
         let begin = self.elapsed();
         self.free.fill(begin + cycles);
@@ -35,7 +34,7 @@ impl Modules {
         self.one(first.expect("a module"), cycles);
     }
 
-    /// When the last one is free.
+    /// The time at which the last module is free.
     pub fn elapsed(&self) -> u64 {
         *self.free.iter().max().expect("a module")
     }

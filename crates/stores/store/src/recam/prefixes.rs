@@ -8,12 +8,11 @@
 use rustc_hash::FxHashMap;
 
 /// The stored blocks' rows, and the new block's.
-pub trait Rows {
+pub trait StoredRows {
     /// A hash of the new block's row; equal rows have equal hashes.
     fn hash(&mut self, row: u32) -> u64;
-    /// A hash of a stored block's row.
     fn kept_hash(&mut self, slot: u32, row: u32) -> u64;
-    /// How many rows from `from` on, before `to`, the new block has in common with a stored one.
+    /// The number of rows from `from` on, before `to`, that the new block has in common with a stored one.
     fn common(&mut self, slot: u32, from: u32, to: u32) -> u32;
 }
 
@@ -26,8 +25,8 @@ struct Node {
     count: u32,
     slot: u32,
     parent: u32,
-    /// Of its first row below the parent, as it was when it came there: a block that has been damaged
-    /// since is found again.
+    /// The hash of the first row below the parent, as it was when it came there: a block that has been damaged since is
+    /// found again.
     hash: u64,
     /// Children are a list, so that another block can stand for a node when its own is gone.
     first: u32,
@@ -48,39 +47,41 @@ pub struct Prefixes {
 
 /// Blocks that share a prefix with the new one: for each of `rows` further rows, `blocks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shared {
+pub struct SharedPrefix {
     pub rows: u32,
     /// Stored blocks that are equal up to each of them.
     pub blocks: u32,
 }
 
-/// Where a new block parts from those stored.
+/// The place where a new block parts from those stored.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
-    /// Nowhere: it is stored, in this slot.
+pub enum BranchPoint {
     Stored(u32),
-    /// Below this node.
     Below(u32),
     /// Above this node, after so many rows.
     Above(u32, u32),
 }
 
-impl Prefixes {
-    /// An empty tree for blocks of so many rows.
-    pub fn new(rows: u32) -> Prefixes {
-        let root = Node {
-            depth: 0,
+impl Node {
+    fn new(depth: u32, slot: u32, parent: u32) -> Node {
+        Node {
+            depth,
             count: 0,
-            slot: NONE,
-            parent: NONE,
+            slot,
+            parent,
             hash: 0,
             first: NONE,
             next: NONE,
             previous: NONE,
             alike: NONE,
-        };
+        }
+    }
+}
+
+impl Prefixes {
+    pub fn new(rows: u32) -> Prefixes {
         Prefixes {
-            nodes: vec![root],
+            nodes: vec![Node::new(0, NONE, NONE)],
             unused: Vec::new(),
             children: FxHashMap::default(),
             rows,
@@ -91,21 +92,22 @@ impl Prefixes {
         self.nodes[ROOT as usize].count
     }
 
-    /// Where the new block belongs; `shared` gets the counts along the way.
-    pub fn find(&self, rows: &mut impl Rows, shared: &mut Vec<Shared>) -> Place {
+    /// The point where the new block belongs; `shared` gets the counts along the way.
+    pub fn find(&self, rows: &mut impl StoredRows, shared: &mut Vec<SharedPrefix>) -> BranchPoint {
         shared.clear();
         let mut at = ROOT;
         loop {
             let Node { depth, slot, .. } = self.nodes[at as usize];
             if depth == self.rows {
-                return Place::Stored(slot);
+                return BranchPoint::Stored(slot);
             }
             let mut child = self.child(at, rows.hash(depth));
             loop {
                 if child == NONE {
-                    return Place::Below(at);
+                    return BranchPoint::Below(at);
                 }
                 let node = self.nodes[child as usize];
+                // Keys of other parents may collide with this one's, and hashes of other rows with the new block's.
                 let mine = node.parent == at;
                 let common = if mine {
                     rows.common(node.slot, depth, node.depth)
@@ -113,12 +115,12 @@ impl Prefixes {
                     0
                 };
                 if common > 0 {
-                    shared.push(Shared {
+                    shared.push(SharedPrefix {
                         rows: common,
                         blocks: node.count,
                     });
                     if depth + common < node.depth {
-                        return Place::Above(child, depth + common);
+                        return BranchPoint::Above(child, depth + common);
                     }
                     at = child;
                     break;
@@ -129,24 +131,14 @@ impl Prefixes {
     }
 
     /// Adds the new block, which [`Prefixes::find`] has just placed; gives its leaf.
-    pub fn insert(&mut self, place: Place, slot: u32, rows: &mut impl Rows) -> u32 {
+    pub fn insert(&mut self, place: BranchPoint, slot: u32, rows: &mut impl StoredRows) -> u32 {
         let parent = match place {
-            Place::Stored(_) => unreachable!("a duplicate is not stored again"),
-            Place::Below(node) => node,
-            Place::Above(node, depth) => self.split(node, depth, rows),
+            BranchPoint::Stored(_) => unreachable!("a duplicate is not stored again"),
+            BranchPoint::Below(node) => node,
+            BranchPoint::Above(node, depth) => self.split(node, depth, rows),
         };
         let depth = self.nodes[parent as usize].depth;
-        let leaf = self.add(Node {
-            depth: self.rows,
-            count: 0,
-            slot,
-            parent,
-            hash: 0,
-            first: NONE,
-            next: NONE,
-            previous: NONE,
-            alike: NONE,
-        });
+        let leaf = self.add(Node::new(self.rows, slot, parent));
         self.attach(parent, leaf, rows.hash(depth));
         let mut node = leaf;
         while node != NONE {
@@ -174,6 +166,7 @@ impl Prefixes {
             self.nodes[only as usize].parent = above;
             self.attach(above, only, hash);
         }
+        // A node's rows are read from one of the blocks below it, which may be the one that goes.
         while above != NONE {
             let Node { first, parent, .. } = self.nodes[above as usize];
             if self.nodes[above as usize].slot == slot && first != NONE {
@@ -185,7 +178,7 @@ impl Prefixes {
     }
 
     /// Puts a node of this depth above another.
-    fn split(&mut self, below: u32, depth: u32, rows: &mut impl Rows) -> u32 {
+    fn split(&mut self, below: u32, depth: u32, rows: &mut impl StoredRows) -> u32 {
         let Node {
             slot,
             parent,
@@ -195,15 +188,8 @@ impl Prefixes {
         } = self.nodes[below as usize];
         self.detach(below);
         let middle = self.add(Node {
-            depth,
             count,
-            slot,
-            parent,
-            hash: 0,
-            first: NONE,
-            next: NONE,
-            previous: NONE,
-            alike: NONE,
+            ..Node::new(depth, slot, parent)
         });
         self.attach(parent, middle, hash);
         self.nodes[below as usize].parent = middle;

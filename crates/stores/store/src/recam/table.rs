@@ -14,13 +14,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// The slot of a block, if it has one.
     pub fn get(&self, lba: Lba) -> Option<u32> {
         let page = self.pages.get(&(lba / PAGE))?;
         Some(page[(lba % PAGE) as usize]).filter(|&slot| slot != NONE)
     }
 
-    /// Sets it, of a block that has none.
     pub fn insert(&mut self, lba: Lba, slot: u32) {
         let page = self.pages.entry(lba / PAGE);
         let page = page.or_insert_with(|| Box::new([NONE; PAGE as usize]));
@@ -28,7 +26,6 @@ impl Table {
         self.live += 1;
     }
 
-    /// Takes it away, of a block that has one.
     pub fn remove(&mut self, lba: Lba) {
         if let Some(page) = self.pages.get_mut(&(lba / PAGE)) {
             page[(lba % PAGE) as usize] = NONE;

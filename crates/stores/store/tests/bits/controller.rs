@@ -1,30 +1,27 @@
 //! The controller over bit-level arrays (Sec. III-C): it knows the registers and MATCH, and of what
 //! is stored only what it has just read. Each line of an operation is a step of the hardware.
 
-use crate::bits::array::{Array, Match};
-use crate::fingerprint::fingerprint;
-use crate::ledger::{Action, Ledger, Log, Purpose};
-use crate::parameters::{Compare, First, Overwrite, Parameters};
-use crate::store::{Error, Lba, Outcome, Store, Totals};
+use sardonyx_store::{
+    Action, Compare, Error, First, Lba, Log, Overwrite, Parameters, Purpose, fingerprint,
+};
+
+use super::array::{BitArray, Match};
 
 const ADDRESS: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct BitLevel {
     parameters: Parameters,
-    modules: Vec<Array>,
+    modules: Vec<BitArray>,
     /// The translation table, in a module of its own. Columns: address (of an LBA row its LBA, of a
     /// PA row its PA), link, `kind` (1 for a PA row), `empty`. Several LBA rows may link to one PA row,
     /// so a shared PA is kept once.
-    table: Array,
+    table: BitArray,
     log: Log,
     /// The PA to be assigned next: arbitrary and unique (Sec. III-C).
     next_pa: u64,
     turn: usize,
     wear: Vec<u32>,
-    /// Writes, duplicates among them, reads and deletes, as [`Store`] counts them.
-    counts: [u64; 4],
-    ledger: Ledger,
 }
 
 impl BitLevel {
@@ -32,10 +29,10 @@ impl BitLevel {
     pub fn new(parameters: Parameters) -> BitLevel {
         let p = parameters;
         let rows = (p.rows() / u64::from(p.modules)) as usize;
-        let mut module = Array::new(rows, p.row_bits as usize + ADDRESS + 2);
+        let mut module = BitArray::new(rows, p.row_bits as usize + ADDRESS + 2);
         fill(&mut module, p.row_bits as usize + ADDRESS);
         let link = p.link_bits() as usize;
-        let mut table = Array::new(p.table_rows() as usize, ADDRESS + link + 2);
+        let mut table = BitArray::new(p.table_rows() as usize, ADDRESS + link + 2);
         fill(&mut table, ADDRESS + link + 1);
         BitLevel {
             parameters,
@@ -45,12 +42,9 @@ impl BitLevel {
             next_pa: 0,
             turn: 0,
             wear: vec![0; p.slots() as usize],
-            counts: [0; 4],
-            ledger: Ledger::default(),
         }
     }
 
-    /// The steps of the last operation.
     pub fn log(&self) -> &Log {
         &self.log
     }
@@ -104,7 +98,6 @@ impl BitLevel {
         Ok(duplicate)
     }
 
-    /// Reads a block, if there is one.
     pub fn read(&mut self, lba: Lba) -> Option<Vec<u8>> {
         let p = self.parameters;
         self.log.clear();
@@ -206,7 +199,7 @@ impl BitLevel {
                 .step(Purpose::Search, Action::Compare, active, bits, 1);
             self.log.cycles(Purpose::Search, 1);
         }
-        if !self.modules.iter().any(Array::matched) {
+        if !self.modules.iter().any(BitArray::matched) {
             return None;
         }
         let module = self.tagged_module();
@@ -395,7 +388,6 @@ impl BitLevel {
             .find(|&module| count(&self.modules[module], &[(empty, true)]) > 0)
     }
 
-    /// The lowest link that no PA row has.
     fn free_link(&mut self) -> Vec<bool> {
         let link_bits = self.parameters.link_bits() as usize;
         (0..)
@@ -415,7 +407,7 @@ impl BitLevel {
     fn tagged_module(&self) -> usize {
         self.modules
             .iter()
-            .position(Array::matched)
+            .position(BitArray::matched)
             .expect("a tagged row")
     }
 
@@ -432,84 +424,15 @@ impl BitLevel {
     }
 }
 
-impl BitLevel {
-    fn check_size(&self, given: usize) -> Result<(), Error> {
-        let wanted = self.block_bytes();
-        if given != wanted {
-            return Err(Error::BlockSize { given, wanted });
-        }
-        Ok(())
-    }
-
-    /// Adds the operation's work to all work; what it cost.
-    fn outcome(&mut self, duplicate: bool, found: bool) -> Outcome {
-        self.ledger += self.log.ledger();
-        Outcome {
-            duplicate,
-            found,
-            cost: self.log.ledger().cost(&self.parameters),
-        }
-    }
-}
-
-impl Store for BitLevel {
-    fn block_bytes(&self) -> usize {
-        self.parameters.block_bytes as usize
-    }
-
-    fn write(&mut self, lba: Lba, block: &[u8]) -> Result<Outcome, Error> {
-        self.check_size(block.len())?;
-        let replaces = self.locate_lba(lba).is_some();
-        let done = BitLevel::write(self, lba, block);
-        let outcome = self.outcome(*done.as_ref().unwrap_or(&false), replaces);
-        done?;
-        self.counts[0] += 1;
-        self.counts[1] += u64::from(outcome.duplicate);
-        self.counts[3] += u64::from(replaces);
-        Ok(outcome)
-    }
-
-    fn read(&mut self, lba: Lba, into: &mut [u8]) -> Result<Outcome, Error> {
-        self.check_size(into.len())?;
-        let bytes = BitLevel::read(self, lba);
-        match &bytes {
-            Some(bytes) => into.copy_from_slice(bytes),
-            None => into.fill(0),
-        }
-        self.counts[2] += 1;
-        Ok(self.outcome(false, bytes.is_some()))
-    }
-
-    fn delete(&mut self, lba: Lba) -> Result<Outcome, Error> {
-        let found = BitLevel::delete(self, lba);
-        self.counts[3] += u64::from(found);
-        Ok(self.outcome(false, found))
-    }
-
-    fn totals(&self) -> Totals {
-        let [writes, duplicate_writes, reads, deletes] = self.counts;
-        Totals {
-            writes,
-            duplicate_writes,
-            reads,
-            deletes,
-            live_blocks: self.live_blocks(),
-            stored_blocks: self.starts(),
-            cost: self.ledger.cost(&self.parameters),
-            energy_by: self.ledger.energy_by(&self.parameters),
-        }
-    }
-}
-
 /// Sets a column of all rows (`Init` of Fig. 6).
-fn fill(array: &mut Array, column: usize) {
+fn fill(array: &mut BitArray, column: usize) {
     array.mask_off();
     array.compare(Match::Single); // nothing is masked on, so every row matches
     array.set(column, &[true]);
     array.write();
 }
 
-fn count(array: &Array, columns: &[(usize, bool)]) -> u64 {
+fn count(array: &BitArray, columns: &[(usize, bool)]) -> u64 {
     let mut copy = array.clone();
     copy.mask_off();
     for &(column, bit) in columns {
@@ -519,7 +442,7 @@ fn count(array: &Array, columns: &[(usize, bool)]) -> u64 {
     copy.tagged().len() as u64
 }
 
-fn tag_topmost_empty(array: &mut Array, empty: usize) {
+fn tag_topmost_empty(array: &mut BitArray, empty: usize) {
     array.mask_off();
     array.set(empty, &[true]);
     array.compare(Match::Single);

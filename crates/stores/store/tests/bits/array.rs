@@ -10,7 +10,6 @@ struct Cell {
 }
 
 impl Cell {
-    /// Whether the match line discharges through this cell: the line that carries 0 meets R_ON.
     fn discharges(self, key: bool) -> bool {
         if key { self.bit_not } else { self.bit }
     }
@@ -30,7 +29,7 @@ impl Cell {
     }
 }
 
-/// How a compare uses the TAG of the row before (Fig. 5a).
+/// The use of the TAG of the row before, in a compare (Fig. 5a).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
     /// COMPS is set: the TAG samples the row's own match line. Every row is active.
@@ -38,27 +37,26 @@ pub enum Match {
     /// The match result is ANDed with the TAG of the row before. Only rows after a tagged one are
     /// active.
     Continuous,
-    /// The same AND, but no row is deactivated: every match line is precharged.
+    /// [`Match::Continuous`], but no row is deactivated: every match line is precharged.
     ContinuousAllActive,
 }
 
 /// An array of bit cells with its registers.
 #[derive(Clone, Debug)]
-pub struct Array {
+pub struct BitArray {
     rows: Vec<Vec<Cell>>,
     key: Vec<bool>,
     mask: Vec<bool>,
     tag: Vec<bool>,
 }
 
-impl Array {
-    /// `rows` rows of `columns` bits, all 0.
-    pub fn new(rows: usize, columns: usize) -> Array {
+impl BitArray {
+    pub fn new(rows: usize, columns: usize) -> BitArray {
         let zero = Cell {
             bit: false,
             bit_not: true,
         };
-        Array {
+        BitArray {
             rows: vec![vec![zero; columns]; rows],
             key: vec![false; columns],
             mask: vec![false; columns],
@@ -170,7 +168,7 @@ mod tests {
 
     #[test]
     fn figure_4_compares_011x_and_writes_1xxx_into_the_first_row() {
-        let mut array = Array::new(2, 4);
+        let mut array = BitArray::new(2, 4);
         for (row, content) in ["0110", "0101"].iter().enumerate() {
             array.tag_row(row);
             array.set(0, &bits(content));
@@ -190,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_continuous_compare_goes_on_below_tagged_rows_alone() {
-        let mut array = Array::new(4, 2);
+        let mut array = BitArray::new(4, 2);
         for (row, content) in ["11", "10", "11", "00"].iter().enumerate() {
             array.tag_row(row);
             array.set(0, &bits(content));
