@@ -43,7 +43,10 @@ pub fn integrity_room(
     let mut without = Layout::new(machine.engine.medium.geometry.lines());
     let bare = Stack::named(&format!("{plain}@none")).map_err(bad)?;
     bare.build(&machine.settings, &mut without);
-    let kept = stack.integrity.power_fail.map(|make| make(&layout));
+    let kept = stack
+        .integrity
+        .power_fail
+        .map(|make| make(&machine.settings, &layout));
     let register = kept.as_ref().and_then(|kept| kept.on_chip());
     let own = layout.regions().iter().filter(|region| {
         without.region(region.name).is_none()

@@ -431,7 +431,10 @@ impl History {
 
     /// What the registers and the reserve power of the integrity do; `None` without integrity.
     pub fn power_fail(&self) -> Option<Box<dyn PowerFail>> {
-        Some(self.stack.integrity.power_fail?(&self.layout))
+        Some(self.stack.integrity.power_fail?(
+            &self.machine.settings,
+            &self.layout,
+        ))
     }
 
     /// Wear levelling before any line has moved; `None` without wear levelling.

@@ -514,7 +514,7 @@ impl History {
     ) -> Option<(Place, Place)> {
         let mut layout = Layout::new(lines);
         let mut controller = stack.build(&self.small, &mut layout);
-        let kept = (stack.integrity.power_fail?)(&layout);
+        let kept = (stack.integrity.power_fail?)(&self.small, &layout);
         let mut untimed = Untimed::new(Image::sparse());
         untimed.plan(|plan| controller.recover(plan));
         let written: BTreeSet<u64> = pairs

@@ -189,12 +189,12 @@ fn layer<W: Wrong>(name: &'static str) -> AnyLayer {
             wrong: PhantomData,
         }))
     }
-    fn power_fail<W: Wrong>(layout: &Layout) -> Box<dyn PowerFail> {
+    fn power_fail<W: Wrong>(settings: &Settings, layout: &Layout) -> Box<dyn PowerFail> {
         let make = right(W::RIGHT).power_fail.expect("it keeps something");
         Box::new(AroundPower::<W> {
             seen: seen(layout),
             late: VecDeque::new(),
-            right: make(layout),
+            right: make(settings, layout),
             wrong: PhantomData,
         })
     }

@@ -273,7 +273,7 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
             ..Refuses::NOTHING
         },
         registers: |_| 0,
-        power_fail: Some(|layout| Box::new(Macs::from_layout(Slip::ALL[SLIP], layout))),
+        power_fail: Some(|_, layout| Box::new(Macs::from_layout(Slip::ALL[SLIP], layout))),
     })))
 }
 

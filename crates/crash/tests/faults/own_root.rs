@@ -15,6 +15,7 @@ use sardonyx::plan::guard::Guard;
 use sardonyx::plan::start_gap::Places;
 use sardonyx::plan::storey::Storey;
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::settings::Settings;
 use siphasher::sip::SipHasher24;
 
 use crate::fault::{Layers, slips};
@@ -315,7 +316,7 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
         },
         promises: Refuses::ALL,
         registers: |_| 64,
-        power_fail: Some(|layout: &Layout| {
+        power_fail: Some(|_: &Settings, layout: &Layout| {
             let macs = Macs::from_layout(own_guard::Slip::Nothing, layout);
             let register = layout.region(REGION).expect("it has been reserved");
             Box::new(Register(Sum::new(Slip::ALL[SLIP], macs, register.clone())))

@@ -285,7 +285,7 @@ pub trait PowerFail {
 }
 
 /// Makes what an integrity keeps over a power cut, in a layout in which it has been built.
-pub type MakePowerFail = fn(&Layout) -> Box<dyn PowerFail>;
+pub type MakePowerFail = fn(&Settings, &Layout) -> Box<dyn PowerFail>;
 
 /// What refuses lines of the medium that are not what was last written there.
 pub struct Integrity {
@@ -308,7 +308,7 @@ impl Integrity {
     pub fn in_memory(&self, settings: &Settings, lines: u64) -> Vec<(&'static str, u64)> {
         let mut layout = Layout::new(lines);
         (self.build)(settings, &mut layout);
-        let kept = self.power_fail.map(|make| make(&layout));
+        let kept = self.power_fail.map(|make| make(settings, &layout));
         let on_chip = kept.as_ref().and_then(|kept| kept.on_chip());
         let regions = layout
             .regions()

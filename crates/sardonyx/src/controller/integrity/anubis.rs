@@ -12,19 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
 
-use super::bmt::{ACCEPTS, Bonsai, Kept, Policy, Trees};
-use super::bonsai::tree;
+use super::bmt::{ACCEPTS, BonsaiTrees, Kept, Policy, bonsai, build};
 use super::macs::{CACHE, VERIFY, word};
-use super::osiris::{STOP_LOSS, is_due, restore};
-use super::tree::{ARITY, Tree, put};
+use super::osiris::{STOP_LOSS, is_due};
+use super::tree::put;
 use super::versions::{MINOR_BITS, Versions};
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::medium::layout::{Layout, Region};
-use crate::plan::guard::Guard;
+use crate::medium::layout::Region;
 use crate::plan::{At, Plan, Queue, Step, Stored};
-use crate::settings::{AnyKey, Settings};
+use crate::settings::AnyKey;
 
 const ENTRIES: u64 = 8;
 /// Lines of the table: for the largest cache that can be asked for, as a layout does not hang on what is on chip.
@@ -35,25 +33,21 @@ const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &S
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {
-    layers: &[tree(
+    layers: &[bonsai(
         "anubis",
         KEYS,
         "a line is atomic with its MAC; a table names the versions and nodes that the cache has alone",
-        build,
+        |settings, layout| {
+            build(settings, layout, |_, layout| Shadow {
+                table: layout.reserve_sparse(REGION, LINES),
+                stride: settings.get(&STOP_LOSS),
+                changed: Vec::new(),
+                noted: BTreeMap::new(),
+            })
+        },
     )],
     designs: &[],
 };
-
-fn build(settings: &Settings, layout: &mut Layout) -> Option<Box<dyn Guard>> {
-    let trees = Trees::reserve(settings, layout);
-    let policy = Shadow {
-        table: layout.reserve_sparse(REGION, LINES),
-        stride: settings.get(&STOP_LOSS),
-        changed: Vec::new(),
-        noted: BTreeMap::new(),
-    };
-    Some(Box::new(Bonsai { trees, policy }))
-}
 
 struct Shadow {
     table: Region,
@@ -76,26 +70,6 @@ impl Shadow {
         let entries = lines.flat_map(|line| (0..ENTRIES as usize).map(move |at| word(&line, at)));
         let named = entries.filter(|entry| *entry != 0);
         named.map(|entry| Place(entry - 1)).collect()
-    }
-
-    /// Node `index` of `level` as the lines below it say, written if memory has another.
-    fn remake(trees: &mut Trees, level: usize, index: u64, plan: &mut Plan) {
-        let (below, own) = (
-            trees.tree.levels[level - 1].clone(),
-            trees.tree.levels[level].line(index),
-        );
-        let mut node = ZERO_LINE;
-        for child in (index * ARITY)..(index * ARITY + ARITY).min(below.lines) {
-            let line = plan.peek(below.line(child)).unwrap_or(ZERO_LINE);
-            put(
-                &mut node,
-                child % ARITY,
-                Tree::hash(level - 1, child, &line),
-            );
-        }
-        if plan.peek(own).unwrap_or(ZERO_LINE) != node {
-            trees.write(own, &node, plan);
-        }
     }
 }
 
@@ -152,26 +126,18 @@ impl Policy for Shadow {
 
     /// Finds the versions that the table names again, makes the nodes that it names anew, from the lowest up, and
     /// compares the highest level with the register.
-    fn recover(&mut self, trees: &mut Trees, plan: &mut Plan) {
+    fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
         let named = self.named(plan);
-        for level in 0..trees.tree.levels.len() {
-            let region = trees.tree.levels[level].clone();
+        for level in 0..trees.levels.tree.levels.len() {
+            let region = trees.levels.tree.levels[level].clone();
             for place in named.iter().filter(|place| region.contains(**place)) {
                 let index = place.0 - region.first.0;
                 match level {
-                    0 => drop(restore(trees, index, self.stride, plan)),
-                    _ => Shadow::remake(trees, level, index, plan),
+                    0 => drop(trees.restore_versions(index, self.stride, plan)),
+                    _ => trees.levels.remake(level, index, plan),
                 }
             }
         }
-        let top = trees.tree.levels.len() - 1;
-        let mut register = ZERO_LINE;
-        for index in 0..trees.tree.levels[top].lines {
-            let line = plan
-                .peek(trees.tree.levels[top].line(index))
-                .unwrap_or(ZERO_LINE);
-            put(&mut register, index, Tree::hash(top, index, &line));
-        }
-        trees.compare(register, plan);
+        trees.levels.compare_top(plan);
     }
 }

@@ -6,17 +6,14 @@
 //! The papers on persistent trees (Triad-NVM, ISCA 2019; PLP, MICRO 2020) have the first as their baseline, from memory.
 //! Left out: encryption counters as versions ([`super::versions`]).
 
-use super::bmt::{Bonsai, KEYS as SHARED, Order, Policy, TRIES, Trees};
+use super::bmt::{BonsaiTrees, KEYS as SHARED, Order, Policy, bonsai, build};
 use super::macs::{CACHE, VERIFY};
-use super::root::Root;
+use super::tree::Hashes;
 use super::versions::MINOR_BITS;
-use crate::controller::layers::{About, File, Integrity, Refuses};
+use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
-use crate::line::ZERO_LINE;
-use crate::medium::layout::Layout;
 use crate::plan::Plan;
-use crate::plan::guard::Guard;
-use crate::settings::{AnyKey, Settings, keys, words};
+use crate::settings::{AnyKey, keys, words};
 
 /// What a lazy tree does about nodes that a cut has lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,65 +41,29 @@ const LAZY: &[&dyn AnyKey] = &[
     &AFTER_CUT,
 ];
 
-pub(super) const fn tree(
-    name: &'static str,
-    keys: &'static [&'static dyn AnyKey],
-    cut: &'static str,
-    build: fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>,
-) -> Integrity {
-    Integrity {
-        about: About {
-            name,
-            keys,
-            units: super::mac::UNITS,
-            figures: &[super::mac::FIGURES],
-            cut,
-            tries: TRIES,
-            limits: &[],
-        },
-        build,
-        promises: Refuses::ALL,
-        registers: |_| super::tree::REGISTER_BYTES,
-        power_fail: Some(|layout| Box::new(Root::from_layout(layout))),
-    }
-}
-
 /// What this file has.
 pub static FILE: File<Integrity> = File {
     layers: &[
-        tree(
+        bonsai(
             "bonsai",
             SHARED,
             "a line is atomic with its MAC, its version and all nodes above it; the root is a register",
-            |settings, layout| {
-                Some(Box::new(Bonsai {
-                    trees: Trees::reserve(settings, layout),
-                    policy: Strict,
-                }))
-            },
+            |settings, layout| build(settings, layout, |_, _| Strict),
         ),
-        tree(
+        bonsai(
             "bonsai-lazy",
             LAZY,
             "versions and nodes that the cache has not evicted are lost; the root is a register",
             |settings, layout| {
-                let trees = Trees::reserve(settings, layout);
-                let policy = Lazy {
-                    after_cut: settings.get(&AFTER_CUT),
-                };
-                Some(Box::new(Bonsai { trees, policy }))
+                let after_cut = settings.get(&AFTER_CUT);
+                build(settings, layout, |_, _| Lazy { after_cut })
             },
         ),
-        tree(
+        bonsai(
             "bonsai-lazy-sound",
             SHARED,
             "a line is atomic with its MAC and its version; nodes are made anew, and the root is a register",
-            |settings, layout| {
-                Some(Box::new(Bonsai {
-                    trees: Trees::reserve(settings, layout),
-                    policy: Rebuilt,
-                }))
-            },
+            |settings, layout| build(settings, layout, |_, _| Rebuilt),
         ),
     ],
     designs: &[],
@@ -119,8 +80,8 @@ impl Policy for Strict {
         Order::Sequential
     }
 
-    fn recover(&mut self, trees: &mut Trees, plan: &mut Plan) {
-        trees.register = trees.kept_register(plan);
+    fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
+        trees.levels.register = trees.levels.kept_register(plan);
     }
 }
 
@@ -133,18 +94,15 @@ impl Policy for Lazy {
         false
     }
 
-    fn recover(&mut self, trees: &mut Trees, plan: &mut Plan) {
+    fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
         if self.after_cut == AfterCut::Compare {
-            trees.register = trees.kept_register(plan);
+            trees.levels.register = trees.levels.kept_register(plan);
             return;
         }
-        let region = trees.tree.levels[0].clone();
-        let lines = plan.written(&region).into_iter();
-        let lines = lines.map(|at| (at.0 - region.first.0, plan.peek(at).unwrap_or(ZERO_LINE)));
-        let lines: Vec<_> = lines.collect();
-        let (levels, register) = trees.tree.rebuild(lines.into_iter());
-        trees.register = register;
-        trees.rewrite(0, &levels, plan);
+        let levels = &mut trees.levels;
+        let (nodes, register) = levels.tree.rebuild::<Hashes>(0, levels.written(0, plan));
+        levels.register = register;
+        levels.rewrite(0, &nodes, plan);
     }
 }
 
@@ -155,7 +113,7 @@ impl Policy for Rebuilt {
         level == 0
     }
 
-    fn recover(&mut self, trees: &mut Trees, plan: &mut Plan) {
-        trees.rebuild_above(0, plan);
+    fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
+        trees.levels.rebuild_above(0, plan);
     }
 }

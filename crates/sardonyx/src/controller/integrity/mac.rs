@@ -3,7 +3,7 @@
 //! here, where papers truncate to as much). No freshness: what was true once is believed for ever.
 //! Left out: counters in MACs; a tree.
 
-use super::macs::{CACHE, VERIFY, Verify, Where, word};
+use super::macs::{CACHE, VERIFY, Verify, Where, verified, word};
 use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
 use crate::controller::metadata_cache::{Lookup, MetadataCache, SETS};
 use crate::figures::{Figures, figures};
@@ -40,10 +40,9 @@ pub static FILE: File<Integrity> = File {
             limits: &[],
         },
         build: |settings, layout| {
-            Some(Box::new(Mac::new(
-                Where::reserve(settings, layout),
-                settings,
-            )))
+            let macs = Mac::new(Where::reserve(settings, layout), settings);
+            let cache = MetadataCache::new(&CACHE, Unit::Metadata, Queue::Data, settings);
+            Some(Box::new(Cached { macs, cache }))
         },
         promises: Refuses {
             tamper: true,
@@ -51,46 +50,44 @@ pub static FILE: File<Integrity> = File {
             ..Refuses::NOTHING
         },
         registers: |_| 0,
-        power_fail: Some(|layout| Box::new(Where::from_layout(layout))),
+        power_fail: Some(|settings, layout| Box::new(Where::from_layout(settings, layout))),
     }],
     designs: &[],
 };
 
-/// MACs, and a cache of the lines that hold them, which never differ from the medium's.
+/// MACs that say nothing of freshness; their lines never differ from the medium's.
 pub struct Mac {
     /// Where they lie.
     pub at: Where,
     verify: Verify,
-    /// Of their lines.
-    pub cache: MetadataCache,
 }
 
 impl Mac {
-    /// None written yet.
+    /// MACs at those places.
     pub fn new(at: Where, settings: &Settings) -> Mac {
         Mac {
             at,
             verify: settings.get(&VERIFY),
-            cache: MetadataCache::new(&CACHE, Unit::Metadata, Queue::Data, settings),
         }
     }
 
+    fn is_right(&self, place: Place, line: Option<&Line>, kept: u64, plan: &Plan) -> bool {
+        let mac = |line| self.at.mac(place, line, plan.peek_sideband(place));
+        line.map_or(0, mac) == kept
+    }
+
     /// Whether the line at `place` has the MAC that is on chip, or in memory.
-    pub fn is_held(&self, place: Place, plan: &Plan) -> bool {
+    pub fn is_held(&self, place: Place, cache: &MetadataCache, plan: &Plan) -> bool {
         let Some((at, number)) = self.at.of_line(place) else {
             return true;
         };
-        let cached = self.cache.peek(at).copied();
+        let cached = cache.peek(at).copied();
         let macs = cached.or_else(|| plan.peek(at)).unwrap_or(ZERO_LINE);
-        let right = match plan.peek(place) {
-            None => 0,
-            Some(line) => self.at.mac(place, &line, plan.peek_sideband(place)),
-        };
-        right == word(&macs, number)
+        let line = plan.peek(place);
+        self.is_right(place, line.as_ref(), word(&macs, number), plan)
     }
 
-    /// The line read from `place`, verified against `kept`, what holds its MAC as word `number`; and whether it is
-    /// believed.
+    /// The line read from `place`, verified against `kept`, its MAC; and whether it is believed.
     pub fn verified(
         &self,
         place: Place,
@@ -98,48 +95,38 @@ impl Mac {
         kept: At<u64>,
         plan: &mut Plan,
     ) -> At<Option<Line>> {
-        let both = plan.both(got.at, kept.at);
-        let checked = plan.unit(Unit::Mac, both);
-        plan.exercise(Mechanism::Verified);
-        let right = match &got.value {
-            None => 0,
-            Some(line) => self.at.mac(place, line, plan.peek_sideband(place)),
-        };
-        let at = match self.verify {
-            Verify::Wait => checked,
-            Verify::Speculate => got.at,
-        };
-        if right != kept.value {
-            plan.refuse(place);
-            return At::new(None, at);
-        }
-        At::new(got.value, at)
+        let is_right = self.is_right(place, got.value.as_ref(), kept.value, plan);
+        verified(place, got, (is_right, kept.at), self.verify, plan)
     }
 
     /// Puts the MAC of a line that is written into the line of MACs that `cached` is, and writes it, in one group
     /// with the line. Gives when both are in the array.
     pub fn put(
-        &mut self,
-        cached: Lookup,
-        (place, line, sideband): (Place, At<&Line>, Option<[u8; 8]>),
-        stored: Stored,
+        &self,
+        (cached, cache): (Lookup, &mut MetadataCache),
+        (place, line, sideband, stored): (Place, At<&Line>, Option<[u8; 8]>, Stored),
         plan: &mut Plan,
     ) -> Step {
         let (at, number) = self.at.of_line(place).expect("it is protected");
         let sideband = sideband.or_else(|| plan.peek_sideband(place));
         let computed = plan.unit(Unit::Mac, line.at);
         let right = self.at.mac(place, line.value, sideband).to_le_bytes();
-        self.cache
-            .set_bytes(cached, number * 8, &right, stored.accepted, plan);
-        let lines = At::new(self.cache.line(cached), plan.both(computed, cached.at));
+        cache.set_bytes(cached, number * 8, &right, stored.accepted, plan);
+        let lines = At::new(cache.line(cached), plan.both(computed, cached.at));
         let kept = plan.write_words(at, lines, 1 << number, None, Step::PAST, Queue::Data);
-        self.cache.clean(cached, 1 << number);
+        cache.clean(cached, 1 << number);
         plan.group(&[stored, kept]);
         plan.both(stored.done, kept.done)
     }
 }
 
-impl Storey for Mac {
+/// MACs alone, and a cache of their lines.
+struct Cached {
+    macs: Mac,
+    cache: MetadataCache,
+}
+
+impl Storey for Cached {
     fn forget_figures(&mut self) {
         self.cache.forget_figures();
     }
@@ -149,7 +136,7 @@ impl Storey for Mac {
     }
 }
 
-impl Guard for Mac {
+impl Guard for Cached {
     fn read(
         &mut self,
         place: Place,
@@ -158,12 +145,12 @@ impl Guard for Mac {
         plan: &mut Plan,
     ) -> At<Option<Line>> {
         let plan = &mut plan.because(Cause::Integrity);
-        let Some((at, number)) = self.at.of_line(place) else {
+        let Some((at, number)) = self.macs.at.of_line(place) else {
             return got;
         };
         let cached = self.cache.get(at, after, plan);
         let kept = At::new(word(self.cache.line(cached), number), cached.at);
-        self.verified(place, got, kept, plan)
+        self.macs.verified(place, got, kept, plan)
     }
 
     fn write(
@@ -175,15 +162,16 @@ impl Guard for Mac {
         plan: &mut Plan,
     ) -> Step {
         let plan = &mut plan.because(Cause::Integrity);
-        let Some((at, _)) = self.at.of_line(place) else {
+        let Some((at, _)) = self.macs.at.of_line(place) else {
             return stored.done;
         };
         let cached = self.cache.get(at, Step::PAST, plan);
-        self.put(cached, (place, line, sideband), stored, plan)
+        let written = (place, line, sideband, stored);
+        self.macs.put((cached, &mut self.cache), written, plan)
     }
 
     fn holds(&self, place: Place, plan: &Plan) -> bool {
-        self.is_held(place, plan)
+        self.macs.is_held(place, &self.cache, plan)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::line::{Line, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan};
+use crate::plan::{At, Plan, Step};
 use crate::settings::{Settings, keys, words};
 
 /// The region of MACs.
@@ -55,23 +55,23 @@ pub struct Vouched {
     pub mac: u64,
 }
 
-/// What was read at `place`, or nothing if it is not what `by` vouches for; usable when `verify` says.
+/// What was read at `place`, or nothing if it is not `right` by what is kept of it, known after `kept`; usable when
+/// `verify` says.
 pub fn verified(
     place: Place,
     got: At<Option<Line>>,
-    (macs, by): (&Where, At<Vouched>),
+    (is_right, kept): (bool, Step),
     verify: Verify,
     plan: &mut Plan,
 ) -> At<Option<Line>> {
-    let both = plan.both(got.at, by.at);
+    let both = plan.both(got.at, kept);
     let checked = plan.unit(Unit::Mac, both);
     plan.exercise(Mechanism::Verified);
     let usable = match verify {
         Verify::Wait => checked,
         Verify::Speculate => got.at,
     };
-    let sideband = plan.peek_sideband(place);
-    if !macs.vouches(by.value, place, got.value.as_ref(), sideband) {
+    if !is_right {
         plan.refuse(place);
         return At::new(None, usable);
     }
@@ -110,12 +110,12 @@ impl Where {
     }
 
     /// As [`Where::reserve`] in a layout in which it is reserved.
-    pub fn from_layout(layout: &Layout) -> Where {
-        Where::of_by(PER_LINE, layout)
+    pub fn from_layout(settings: &Settings, layout: &Layout) -> Where {
+        Where::of_by(PER_LINE, settings, layout)
     }
 
     /// As [`Where::reserve_by`] in a layout in which it is reserved.
-    pub fn of_by(by: u64, layout: &Layout) -> Where {
+    pub fn of_by(by: u64, settings: &Settings, layout: &Layout) -> Where {
         let all = layout.regions();
         let own = all.iter().position(|region| region.name == REGION);
         let own = own.expect("it has been reserved");
@@ -124,7 +124,7 @@ impl Where {
             regions,
             count,
             region: all[own].clone(),
-            keys: [KEY, VERSION_KEY],
+            keys: [KEY, VERSION_KEY].map(|key| pad::other(key, settings)),
         }
     }
 

@@ -2,7 +2,10 @@
 //! layers above, which need not know of a guard ([`crate::plan::guard`]).
 
 mod bmt;
+mod counter_tree;
+mod guarded;
 mod keyed;
+mod levels;
 mod macs;
 mod root;
 #[cfg(test)]

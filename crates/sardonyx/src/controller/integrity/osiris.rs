@@ -5,16 +5,15 @@
 //! no: here it is the MAC, and the register has the last word all the same.
 //! Left out: ECC as the check, which saves the MACs' lines; Osiris Plus, which writes no evicted versions.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use super::bmt::{ACCEPTS, Bonsai, Policy, Trees};
-use super::bonsai::tree;
+use super::bmt::{ACCEPTS, BonsaiTrees, Policy, bonsai, build};
 use super::macs::{CACHE, PER_LINE, VERIFY};
-use super::tree::Nodes;
+use super::tree::{Hashes, Nodes};
 use super::versions::{MINOR_BITS, Versions};
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
-use crate::line::{Line, ZERO_LINE};
+use crate::line::Line;
 use crate::plan::Plan;
 use crate::settings::{AnyKey, keys};
 
@@ -29,16 +28,13 @@ const OWN_KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {
-    layers: &[tree(
+    layers: &[bonsai(
         "osiris",
         OWN_KEYS,
         "a line is atomic with its MAC, which says its version within a few; nodes are made anew",
         |settings, layout| {
-            let policy = StopLoss {
-                stride: settings.get(&STOP_LOSS),
-            };
-            let trees = Trees::reserve(settings, layout);
-            Some(Box::new(Bonsai { trees, policy }))
+            let stride = settings.get(&STOP_LOSS);
+            build(settings, layout, |_, _| StopLoss { stride })
         },
     )],
     designs: &[],
@@ -64,41 +60,21 @@ impl Policy for StopLoss {
     }
 
     /// Tries the version of every line that has a MAC, and makes all nodes anew.
-    fn recover(&mut self, trees: &mut Trees, plan: &mut Plan) {
-        let mut lines: BTreeMap<u64, ()> = BTreeMap::new();
-        for at in plan.written(&trees.macs.region) {
+    fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
+        let macs = plan.written(&trees.macs.region).into_iter();
+        let of_macs = macs.map(|at| {
             let first = (at.0 - trees.macs.region.first.0) * PER_LINE;
-            for number in first..first + PER_LINE {
-                lines.insert(trees.versions.of_number(number).0, ());
-            }
-        }
-        for at in plan.written(&trees.versions.region) {
-            lines.insert(at.0 - trees.versions.region.first.0, ());
-        }
+            trees.versions.of_number(first).0
+        });
+        let versions = plan.written(&trees.versions.region).into_iter();
+        let own = versions.map(|at| at.0 - trees.versions.region.first.0);
+        let lines: BTreeSet<u64> = of_macs.chain(own).collect();
         let mut newest = Nodes::new();
-        for index in lines.into_keys() {
-            newest.insert(index, restore(trees, index, self.stride, plan));
+        for index in lines {
+            newest.insert(index, trees.restore_versions(index, self.stride, plan));
         }
-        let (levels, register) = trees.tree.rebuild(newest.into_iter());
-        trees.compare(register, plan);
-        trees.rewrite(0, &levels, plan);
+        let (levels, register) = trees.levels.tree.rebuild::<Hashes>(0, newest);
+        trees.levels.compare(register, plan);
+        trees.levels.rewrite(0, &levels, plan);
     }
-}
-
-/// The line `index` of versions as the MACs of its lines say, written if memory has an older one. A line whose MAC
-/// no version is right for is left, for who reads it to refuse.
-pub(super) fn restore(trees: &mut Trees, index: u64, stride: u64, plan: &mut Plan) -> Line {
-    let place = trees.versions.region.line(index);
-    let kept = plan.peek(place).unwrap_or(ZERO_LINE);
-    let mut line = kept;
-    let first = index * trees.versions.per_line();
-    for number in first..first + trees.versions.per_line() {
-        if let Some(found) = trees.tried(&line, number, stride, plan) {
-            line = found;
-        }
-    }
-    if line != kept {
-        trees.write(place, &line, plan);
-    }
-    line
 }

@@ -9,39 +9,30 @@
 //! and a line that is older, with its MAC, makes a sum smaller.
 //! Left out: ECC as the check of a trial, the paper's tree over its table, its count of updates of nodes above.
 
-use super::asit::{Asit, Follows, Leaves};
-use super::mac::UNITS;
+use super::asit::{Leaves, build};
+use super::counter_tree::{LIMITS, Sums};
+use super::guarded::{root, tree};
 use super::macs::{CACHE, VERIFY};
 use super::osiris::STOP_LOSS;
-use super::sgx::LIMITS;
-use super::tree::REGISTER_BYTES;
-use crate::controller::layers::{About, File, Integrity, Refuses};
+use super::root::Learns;
+use super::versions::Format;
+use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
-use crate::mechanisms::Mechanism;
 use crate::settings::AnyKey;
 
 const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &STOP_LOSS];
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {
-    layers: &[Integrity {
-        about: About {
-            name: "phoenix",
-            keys: KEYS,
-            units: UNITS,
-            figures: &[super::mac::FIGURES],
-            cut: "a line is atomic with its MAC, which says its version within a few; a table names the nodes to restore",
-            tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
-            limits: LIMITS,
-        },
-        build: |settings, layout| {
-            let leaves = Leaves::Tried(settings.get(&STOP_LOSS));
-            Some(Box::new(Asit::new(leaves, settings, layout)))
-        },
-        promises: Refuses::ALL,
-        registers: |_| REGISTER_BYTES,
-        // Whatever the stride, a MAC says the version.
-        power_fail: Some(|layout| Box::new(Follows::from_layout(Leaves::Tried(1), layout))),
-    }],
+    layers: &[tree(
+        "phoenix",
+        KEYS,
+        "a line is atomic with its MAC, which says its version within a few; a table names the nodes to restore",
+        LIMITS,
+        (
+            |settings, layout| build(Leaves::Tried(settings.get(&STOP_LOSS)), settings, layout),
+            |settings, layout| root::<Sums>((Format::Node, Learns::NamedMacs), settings, layout),
+        ),
+    )],
     designs: &[],
 };

@@ -6,8 +6,7 @@
 //! Left out: epochs, within which paths go in any order: fences are not known below the layers. So what is merged is
 //! what one request writes as one.
 
-use super::bmt::{ACCEPTS, Bonsai, Order, Policy, Trees};
-use super::bonsai::tree;
+use super::bmt::{ACCEPTS, BonsaiTrees, Order, Policy, bonsai, build};
 use super::macs::{CACHE, VERIFY};
 use super::versions::MINOR_BITS;
 use crate::controller::layers::{File, Integrity};
@@ -38,17 +37,13 @@ const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &U
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {
-    layers: &[tree(
+    layers: &[bonsai(
         "plp",
         KEYS,
         "a line is atomic with its MAC, its version and the root; nodes are made anew",
         |settings, layout| {
-            let trees = Trees::reserve(settings, layout);
             let updates = settings.get(&UPDATES);
-            Some(Box::new(Bonsai {
-                trees,
-                policy: Parallel { updates },
-            }))
+            build(settings, layout, |_, _| Parallel { updates })
         },
     )],
     designs: &[],
@@ -71,7 +66,7 @@ impl Policy for Parallel {
         }
     }
 
-    fn recover(&mut self, trees: &mut Trees, plan: &mut Plan) {
-        trees.rebuild_above(0, plan);
+    fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
+        trees.levels.rebuild_above(0, plan);
     }
 }

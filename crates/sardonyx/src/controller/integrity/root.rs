@@ -1,6 +1,6 @@
-//! What a Bonsai tree keeps over a power cut: the register, which follows the version of each line at the instant at
-//! which the line is in the persistence domain, whether or not its line of versions is. What the chip knows then, and
-//! the medium may not, is had from what is accepted: the version under which the line's MAC is right.
+//! What a tree over versions keeps over a power cut: the register, which follows the version of each line at the instant
+//! at which the line is in the persistence domain, whether or not its line of versions is. What the chip knows then, and
+//! the medium may not, is had from what is accepted ([`Learns`]).
 //!
 //! Where reserve power dumps lines past the guard (registers of a hardware log, caches under `eadr`) its logic counts
 //! their versions on, and writes MACs, versions and nodes of them (*assumed*, as [`super::merkle`] says). From the
@@ -8,217 +8,311 @@
 //! Left out: what that costs in reserve power.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::macs::{PER_LINE, Where, word};
-use super::tree::{ARITY, Nodes, Tree, put};
-use super::versions::{Bump, Versions};
+use super::asit;
+use super::macs::{PER_LINE, Vouched, Where, word};
+use super::tree::{ARITY, Node, Nodes, Tree, put};
+use super::versions::{Bump, Format, Versions};
 use crate::controller::layers::PowerFail;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::plan::start_gap::Places;
+use crate::settings::Settings;
 
 /// Versions that a line on chip is ahead of the medium's, at most: all that a minor number counts.
 const MOST_AHEAD: u64 = super::versions::MOST_MINOR;
 
+/// What says which versions the chip knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learns {
+    /// The lines of versions that are accepted, and nothing else.
+    Versions,
+    /// Those, and the MACs that are accepted: the version is the one under which the line's MAC is right.
+    Macs,
+    /// The same, and a table names what is on chip alone, so that a dump must leave nothing of it.
+    NamedMacs,
+    /// Those, and the copies in the table.
+    Table,
+}
+
+/// The nodes above what stands in the lowest level, and the register.
+pub struct Followed<N> {
+    pub tree: Tree,
+    pub levels: Vec<Nodes>,
+    register: Line,
+    nodes: PhantomData<N>,
+}
+
+impl<N: Node> Followed<N> {
+    pub fn new(tree: Tree) -> Followed<N> {
+        Followed {
+            levels: vec![Nodes::new(); tree.levels.len() - 1],
+            tree,
+            register: ZERO_LINE,
+            nodes: PhantomData,
+        }
+    }
+
+    /// The tree over these lines.
+    pub fn begin(&mut self, leaves: Nodes) {
+        (self.levels, self.register) = self.tree.rebuild::<N>(0, leaves);
+    }
+
+    /// Line `index` of the lowest level is `line`, and the register's line in the medium follows; if asked for, so do
+    /// all nodes between.
+    pub fn follow(&mut self, index: u64, line: Line, writes_nodes: bool, image: &mut Places) {
+        let (mut index, mut line) = (index, line);
+        for level in 0..self.tree.levels.len() {
+            let of = N::of(level, index, &line);
+            if self.tree.is_top(level) {
+                put(&mut self.register, index, of);
+                break;
+            }
+            let node = self.levels[level].entry(index / ARITY).or_insert(ZERO_LINE);
+            self.tree.put::<N>(level, index, node, of);
+            (index, line) = (index / ARITY, *node);
+            if writes_nodes {
+                image.write(self.tree.levels[level + 1].line(index), &line, 0xff, None);
+            }
+        }
+        image.write(self.tree.register.line(0), &self.register, 0xff, None);
+    }
+}
+
 /// The register, and all that it follows from.
-pub struct Root {
+pub struct Root<N> {
     macs: Where,
     versions: Versions,
-    tree: Tree,
+    learns: Learns,
+    /// A table of what is on chip.
+    table: Option<Region>,
     /// Lines of versions as the chip knows them, of what is accepted.
-    newest: BTreeMap<u64, Line>,
-    levels: Vec<Nodes>,
-    register: Line,
+    newest: Nodes,
+    above: Followed<N>,
     /// The lines of MACs that have been looked at.
     known: BTreeMap<u64, Line>,
     dumps: bool,
 }
 
-impl Root {
+impl<N: Node> Root<N> {
     /// Knows nothing yet.
-    pub fn from_layout(layout: &Layout) -> Root {
-        let (macs, versions) = Versions::from_layout(layout);
-        let tree = Tree::from_layout(versions.region.clone(), layout);
+    pub fn from_layout(
+        format: Format,
+        learns: Learns,
+        settings: &Settings,
+        layout: &Layout,
+    ) -> Root<N> {
+        let (macs, versions) = Versions::from_layout(format, settings, layout);
         Root {
+            above: Followed::new(Tree::from_layout(versions.region.clone(), layout)),
+            table: matches!(learns, Learns::Table | Learns::NamedMacs)
+                .then(|| layout.region(asit::REGION).expect("it has been reserved"))
+                .cloned(),
             macs,
-            newest: BTreeMap::new(),
-            levels: vec![Nodes::new(); tree.levels.len() - 1],
-            register: ZERO_LINE,
+            versions,
+            learns,
+            newest: Nodes::new(),
             known: BTreeMap::new(),
             dumps: false,
-            versions,
-            tree,
         }
     }
 
-    /// Whether the line at `place` is what its MAC says under the version in `line`.
-    fn is_right(&self, number: u64, line: &Line, kept: u64, image: &Places) -> bool {
-        let Some(place) = self.macs.place(number) else {
-            return false;
-        };
-        let (_, slot) = self.versions.of_number(number);
-        let version = self.versions.get(line, slot);
-        let right = |data| {
-            self.macs
-                .mac_of_version(place, version, &data, image.sideband(place))
-                == kept
-        };
-        version != 0 && image.read(place).is_some_and(right)
+    fn newest(&self, index: u64) -> Line {
+        self.newest.get(&index).copied().unwrap_or(ZERO_LINE)
     }
 
-    /// The versions of the lines of line `index` of MACs, which has been written.
+    /// The versions of the lines of line `index` of MACs, which has been written; the line of versions that is another.
     fn look(&mut self, index: u64, image: &Places) -> Option<u64> {
-        let now = image
-            .read(self.macs.region.line(index))
-            .unwrap_or(ZERO_LINE);
+        let read = |at| image.read(at).unwrap_or(ZERO_LINE);
+        let now = read(self.macs.region.line(index));
         let before = self.known.insert(index, now).unwrap_or(ZERO_LINE);
         let mut changed = None;
         for at in (0..PER_LINE as usize).filter(|at| word(&now, *at) != word(&before, *at)) {
             let number = index * PER_LINE + at as u64;
             let (of, slot) = self.versions.of_number(number);
-            let kept = image
-                .read(self.versions.region.line(of))
-                .unwrap_or(ZERO_LINE);
-            let newest = self.newest.get(&of).copied().unwrap_or(ZERO_LINE);
-            let newest = self.versions.newest(&newest, &kept);
+            let Some(place) = self.macs.place(number) else {
+                continue;
+            };
+            let kept = read(self.versions.region.line(of));
+            let newest = self.versions.newest(&self.newest(of), &kept);
+            let (line, beside) = (image.read(place), image.sideband(place));
+            let is_right = |versions: &Line| {
+                let (version, mac) = (self.versions.get(versions, slot), word(&now, at));
+                let by = Vouched { version, mac };
+                line.is_some() && self.macs.vouches(by, place, line.as_ref(), beside)
+            };
             let mut ahead =
-                (0..MOST_AHEAD).map_while(|steps| self.versions.later(&newest, slot, steps));
-            let right = ahead.find(|line| self.is_right(number, line, word(&now, at), image));
-            if let Some(line) = right {
-                self.newest.insert(of, line);
+                (0..=MOST_AHEAD).map_while(|steps| self.versions.later(&newest, number, steps));
+            if let Some(right) = ahead.find(is_right) {
+                self.newest.insert(of, right);
                 changed = Some(of);
             }
         }
         changed
     }
 
-    /// All above the line `index` of versions follows, and the register's line in the medium does.
-    fn follow(&mut self, index: u64, image: &mut Places) {
-        let (mut index, mut line) = (index, self.newest.get(&index).copied().unwrap_or(ZERO_LINE));
-        for level in 0..self.tree.levels.len() {
-            let hash = Tree::hash(level, index, &line);
-            if self.tree.is_top(level) {
-                put(&mut self.register, index, hash);
-                break;
-            }
-            let node = self.levels[level].entry(index / ARITY).or_insert(ZERO_LINE);
-            put(node, index % ARITY, hash);
-            (index, line) = (index / ARITY, *node);
-            if self.dumps {
-                image.write(self.tree.levels[level + 1].line(index), &line, 0xff, None);
-            }
-        }
-        image.write(self.tree.register.line(0), &self.register, 0xff, None);
+    /// The versions that the table's line at `place` has a copy of, if it is newer than what is known.
+    fn look_up(&mut self, place: Place, image: &Places) -> Option<u64> {
+        let entry = image.read(place)?;
+        let region = &self.versions.region;
+        let node = asit::place_of(&entry).filter(|node| region.contains(*node))?;
+        let kept = image.read(node).unwrap_or(ZERO_LINE);
+        let copy = asit::node_of(&entry, &kept);
+        Some(self.learn(node.0 - region.first.0, copy))
     }
 
-    fn index(region: &Region, place: Place) -> u64 {
-        place.0 - region.first.0
+    fn learn(&mut self, index: u64, line: Line) -> u64 {
+        let newest = self.versions.newest(&self.newest(index), &line);
+        self.newest.insert(index, newest);
+        index
+    }
+
+    /// All above the line `index` of versions follows, and the register's line in the medium does.
+    fn follow(&mut self, index: u64, image: &mut Places) {
+        let writes_nodes = self.dumps && self.learns != Learns::Versions;
+        self.above
+            .follow(index, self.newest(index), writes_nodes, image);
+    }
+
+    fn write_versions(&mut self, index: u64, image: &mut Places) {
+        let place = self.versions.region.line(index);
+        image.write(place, &self.newest(index), 0xff, None);
     }
 
     /// Puts back what the run has written over what reserve power knows better.
     fn put_back(&mut self, place: Place, image: &mut Places) {
         if self.macs.region.contains(place) {
             // Under versions of the run, and at an overflow of lines that nobody has written now.
-            let first = Root::index(&self.macs.region, place) * PER_LINE;
-            for number in first..first + PER_LINE {
-                let (index, slot) = self.versions.of_number(number);
-                let line = self.newest.get(&index).copied().unwrap_or(ZERO_LINE);
-                if self.versions.get(&line, slot) != 0 {
-                    self.write_mac(number, &line, image);
-                }
-            }
+            let first = (place.0 - self.macs.region.first.0) * PER_LINE;
+            (first..first + PER_LINE).for_each(|number| self.write_mac(number, image));
             return;
         }
-        let levels = self.tree.levels.iter().enumerate();
-        let mut levels = levels.filter(|(_, region)| region.contains(place));
-        let Some((level, region)) = levels.next() else {
+        if self.table.as_ref().is_some_and(|at| at.contains(place)) {
+            image.write(place, &ZERO_LINE, 0xff, None);
             return;
-        };
-        let nodes = match level {
-            0 => &self.newest,
-            level => &self.levels[level - 1],
-        };
-        let right = nodes.get(&Root::index(region, place)).unwrap_or(&ZERO_LINE);
-        image.write(place, right, 0xff, None);
+        }
+        match self.above.tree.find(place) {
+            None => {}
+            Some((0, index)) => self.write_versions(index, image),
+            Some(_) if self.learns == Learns::Versions => {}
+            Some((level, index)) => {
+                let right = self.above.levels[level - 1].get(&index);
+                image.write(place, right.unwrap_or(&ZERO_LINE), 0xff, None);
+            }
+        }
     }
 
-    fn write_mac(&self, number: u64, line: &Line, image: &mut Places) {
-        let Some(place) = self.macs.place(number) else {
-            return;
-        };
-        let (_, slot) = self.versions.of_number(number);
-        let Some(data) = image.read(place) else {
-            return;
-        };
-        let version = self.versions.get(line, slot);
-        let right = self
+    /// The MAC of the line with that number, if it has a version.
+    fn write_mac(&self, number: u64, image: &mut Places) {
+        let (index, slot) = self.versions.of_number(number);
+        let version = self.versions.get(&self.newest(index), slot);
+        let held = self
             .macs
-            .mac_of_version(place, version, &data, image.sideband(place));
-        let mut kept = ZERO_LINE;
-        put(&mut kept, number % PER_LINE, right);
-        let at = self.macs.region.line(number / PER_LINE);
-        image.write(at, &kept, 1 << (number % PER_LINE), None);
+            .place(number)
+            .and_then(|place| Some((place, image.read(place)?)));
+        if let Some((place, line)) = held.filter(|_| version > 0) {
+            let beside = image.sideband(place);
+            let right = self.macs.mac_of_version(place, version, &line, beside);
+            let mut macs = ZERO_LINE;
+            put(&mut macs, number % PER_LINE, right);
+            let at = self.macs.region.line(number / PER_LINE);
+            image.write(at, &macs, 1 << (number % PER_LINE), None);
+        }
+    }
+
+    /// From now on reserve power writes all that it knows: nodes that a table names are gone with the cache.
+    fn take_over(&mut self, image: &mut Places) {
+        self.dumps = true;
+        let Some(table) = self.table.clone() else {
+            return;
+        };
+        for index in self.newest.keys().copied().collect::<Vec<_>>() {
+            self.write_versions(index, image);
+            self.follow(index, image);
+        }
+        for line in image.written_in(&table) {
+            image.write(line, &ZERO_LINE, 0xff, None);
+        }
     }
 }
 
-impl PowerFail for Root {
+impl<N: Node> PowerFail for Root<N> {
     fn begin(&mut self, image: &mut Places) {
         let first = self.versions.region.first.0;
         for at in image.written_in(&self.versions.region) {
             let line = image.read(at).unwrap_or(ZERO_LINE);
             self.newest.insert(at.0 - first, line);
         }
-        for at in image.written_in(&self.macs.region) {
-            self.look(Root::index(&self.macs.region, at), image);
+        match (self.learns, self.table.clone()) {
+            (Learns::Table, Some(table)) => {
+                for at in image.written_in(&table) {
+                    self.look_up(at, image);
+                }
+            }
+            (Learns::Versions, _) => {}
+            _ => {
+                for at in image.written_in(&self.macs.region) {
+                    self.look(at.0 - self.macs.region.first.0, image);
+                }
+            }
         }
-        let lines = self.newest.iter().map(|(index, line)| (*index, *line));
-        (self.levels, self.register) = self.tree.rebuild(lines);
+        self.above.begin(self.newest.clone());
     }
 
     fn accepted(&mut self, place: Place, image: &mut Places) {
         if self.dumps {
             return self.put_back(place, image);
         }
-        if self.macs.region.contains(place) {
-            let index = Root::index(&self.macs.region, place);
-            if let Some(changed) = self.look(index, image) {
-                self.follow(changed, image);
-            }
-        } else if self.versions.region.contains(place) {
-            let index = Root::index(&self.versions.region, place);
+        let changed = if self.versions.region.contains(place) {
             let kept = image.read(place).unwrap_or(ZERO_LINE);
-            let newest = self.newest.entry(index).or_insert(ZERO_LINE);
-            *newest = self.versions.newest(newest, &kept);
+            Some(self.learn(place.0 - self.versions.region.first.0, kept))
+        } else {
+            match self.learns {
+                Learns::Versions => None,
+                Learns::Macs | Learns::NamedMacs => {
+                    let macs = &self.macs.region;
+                    let index = macs.contains(place).then(|| place.0 - macs.first.0);
+                    index.and_then(|index| self.look(index, image))
+                }
+                Learns::Table => {
+                    let is_in = |table: &Region| table.contains(place);
+                    let is_entry = self.table.as_ref().is_some_and(is_in);
+                    is_entry.then(|| self.look_up(place, image)).flatten()
+                }
+            }
+        };
+        if let Some(index) = changed {
             self.follow(index, image);
         }
     }
 
     fn dumped(&mut self, place: Place, image: &mut Places) {
+        // A node that is drained says of its versions what the dumps of their lines say.
+        self.dumps |= self.learns == Learns::Versions;
         let Some(number) = self.macs.number(place) else {
             return;
         };
-        self.dumps = true;
-        let (index, slot) = self.versions.of_number(number);
-        let mut line = self.newest.get(&index).copied().unwrap_or(ZERO_LINE);
-        let bump = self.versions.bump(&mut line, slot);
-        image.write(self.versions.region.line(index), &line, 0xff, None);
+        if !self.dumps {
+            self.take_over(image);
+        }
+        let (index, _) = self.versions.of_number(number);
+        let mut line = self.newest(index);
+        let bump = self.versions.bump(&mut line, number);
         self.newest.insert(index, line);
-        self.write_mac(number, &line, image);
+        self.write_versions(index, image);
+        self.write_mac(number, image);
         if bump == Bump::Overflowed {
             let first = index * self.versions.per_line();
-            for number in first..first + self.versions.per_line() {
-                let (_, slot) = self.versions.of_number(number);
-                if self.versions.get(&line, slot) != 0 {
-                    self.write_mac(number, &line, image);
-                }
-            }
+            (first..first + self.versions.per_line())
+                .for_each(|number| self.write_mac(number, image));
         }
         self.follow(index, image);
     }
 
     fn on_chip(&self) -> Option<&Region> {
-        Some(&self.tree.register)
+        Some(&self.above.tree.register)
     }
 
     fn kept_of(&self, place: Place) -> Option<(Place, usize)> {
@@ -236,12 +330,13 @@ impl PowerFail for Root {
     fn over(&self, place: Place, level: usize) -> Option<Place> {
         let macs = &self.macs.region;
         let number = match macs.contains(place) {
-            true => Some(Root::index(macs, place) * PER_LINE),
+            true => Some((place.0 - macs.first.0) * PER_LINE),
             false => self.macs.number(place),
         };
+        let tree = &self.above.tree;
         match number {
-            Some(number) => self.tree.over(self.versions.of_number(number).0, level),
-            None => self.tree.over_node(place, level),
+            Some(number) => tree.over(self.versions.of_number(number).0, level),
+            None => tree.over_node(place, level),
         }
     }
 }

@@ -6,24 +6,17 @@
 //! in `bonsai-lazy-sound`, so that freshness costs the same and merging is what differs.
 //! Left out: counters in another bank than their lines (XBank); `medium.regions_skew` moves all of them at once.
 
-use super::bmt::{Bonsai, KEYS, Policy, Trees};
-use super::bonsai::tree;
+use super::bmt::{BonsaiTrees, KEYS, Policy, bonsai, build};
 use crate::controller::layers::{File, Integrity};
 use crate::plan::Plan;
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {
-    layers: &[tree(
+    layers: &[bonsai(
         "supermem",
         KEYS,
         "a line is atomic with its MAC and its version, which the queue merges; nodes are made anew",
-        |settings, layout| {
-            let trees = Trees::reserve(settings, layout);
-            Some(Box::new(Bonsai {
-                trees,
-                policy: Merged,
-            }))
-        },
+        |settings, layout| build(settings, layout, |_, _| Merged),
     )],
     designs: &[],
 };
@@ -39,7 +32,7 @@ impl Policy for Merged {
         true
     }
 
-    fn recover(&mut self, trees: &mut Trees, plan: &mut Plan) {
-        trees.rebuild_above(0, plan);
+    fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
+        trees.levels.rebuild_above(0, plan);
     }
 }

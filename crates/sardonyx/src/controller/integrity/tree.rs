@@ -1,7 +1,7 @@
-//! A Merkle tree over the lines of MACs: a node of 64 bytes has a keyed hash of 8 bytes of each of eight lines of
-//! the level below, 0 where that holds nothing. Nodes are lines of regions of their own, a region a level. What is
-//! above the highest, at most eight hashes, is a register.
-//! Left out: when nodes are written and verified, which `merkle` says.
+//! A tree of nodes over lines of MACs or of versions: a node of 64 bytes has something of each of eight lines of the
+//! level below. In a Merkle tree that is a keyed hash of 8 bytes, 0 where the line holds nothing. Nodes are lines of
+//! regions of their own, a region a level. What is above the highest, at most eight numbers, is a register.
+//! Left out: when nodes are written and verified ([`super::levels`]), and nodes of counters ([`super::counter_tree`]).
 
 use super::keyed::SipHasher24;
 
@@ -27,7 +27,7 @@ const NAMES: [&str; 20] = [
 /// Where the tree lies.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The lines of MACs, and above them a region of nodes for each level.
+    /// The lines of the lowest level, and above them a region of nodes for each level.
     pub levels: Vec<Region>,
     /// The register's line.
     pub register: Region,
@@ -55,18 +55,6 @@ impl Tree {
         }
     }
 
-    /// The hash that stands above line `index` of `level`, whose content is `line`.
-    pub fn hash(level: usize, index: u64, line: &Line) -> u64 {
-        if *line == ZERO_LINE {
-            return 0;
-        }
-        let mut hasher = SipHasher24::new_with_key(&KEY);
-        hasher.write(&(level as u64).to_le_bytes());
-        hasher.write(&index.to_le_bytes());
-        hasher.write(line);
-        hasher.finish().max(1)
-    }
-
     /// The line of `level` that stands over line `index` of the lowest level.
     pub fn over(&self, index: u64, level: usize) -> Option<Place> {
         let region = self.levels.get(level)?;
@@ -91,25 +79,25 @@ impl Tree {
         level + 1 == self.levels.len()
     }
 
-    /// Rebuilds all nodes that hold something, by level from the lowest up, and the register, from the lines of MACs
-    /// that hold something.
-    pub fn rebuild(&self, leaves: impl Iterator<Item = (u64, Line)>) -> (Vec<Nodes>, Line) {
-        self.rebuild_from(0, leaves)
+    /// The line that `place` is: its level and its index there.
+    pub fn find(&self, place: Place) -> Option<(usize, u64)> {
+        let level = self
+            .levels
+            .iter()
+            .position(|region| region.contains(place))?;
+        Some((level, place.0 - self.levels[level].first.0))
     }
 
-    /// Rebuilds the levels above `level`, from its lines that hold something.
-    pub fn rebuild_from(
-        &self,
-        level: usize,
-        lines: impl Iterator<Item = (u64, Line)>,
-    ) -> (Vec<Nodes>, Line) {
+    /// Rebuilds the levels above `level`, from its lines that hold something: nodes by level from the lowest up, and
+    /// the register.
+    pub fn rebuild<N: Node>(&self, level: usize, lines: Nodes) -> (Vec<Nodes>, Line) {
         let mut levels: Vec<Nodes> = Vec::new();
-        let mut below: Nodes = lines.collect();
+        let mut below = lines;
         for level in level..self.levels.len() {
             let mut above = Nodes::new();
             for (index, line) in &below {
                 let node = above.entry(index / ARITY).or_insert(ZERO_LINE);
-                put(node, index % ARITY, Tree::hash(level, *index, line));
+                self.put::<N>(level, *index, node, N::of(level, *index, line));
             }
             below = above;
             if !self.is_top(level) {
@@ -118,17 +106,79 @@ impl Tree {
         }
         (levels, below.remove(&0).unwrap_or(ZERO_LINE))
     }
+
+    /// Has the node above line `index` of `level`, or the register, say `of` of it.
+    pub fn put<N: Node>(&self, level: usize, index: u64, above: &mut Line, of: u64) {
+        match self.is_top(level) {
+            true => put(above, index % ARITY, of),
+            false => N::put((level + 1, index / ARITY), above, index % ARITY, of),
+        }
+    }
+
+    /// What the node above line `index` of `level`, or the register, says of it.
+    pub fn kept<N: Node>(&self, level: usize, index: u64, above: &Line) -> u64 {
+        match self.is_top(level) {
+            true => word(above, (index % ARITY) as usize),
+            false => N::kept(above, index % ARITY),
+        }
+    }
+}
+
+/// What a node has of each of the eight lines below it, by which these are right. The register has the same of the
+/// highest level's lines, in words.
+pub trait Node: Send + 'static {
+    /// What stands above line `index` of `level`, whose content is `line`.
+    fn of(level: usize, index: u64, line: &Line) -> u64;
+
+    /// Whether that line is right below `above`.
+    fn is_right(level: usize, index: u64, line: &Line, above: u64) -> bool {
+        Self::of(level, index, line) == above
+    }
+
+    /// Whether the line is right whatever stands above it.
+    fn is_whole(_level: usize, _index: u64, _line: &Line) -> bool {
+        true
+    }
+
+    /// What `node` has of line `number` of those below it.
+    fn kept(node: &Line, number: u64) -> u64;
+
+    /// Has `node`, by its level and index, have `of` of line `number` of those below it.
+    fn put(place: (usize, u64), node: &mut Line, number: u64, of: u64);
+}
+
+/// A node of eight hashes.
+pub struct Hashes;
+
+impl Node for Hashes {
+    fn of(level: usize, index: u64, line: &Line) -> u64 {
+        hash(level, index, line)
+    }
+
+    fn kept(node: &Line, number: u64) -> u64 {
+        word(node, number as usize)
+    }
+
+    fn put(_place: (usize, u64), node: &mut Line, number: u64, of: u64) {
+        put(node, number, of);
+    }
 }
 
 /// Lines of a level by their index.
 pub type Nodes = std::collections::BTreeMap<u64, Line>;
 
-/// Sets word `number` of `line` to `hash`.
-pub fn put(line: &mut Line, number: u64, hash: u64) {
-    line[number as usize * 8..][..8].copy_from_slice(&hash.to_le_bytes());
+/// Sets word `number` of `line`.
+pub fn put(line: &mut Line, number: u64, value: u64) {
+    line[number as usize * 8..][..8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// The hash that `line` holds of line `index` of the level below.
-pub fn kept(line: &Line, index: u64) -> u64 {
-    word(line, (index % ARITY) as usize)
+fn hash(level: usize, index: u64, line: &Line) -> u64 {
+    if *line == ZERO_LINE {
+        return 0;
+    }
+    let mut hasher = SipHasher24::new_with_key(&KEY);
+    hasher.write(&(level as u64).to_le_bytes());
+    hasher.write(&index.to_le_bytes());
+    hasher.write(line);
+    hasher.finish().max(1)
 }

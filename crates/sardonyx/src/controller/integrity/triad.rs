@@ -4,8 +4,7 @@
 //! cut keeps, then into the queue); a recovery reads the Nth level alone.
 //! Left out: a part of memory that need not persist, with a tree of its own (its root is the paper's third part).
 
-use super::bmt::{ACCEPTS, Bonsai, Policy, Trees};
-use super::bonsai::tree;
+use super::bmt::{ACCEPTS, BonsaiTrees, Policy, bonsai, build};
 use super::macs::{CACHE, VERIFY};
 use super::versions::MINOR_BITS;
 use crate::controller::layers::{File, Integrity};
@@ -25,16 +24,16 @@ const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &L
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {
-    layers: &[tree(
+    layers: &[bonsai(
         "triad",
         KEYS,
         "a line is atomic with its MAC, its version and the lowest levels of nodes; the others are made anew",
         |settings, layout| {
-            let trees = Trees::reserve(settings, layout);
-            let highest = trees.tree.levels.len() - 1;
-            let levels = highest.min(settings.get(&LEVELS) as usize);
-            let policy = Lowest { levels };
-            Some(Box::new(Bonsai { trees, policy }))
+            build(settings, layout, |trees, _| {
+                let highest = trees.levels.tree.levels.len() - 1;
+                let levels = highest.min(settings.get(&LEVELS) as usize);
+                Lowest { levels }
+            })
         },
     )],
     designs: &[],
@@ -49,7 +48,7 @@ impl Policy for Lowest {
         level <= self.levels
     }
 
-    fn recover(&mut self, trees: &mut Trees, plan: &mut Plan) {
-        trees.rebuild_above(self.levels, plan);
+    fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
+        trees.levels.rebuild_above(self.levels, plan);
     }
 }

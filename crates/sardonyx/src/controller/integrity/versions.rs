@@ -6,7 +6,9 @@
 //! traffic of theirs is that of a scheme over `identity+no-encryption`.
 //! Left out: minor numbers of more bits, or of several lengths.
 
-use super::macs::Where;
+use super::counter_tree::{COUNTER_BITS, counted, counter, sum};
+use super::macs::{PER_LINE, Where, word};
+use super::tree::put;
 use crate::line::{LINE_BYTES, Line};
 use crate::medium::layout::{Layout, Region};
 use crate::settings::{Settings, keys};
@@ -53,69 +55,89 @@ pub enum Bump {
     Overflowed,
 }
 
+/// How versions lie in a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Eight of eight bytes.
+    Whole,
+    /// A major number and 64 minor ones of so many bits.
+    Split(u64),
+    /// Eight of seven bytes and a MAC: a node of a counter tree.
+    Node,
+}
+
+impl Format {
+    /// What the settings say of the versions below a Bonsai tree.
+    pub fn from_settings(settings: &Settings) -> Format {
+        match settings.get(&MINOR_BITS) {
+            0 => Format::Whole,
+            bits => Format::Split(bits),
+        }
+    }
+
+    fn per_line(self) -> u64 {
+        match self {
+            Format::Whole | Format::Node => PER_LINE,
+            Format::Split(_) => 64,
+        }
+    }
+
+    fn region(self) -> &'static str {
+        match self {
+            Format::Whole | Format::Node => NAMES[0],
+            Format::Split(bits) => NAMES[bits as usize],
+        }
+    }
+}
+
 /// Where the versions lie.
 #[derive(Clone, Debug)]
 pub struct Versions {
     /// Their lines.
     pub region: Region,
-    minor_bits: u64,
+    format: Format,
     first: u64,
-}
-
-/// Versions of a line whose minor numbers have so many bits.
-fn per_line(minor_bits: u64) -> u64 {
-    match minor_bits {
-        0 => 8,
-        _ => 64,
-    }
 }
 
 impl Versions {
     /// Reserves room for MACs of all lines that `layout` has so far, and for their versions.
-    pub fn reserve(settings: &Settings, layout: &mut Layout) -> (Where, Versions) {
-        let minor_bits = settings.get(&MINOR_BITS);
-        let macs = Where::reserve_by(per_line(minor_bits), settings, layout);
-        let lines = macs.count.div_ceil(per_line(minor_bits));
-        let region = layout.reserve_sparse(NAMES[minor_bits as usize], lines);
+    pub fn reserve(format: Format, settings: &Settings, layout: &mut Layout) -> (Where, Versions) {
+        let macs = Where::reserve_by(format.per_line(), settings, layout);
+        let lines = macs.count.div_ceil(format.per_line());
+        let region = layout.reserve_sparse(format.region(), lines);
         let versions = Versions {
             region,
-            minor_bits,
+            format,
             first: settings.get(&FIRST_VERSION),
         };
         (macs, versions)
     }
 
-    /// The same in a layout in which they are reserved.
-    pub fn from_layout(layout: &Layout) -> (Where, Versions) {
-        let known = NAMES.iter().zip(0..).find_map(|(name, minor_bits)| {
-            let region = layout.region(name)?.clone();
-            Some(Versions {
-                region,
-                minor_bits,
-                first: 0,
-            })
-        });
-        let versions = known.expect("they have been reserved");
-        (Where::of_by(versions.per_line(), layout), versions)
+    /// The same in a layout in which they are reserved, for reserve power, which counts on from what is there.
+    pub fn from_layout(format: Format, settings: &Settings, layout: &Layout) -> (Where, Versions) {
+        let region = layout.region(format.region());
+        let versions = Versions {
+            region: region.expect("it has been reserved").clone(),
+            format,
+            first: 0,
+        };
+        (Where::of_by(format.per_line(), settings, layout), versions)
     }
 
     /// Versions of a line.
     #[inline]
     pub fn per_line(&self) -> u64 {
-        per_line(self.minor_bits)
+        self.format.per_line()
     }
 
     /// The bits of a line that version `slot` has to itself.
     pub fn bits_of(&self, slot: u64) -> std::ops::Range<usize> {
-        let (first, bits) = match self.minor_bits {
-            0 => (64 * slot, 64),
-            _ => (FIRST_BIT + slot * ROOM, ROOM),
+        let (first, bits) = match self.format {
+            Format::Whole => (64 * slot, 64),
+            Format::Split(_) => (FIRST_BIT + slot * ROOM, ROOM),
+            Format::Node => (COUNTER_BITS * slot, COUNTER_BITS),
         };
         first as usize..(first + bits) as usize
-    }
-
-    fn most(&self) -> u64 {
-        (1 << self.minor_bits) - 1
     }
 
     /// The line of the version of the protected line with that number, and which of its versions it is.
@@ -126,41 +148,48 @@ impl Versions {
 
     /// Version `slot` of `line`; 0 is that of a line that was never written.
     pub fn get(&self, line: &Line, slot: u64) -> u64 {
-        match self.minor_bits {
-            0 => super::macs::word(line, slot as usize),
-            _ => match minor(line, slot) {
+        match self.format {
+            Format::Whole => word(line, slot as usize),
+            Format::Split(_) => match minor(line, slot) {
                 0 => 0,
-                minor => super::macs::word(line, 0) << ROOM | minor,
+                minor => word(line, 0) << ROOM | minor,
             },
+            Format::Node => counter(line, slot),
         }
     }
 
     /// How far version `slot` of `line` is from the last multiple of `stride`, which a minor number's overflow is.
     pub fn since(&self, line: &Line, slot: u64, stride: u64) -> u64 {
-        match self.minor_bits {
-            0 => self.get(line, slot) % stride,
-            _ => minor(line, slot) % stride,
+        match self.format {
+            Format::Split(_) => minor(line, slot) % stride,
+            Format::Whole | Format::Node => self.get(line, slot) % stride,
         }
     }
 
-    /// Counts one more write of `slot`. A line that has been written has a minor number of 1 at least.
-    pub fn bump(&self, line: &mut Line, slot: u64) -> Bump {
-        let of_word = |line: &Line, word| super::macs::word(line, word) + 1;
-        match self.minor_bits {
-            0 => {
-                let next = of_word(line, slot as usize).max(self.first);
-                super::tree::put(line, slot, next);
+    /// Counts one more write of the protected line with that number. A line that has been written has a minor number of
+    /// 1 at least.
+    pub fn bump(&self, line: &mut Line, number: u64) -> Bump {
+        let (index, slot) = self.of_number(number);
+        match self.format {
+            Format::Whole => {
+                let next = (word(line, slot as usize) + 1).max(self.first);
+                put(line, slot, next);
                 Bump::Counted
             }
-            _ if minor(line, slot) < self.most() => {
-                let major = super::macs::word(line, 0).max(self.first);
-                super::tree::put(line, 0, major);
+            Format::Node => {
+                let next = (counter(line, slot) + 1).max(self.first);
+                *line = counted(0, index, line, slot, next);
+                Bump::Counted
+            }
+            Format::Split(bits) if minor(line, slot) < (1 << bits) - 1 => {
+                let major = word(line, 0).max(self.first);
+                put(line, 0, major);
                 set_minor(line, slot, minor(line, slot) + 1);
                 Bump::Counted
             }
-            _ => {
-                let major = of_word(line, 0);
-                super::tree::put(line, 0, major);
+            Format::Split(_) => {
+                let major = word(line, 0) + 1;
+                put(line, 0, major);
                 for slot in 0..self.per_line() {
                     set_minor(line, slot, minor(line, slot).min(1));
                 }
@@ -169,34 +198,32 @@ impl Versions {
         }
     }
 
-    /// `line`, in which version `slot` is `steps` writes later; none if it would overflow meanwhile.
-    pub fn later(&self, line: &Line, slot: u64, steps: u64) -> Option<Line> {
+    /// `line`, in which the version of the protected line with that number is `steps` writes later; none if it would
+    /// overflow meanwhile.
+    pub fn later(&self, line: &Line, number: u64, steps: u64) -> Option<Line> {
         let mut later = *line;
         (0..steps)
-            .all(|_| self.bump(&mut later, slot) == Bump::Counted)
+            .all(|_| self.bump(&mut later, number) == Bump::Counted)
             .then_some(later)
     }
 
-    /// The newer versions of two lines, each by itself.
+    /// The newer versions of two lines, each by itself; of two nodes the one that has counted more.
     pub fn newest(&self, one: &Line, other: &Line) -> Line {
-        let major = |line: &Line| match self.minor_bits {
-            0 => 0,
-            _ => super::macs::word(line, 0),
+        let age = |line: &Line| match self.format {
+            Format::Whole => 0,
+            Format::Split(_) => word(line, 0),
+            Format::Node => sum(line),
         };
-        if major(one) != major(other) {
-            return if major(one) > major(other) {
-                *one
-            } else {
-                *other
-            };
+        if age(one) != age(other) {
+            return if age(one) > age(other) { *one } else { *other };
         }
         let mut newest = *one;
         for slot in 0..self.per_line() {
             let found = self.get(other, slot);
             if found > self.get(one, slot) {
-                match self.minor_bits {
-                    0 => super::tree::put(&mut newest, slot, found),
-                    _ => set_minor(&mut newest, slot, found & MOST_MINOR),
+                match self.format {
+                    Format::Split(_) => set_minor(&mut newest, slot, found & MOST_MINOR),
+                    Format::Whole | Format::Node => put(&mut newest, slot, found),
                 }
             }
         }
@@ -237,7 +264,8 @@ mod tests {
             let mut layout = Layout::new(64);
             let mut settings = Settings::default();
             settings.set(&MINOR_BITS, bits);
-            let (_, versions) = Versions::reserve(&settings, &mut layout);
+            let format = Format::from_settings(&settings);
+            let (_, versions) = Versions::reserve(format, &settings, &mut layout);
             let per_line = versions.per_line();
             let (mut line, mut random, mut overflows) = (ZERO_LINE, 1u64, 0);
             let mut seen = vec![0; per_line as usize];

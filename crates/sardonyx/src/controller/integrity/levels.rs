@@ -1,0 +1,185 @@
+//! A tree at work: some of its lines are in a cache on chip, where each is verified under the one above it when it
+//! comes, up to one that is there already or the register. All trees share it.
+//! Left out: when lines leave the chip, which each scheme says.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use super::macs::CACHE;
+use super::tree::{ARITY, Node, Nodes, Tree, put};
+use crate::controller::metadata_cache::{Lookup, MetadataCache};
+use crate::line::{Line, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
+use crate::medium::params::Unit;
+use crate::plan::{At, Plan, Queue, Step};
+use crate::settings::Settings;
+use crate::stats::Cause;
+
+/// A line that the group at hand has changed.
+#[derive(Clone, Copy)]
+pub struct Open {
+    pub line: Line,
+    /// The step after which its bytes exist.
+    pub at: Step,
+    /// The step after which all that earlier groups have changed of it may leave the chip.
+    pub ripe: Step,
+}
+
+/// The tree, and what of it is on chip.
+pub struct Levels<N> {
+    pub tree: Tree,
+    /// Of nodes, of what they stand over, and of lines of MACs, which never differ from the medium's.
+    pub cache: MetadataCache,
+    /// What there is of the highest level's lines, as of what has been handled.
+    pub register: Line,
+    /// Lines that the group at hand has changed, by level and index.
+    pub open: BTreeMap<(usize, u64), Open>,
+    /// Nothing is accepted before: what a recovery has written.
+    pub recovered: Step,
+    nodes: PhantomData<N>,
+}
+
+impl<N: Node> Levels<N> {
+    /// A tree of which nothing is known yet; what the cache writes back waits in `queue`.
+    pub fn new(tree: Tree, queue: Queue, settings: &Settings) -> Levels<N> {
+        Levels {
+            tree,
+            cache: MetadataCache::new(&CACHE, Unit::Metadata, queue, settings),
+            register: ZERO_LINE,
+            open: BTreeMap::new(),
+            recovered: Step::PAST,
+            nodes: PhantomData,
+        }
+    }
+
+    /// Line `index` of `level` in the cache, verified if it was not there.
+    pub fn fetch(&mut self, level: usize, index: u64, after: Step, plan: &mut Plan) -> Lookup {
+        let place = self.tree.levels[level].line(index);
+        if self.cache.peek(place).is_some() {
+            return self.cache.get(place, after, plan);
+        }
+        let above = match self.tree.is_top(level) {
+            true => At::past(self.register),
+            false => self.known(level + 1, index / ARITY, after, plan),
+        };
+        let kept = self.tree.kept::<N>(level, index, &above.value);
+        let mut cached = self.cache.get(place, after, plan);
+        let both = plan.both(cached.at, above.at);
+        cached.at = plan.unit(Unit::Mac, both);
+        plan.exercise(Mechanism::VerifiedNode);
+        if !N::is_right(level, index, self.cache.line(cached), kept) {
+            plan.refuse(place);
+        }
+        cached
+    }
+
+    /// Line `index` of `level` as the group at hand has it.
+    pub fn known(&mut self, level: usize, index: u64, after: Step, plan: &mut Plan) -> At<Line> {
+        if let Some(open) = self.open.get(&(level, index)) {
+            return At::new(open.line, open.at);
+        }
+        let cached = self.fetch(level, index, after, plan);
+        At::new(*self.cache.line(cached), cached.at)
+    }
+
+    /// The line at `place` as it is on chip, or as memory says, unverified.
+    pub fn peek(&self, place: Place, plan: &Plan) -> Line {
+        let cached = self.cache.peek(place).copied();
+        cached.or_else(|| plan.peek(place)).unwrap_or(ZERO_LINE)
+    }
+
+    /// Writes all that memory has not, and the register.
+    pub fn flush(&mut self, plan: &mut Plan) {
+        let plan = &mut plan.because(Cause::Integrity);
+        self.cache.flush(plan);
+        let register = self.register;
+        plan.write(self.tree.register.line(0), At::past(&register), Step::PAST);
+    }
+
+    /// The lines of `level` that memory has, by index.
+    pub fn written(&self, level: usize, plan: &Plan) -> Nodes {
+        let region = &self.tree.levels[level];
+        let lines = plan.written(region).into_iter();
+        let lines = lines.map(|at| (at.0 - region.first.0, plan.peek(at).unwrap_or(ZERO_LINE)));
+        lines.collect()
+    }
+
+    /// What the register has kept over a cut.
+    pub fn kept_register(&self, plan: &Plan) -> Line {
+        plan.peek(self.tree.register.line(0)).unwrap_or(ZERO_LINE)
+    }
+
+    /// Refuses the medium if its root is not the register's; what is read then has this one.
+    pub fn compare(&mut self, register: Line, plan: &mut Plan) {
+        if self.kept_register(plan) != register {
+            plan.refuse(self.tree.register.line(0));
+        }
+        self.register = register;
+    }
+
+    /// Makes all levels above `level` anew from what memory has of it, compares with the register, and writes the nodes
+    /// that differ.
+    pub fn rebuild_above(&mut self, level: usize, plan: &mut Plan) {
+        let lines = self.written(level, plan);
+        let (levels, register) = self.tree.rebuild::<N>(level, lines);
+        self.compare(register, plan);
+        self.rewrite(level, &levels, plan);
+    }
+
+    /// Writes the nodes above `level` that differ from memory's.
+    pub fn rewrite(&mut self, level: usize, levels: &[Nodes], plan: &mut Plan) {
+        for (nodes, region) in levels.iter().zip(self.tree.levels[level + 1..].to_vec()) {
+            for place in plan.written(&region) {
+                if !nodes.contains_key(&(place.0 - region.first.0)) {
+                    self.restore(place, &ZERO_LINE, plan);
+                }
+            }
+            for (index, node) in nodes {
+                self.restore(region.line(*index), node, plan);
+            }
+        }
+    }
+
+    /// Writes a line that a recovery has made anew, if memory has another.
+    pub fn restore(&mut self, place: Place, line: &Line, plan: &mut Plan) {
+        if plan.peek(place).unwrap_or(ZERO_LINE) != *line {
+            let plan = &mut plan.because(Cause::Integrity);
+            let written = plan.write(place, At::past(line), Step::PAST);
+            self.recovered = plan.both(self.recovered, written.accepted);
+        }
+    }
+
+    /// What memory has of a line of the tree, which has to be right whatever stands above it.
+    pub fn own(&self, level: usize, index: u64, plan: &mut Plan) -> Line {
+        let place = self.tree.levels[level].line(index);
+        let line = plan.peek(place).unwrap_or(ZERO_LINE);
+        if !N::is_whole(level, index, &line) {
+            plan.refuse(place);
+        }
+        line
+    }
+
+    /// Makes node `index` of `level` anew from the lines below it.
+    pub fn remake(&mut self, level: usize, index: u64, plan: &mut Plan) {
+        let mut node = ZERO_LINE;
+        let below = self.tree.levels[level - 1].lines;
+        for child in (index * ARITY)..(index * ARITY + ARITY).min(below) {
+            let of = N::of(level - 1, child, &self.own(level - 1, child, plan));
+            if of != 0 {
+                N::put((level, index), &mut node, child % ARITY, of);
+            }
+        }
+        self.restore(self.tree.levels[level].line(index), &node, plan);
+    }
+
+    /// Compares the highest level that memory has with the register.
+    pub fn compare_top(&mut self, plan: &mut Plan) {
+        let top = self.tree.levels.len() - 1;
+        let mut register = ZERO_LINE;
+        for index in 0..self.tree.levels[top].lines {
+            let of = N::of(top, index, &self.own(top, index, plan));
+            put(&mut register, index, of);
+        }
+        self.compare(register, plan);
+    }
+}
