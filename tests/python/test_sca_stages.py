@@ -98,11 +98,11 @@ def test_the_papers_table_is_measured_on_sca_and_not_on_others() -> None:
     document = measured.to_document()
     assert [row["stage"] for row in document["rows"]] == [s.name for s in stages.STAGES]
     # Where every write is counter-atomic anyway, the mark on the commit is not needed.
-    full = stages.measure(("queue",), SMALL.model_copy(update={"design": "fca"}))
+    full = stages.measure(("queue",), SMALL.replace(design="fca"))
     assert full.rows["commit"]["counter_atomicity"].agrees is False
     assert full.rows["mutate"]["backup"].agrees
     # A naive counter cache loses what the table takes for granted.
-    naive = stages.measure(("queue",), SMALL.model_copy(update={"design": "no-atomicity"}))
+    naive = stages.measure(("queue",), SMALL.replace(design="no-atomicity"))
     assert naive.rows["prepare"]["data"].ours == "inconsistent"
     assert naive.rows["prepare"]["counter_atomicity"].ours == "not enough"
 

@@ -25,7 +25,6 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
-from sardonyx.cli.flips import sensitivity_table
 from sardonyx.cli.forms import Options, Work
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
@@ -41,14 +40,9 @@ from sardonyx.cli.options import (
     check_draws,
 )
 from sardonyx.cli.places import check_replaced, fresh, kept_runs, point_latest
-from sardonyx.cli.progress import Watcher
-from sardonyx.cli.report import save
-from sardonyx.cli.sweep import View
-from sardonyx.cli.tables import compare_table, sample_table
 from sardonyx.files import is_special
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs, origin
-from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, parse_sample, parse_settings, parse_warmup
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.seeds import MOST_SEEDS, Seeded
@@ -308,6 +302,11 @@ def _compare(
     written: Written,
     seeded: Seeded | None,
 ) -> None:
+    from sardonyx.cli.progress import Watcher
+    from sardonyx.cli.report import save
+    from sardonyx.cli.tables import compare_table, sample_table
+    from sardonyx.runs.comparison import Comparison
+
     with output_directory(out.directory):
         known = origin.origin(point.source for point in points)
         with Watcher(err) as watch:
@@ -316,6 +315,8 @@ def _compare(
             else:
                 results = seeded.run(shared, workers, watch)
         if varied is not None:
+            from sardonyx.cli.sweep import View
+
             results = api.varied(
                 points,
                 shared,
@@ -341,6 +342,8 @@ def _compare(
     if shared.sample:
         people.print(sample_table(results, people.width))
     if results.sensitivity:
+        from sardonyx.cli.flips import sensitivity_table
+
         people.print(sensitivity_table(results.sensitivity, people.width))
     write_json(out.json_to, comparison.results.to_document())
     if written.timeline is not None:

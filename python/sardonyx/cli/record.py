@@ -216,30 +216,28 @@ def record(asked: Record) -> Work:
     kernel = Record.kernel_instructions
     if below and clearing != "none":
         kernel = asked.kernel_instructions
-    wanted = RecordRequest.model_validate(
-        caches
-        | {
-            "program": program,
-            "output": str(target),
-            "plugin": str(PLUGIN),
-            "qemu": emulator(asked.qemu),
-            "cores": asked.cores,
-            "level": level,
-            "pages": pages,
-            "reuse": reuse,
-            "clearing": clearing,
-            "kernel_instructions": kernel,
-            "memory": memory,
-            "skip": asked.skip,
-            "limit": asked.limit,
-            "skip_instructions": asked.skip_instructions,
-            "limit_instructions": asked.limit_instructions,
-            "follow_fork": asked.pc if asked.follow_fork is None else asked.follow_fork,
-            "read_data": asked.read_data,
-            "pc": asked.pc,
-            "acks": acks,
-            "verify": asked.verify,
-        }
+    wanted = RecordRequest(
+        **caches,
+        program=tuple(program),
+        output=str(target),
+        plugin=str(PLUGIN),
+        qemu=emulator(asked.qemu),
+        cores=asked.cores,
+        level=level,
+        pages=pages,
+        reuse=reuse,
+        clearing=clearing,
+        kernel_instructions=kernel,
+        memory=memory,
+        skip=asked.skip,
+        limit=asked.limit,
+        skip_instructions=asked.skip_instructions,
+        limit_instructions=asked.limit_instructions,
+        follow_fork=asked.pc if asked.follow_fork is None else asked.follow_fork,
+        read_data=asked.read_data,
+        pc=asked.pc,
+        acks=acks,
+        verify=asked.verify,
     )
     chosen = f"with --level {level} --pages {pages}"
     if clearing != Record.clearing:
@@ -302,7 +300,7 @@ def run_recorded(wanted: RecordRequest, console: Console) -> dict[str, Any]:
     Ctrl-C, SIGTERM and SIGHUP end the program; the trace is kept, and the rings' folder is not.
     """
     recording = _core.Recording()
-    text = wanted.model_dump_json()
+    text = wanted.json()
     interrupted: list[bool] = []
     started = time.monotonic()
 

@@ -121,11 +121,11 @@ def info(
         note(line)
     if plot is not None:
         writable(plot, json_to, [path_of(trace)])
-    count = partial(_core.trace_info, source.model_dump_json())
+    count = partial(_core.trace_info, source.json())
     facts = json.loads(watched(err, trace, count))
     people = for_people(json_to)
     facts_of(trace, facts, json_to)
-    known = Trace(name, Info.model_validate(facts))
+    known = Trace(name, Info.of(facts))
     people.print(trace_bars(known, people.width))
     for warning in worth_warnings([known]):
         people.print(warning, soft_wrap=True)
@@ -239,13 +239,11 @@ def convert(asked: Convert) -> Work:
         if asked.data not in FILLS:
             raise _core.SardonyxError(f"--data: {unknown('filling', asked.data, FILLS)}")
         levelled = read == LEVELLED and asked.levels is not None
-        conversion = conversion.model_copy(
-            update={
-                "data": asked.data,
-                "seed": 0 if asked.data == "zero" else asked.seed,
-                "clock_mhz": asked.clock_mhz if read in CLOCKED else None,
-                "levels": _levels(str(asked.levels)) if levelled else None,
-            }
+        conversion = conversion.replace(
+            data=asked.data,
+            seed=0 if asked.data == "zero" else asked.seed,
+            clock_mhz=asked.clock_mhz if read in CLOCKED else None,
+            levels=_levels(str(asked.levels)) if levelled else None,
         )
     return Work(
         partial(_convert, conversion, json_to),
@@ -259,7 +257,7 @@ def convert(asked: Convert) -> Work:
 
 
 def _convert(conversion: Conversion, json_to: str | None) -> None:
-    convert = partial(_core.trace_convert, conversion.model_dump_json())
+    convert = partial(_core.trace_convert, conversion.json())
     done = watched(err, conversion.source, convert)
     facts_of(conversion.target, json.loads(done), json_to)
 

@@ -14,8 +14,8 @@ from sardonyx.runs.scheduler import Task, Watch
 
 #: One recovery in so many is cut as well, one cut in so many looked at in full, unless asked
 #: otherwise.
-RECOVERY_CUTS: int = questions.CrashQuestion.model_fields["recovery_cuts"].default
-FULL_ONE_IN: int = questions.CrashQuestion.model_fields["full_one_in"].default
+RECOVERY_CUTS = questions.CrashQuestion.recovery_cuts
+FULL_ONE_IN = questions.CrashQuestion.full_one_in
 
 
 class CrashQuestion(questions.CrashQuestion):
@@ -31,7 +31,7 @@ class CrashQuestion(questions.CrashQuestion):
 
     def memory(self) -> int:
         """Bytes of memory that it needs, about; an error if it cannot be asked."""
-        return _core.crash_memory(self.model_dump_json())
+        return _core.crash_memory(self.json())
 
 
 class ExhaustiveQuestion(questions.ExhaustiveQuestion):
@@ -60,7 +60,7 @@ class TrialQuestion(questions.TrialQuestion):
 
     def memory(self) -> int:
         """Bytes of memory that its largest run needs, about; an error if it cannot be asked."""
-        return _core.crash_trial_memory(self.model_dump_json())
+        return _core.crash_trial_memory(self.json())
 
 
 _Call = Callable[[str, _core.Progress | None], str]
@@ -71,7 +71,7 @@ def _ask(
     asked: Sequence[CrashQuestion] | Sequence[TrialQuestion] | Sequence[ExhaustiveQuestion],
     watch: Watch | None,
 ) -> list[dict[str, Any]]:
-    tasks = [Task(q.label, partial(call, q.model_dump_json())) for q in asked]
+    tasks = [Task(q.label, partial(call, q.json())) for q in asked]
     return [json.loads(answer) for answer in scheduler.run(tasks, 1, watch)]
 
 

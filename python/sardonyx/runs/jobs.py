@@ -157,7 +157,7 @@ def check(points: Sequence[Point], shared: Settings) -> None:
         sources.check(source)
     for job in jobs:
         if isinstance(job.source, ProgramSource) or job.sample is not None:
-            _core.check_job(job.model_dump_json())
+            _core.check_job(job.json())
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +210,11 @@ def _run(
         job = point.job(shared)
         keys.append((job.source, job.design, job.copies, effective(job.overrides)))
         if keys[-1] not in tasks:
-            asked = job.model_copy(update=besides(point)).model_dump_json()
+            asked = job.replace(**besides(point)).json()
             tasks[keys[-1]] = Task(label(point), partial(_core.simulate, asked))
     traces = {point.trace: point.source for point in points}
     facts = [
-        Task(f"{name}, facts", partial(_core.trace_info, sources.whole(source).model_dump_json()))
+        Task(f"{name}, facts", partial(_core.trace_info, sources.whole(source).json()))
         for name, source in traces.items()
     ]
     answers = scheduler.run([*tasks.values(), *facts], workers, watch)

@@ -38,7 +38,7 @@ class Exhaustive(Logged):
 
     sharing: Annotated[str | None, typer.Option(help=f"{SHARING} Default: both ends.")] = None
     most_states: Annotated[int, typer.Option(min=1, max=MOST, help="Give up beyond N states.")] = (
-        questions.ExhaustiveQuestion.model_fields["most_states"].default
+        questions.ExhaustiveQuestion.most_states
     )
     order: Annotated[
         str | None,

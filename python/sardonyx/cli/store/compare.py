@@ -138,7 +138,7 @@ def compare(asked: Compare) -> Work:
             directory = asked.directory
             if isinstance(own, Stream):
                 most = size_in_bytes("--written", asked.written, block_bytes, 1 << 46)
-                own = own.model_copy(update={"bytes": min(own.bytes, most)})
+                own = own.replace(bytes=min(own.bytes, most))
         question = StoreQuestion(
             design=_keyed(asked, design, own), workload=own, block_bytes=block_bytes
         )

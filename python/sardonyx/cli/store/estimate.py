@@ -111,7 +111,7 @@ def estimate(asked: Estimate) -> Work:
         content_defined=average,
         memory=size_in_bytes("--memory", asked.memory),
         state=str(state.absolute()) if state else None,
-    ).model_dump_json()
+    ).json()
     plan = json.loads(_core.store_plan(question))
     traced = trace is not None
     return Work(

@@ -560,10 +560,7 @@ def headlines(
 ) -> Headlines:
     """The runs of the headline claims: the four designs, as they are."""
     window = asked.limit or (TINY_WINDOW if asked.quick else QUICK_WINDOW)
-    middle = {
-        name: source.model_copy(update={"middle": True, "limit": window})
-        for name, source in whole.items()
-    }
+    middle = {name: source.replace(middle=True, limit=window) for name, source in whole.items()}
     plain = [Point(name, source, design) for name, source in middle.items() for design in DESIGNS]
     settings = Settings(asked.machine, asked.overrides, warmup, copies, copies > 1, share)
     note = f"The sensitivity is of {window:,} records from the middle of each trace."
@@ -588,9 +585,7 @@ class Esd:
             rung["name"]: SynthSource(name=rung["name"], seed=asked.seed, limit=window)
             for rung in json.loads(_core.ladder())
         }
-        middle = {
-            name: source.model_copy(update={"middle": True}) for name, source in whole.items()
-        }
+        middle = {name: source.replace(middle=True) for name, source in whole.items()}
         kinds: dict[str, Kind] = {
             name: "recording" if name in recorded else "ladder" for name in whole
         }

@@ -473,7 +473,7 @@ class Sca:
         if asked.warmup is not None:
             count, share = parse_warmup(asked.warmup)
             scale = replace(scale, warmup=count + int(share * scale.transactions))
-        cut = (stages.QUICK if asked.quick else stages.FULL).model_copy(update={"seed": asked.seed})
+        cut = (stages.QUICK if asked.quick else stages.FULL).replace(seed=asked.seed)
         question = CrashQuestion(
             program=cut, design="sca", machine=asked.machine, overrides=tuple(asked.overrides)
         )

@@ -64,12 +64,7 @@ def measure(
 ) -> Exhibit:
     """Ask the question of each program, and of it with each mutant."""
     questions = [
-        question.model_copy(
-            update={
-                "program": question.program.model_copy(update={"name": program}),
-                "mutant": mutant,
-            }
-        )
+        question.replace(program=question.program.replace(name=program), mutant=mutant)
         for program in programs
         for mutant in MUTANTS
     ]

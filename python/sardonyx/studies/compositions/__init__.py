@@ -192,7 +192,7 @@ def attempt(
         )
         questions.append(question)
         label = f"{program} {composition.row}, {composition.policy}"
-        tasks.append(Task(label, partial(_core.crash_trial, question.model_dump_json())))
+        tasks.append(Task(label, partial(_core.crash_trial, question.json())))
     answers = scheduler.run(tasks, watch=watch)
     return [
         Tried(composition, program, json.loads(answer), question)

@@ -169,7 +169,7 @@ class Standing:
         simulations = [self._task(point) for point in self.points]
         sources = {point.trace: point.source for point in self.points}
         facts = [
-            Task(f"{name}, facts", partial(_core.trace_info, source.model_dump_json()))
+            Task(f"{name}, facts", partial(_core.trace_info, source.json()))
             for name, source in sources.items()
         ]
         answers = scheduler.run([*simulations, *facts], workers, watch)
@@ -186,7 +186,7 @@ class Standing:
         return results(machine, known, [point for point, _ in ran], [found for _, found in ran])
 
     def _task(self, point: Point) -> Task[str]:
-        question = point.job(self.settings).model_dump_json()
+        question = point.job(self.settings).json()
         call = partial(self._simulate, question, (point.trace, point.design))
         return Task(f"{point.trace} {point.design}", call)
 
@@ -297,7 +297,7 @@ def attack(
                 recovery_cuts=0,
                 threads=1,
             )
-            tasks.append(Task(f"attacks on {design}", _asked(question.model_dump_json())))
+            tasks.append(Task(f"attacks on {design}", _asked(question.json())))
     answers = iter(scheduler.run(tasks, watch=watch))
     found = {}
     for design in designs:
