@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 import sardonyx
 from sardonyx import _core, cli
-from sardonyx.questions import Job, ProgramSource, SynthSource, TraceSource
-from sardonyx.runs.crashes import CrashQuestion
+from sardonyx.questions import CrashQuestion, Job, ProgramSource, SynthSource, TraceSource
 from sardonyx.runs.sources import named
 from sardonyx.values import read
 

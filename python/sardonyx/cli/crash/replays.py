@@ -17,8 +17,8 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.cli.common import note
 from sardonyx.files import write_text
-from sardonyx.questions import AttackAsked, ProgramSource
-from sardonyx.runs.crashes import RECOVERY_CUTS, CrashQuestion
+from sardonyx.questions import AttackAsked, CrashQuestion, ProgramSource
+from sardonyx.runs.crashes import RECOVERY_CUTS
 from sardonyx.values import read as read_value
 
 #: Where replay files go if neither ``--out`` nor ``--json`` names a place.

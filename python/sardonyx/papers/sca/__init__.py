@@ -22,9 +22,8 @@ from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
 from sardonyx.papers.sca import causes, stages
 from sardonyx.papers.sca.causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
-from sardonyx.questions import ProgramSource
+from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
 from sardonyx.runs.programs import (

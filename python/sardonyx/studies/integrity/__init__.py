@@ -18,10 +18,9 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Statistic, Unit, statistic
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
-from sardonyx.questions import ProgramSource
+from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.runs import scheduler
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.measures import arithmetic_mean, divide
 from sardonyx.runs.points import results

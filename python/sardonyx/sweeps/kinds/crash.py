@@ -6,7 +6,8 @@ import json
 from typing import Any, Literal
 
 from sardonyx import _core
-from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS, TrialQuestion
+from sardonyx.questions import TrialQuestion
+from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.sources import unknown
 from sardonyx.sweeps.inputs import Inputs
