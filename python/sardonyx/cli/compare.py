@@ -25,7 +25,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
     Draws,
@@ -167,7 +167,7 @@ class Compare(Options):
     "window",
     "workers",
 )
-def compare(asked: Compare) -> Work:
+def compare(asked: Compare) -> None:
     """Run designs on traces: a table, results.json, results.parquet and report.html.
 
     [bold]Examples[/bold]
@@ -222,14 +222,15 @@ def compare(asked: Compare) -> Work:
     seed = asked.seed if programs or asked.sensitivity or asked.sample else 0
     varied = Varied(draws, seed, kept_runs(asked.directory)) if asked.sensitivity else None
     out = Out(target, asked.json_to, point_to_it=asked.directory is None)
-    run = partial(_compare, points, shared, asked.workers, varied, out, written, seeded)
+    workers = asked.workers
     forms = {
         "limit": "without a trace",
         "sample": "without a trace",
         "distinct": "without a trace in several --copies",
         "window": "without --timeline",
     }
-    return Work(run, "without a program", forms)
+    asked.refuse_idle("without a program", forms)
+    _compare(points, shared, workers, varied, out, written, seeded)
 
 
 @dataclass(frozen=True, slots=True)

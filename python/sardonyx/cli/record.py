@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,7 +32,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import JsonTo
 from sardonyx.questions import RecordRequest
@@ -187,7 +186,7 @@ class Record(Options):
     "acks_fd",
     "qemu",
 )
-def record(asked: Record) -> Work:
+def record(asked: Record) -> None:
     """Run a program and write down what it asks of memory, with the bytes.
 
     Any x86-64 Linux program, unmodified. A program that it becomes by exec is recorded too, its
@@ -242,7 +241,9 @@ def record(asked: Record) -> Work:
     chosen = f"with --level {level} --pages {pages}"
     if clearing != Record.clearing:
         chosen += f" --clearing {clearing}"
-    return Work(partial(_record, wanted, asked.json_to), chosen)
+    json_to = asked.json_to
+    asked.refuse_idle(chosen)
+    _record(wanted, json_to)
 
 
 def emulator(asked: Path | None = None) -> str | None:

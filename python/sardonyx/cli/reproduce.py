@@ -23,7 +23,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.flips import sensitivity_table
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
     Draws,
@@ -104,7 +104,7 @@ class Reproduce(Options):
 
 
 @rare("settings", "limit", "warmup", "copies", "seed", "draws", "workers")
-def reproduce(asked: Reproduce) -> Work:
+def reproduce(asked: Reproduce) -> None:
     """Print every claim of a paper beside our figure, and draw its figures.
 
     [bold]Examples[/bold]
@@ -150,8 +150,9 @@ def reproduce(asked: Reproduce) -> Work:
     target = asked.directory or Path("results") / paper
     check_replaced(target)
     unread = [OPTIONS.get(name, name) for name in wishes.unread()]
-    run = partial(_reproduce, paper, plan, target, varied, asked.json_to)
-    return Work(run, f"for {paper}", unread=unread)
+    json_to = asked.json_to
+    asked.refuse_idle(f"for {paper}", unread=unread)
+    _reproduce(paper, plan, target, varied, json_to)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
@@ -213,7 +213,7 @@ class Convert(Options):
     json_to: JsonTo = None
 
 
-def convert(asked: Convert) -> Work:
+def convert(asked: Convert) -> None:
     """Convert another simulator's trace to ours, or ours to another's.
 
     Files that end in .parquet are taken to be ours. Ours to ours writes the same records again,
@@ -245,8 +245,7 @@ def convert(asked: Convert) -> Work:
             clock_mhz=asked.clock_mhz if read in CLOCKED else None,
             levels=_levels(str(asked.levels)) if levelled else None,
         )
-    return Work(
-        partial(_convert, conversion, json_to),
+    asked.refuse_idle(
         f"from {read}: contents are made for traces of other simulators",
         {
             "clock_mhz": f"from {read}, which counts no cycles; {' and '.join(CLOCKED)} do",
@@ -254,12 +253,8 @@ def convert(asked: Convert) -> Work:
             **({"seed": "with --data zero"} if read != OWN_FORMAT else {}),
         },
     )
-
-
-def _convert(conversion: Conversion, json_to: str | None) -> None:
-    convert = partial(_core.trace_convert, conversion.json())
-    done = watched(err, conversion.source, convert)
-    facts_of(conversion.target, json.loads(done), json_to)
+    done = watched(err, source, partial(_core.trace_convert, conversion.json()))
+    facts_of(str(target), json.loads(done), json_to)
 
 
 def _levels(text: str) -> tuple[int, ...]:
