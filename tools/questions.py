@@ -24,15 +24,9 @@ A type is one JSON document. What may be left out has its default here, as it ha
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
-
-
-class Value(BaseModel):
-    """What crosses the border to the native module."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from sardonyx.values import Value
 '''
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 WIDTH = 100
@@ -67,10 +61,7 @@ def _declared(name: str, schema: Schema) -> Iterator[str]:
         for choice in choices:
             yield _class(choice["title"], choice)
         union = " | ".join(choice["title"] for choice in choices)
-        annotated = f'Annotated[{union}, Field(discriminator="kind")]'
-        line = f"{name}: TypeAlias = {annotated}"
-        if len(line) > WIDTH:
-            line = line.replace("[", "[\n    ", 1)[:-1] + "\n]"
+        line = f"{name}: TypeAlias = {union}"
         yield _comment(schema.get("description", "")) + f"{line}\n"
     elif choices or "enum" in schema:
         words = schema.get("enum") or [choice["const"] for choice in choices]

@@ -248,3 +248,8 @@ def merge_available() -> None:
 
 def merge_validate(seed: int, mixes: int, progress: Progress | None) -> str:
     """The running kernel beside the model: ``kernel``, ``values``, ``mismatches``, ``mixes``."""
+
+def parquet_of(
+    columns: list[tuple[str, list[str] | list[float | None]]], whole: list[str]
+) -> bytes:
+    """The Parquet file with these columns; those named in ``whole`` are whole numbers."""

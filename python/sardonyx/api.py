@@ -22,16 +22,14 @@ from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.seeds import MOST_SEEDS, Seeded
+from sardonyx.runs.sensitivity import DRAWS
 from sardonyx.runs.sources import named
 from sardonyx.runs.written import Window, Written, window_of
-from sardonyx.sweeps import folder as folders
-from sardonyx.sweeps import hq as hyperqueue
-from sardonyx.sweeps import reading, study
-from sardonyx.sweeps.folder import Folder
-from sardonyx.sweeps.run import Sweep, View, read_shard
 
 if TYPE_CHECKING:
     import pandas
+
+    from sardonyx.sweeps.run import View
 
 #: One name or path, or several.
 Names: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -55,7 +53,7 @@ def compare(
     program: ProgramSource | Mapping[str, int] | None = None,
     seeds: int | None = None,
     sensitivity: bool = False,
-    draws: int = study.DRAWS,
+    draws: int = DRAWS,
     folder: str | os.PathLike[str] | None = None,
     timeline: str | os.PathLike[str] | None = None,
     window: tuple[int, int] | None = None,
@@ -149,6 +147,8 @@ def varied(
     planned: Sequence[Point], shared: Settings, results: Results, folder: Path, **options: Any
 ) -> Results:
     """The results with what their conclusions depend on; runs are kept in ``folder``."""
+    from sardonyx.sweeps import study
+
     found = study.of_comparison(planned, shared, results.runs, folder, **options)
     return replace(results, sensitivity=found)
 
@@ -188,6 +188,11 @@ def sweep(
     ``hq`` is the folder of a HyperQueue server. A point that failed has its ``error``. A string
     stands for a list of one.
     """
+    from sardonyx.sweeps import folder as folders
+    from sardonyx.sweeps import hq as hyperqueue
+    from sardonyx.sweeps import reading
+    from sardonyx.sweeps.run import Sweep, read_shard
+
     together = [asked.table("zip", each) for each in zip]
     tables = {"axes": asked.table("axes", axes), "zip": together, "set": asked.table("set", set)}
     for name in ("traces", "designs", "machines", "programs"):
@@ -199,7 +204,7 @@ def sweep(
         given["sweep"] = settings
     if (file is None) == (not given):
         raise _core.SardonyxError("sweep: give a file, or what it would hold, and not both")
-    folder = Folder(Path(asked.path("out", out)))
+    folder = folders.Folder(Path(asked.path("out", out)))
     plan = reading.read(given if file is None else file, folder.before)
     folder.check(plan)
     plan.check()

@@ -96,12 +96,12 @@ def program(given: object) -> ProgramSource:
         return ProgramSource()
     if not isinstance(given, ProgramSource):
         fields = table("program", given)
-        known = [name for name in ProgramSource.model_fields if name not in ("kind", "name")]
+        known = [name for name in ProgramSource.fields() if name not in ("kind", "name")]
         if unknown := set(fields) - set(known):
             raise SardonyxError(
                 f"program: there is no {sorted(unknown)[0]!r}; known: {', '.join(known)}"
             )
-        given = ProgramSource.model_construct(**ProgramSource().model_dump() | fields)
+        given = ProgramSource(**fields)
     for name in ("item_bytes", "footprint", "transactions", "seed"):
         whole(f"program.{name}", getattr(given, name), 0)
     return given

@@ -5,15 +5,9 @@ A type is one JSON document. What may be left out has its default here, as it ha
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
-
-
-class Value(BaseModel):
-    """What crosses the border to the native module."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from sardonyx.values import Value
 
 
 class AccessesQuestion(Value):
@@ -118,9 +112,7 @@ class ProgramSource(Value):
 
 
 #: Where the operations of a run come from.
-Source: TypeAlias = Annotated[
-    TraceSource | SynthSource | ProgramSource, Field(discriminator="kind")
-]
+Source: TypeAlias = TraceSource | SynthSource | ProgramSource
 
 
 class CrashQuestion(Value):
@@ -421,7 +413,7 @@ class BlockTrace(Value):
 
 
 #: Where blocks come from.
-Workload: TypeAlias = Annotated[Stream | Tree | BlockTrace, Field(discriminator="kind")]
+Workload: TypeAlias = Stream | Tree | BlockTrace
 
 
 class StoreQuestion(Value):

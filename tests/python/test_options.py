@@ -22,7 +22,7 @@ import pytest
 import typer.main
 from sardonyx import _core, cli
 from sardonyx.cli import common, sweep
-from sardonyx.cli.forms import Options, refuse
+from sardonyx.cli.forms import Options
 from sardonyx.cli.store import serve
 from sardonyx.runs import scheduler, stores
 
@@ -329,6 +329,8 @@ def test_what_is_given_and_not_read_is_named_as_it_was_given() -> None:
 
     two = Two(one=3)
     assert two.one == 3 and two.unread() == ["other"]
-    refuse({"one": "--one"}, two.unread(), "here")
+    two.__dict__["_given"] = {"one": "--one"}
+    two.refuse_idle("here")
+    two.__dict__["_given"] = {"one": "--one", "other": "--no-other"}
     with pytest.raises(_core.SardonyxError, match="--no-other: does nothing here; leave it out"):
-        refuse({"one": "--one", "other": "--no-other"}, two.unread(), "here")
+        two.refuse_idle("here")

@@ -22,9 +22,8 @@ from sardonyx.report import (
     Figure,
     Missing,
     claims,
-    content,
     figures,
-    page,
+    markup,
     write_report,
     write_trace_report,
 )
@@ -194,9 +193,7 @@ def test_wear_is_beside_the_baseline() -> None:
 
 def test_a_trace_alone_has_a_page_of_its_own_figures(tmp_path: Path) -> None:
     facts = invented_document(1)["traces"][0]
-    write_trace_report(
-        [Trace("redis", Info.model_validate(facts["info"]))], tmp_path / "trace.html", "1"
-    )
+    write_trace_report([Trace("redis", Info.of(facts["info"]))], tmp_path / "trace.html", "1")
     text = (tmp_path / "trace.html").read_text()
     articles = re.findall(r'<article id="([^"]+)" class="figure"', text)
     assert articles == ["worth", "duplicates", "locality", "collisions"]
@@ -351,7 +348,7 @@ def test_a_small_result_makes_a_small_page(tmp_path: Path) -> None:
 def test_the_small_plotly_is_of_the_version_that_is_installed() -> None:
     from plotly.offline import get_plotlyjs_version
 
-    script = content.packed(page.PLOTLY)
+    script = markup.plotly()
     assert f"plotly.js (basic - minified) v{get_plotlyjs_version()}\n" in script[:200]
     digest = hashlib.sha256(script.encode()).hexdigest()
     assert digest == "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"  # npm's
@@ -416,7 +413,7 @@ def test_names_are_text_wherever_they_stand(tmp_path: Path) -> None:
 
 
 def test_embedded_data_cannot_end_its_script() -> None:
-    text = page._embedded({"name": "</script><b>"})
+    text = markup._embedded({"name": "</script><b>"})
     assert "<" not in text
     assert json.loads(text) == {"name": "</script><b>"}
 

@@ -90,7 +90,7 @@ def test_a_write_that_breaks_off_leaves_nothing_behind(
     def full_disk(*_: object, **__: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(pq, "write_table", full_disk)
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
     with pytest.raises(OSError, match="no space"):
         Results.from_document(tiny()).to_parquet(tmp_path / "runs.parquet")
     assert list(tmp_path.iterdir()) == []

@@ -43,7 +43,7 @@ def test_each_claim_has_a_definition() -> None:
 def test_the_plan_has_each_run_once_and_the_papers_sizes() -> None:
     for scale in (recam.QUICK, recam.FULL):
         points = recam.points(scale, recam.RECAM)
-        asked = [point.question.model_dump_json() for point in points]
+        asked = [point.question.json() for point in points]
         assert len(set(asked)) == len(asked)
         blocks = {point.question.block_bytes for point in points}
         assert blocks == {KB, 2 * KB, 4 * KB, 8 * KB}

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import sardonyx
 from sardonyx import _core, cli
-from sardonyx.questions import Job, ProgramSource, SynthSource, TraceSource
-from sardonyx.runs.crashes import CrashQuestion
+from sardonyx.questions import CrashQuestion, Job, ProgramSource, SynthSource, TraceSource
 from sardonyx.runs.sources import named
+from sardonyx.values import read
 
 PACKAGE = Path(sardonyx.__file__).parent
 #: Each room may import those before it.
@@ -60,18 +60,18 @@ def test_sources_are_values_that_survive_the_border() -> None:
     }
     for source in sources.values():
         job = Job(source=source, design="esd", machine="esd", overrides=(("a", "1"),))
-        again = Job.model_validate_json(job.model_dump_json())
+        again = read(Job, json.loads(job.json()))
         assert again == job and hash(again) == hash(job)
 
 
 def test_the_native_side_refuses_what_it_does_not_know() -> None:
-    job = Job(source=ProgramSource(name="btree"), design="sca", machine="sca").model_dump()
+    job = Job(source=ProgramSource(name="btree"), design="sca", machine="sca").document()
     _core.check_job(json.dumps(job))
     with pytest.raises(_core.SardonyxError, match="unknown field `warm_up`"):
         _core.check_job(json.dumps(job | {"warm_up": 1}))
-    trace = TraceSource(path="a").model_dump() | {"skip": 1}
+    trace = TraceSource(path="a").document() | {"skip": 1}
     with pytest.raises(_core.SardonyxError, match="unknown field `skip`"):
         _core.trace_info(json.dumps(trace), None)
     question = CrashQuestion(program=ProgramSource(name="btree"), design="sca", machine="sca")
     with pytest.raises(_core.SardonyxError, match="unknown field `platforms`"):
-        _core.crash(json.dumps(question.model_dump() | {"platforms": "adr"}), None)
+        _core.crash(json.dumps(question.document() | {"platforms": "adr"}), None)

@@ -12,9 +12,8 @@ from sardonyx.cli.tables import exhibit_table
 from sardonyx.papers.claims import Claim, ClaimRow
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.sca import stages
-from sardonyx.questions import ProgramSource
+from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.report import write_report
-from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.results import ResultsError
 from test_report_fixture import compared
 
@@ -98,11 +97,11 @@ def test_the_papers_table_is_measured_on_sca_and_not_on_others() -> None:
     document = measured.to_document()
     assert [row["stage"] for row in document["rows"]] == [s.name for s in stages.STAGES]
     # Where every write is counter-atomic anyway, the mark on the commit is not needed.
-    full = stages.measure(("queue",), SMALL.model_copy(update={"design": "fca"}))
+    full = stages.measure(("queue",), SMALL.replace(design="fca"))
     assert full.rows["commit"]["counter_atomicity"].agrees is False
     assert full.rows["mutate"]["backup"].agrees
     # A naive counter cache loses what the table takes for granted.
-    naive = stages.measure(("queue",), SMALL.model_copy(update={"design": "no-atomicity"}))
+    naive = stages.measure(("queue",), SMALL.replace(design="no-atomicity"))
     assert naive.rows["prepare"]["data"].ours == "inconsistent"
     assert naive.rows["prepare"]["counter_atomicity"].ours == "not enough"
 
@@ -143,5 +142,5 @@ def test_what_stands_beside_the_paper_is_saved_and_read_again(tmp_path: Path) ->
     with pytest.raises(ResultsError, match=r"beside_paper.json, claims\[0\].unit: .*"):
         BesidePaper.load(tmp_path)
     path.write_text("{")
-    with pytest.raises(ResultsError, match="beside_paper.json: Invalid JSON"):
+    with pytest.raises(ResultsError, match="beside_paper.json, line 1, column 2: not JSON"):
         BesidePaper.load(tmp_path)

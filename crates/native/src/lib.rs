@@ -19,6 +19,7 @@ mod recorder;
 mod simulate;
 mod sources;
 mod store;
+mod table;
 mod traces;
 
 create_exception!(
@@ -98,6 +99,8 @@ mod _core {
     use super::simulate::{causes, check_job, designs, figures, merge_figures, simulate};
     #[pymodule_export]
     use super::store::{check_store, store, store_designs, store_keys};
+    #[pymodule_export]
+    use super::table::parquet_of;
     #[pymodule_export]
     use super::traces::{
         ladder, trace_check, trace_convert, trace_cut, trace_info, trace_mix, trace_synth,

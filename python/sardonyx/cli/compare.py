@@ -25,8 +25,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
-from sardonyx.cli.flips import sensitivity_table
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
     Draws,
@@ -41,14 +40,9 @@ from sardonyx.cli.options import (
     check_draws,
 )
 from sardonyx.cli.places import check_replaced, fresh, kept_runs, point_latest
-from sardonyx.cli.progress import Watcher
-from sardonyx.cli.report import save
-from sardonyx.cli.sweep import View
-from sardonyx.cli.tables import compare_table, sample_table
 from sardonyx.files import is_special
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs, origin
-from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Settings, parse_sample, parse_settings, parse_warmup
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.seeds import MOST_SEEDS, Seeded
@@ -173,7 +167,7 @@ class Compare(Options):
     "window",
     "workers",
 )
-def compare(asked: Compare) -> Work:
+def compare(asked: Compare) -> None:
     """Run designs on traces: a table, results.json, results.parquet and report.html.
 
     [bold]Examples[/bold]
@@ -228,14 +222,15 @@ def compare(asked: Compare) -> Work:
     seed = asked.seed if programs or asked.sensitivity or asked.sample else 0
     varied = Varied(draws, seed, kept_runs(asked.directory)) if asked.sensitivity else None
     out = Out(target, asked.json_to, point_to_it=asked.directory is None)
-    run = partial(_compare, points, shared, asked.workers, varied, out, written, seeded)
+    workers = asked.workers
     forms = {
         "limit": "without a trace",
         "sample": "without a trace",
         "distinct": "without a trace in several --copies",
         "window": "without --timeline",
     }
-    return Work(run, "without a program", forms)
+    asked.refuse_idle("without a program", forms)
+    _compare(points, shared, workers, varied, out, written, seeded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +303,11 @@ def _compare(
     written: Written,
     seeded: Seeded | None,
 ) -> None:
+    from sardonyx.cli.progress import Watcher
+    from sardonyx.cli.report import save
+    from sardonyx.cli.tables import compare_table, sample_table
+    from sardonyx.runs.comparison import Comparison
+
     with output_directory(out.directory):
         known = origin.origin(point.source for point in points)
         with Watcher(err) as watch:
@@ -316,6 +316,8 @@ def _compare(
             else:
                 results = seeded.run(shared, workers, watch)
         if varied is not None:
+            from sardonyx.cli.sweep import View
+
             results = api.varied(
                 points,
                 shared,
@@ -341,6 +343,8 @@ def _compare(
     if shared.sample:
         people.print(sample_table(results, people.width))
     if results.sensitivity:
+        from sardonyx.cli.flips import sensitivity_table
+
         people.print(sensitivity_table(results.sensitivity, people.width))
     write_json(out.json_to, comparison.results.to_document())
     if written.timeline is not None:

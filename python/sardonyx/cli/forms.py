@@ -1,9 +1,9 @@
 """Commands that have forms: what an option is for depends on the others.
 
 Such a command takes one argument, a class of :class:`Options`; its fields are the parameters. It
-reads what its form needs, checks it, and answers with the :class:`Work` that is left. Before that
-begins, what was given on the command line and has not been read is refused: nobody lists which
-options go with which, and one that is forgotten is refused too.
+reads what its form needs, checks it, and calls ``refuse_idle`` before its work begins: what was
+given on the command line and has not been read is refused. So nobody lists which options go with
+which, and one that is forgotten is refused too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 import typer
 
@@ -23,18 +23,28 @@ from sardonyx.read import Read
 class Options(Read):
     """What a command was given. To read a field is to use the option."""
 
+    #: The parameters that the command line names, each as users write it.
+    _given: ClassVar[Mapping[str, str]] = {}
 
-class Work(NamedTuple):
-    """What a command does once its options are read; ``form`` says which of them led to it.
+    def refuse_idle(
+        self, form: str, forms: Mapping[str, str] | None = None, unread: Sequence[str] = ()
+    ) -> None:
+        """An error if something was given and nobody has read it.
 
-    ``forms`` says so of single options, by their fields. ``unread`` are options that somebody else
-    was given and has not read.
-    """
-
-    run: Callable[[], None]
-    form: str
-    forms: Mapping[str, str] = {}
-    unread: Sequence[str] = ()
+        ``form`` says which options led to that; ``forms`` says so of single ones, by their fields.
+        ``unread`` are options that somebody else was given and has not read.
+        """
+        idle: dict[str, list[str]] = {}
+        for name in [*self.unread(), *unread]:
+            if name in self._given:
+                idle.setdefault((forms or {}).get(name, form), []).append(self._given[name])
+        problems = [
+            f"{', '.join(each)}: {'does' if len(each) == 1 else 'do'} nothing {why}"
+            for why, each in idle.items()
+        ]
+        if problems:
+            alone = len(idle) == 1 and len(next(iter(idle.values()))) == 1
+            raise SardonyxError(f"{'; '.join(problems)}; leave {'it' if alone else 'them'} out")
 
 
 def parameters(options: type[Options]) -> dict[str, inspect.Parameter]:
@@ -66,11 +76,8 @@ def spread(command: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(ctx: typer.Context, **values: Any) -> None:
         asked = kind(**values)
-        work: Work | None = command(asked)
-        if work is None:  # a command without forms, which has done its work
-            return
-        refuse(given(ctx, values), [*asked.unread(), *work.unread], work.form, work.forms)
-        work.run()
+        asked.__dict__["_given"] = _given(ctx, values)
+        command(asked)
 
     context = inspect.Parameter(
         "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
@@ -82,7 +89,7 @@ def spread(command: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def given(ctx: typer.Context, values: Mapping[str, Any]) -> dict[str, str]:
+def _given(ctx: typer.Context, values: Mapping[str, Any]) -> dict[str, str]:
     """The parameters that the command line names, each as users write it."""
     found = {}
     for each in ctx.command.params:
@@ -91,20 +98,3 @@ def given(ctx: typer.Context, values: Mapping[str, Any]) -> dict[str, str]:
             off = values[each.name] is False and each.secondary_opts
             found[each.name] = max(each.secondary_opts if off else each.opts, key=len)
     return found
-
-
-def refuse(
-    given: Mapping[str, str], unread: list[str], form: str, forms: Mapping[str, str] | None = None
-) -> None:
-    """An error if something was given and nobody has read it."""
-    idle: dict[str, list[str]] = {}
-    for name in unread:
-        if name in given:
-            idle.setdefault((forms or {}).get(name, form), []).append(given[name])
-    problems = [
-        f"{', '.join(each)}: {'does' if len(each) == 1 else 'do'} nothing {why}"
-        for why, each in idle.items()
-    ]
-    if problems:
-        alone = len(idle) == len(problems) == 1 and len(next(iter(idle.values()))) == 1
-        raise SardonyxError(f"{'; '.join(problems)}; leave {'it' if alone else 'them'} out")

@@ -20,6 +20,8 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
+from sardonyx.cli.plain import read_plainly
+
 F = TypeVar("F", bound=Callable[..., Any])
 ALL = "--help-all"
 NAMES = ["-h", "--help", ALL]
@@ -49,6 +51,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         self.every = ALL in args
+        read_plainly(self.get_params(ctx))
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -58,6 +61,10 @@ class Command(TyperCommand):
 
 class Group(TyperGroup):
     """Commands below a name; help lists each with its line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        read_plainly(self.get_params(ctx))
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         rows = [(name, self.line(ctx, name)) for name in self.list_commands(ctx)]

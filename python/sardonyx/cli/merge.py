@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +31,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.merge_time import in_time
 from sardonyx.cli.options import JsonTo
@@ -157,7 +156,7 @@ class Run(Options):
     json_to: JsonTo = None
 
 
-def run(asked: Run) -> Work:
+def run(asked: Run) -> None:
     """Say what same-page merging saves on page images, pass by pass, and why not more.
 
     [bold]Examples[/bold]
@@ -205,7 +204,9 @@ def run(asked: Run) -> Work:
     if not question.designs:
         raise _core.SardonyxError(f"--designs: none given; they are {', '.join(ALGORITHMS)}")
     check_json_target(asked.json_to, [path for path in paths if Path(path).is_file()])
-    return Work(partial(_run, question, asked.out_dir, asked.json_to), form)
+    out_dir, json_to = asked.out_dir, asked.json_to
+    asked.refuse_idle(form)
+    _run(question, out_dir, json_to)
 
 
 def _run(question: MergeQuestion, out_dir: Path | None, json_to: str | None) -> None:

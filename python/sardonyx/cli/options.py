@@ -9,7 +9,7 @@ import typer
 from sardonyx._core import SardonyxError
 from sardonyx.cli import complete
 from sardonyx.cli.common import MOST
-from sardonyx.sweeps.study import DRAWS
+from sardonyx.runs.sensitivity import DRAWS
 
 Machine = Annotated[
     str,

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,7 +32,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import JsonTo
 from sardonyx.questions import RecordRequest
@@ -187,7 +186,7 @@ class Record(Options):
     "acks_fd",
     "qemu",
 )
-def record(asked: Record) -> Work:
+def record(asked: Record) -> None:
     """Run a program and write down what it asks of memory, with the bytes.
 
     Any x86-64 Linux program, unmodified. A program that it becomes by exec is recorded too, its
@@ -216,35 +215,35 @@ def record(asked: Record) -> Work:
     kernel = Record.kernel_instructions
     if below and clearing != "none":
         kernel = asked.kernel_instructions
-    wanted = RecordRequest.model_validate(
-        caches
-        | {
-            "program": program,
-            "output": str(target),
-            "plugin": str(PLUGIN),
-            "qemu": emulator(asked.qemu),
-            "cores": asked.cores,
-            "level": level,
-            "pages": pages,
-            "reuse": reuse,
-            "clearing": clearing,
-            "kernel_instructions": kernel,
-            "memory": memory,
-            "skip": asked.skip,
-            "limit": asked.limit,
-            "skip_instructions": asked.skip_instructions,
-            "limit_instructions": asked.limit_instructions,
-            "follow_fork": asked.pc if asked.follow_fork is None else asked.follow_fork,
-            "read_data": asked.read_data,
-            "pc": asked.pc,
-            "acks": acks,
-            "verify": asked.verify,
-        }
+    wanted = RecordRequest(
+        **caches,
+        program=tuple(program),
+        output=str(target),
+        plugin=str(PLUGIN),
+        qemu=emulator(asked.qemu),
+        cores=asked.cores,
+        level=level,
+        pages=pages,
+        reuse=reuse,
+        clearing=clearing,
+        kernel_instructions=kernel,
+        memory=memory,
+        skip=asked.skip,
+        limit=asked.limit,
+        skip_instructions=asked.skip_instructions,
+        limit_instructions=asked.limit_instructions,
+        follow_fork=asked.pc if asked.follow_fork is None else asked.follow_fork,
+        read_data=asked.read_data,
+        pc=asked.pc,
+        acks=acks,
+        verify=asked.verify,
     )
     chosen = f"with --level {level} --pages {pages}"
     if clearing != Record.clearing:
         chosen += f" --clearing {clearing}"
-    return Work(partial(_record, wanted, asked.json_to), chosen)
+    json_to = asked.json_to
+    asked.refuse_idle(chosen)
+    _record(wanted, json_to)
 
 
 def emulator(asked: Path | None = None) -> str | None:
@@ -302,7 +301,7 @@ def run_recorded(wanted: RecordRequest, console: Console) -> dict[str, Any]:
     Ctrl-C, SIGTERM and SIGHUP end the program; the trace is kept, and the rings' folder is not.
     """
     recording = _core.Recording()
-    text = wanted.model_dump_json()
+    text = wanted.json()
     interrupted: list[bool] = []
     started = time.monotonic()
 

@@ -12,22 +12,15 @@ from rich.console import Console
 from rich.text import Text
 
 from sardonyx._core import SardonyxError
-from sardonyx.cli.common import PATH, note, out
-from sardonyx.cli.tables import (
-    best_table,
-    cells_table,
-    claims_table,
-    compare_table,
-    exhibit_table,
-)
+from sardonyx.cli.common import PATH, out
+from sardonyx.cli.tables import cells_table, claims_table, compare_table, exhibit_table
 from sardonyx.files import replaced_together
 from sardonyx.papers.reproduction import NAME as BESIDE_PAPER
 from sardonyx.papers.reproduction import BesidePaper
-from sardonyx.report import write_report, write_sweep_report
+from sardonyx.report import write_report
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results
-from sardonyx.sweeps.table import is_swept, load
 
 #: The file from which all others can be made again.
 RESULTS = "results.json"
@@ -48,9 +41,12 @@ def report(
     For a sweep, from whatever shards are there: the best points, and a report of small multiples,
     parallel coordinates and the Pareto front of its figures.
     """
-    if directory.is_dir() and not (directory / "results.json").exists() and is_swept(directory):
-        _sweep(directory, goal or [])
-        return
+    if directory.is_dir() and not (directory / "results.json").exists():
+        from sardonyx.cli.swept import is_swept, report_again
+
+        if is_swept(directory):
+            report_again(directory, goal or [])
+            return
     if goal:
         raise SardonyxError(f"--goal: is of sweeps, and {directory} holds none; leave it out")
     _again(directory)
@@ -65,21 +61,6 @@ def _again(directory: Path) -> None:
     if not beside.claims:
         out.print(compare_table(comparison, out.width))
     print_beside(out, beside)
-    out.print(f"report: {path}", soft_wrap=True)
-
-
-def _sweep(directory: Path, goals: list[str]) -> None:
-    swept = load(directory, goals)
-    for shard, why in swept.damaged.items():
-        note(f"{shard}: cannot be read and is left out ({why})")
-    if not swept.rows and not swept.failed:
-        raise SardonyxError(f"{directory}: holds no finished point yet; run the sweep first")
-    path = directory / "report.html"
-    write_sweep_report(swept, path)
-    asked = "" if swept.asked is None else f" of {swept.asked:,}"
-    out.print(f"{swept.points:,}{asked} points, {len(swept.failed):,} failed", soft_wrap=True)
-    for goal in swept.goals:
-        out.print(best_table(swept, goal))
     out.print(f"report: {path}", soft_wrap=True)
 
 

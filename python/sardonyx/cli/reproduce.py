@@ -23,7 +23,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.flips import sensitivity_table
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
     Draws,
@@ -41,7 +41,8 @@ from sardonyx.cli.report import print_beside, save
 from sardonyx.cli.sweep import View
 from sardonyx.papers import headlines
 from sardonyx.papers.reproduction import Asked, BesidePaper, Plan, document
-from sardonyx.papers.sample import CELLS, QUICK_CELLS, Sample, Sampled, Sampling
+from sardonyx.papers.sample import Sample
+from sardonyx.papers.sampling import CELLS, QUICK_CELLS, Sampled, Sampling
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Simulations, parse_settings
@@ -113,7 +114,7 @@ class Reproduce(Options):
 
 
 @rare("settings", "limit", "warmup", "copies", "seed", "cells", "draws", "workers")
-def reproduce(asked: Reproduce) -> Work:
+def reproduce(asked: Reproduce) -> None:
     """Print every claim of a paper beside our figure, and draw its figures.
 
     The headline claims are judged over a sample too: in cells that differ in all that the paper
@@ -171,8 +172,9 @@ def reproduce(asked: Reproduce) -> Work:
     target = asked.directory or Path("results") / paper
     check_replaced(target)
     unread = [OPTIONS.get(name, name) for name in wishes.unread()]
-    run = partial(_reproduce, paper, plan, target, varied, asked.json_to)
-    return Work(run, f"for {paper}", unread=unread)
+    json_to = asked.json_to
+    asked.refuse_idle(f"for {paper}", unread=unread)
+    _reproduce(paper, plan, target, varied, json_to)
 
 
 @dataclass(frozen=True, slots=True)

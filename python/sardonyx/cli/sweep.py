@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +25,7 @@ from sardonyx.cli.common import (
     path_given,
     write_json,
 )
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.estimate import Estimate, estimate
@@ -75,7 +73,7 @@ class SweepOptions(Options):
     json_to: JsonTo = None
 
 
-def sweep(asked: SweepOptions) -> Work:
+def sweep(asked: SweepOptions) -> None:
     """Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.
 
     The same command goes on where a sweep was interrupted. A folder has one sweep; several nodes
@@ -91,61 +89,37 @@ def sweep(asked: SweepOptions) -> Work:
 
     sardonyx sweep efit.toml --out efit --shard 3/64
     """
-    file, json_to = asked.file, asked.json_to
+    file, json_to, hq = asked.file, asked.json_to, None
     target = asked.directory or Path("results") / file.stem
-    people = for_people(json_to)
-    folder = Folder(target)
-    then: Callable[[Plan, Folder], Estimate | Outcome]
+    people, folder = for_people(json_to), Folder(target)
+    workers = share = None
     if asked.only_plan:
-        form, then = "with --plan", partial(_estimate, people, asked.workers)
+        form, workers = "with --plan", asked.workers
     elif asked.hq is not None:
-        form, then = "with --hq", partial(_run, people, target, partial(_on_hq, asked.hq))
+        form, hq = "with --hq", asked.hq
     else:
+        form, workers = "without --plan or --hq", asked.workers
         share = None if asked.shard is None else read_shard(asked.shard)
-        form = "without --plan or --hq"
-        then = partial(_run, people, target, partial(_here, asked.workers, share))
-
-    def work() -> None:
-        plan = reading.read(file, folder.before)
-        check_json_target(json_to, [str(file)])
-        folder.check(plan)
-        plan.check()
-        done = then(plan, folder)
-        write_json(json_to, done.to_document())
-        if isinstance(done, Outcome) and done.failures:
-            raise typer.Exit(CHECK_FAILED)
-
-    return Work(work, form)
-
-
-def _estimate(people: Console, workers: int | None, plan: Plan, folder: Folder) -> Estimate:
-    with err.status("trying a few points") if err.is_terminal else nullcontext():
-        expected = estimate(plan, folder, workers)
-    tell_plan(people, expected)
-    return expected
-
-
-def _run(
-    people: Console,
-    target: Path,
-    run: Callable[[Plan, Folder, View], Outcome],
-    plan: Plan,
-    folder: Folder,
-) -> Outcome:
+    asked.refuse_idle(form)
+    plan = reading.read(file, folder.before)
+    check_json_target(json_to, [str(file)])
+    folder.check(plan)
+    plan.check()
+    if asked.only_plan:
+        with err.status("trying a few points") if err.is_terminal else nullcontext():
+            expected = estimate(plan, folder, workers)
+        tell_plan(people, expected)
+        write_json(json_to, expected.to_document())
+        return
     with output_directory(target), View(err, plan) as view:
-        outcome = run(plan, folder, view)
+        if hq is not None:
+            outcome = run_on_hq(plan, folder, hq, view)
+        else:
+            outcome = Sweep(plan, folder, workers, share, view).run()
     tell(people, outcome, target)
-    return outcome
-
-
-def _here(
-    workers: int | None, share: tuple[int, int] | None, plan: Plan, folder: Folder, view: View
-) -> Outcome:
-    return Sweep(plan, folder, workers, share, view).run()
-
-
-def _on_hq(server: Path, plan: Plan, folder: Folder, view: View) -> Outcome:
-    return run_on_hq(plan, folder, server, view)
+    write_json(json_to, outcome.to_document())
+    if outcome.failures:
+        raise typer.Exit(CHECK_FAILED)
 
 
 def tell_plan(people: Console, expected: Estimate) -> None:

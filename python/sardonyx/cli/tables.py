@@ -34,7 +34,6 @@ from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN, Sensitivity
 from sardonyx.runs.spread import beside, shown
 from sardonyx.runs.worth import beside_caches, size, warnings, worth
-from sardonyx.sweeps.table import Goal, Swept, ranked
 
 VERY_WIDE = 160
 WIDE = 108
@@ -179,22 +178,7 @@ def _cores(comparison: Comparison) -> str:
     return f"{number} {'core' if copies == [1] else 'cores'} ran each trace."
 
 
-def best_table(swept: Swept, goal: Goal, most: int = 3) -> RenderableType:
-    """The best points of a sweep by a figure, a few of each subject."""
-    settings = [name for name in swept.axes if name != swept.subject]
-    title = f"{goal.text}; at most {most} of each {swept.subject}"
-    table = Table(box=None, pad_edge=False)
-    for name in (swept.subject, *settings):
-        table.add_column(_in_lines(name), overflow="fold")
-    table.add_column(goal.name, justify="right", overflow="fold")
-    for subject, rows in swept.by_subject().items():
-        for row in ranked(rows, goal)[:most]:
-            cells = [Text(str(row.get(name))) for name in settings]
-            table.add_row(Text(subject), *cells, f"{row[goal.name]:,.6g}")
-    return Group(Text(title, style="italic"), table)
-
-
-def _in_lines(key: str, most: int = 20) -> str:
+def in_lines(key: str, most: int = 20) -> str:
     """A key as a heading: a long one has a line for each of its parts."""
     return key if len(key) <= most else key.replace(".", ".\n")
 

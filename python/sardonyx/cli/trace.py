@@ -30,7 +30,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.facts import facts_of, writable
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
@@ -121,11 +121,11 @@ def info(
         note(line)
     if plot is not None:
         writable(plot, json_to, [path_of(trace)])
-    count = partial(_core.trace_info, source.model_dump_json())
+    count = partial(_core.trace_info, source.json())
     facts = json.loads(watched(err, trace, count))
     people = for_people(json_to)
     facts_of(trace, facts, json_to)
-    known = Trace(name, Info.model_validate(facts))
+    known = Trace(name, Info.of(facts))
     people.print(trace_bars(known, people.width))
     for warning in worth_warnings([known]):
         people.print(warning, soft_wrap=True)
@@ -213,7 +213,7 @@ class Convert(Options):
     json_to: JsonTo = None
 
 
-def convert(asked: Convert) -> Work:
+def convert(asked: Convert) -> None:
     """Convert another simulator's trace to ours, or ours to another's.
 
     Files that end in .parquet are taken to be ours. Ours to ours writes the same records again,
@@ -239,16 +239,13 @@ def convert(asked: Convert) -> Work:
         if asked.data not in FILLS:
             raise _core.SardonyxError(f"--data: {unknown('filling', asked.data, FILLS)}")
         levelled = read == LEVELLED and asked.levels is not None
-        conversion = conversion.model_copy(
-            update={
-                "data": asked.data,
-                "seed": 0 if asked.data == "zero" else asked.seed,
-                "clock_mhz": asked.clock_mhz if read in CLOCKED else None,
-                "levels": _levels(str(asked.levels)) if levelled else None,
-            }
+        conversion = conversion.replace(
+            data=asked.data,
+            seed=0 if asked.data == "zero" else asked.seed,
+            clock_mhz=asked.clock_mhz if read in CLOCKED else None,
+            levels=_levels(str(asked.levels)) if levelled else None,
         )
-    return Work(
-        partial(_convert, conversion, json_to),
+    asked.refuse_idle(
         f"from {read}: contents are made for traces of other simulators",
         {
             "clock_mhz": f"from {read}, which counts no cycles; {' and '.join(CLOCKED)} do",
@@ -256,12 +253,8 @@ def convert(asked: Convert) -> Work:
             **({"seed": "with --data zero"} if read != OWN_FORMAT else {}),
         },
     )
-
-
-def _convert(conversion: Conversion, json_to: str | None) -> None:
-    convert = partial(_core.trace_convert, conversion.model_dump_json())
-    done = watched(err, conversion.source, convert)
-    facts_of(conversion.target, json.loads(done), json_to)
+    done = watched(err, source, partial(_core.trace_convert, conversion.json()))
+    facts_of(str(target), json.loads(done), json_to)
 
 
 def _levels(text: str) -> tuple[int, ...]:

@@ -6,22 +6,25 @@ beside the results is kept in ``beside_paper.json``, so that ``sardonyx report``
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
-
-from pydantic import TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sardonyx.files import write_text
 from sardonyx.papers.claims import ClaimRow
-from sardonyx.papers.headlines import Headlines
-from sardonyx.papers.sample import Sample, Sampled
+from sardonyx.papers.sample import Sample
 from sardonyx.read import Read
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.points import Runs
-from sardonyx.runs.results import ResultsError
+from sardonyx.runs.results import ResultsError, read_json
 from sardonyx.runs.scheduler import Watch
+from sardonyx.values import MisfitError, read, written
+
+if TYPE_CHECKING:
+    from sardonyx.papers.headlines import Headlines
+    from sardonyx.papers.sampling import Sampled
 
 
 @dataclass(frozen=True)
@@ -124,24 +127,21 @@ class BesidePaper:
 
     def save(self, directory: Path) -> None:
         """Write it, complete or not at all."""
-        write_text(directory / NAME, _ADAPTER.dump_json(self, indent=1).decode() + "\n")
+        write_text(directory / NAME, json.dumps(written(self), indent=1) + "\n")
 
     @staticmethod
     def load(directory: Path) -> BesidePaper:
         """What was saved; nothing where there is none. ``ResultsError`` says what is wrong."""
         path = directory / NAME
-        try:
-            return _ADAPTER.validate_json(path.read_bytes())
-        except FileNotFoundError:
+        if not path.exists():
             return BesidePaper()
-        except OSError as error:
-            raise ResultsError(str(path), f"cannot be read ({error})") from error
-        except ValidationError as error:
+        try:
+            return read(BesidePaper, read_json(path))
+        except MisfitError as error:
             raise ResultsError.of(error, str(path)) from error
 
 
 NAME = "beside_paper.json"
-_ADAPTER = TypeAdapter(BesidePaper)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sardonyx import _core, studies
 from sardonyx.draw.figure import Figure, Missing
@@ -17,25 +17,21 @@ from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
 from sardonyx.report import (
     cache_sizes,
-    claims,
     content,
     endurance,
-    merging,
     over_time,
     page,
     performance,
-    sampled,
-    savings,
-    tornado,
     workloads,
 )
-from sardonyx.report import swept as swept_figures
 from sardonyx.report.content import Group
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.curves import Loads
 from sardonyx.runs.origin import Origin
 from sardonyx.runs.results import Trace
-from sardonyx.sweeps.table import Swept
+
+if TYPE_CHECKING:
+    from sardonyx.runs.curves import Loads
+    from sardonyx.sweeps.table import Swept
 
 __all__ = [
     "Figure",
@@ -72,11 +68,15 @@ def write_report(
         for table in beside.exhibits
     ]
     if beside.claims:
+        from sardonyx.report import claims, sampled
+
         drawn = [*sampled.figures(beside.sample), *claims.figures(beside.claims)]
         table = page.claims(beside.claims)
         groups.insert(0, Group("claims", "Beside the paper", drawn, table))
     groups += _groups(comparison)
     if found := comparison.results.sensitivity:
+        from sardonyx.report import tornado
+
         swings = [tornado.tornado(found)]
         inner = tornado.tables(found)
         groups.append(Group("sensitivity", "Sensitivity to assumed keys", swings, inner))
@@ -104,6 +104,8 @@ def write_savings_report(
         ("bytes", f"{found['bytes']:,}"),
         ("files", f"{found['files']:,}"),
     ]
+    from sardonyx.report import savings
+
     drawn = savings.figures(names, found["cuttings"], designs)
     groups = [Group("about-savings", "What deduplication would save", drawn)]
     write_text(path, page.render_savings(source, facts, groups, version))
@@ -130,6 +132,8 @@ def write_curve_report(
 
 def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write what a merge has shown to ``path``, complete or not at all."""
+    from sardonyx.report import merging
+
     write_text(path, page.render_merge(answer, merging.groups(answer)))
 
 
@@ -146,7 +150,9 @@ def write_sweep_report(swept: Swept, path: str | os.PathLike[str]) -> None:
     if len(swept.rows) < swept.points:
         facts.insert(1, ("drawn", f"{len(swept.rows):,}, evenly chosen"))
     subjects = ", ".join(list(swept.by_subject())[: content.FEW]) or "a sweep"
-    write_text(path, page.render_sweep(subjects, facts, swept_figures.groups(swept)))
+    from sardonyx.report import swept as figures
+
+    write_text(path, page.render_sweep(subjects, facts, figures.groups(swept)))
 
 
 def _about_workloads(traces: Sequence[Trace]) -> Group:

@@ -1,23 +1,13 @@
-"""What a page is made of, as values: paragraphs, tables, parts that fold. The templates beside
-write the HTML, and escape every text.
-
-Everything is in the one file: the style, the data and Plotly's script. A content security policy
-in its head keeps it from ever fetching anything.
-"""
+"""What a page is made of, as values: paragraphs, tables, what folds. ``markup`` writes them."""
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from typing import Any, ClassVar, TypeAlias
+from typing import TypeAlias
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
-from sardonyx.draw.figure import Figure, Missing
+from sardonyx.draw.figure import Cell, Figure, Missing
+from sardonyx.runs.measures import written
 
 #: So many assumed parameters are named in place; more are folded away.
 FEW = 4
@@ -64,7 +54,6 @@ class Row:
 class Grid:
     """A table; ``name`` is that of its download, a ``tall`` one scrolls."""
 
-    block: ClassVar[str] = "grid"
     heads: Sequence[Th]
     rows: Sequence[Row]
     name: str = ""
@@ -76,7 +65,6 @@ class Grid:
 class Text:
     """A paragraph, with code at its end if there is any."""
 
-    block: ClassVar[str] = "text"
     text: str
     kind: str = ""
     code: str = ""
@@ -86,7 +74,6 @@ class Text:
 class Verbatim:
     """Lines as they are."""
 
-    block: ClassVar[str] = "verbatim"
     text: str
 
 
@@ -94,7 +81,6 @@ class Verbatim:
 class Folded:
     """What stands behind a line that opens it."""
 
-    block: ClassVar[str] = "folded"
     summary: str
     inside: Sequence[Block]
     open: bool = False
@@ -124,7 +110,6 @@ class Mark:
 class Timeline:
     """Events from left to right; sizes are pixels."""
 
-    block: ClassVar[str] = "timeline"
     width: int
     height: int
     left: int
@@ -157,31 +142,24 @@ def heads_of_words(*texts: str) -> list[Th]:
     return [Th(text, "name") for text in texts]
 
 
-def written(template: str, **context: Any) -> str:
-    """The page of a template."""
-    text = _environment().get_template(template).render(style=resource("report.css"), **context)
-    return text.rstrip("\n") + "\n"
+def cell(value: Cell, unit: str) -> Td:
+    """A cell of a figure's table."""
+    if isinstance(value, str):
+        return Td(value, head=True)
+    if value is None:
+        return Td("–", number="")
+    small = unit == "%" and 0 < abs(value) < 0.01
+    return Td(f"{100 * value:.3g} %" if small else written(value, unit), number=repr(value))
 
 
-def resource(name: str) -> Markup:
-    """A file beside the templates, as it is."""
-    return Markup(files("sardonyx.report").joinpath(name).read_text(encoding="utf-8"))
-
-
-def packed(name: str) -> str:
-    """A gzipped file beside the templates, unpacked."""
-    return gzip.decompress(files("sardonyx.report").joinpath(name).read_bytes()).decode()
-
-
-@cache
-def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(str(files("sardonyx.report").joinpath("templates"))),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+def figures_of(figure: Figure) -> Grid:
+    """The figures behind a plot."""
+    units = [unit for _, unit in figure.table.columns]
+    return Grid(
+        [Th(name) for name, _ in figure.table.columns],
+        [
+            Row([cell(value, unit) for value, unit in zip(row, units, strict=True)])
+            for row in figure.table.rows
+        ],
+        figure.key,
     )
-    globals_: Mapping[str, Any] = {"few": FEW}
-    made.globals.update(globals_)
-    return made

@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sardonyx.report import content
 from sardonyx.report.content import (
     Block,
     Folded,
@@ -23,6 +22,7 @@ from sardonyx.report.content import (
     heads_of_words,
     words,
 )
+from sardonyx.report.markup import plain_page
 
 #: Pixels of an event, of a line of the pool, and of the names at the left and above.
 STEP = 15
@@ -57,9 +57,7 @@ def render(found: dict[str, Any], version: str) -> str:
         groups.append(
             Group(f"cause-{number}", f"{number}. {cause['summary']}", inner=_cause(cause))
         )
-    return content.written(
-        "crash.html",
-        title=heading,
+    return plain_page(
         heading=heading,
         source="The program's own recovery, run on what each cut of its recording could leave.",
         notes=[verdict, *([found["unsaid"]] if found["unsaid"] else [])],

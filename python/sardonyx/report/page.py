@@ -1,6 +1,6 @@
 """The pages of figures: what stands at their head, and their tables beside the figures.
 
-The HTML is the templates'; here is what they are told (``content``).
+``markup`` writes them.
 """
 
 from __future__ import annotations
@@ -8,17 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
-from markupsafe import Markup
-from pydantic import JsonValue
-
-from sardonyx.draw.figure import Cell, Figure, Missing, design_colour
+from sardonyx.draw.figure import Figure, Missing, design_colour
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.reproduction import Cell as PaperCell
-from sardonyx.report import content
 from sardonyx.report.content import (
     FEW,
     Block,
@@ -29,9 +24,11 @@ from sardonyx.report.content import (
     Td,
     Text,
     Th,
+    cell,
     heads_of_words,
     words,
 )
+from sardonyx.report.markup import page_of_figures
 from sardonyx.report.workloads import summary as workload_summary
 from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison
@@ -57,9 +54,6 @@ from sardonyx.runs.sensitivity import MEAN
 from sardonyx.runs.spread import Estimate, shown
 from sardonyx.runs.worth import warnings
 
-#: Plotly's build with bars and lines alone, a quarter of the whole: npm's plotly.js-basic-dist-min,
-#: of the version that the Python package has, gzipped.
-PLOTLY = "plotly-basic.min.js.gz"
 #: What programs stand beside.
 PLAIN = "no-encryption"
 SPREAD = (
@@ -84,7 +78,7 @@ def render(
             ("designs", ", ".join(results.designs)),
             *([("seeds", seeds)] if (seeds := seeds_of(results)) else []),
             *workload_summary(results.traces),
-            ("Sardonyx", results.version),
+            ("Sardonyx", results.sardonyx),
             *((name, origin.said[name][:10]) for name in ("date",) if name in origin.said),
         ],
         [
@@ -207,28 +201,17 @@ def _page(
     notes: Sequence[str] = (),
     machine: Machine | None = None,
 ) -> str:
-    groups, absent = _drawn(groups)
-    plots = {
-        figure.key: {"views": [{"data": v.data, "layout": v.layout} for v in figure.views]}
-        for group in groups
-        for figure in group.figures
-        if isinstance(figure, Figure)
-    }
+    kept, absent = _drawn(groups)
     known = machine.assumed if machine else ()
-    return content.written(
-        "report.html",
-        title=f"Sardonyx: {subject}",
-        heading=heading,
-        source=source,
-        facts=list(facts),
-        notes=[note for note in notes if note],
-        groups=groups,
-        absent=absent,
-        values={a.parameter: f" = {a.value}" for a in known if a.value is not None},
-        figure_table=_figures_of,
-        plots=Markup(_embedded(plots)),
-        plotly=_plotly(),
-        script=content.resource("report.js"),
+    return page_of_figures(
+        f"Sardonyx: {subject}",
+        heading,
+        source,
+        facts,
+        [note for note in notes if note],
+        kept,
+        absent,
+        {a.parameter: f" = {a.value}" for a in known if a.value is not None},
     )
 
 
@@ -240,40 +223,6 @@ def _drawn(groups: Sequence[Group]) -> tuple[list[Group], list[Missing]]:
         for group in groups
     ]
     return [group for group in kept if group.figures or group.inner], absent
-
-
-@cache
-def _plotly() -> Markup:
-    script = content.packed(PLOTLY)
-    return Markup(script.replace("</script", "<\\/script"))
-
-
-def _embedded(value: object) -> str:
-    """JSON that cannot end the script element that holds it."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c")
-
-
-def _figures_of(figure: Figure) -> Grid:
-    """The figures behind a plot."""
-    units = [unit for _, unit in figure.table.columns]
-    return Grid(
-        [Th(name) for name, _ in figure.table.columns],
-        [
-            Row([_cell(value, unit) for value, unit in zip(row, units, strict=True)])
-            for row in figure.table.rows
-        ],
-        figure.key,
-    )
-
-
-def _cell(value: Cell, unit: str) -> Td:
-    if isinstance(value, str):
-        return Td(value, head=True)
-    if value is None:
-        return Td("–", number="")
-    small = unit == "%" and 0 < abs(value) < 0.01
-    return Td(f"{100 * value:.3g} %" if small else written(value, unit), number=repr(value))
 
 
 # ---- summary
@@ -567,7 +516,7 @@ def _variants(results: Results) -> list[Group]:
                 Td(run.trace, head=True),
                 words(run.design),
                 Td(run.variant_label, "name", as_="code"),
-                *(_cell(run.metric(metric), unit) for _, metric, unit in shown),
+                *(cell(run.metric(metric), unit) for _, metric, unit in shown),
             ]
         )
         for run in runs
@@ -618,7 +567,7 @@ def _settings(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Grid:
     )
 
 
-def _value(value: JsonValue) -> str:
+def _value(value: object) -> str:
     if isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool)):
         return plain(value)
     return value if isinstance(value, str) else json.dumps(value)

@@ -180,7 +180,7 @@ class Accesses(Loads):
             requests=max(self.requests, often),
             seed=self.seed,
         )
-        found = json.loads(_core.accesses_point(question.model_dump_json()))
+        found = json.loads(_core.accesses_point(question.json()))
         value = {
             "gb_per_s": found["bytes_per_second"] / 1e9,
             "line_ns": found["line"]["mean_ns"],

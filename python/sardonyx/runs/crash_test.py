@@ -96,7 +96,7 @@ def lint(recording: str, pools: Sequence[str], source: bool, machine: str) -> di
                 design="no-encryption",
                 machine=machine,
             )
-            ran = json.loads(_core.simulate(job.model_dump_json(), None))
+            ran = json.loads(_core.simulate(job.json(), None))
             return float(ran["metrics"]["simulated_ns"])
 
         if any(found["idle"].values()):
@@ -113,5 +113,5 @@ def crash_test(
     question: CrashTestQuestion, progress: _core.Progress | None = None
 ) -> dict[str, Any]:
     """What was found."""
-    answer: dict[str, Any] = json.loads(_core.crash_test(question.model_dump_json(), progress))
+    answer: dict[str, Any] = json.loads(_core.crash_test(question.json(), progress))
     return answer

@@ -204,7 +204,7 @@ class Curves(Loads):
             requests=self.requests,
             seed=self.seed,
         )
-        found = json.loads(_core.curve_point(question.model_dump_json()))
+        found = json.loads(_core.curve_point(question.json()))
         measured = [at for at in self._measured(percent) if at.gb_per_s == offered]
         return Point(
             design=design,

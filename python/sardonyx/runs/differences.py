@@ -200,7 +200,7 @@ def _subject(run: Run, several: bool) -> Subject:
 
 
 def _settings(results: Results, origin: Origin) -> dict[str, object]:
-    found: dict[str, object] = {"Sardonyx": results.version}
+    found: dict[str, object] = {"Sardonyx": results.sardonyx}
     found |= {name: origin.said[name] for name in ("commit", "command") if name in origin.said}
     found["machine"] = results.machine.name
     found |= results.machine.parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, TypeAlias
@@ -158,7 +158,7 @@ def check(points: Sequence[Point], shared: Settings) -> None:
         sources.check(source)
     for job in jobs:
         if isinstance(job.source, ProgramSource) or job.sample is not None:
-            _core.check_job(job.model_dump_json())
+            _core.check_job(job.json())
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +186,6 @@ def run(
 
     Plain points come before their variants, for what is ``written`` is of these.
     """
-    with (written or Written()).files(points) as besides:
-        return _run(points, shared, workers, watch, besides)
-
-
-def _run(
-    points: Sequence[Point],
-    shared: Settings,
-    workers: int | None,
-    watch: Watch | None,
-    besides: Callable[[Point], Mapping[str, Any]],
-) -> Results:
     machine = _machine(shared.machine, shared.overrides)
 
     @cache
@@ -206,23 +195,26 @@ def _run(
 
     # A sweep passes the machine's own setting once, and that point is the plain run.
     keys: list[object] = []
-    tasks: dict[object, Task[str]] = {}
+    asked: dict[object, tuple[Point, Job]] = {}
     for point in points:
         job = point.job(shared)
         keys.append((job.source, job.design, job.copies, effective(job.overrides)))
-        if keys[-1] not in tasks:
-            asked = job.model_copy(update=besides(point)).model_dump_json()
-            tasks[keys[-1]] = Task(label(point), partial(_core.simulate, asked))
+        asked.setdefault(keys[-1], (point, job))
     traces = {point.trace: point.source for point in points}
     facts = [
-        Task(f"{name}, facts", partial(_core.trace_info, sources.whole(source).model_dump_json()))
+        Task(f"{name}, facts", partial(_core.trace_info, sources.whole(source).json()))
         for name, source in traces.items()
     ]
-    answers = scheduler.run([*tasks.values(), *facts], workers, watch)
-    simulated = dict(zip(tasks, answers, strict=False))
+    with (written or Written()).files(points) as besides:
+        runs = [
+            Task(label(point), partial(_core.simulate, job.replace(**besides(point)).json()))
+            for point, job in asked.values()
+        ]
+        answers = scheduler.run([*runs, *facts], workers, watch)
+    simulated = dict(zip(asked, answers, strict=False))
     known = [
         {"name": name, "info": json.loads(answer)}
-        for name, answer in zip(traces, answers[len(tasks) :], strict=True)
+        for name, answer in zip(traces, answers[len(asked) :], strict=True)
     ]
     return results(machine, known, points, [json.loads(simulated[key]) for key in keys])
 

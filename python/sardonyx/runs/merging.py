@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.questions import Value
 from sardonyx.runs import scheduler
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.scheduler import Task, Watch
+from sardonyx.values import Value, read
 
 KSM = Path("/sys/kernel/mm/ksm")
 #: In the order in which they are given back; ``run`` is the last.
@@ -56,7 +56,7 @@ class Owner(Value):
     machines: tuple[int, ...]
 
 
-class Algorithm(Value):
+class Algorithm(Value, lenient=True):
     """What merges: ``keys`` are those that it declares; one that does not merge is a yardstick."""
 
     name: str
@@ -70,7 +70,7 @@ class Algorithm(Value):
 def algorithms() -> dict[str, Algorithm]:
     """All merging algorithms by name."""
     known = json.loads(_core.merge_algorithms())
-    return {one["name"]: Algorithm.model_validate(one) for one in known}
+    return {one["name"]: read(Algorithm, one) for one in known}
 
 
 class Target(Value):
@@ -106,7 +106,7 @@ class MergeQuestion(Value):
 
 def merge(question: MergeQuestion, watch: Watch | None = None) -> dict[str, Any]:
     """The answer: ``runs``, ``machines``, ``settings``, ``assumed``, and what else was asked."""
-    task = Task("pages", partial(_core.merge, question.model_dump_json()))
+    task = Task("pages", partial(_core.merge, question.json()))
     answer: dict[str, Any] = json.loads(scheduler.run([task], 1, watch)[0])
     return {"sardonyx": _core.VERSION, **answer}
 

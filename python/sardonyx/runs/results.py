@@ -1,7 +1,7 @@
 """What a comparison yields: runs, the facts about their traces, and the machine they ran on.
 
-The document is plain JSON (``results.json``); this module is its typed model, which pydantic reads
-and writes, and its flat form for data tools. Units are in the names (``_ns``, ``_nj``,
+The document is plain JSON (``results.json``); this module is its typed model
+and its flat form for data tools. Units are in the names (``_ns``, ``_nj``,
 ``_bytes``). Left out: every derived figure (speed-ups, means), which ``measures`` has.
 """
 
@@ -10,29 +10,19 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    Field,
-    JsonValue,
-    SerializerFunctionWrapHandler,
-    TypeAdapter,
-    ValidationError,
-    model_serializer,
-)
-from pydantic_core import PydanticCustomError
-
+from sardonyx import _core
 from sardonyx.files import FileError, is_special, replacing, write_text
 from sardonyx.runs.sensitivity import Sensitivity
+from sardonyx.values import Checked, MisfitError, expected, read, written
 
 if TYPE_CHECKING:
     import pandas
-    import pyarrow
 
 #: The causes under which the simulator books time, energy and traffic, in the order in which
 #: reports show them.
@@ -71,76 +61,69 @@ class ResultsError(FileError):
         self.place = place
 
     @classmethod
-    def of(cls, error: ValidationError, source: str) -> ResultsError:
+    def of(cls, error: MisfitError, source: str) -> ResultsError:
         """The first thing that is wrong with the document ``source``."""
-        first = error.errors()[0]
-        loc, problem, context = list(first["loc"]), first["msg"], first.get("ctx", {})
-        loc += context.get("at", [])
-        if first["type"] == "missing":
-            problem = f"`{loc.pop()}` is missing"
-        elif wanted := _WANTED.get(first["type"], context.get("wanted")):
-            shown = json.dumps(first["input"], default=str)
-            shown = shown if len(shown) <= 40 else shown[:37] + "..."
-            problem = f"expected {wanted}, found {shown}"
-        inside = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
-        return cls(f"{source}, {inside.lstrip('.')}" if inside else source, problem)
+        place = error.place[:-1] if error.kind != "value" else error.place
+        inside = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+        return cls(f"{source}, {inside.lstrip('.')}" if inside else source, error.problem)
 
 
-#: What pydantic's complaints ask for.
-_WANTED = {
-    "string_type": "a string",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    **dict.fromkeys(("dict_type", "dataclass_type", "model_type"), "an object"),
-    **dict.fromkeys(
-        ("int_type", "int_parsing", "int_from_float", "greater_than_equal"),
-        "a whole number of at least 1",
-    ),
-}
-
-
-def _wanted(what: str) -> PydanticCustomError:
-    return PydanticCustomError("wanted", "expected {wanted}", {"wanted": what})
+def read_json(path: Path) -> Any:
+    """What is in a JSON file; ``ResultsError`` says why it cannot be read."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ResultsError(str(path), "no such file") from error
+    except json.JSONDecodeError as error:
+        place = f"{path}, line {error.lineno}, column {error.colno}"
+        raise ResultsError(place, f"not JSON ({error.msg})") from error
+    except (OSError, ValueError, RecursionError) as error:  # also a nesting without end
+        raise ResultsError(str(path), f"cannot be read ({error})") from error
 
 
 def _number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int | float | None):
-        raise _wanted("a number or null")
-    if value is not None and not math.isfinite(value):
-        raise _wanted("a finite number or null")
+    if value is None or type(value) is int:
+        return value
+    if type(value) is not float:
+        raise expected("a number or null", value)
+    if not math.isfinite(value):
+        raise expected("a finite number or null", value)
     return value
 
 
 def _scalar(value: object) -> object:
     if not isinstance(value, bool | int | float | str):
-        raise _wanted("a number, a string or a truth value")
+        raise expected("a number, a string or a truth value", value)
+    return value
+
+
+def _count(value: object) -> object:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise expected("a whole number of at least 1", value)
     return value
 
 
 def _cumulative(points: object) -> object:
     """Pairs of a latency and the fraction of requests within it, both growing."""
     if not isinstance(points, list | tuple):
-        return points
+        raise expected("a list", points)
     taken: list[tuple[float, float]] = []
     for index, pair in enumerate(points):
-
-        def bad(problem: str, index: int = index) -> PydanticCustomError:
-            return PydanticCustomError("distribution", problem, {"at": [index]})
-
         if not isinstance(pair, list | tuple) or len(pair) != 2 or None in map(_number, pair):
-            raise bad("expected a pair [latency_ns, fraction]")
+            raise MisfitError("expected a pair [latency_ns, fraction]", index)
         ns, fraction = pair
         if ns < 0 or not 0 <= fraction <= 1 + 1e-9:
-            raise bad("a latency below 0 or a fraction outside 0..1")
+            raise MisfitError("a latency below 0 or a fraction outside 0..1", index)
         if taken and (ns < taken[-1][0] or fraction < taken[-1][1]):
-            raise bad("the distribution falls; it must be cumulative")
-        taken.append((ns, min(fraction, 1.0)))
-    return taken
+            raise MisfitError("the distribution falls; it must be cumulative", index)
+        taken.append((float(ns), min(float(fraction), 1.0)))
+    return tuple(taken)
 
 
-Number: TypeAlias = Annotated[int | float | None, BeforeValidator(_number)]
-Scalar: TypeAlias = Annotated[bool | int | float | str, BeforeValidator(_scalar)]
-Distribution: TypeAlias = Annotated[tuple[tuple[float, float], ...], BeforeValidator(_cumulative)]
+#: Their converters check all of them: nothing is left for their types.
+Number: TypeAlias = Annotated[int | float | None, Checked(_number)]
+Scalar: TypeAlias = Annotated[bool | int | float | str, Checked(_scalar)]
+Distribution: TypeAlias = Annotated[tuple[tuple[float, float], ...], Checked(_cumulative)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +168,23 @@ class Collisions:
     writes_to_crc32: Number = None
 
 
-class Info(BaseModel, frozen=True, extra="allow"):
-    """What a trace or a program says about itself, under the names of ``sardonyx trace info``."""
+@dataclass(frozen=True)
+class Info:
+    """What a trace or a program says about itself, under the names of ``sardonyx trace info``;
+    ``other`` is all but the lists of this class, as it came.
+    """
 
-    __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
     locality: tuple[Locality, ...] = ()
     collisions: tuple[Collisions, ...] = ()
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, document: object) -> Info:
+        """It from what ``trace info`` says."""
+        if not isinstance(document, Mapping):
+            raise expected("an object", document)
+        other = {n: each for n, each in document.items() if n not in ("locality", "collisions")}
+        return read(cls, {**document, "other": other})
 
     @property
     def facts(self) -> dict[str, float | None]:
@@ -201,15 +195,12 @@ class Info(BaseModel, frozen=True, extra="allow"):
             if value is None or (isinstance(value, int | float) and not isinstance(value, bool))
         }
 
-    @property
-    def other(self) -> dict[str, JsonValue]:
-        """All but the lists of this class, as it came."""
-        return self.__pydantic_extra__
-
-    @model_serializer(mode="wrap")
-    def _numbers_first(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        whole: dict[str, Any] = written(self)
-        return self.facts | {name: whole[name] for name in self.other} | whole
+    def document(self) -> dict[str, Any]:
+        """It as ``of`` reads it, the numbers first."""
+        return {**self.facts, **self.other} | {
+            "locality": written(self.locality),
+            "collisions": written(self.collisions),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +208,7 @@ class Trace:
     """One trace, or program, and what was counted in it."""
 
     name: str
-    info: Info = field(default_factory=Info)
+    info: Annotated[Info, Checked(Info.of)] = field(default_factory=Info)
 
     @property
     def facts(self) -> dict[str, float | None]:
@@ -334,7 +325,7 @@ class Run:
     trace: str
     design: str
     machine: str = ""
-    copies: Annotated[int, Field(ge=1, strict=True)] = 1
+    copies: Annotated[int, Checked(_count)] = 1
     variant: dict[str, Scalar] = field(default_factory=dict)
     metrics: dict[str, Number] = field(kw_only=True)
     causes: dict[str, Cause] = field(default_factory=dict)
@@ -372,7 +363,7 @@ class Assumption:
     """A parameter whose value no source gives."""
 
     parameter: str
-    value: JsonValue = None
+    value: Any = None
     why: str = ""
 
 
@@ -380,7 +371,7 @@ class Assumption:
 class Machine:
     name: str
     source: str = ""
-    parameters: dict[str, JsonValue] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
     assumed: tuple[Assumption, ...] = ()
 
 
@@ -388,7 +379,8 @@ class Machine:
 class Results:
     """Everything that a comparison yielded."""
 
-    version: Annotated[str, Field(alias="sardonyx")]
+    #: The version of the program.
+    sardonyx: str
     machine: Machine
     traces: tuple[Trace, ...] = ()
     runs: tuple[Run, ...] = field(kw_only=True)
@@ -439,37 +431,28 @@ class Results:
             rows.append(row)
         return rows
 
-    def to_arrow(self) -> pyarrow.Table:
-        """The flat rows as an Arrow table: identity columns are strings, all others nullable
-        doubles.
-        """
-        import pyarrow as pa
-
-        rows = self.rows()
-        names = list(rows[0]) if rows else ["trace", "design", "machine", "copies", "variant"]
-        types = {"copies": pa.int64()} | dict.fromkeys(
-            ("trace", "design", "machine", "variant"), pa.string()
-        )
-        schema = pa.schema([(name, types.get(name, pa.float64())) for name in names])
-        columns = {name: [row[name] for row in rows] for name in names}
-        return pa.table(columns, schema=schema)
-
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write the flat rows as Parquet, complete or not at all."""
-        import pyarrow.parquet as pq
+        """Write the flat rows as Parquet, complete or not at all: identity columns are strings, all
+        others nullable doubles.
+        """
+        table = self._parquet()
+        with replacing(Path(path)) as scratch:
+            scratch.write_bytes(table)
 
-        target = Path(path)
-        with replacing(target) as scratch:
-            pq.write_table(self.to_arrow(), scratch, compression="zstd")
+    def _parquet(self) -> bytes:
+        rows = self.rows()
+        names = rows[0] if rows else ("trace", "design", "machine", "copies", "variant")
+        return _core.parquet_of([(name, [row[name] for row in rows]) for name in names], ["copies"])
 
     def to_pandas(self) -> pandas.DataFrame:
         """The flat rows as a data frame (needs pandas)."""
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        import pandas as pd
+
+        return pd.read_parquet(BytesIO(self._parquet()))
 
     def to_document(self) -> dict[str, Any]:
         """The JSON document: what ``from_document`` reads back to an equal value."""
-        document: dict[str, Any] = _ADAPTER.dump_python(self, by_alias=True)
+        document: dict[str, Any] = written(self)
         if self.sensitivity is None:
             del document["sensitivity"]
         for run in document["runs"]:
@@ -490,27 +473,14 @@ class Results:
             source = source / "results.json"
         if is_special(source):  # it may have no end
             raise ResultsError(str(source), "is not a regular file")
-        try:
-            text = source.read_text(encoding="utf-8")
-        except FileNotFoundError as error:
-            raise ResultsError(str(source), "no such file") from error
-        except (OSError, UnicodeDecodeError) as error:
-            raise ResultsError(str(source), f"cannot be read ({error})") from error
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
-            place = f"{source}, line {error.lineno}, column {error.colno}"
-            raise ResultsError(place, f"not JSON ({error.msg})") from error
-        except (ValueError, RecursionError) as error:  # a number or a nesting without end
-            raise ResultsError(str(source), f"cannot be read ({error})") from error
-        return cls.from_document(document, str(source))
+        return cls.from_document(read_json(source), str(source))
 
     @classmethod
     def from_document(cls, document: object, source: str = "results") -> Results:
         """Check a document and take it over. ``source`` names it in errors."""
         try:
-            results = _ADAPTER.validate_python(document)
-        except ValidationError as error:
+            results = read(cls, document)
+        except MisfitError as error:
             raise ResultsError.of(error, source) from error
         if not results.runs:
             raise ResultsError(f"{source}, runs", "there is no run in it")
@@ -527,5 +497,4 @@ class Results:
         return results
 
 
-_ADAPTER = TypeAdapter(Results)
 _CAUSE_FIELDS = tuple(f.name for f in fields(Cause))

@@ -44,7 +44,7 @@ class Seeded:
             replace(
                 point,
                 trace=f"{point.trace}, seed {seed}",
-                source=point.source.model_copy(update={"seed": seed}),
+                source=point.source.replace(seed=seed),
             )
             for point in self.points
             for seed in _seeds(point, self.number)

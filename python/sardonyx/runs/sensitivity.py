@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 #: The means over workloads, where a workload is asked for.
 MEAN = ""
+#: Draws of all keys together: a conclusion that flips in a tenth of all settings and more is found
+#: with 95 % of certainty, since 0.9^30 is 4 %.
+DRAWS = 30
 
 
 @dataclass(frozen=True, slots=True)

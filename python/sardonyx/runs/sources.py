@@ -57,9 +57,7 @@ def named(
         twice = next(text for text in texts if list(texts).count(text) > 1)
         raise _core.SardonyxError(f"{twice}: given twice; name each trace once")
     return {
-        name: program.model_copy(update={"name": text})
-        if program and text in programs
-        else parse(text, limit)
+        name: program.replace(name=text) if program and text in programs else parse(text, limit)
         for name, text in zip(names, texts, strict=True)
     }
 
@@ -87,15 +85,15 @@ def check(source: Source) -> None:
         recorded = f", a recording ({', '.join(recordings())})" if recordings() else ""
         check_file(source.path, f"{recorded}, a program, or {SYNTH}NAME to generate one")
     if not isinstance(source, ProgramSource):
-        source = source.model_copy(update={"limit": 1})
-    _core.trace_info(source.model_dump_json(), None)
+        source = source.replace(limit=1)
+    _core.trace_info(source.json(), None)
 
 
 def whole(source: Source) -> Source:
     """All of a source of which a window runs: what is said of the trace."""
     if isinstance(source, ProgramSource) or source.window is None:
         return source
-    return source.model_copy(update={"limit": None, "window": None})
+    return source.replace(limit=None, window=None)
 
 
 def beyond(sources: Iterable[Source]) -> list[str]:

@@ -18,8 +18,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, TypeAdapter
-
 from sardonyx import _core, questions
 from sardonyx.questions import StoreAsked, Stream
 from sardonyx.runs import scheduler
@@ -28,11 +26,12 @@ from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
 from sardonyx.runs.sources import unknown
+from sardonyx.values import Value, read
 
 KB, GB = 1 << 10, 1 << 30
 
 
-class Key(BaseModel, frozen=True):
+class Key(Value, lenient=True):
     """A key of a design. ``words`` are what a choice takes, of which its option sets the last."""
 
     name: str
@@ -46,7 +45,7 @@ class Key(BaseModel, frozen=True):
     words: tuple[str, ...] = ()
 
 
-class Assumed(BaseModel, frozen=True):
+class Assumed(Value, lenient=True):
     """What no source gives: name, value and why it is so, and what rests on it."""
 
     parameter: str
@@ -55,7 +54,7 @@ class Assumed(BaseModel, frozen=True):
     bears_on: Literal["all", "energy", "life"]
 
 
-class Design(BaseModel, frozen=True):
+class Design(Value, lenient=True):
     """A store design as its file in ``crates/stores/store/src/designs`` tells it."""
 
     name: str
@@ -71,7 +70,7 @@ class Design(BaseModel, frozen=True):
 @cache
 def designs() -> dict[str, Design]:
     """Every store design by its name; the first is a device's unless it is told otherwise."""
-    table = TypeAdapter(list[Design]).validate_json(_core.store_designs())
+    table = read(tuple[Design, ...], json.loads(_core.store_designs()))
     return {design.name: design for design in table}
 
 
@@ -95,7 +94,7 @@ class StoreDesign(StoreAsked):
 
     def values(self) -> dict[str, Scalar]:
         """All its keys with their values, as reports show them."""
-        found: list[tuple[str, Scalar]] = json.loads(_core.store_keys(self.model_dump_json()))
+        found: list[tuple[str, Scalar]] = json.loads(_core.store_keys(self.json()))
         return dict(found)
 
     def having(self, settings: Sequence[Setting], place: str = "") -> StoreDesign:
@@ -118,7 +117,7 @@ class StoreDesign(StoreAsked):
                 raise _core.SardonyxError(f"{place}{name}={text}: {problem}") from error
             if whose == self.name:
                 own.append((key, text))
-        return self.model_copy(update={"keys": tuple(own)})
+        return self.replace(keys=tuple(own))
 
 
 class StoreQuestion(questions.StoreQuestion):
@@ -165,7 +164,7 @@ def check(points: Sequence[StorePoint], folder: str | None = None) -> None:
         raise _core.SardonyxError(f"{folder}: there is no such directory; make it first")
     most = 0
     for point in points:
-        _core.check_store(point.question.model_dump_json())
+        _core.check_store(point.question.json())
         workload = point.question.workload
         if point.question.design.executed and isinstance(workload, Stream):
             most = max(most, workload.bytes)
@@ -198,11 +197,7 @@ def run(
             "name": machine.name,
             "source": machine.source,
             "parameters": _parameters(points),
-            "assumed": [
-                each.model_dump(exclude={"bears_on"})
-                for design in chosen
-                for each in design.assumed
-            ],
+            "assumed": [each.document("bears_on") for design in chosen for each in design.assumed],
         },
         [{"name": name, "info": _info(question)} for name, question in traces.items()],
         points,
@@ -217,11 +212,11 @@ def run(
 def answer(question: StoreQuestion, folder: str | None, progress: _core.Progress | None) -> Any:
     """What a store shows on a workload; the executed one works in a folder that vanishes."""
     if not question.design.executed:
-        return json.loads(_core.store(question.model_dump_json(), progress))
+        return json.loads(_core.store(question.json(), progress))
     with tempfile.TemporaryDirectory(prefix=".sardonyx.", dir=folder) as name:
-        placed = question.design.model_copy(update={"folder": name})
-        placed_question = question.model_copy(update={"design": placed})
-        return json.loads(_core.store(placed_question.model_dump_json(), progress))
+        placed = question.design.replace(folder=name)
+        placed_question = question.replace(design=placed)
+        return json.loads(_core.store(placed_question.json(), progress))
 
 
 def _parameters(points: Sequence[StorePoint]) -> dict[str, Scalar]:
@@ -234,7 +229,7 @@ def _parameters(points: Sequence[StorePoint]) -> dict[str, Scalar]:
 
 
 def _info(question: StoreQuestion) -> dict[str, Any]:
-    workload = question.workload.model_dump()
+    workload = question.workload.document()
     facts = {f"workload_{key}" if key == "bytes" else key: v for key, v in workload.items()}
     if isinstance(question.workload, Stream):
         facts["duplicate_rate"] = facts.pop("duplicates")

@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.questions import Value
 from sardonyx.runs import scheduler
 from sardonyx.runs.jobs import Setting, texts
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
+from sardonyx.values import Value
 
 #: The design of the memory where none is asked for.
 PLAIN = "no-encryption"
@@ -82,7 +82,7 @@ class TimedRuns:
 
     def check(self) -> None:
         for point in self.points:
-            _core.check_merge_timed(self.question(point).model_dump_json())
+            _core.check_merge_timed(self.question(point).json())
 
     def run(self, workers: int | None = None, watch: Watch | None = None) -> Results:
         tasks = [
@@ -114,7 +114,7 @@ class TimedRuns:
 
 
 def _answer(question: TimedQuestion, progress: _core.Progress) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(_core.merge_timed(question.model_dump_json(), progress))
+    answer: dict[str, Any] = json.loads(_core.merge_timed(question.json(), progress))
     return answer
 
 

@@ -38,6 +38,9 @@ def reproductions() -> dict[str, Reproduction]:
 def figures(comparison: Comparison) -> dict[str, list[Figure | Missing]]:
     """What they draw of a comparison, by title; nothing if it is of none of their kinds."""
     drawn: dict[str, list[Figure | Missing]] = {}
+    traces, designs = comparison.results.traces, comparison.designs
+    if traces and all("records" in trace.facts for trace in traces) and "@" not in "".join(designs):
+        return drawn  # recordings on plain designs: nobody imports the papers for these
     for package in _packages():
         name = f"{package}.figures"
         if find_spec(name) is not None:

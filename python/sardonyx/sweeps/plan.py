@@ -120,7 +120,7 @@ class Plan:
     def columns(self) -> list[str]:
         """The names that tell points apart, in the order of the plan; the subject is the first."""
         names = [name for axis in self.axes for name in axis.names]
-        known = self.kind.options.model_fields
+        known = self.kind.options.fields()
         own: list[str] = [name for name in ("machine", "copies") if name in known]
         given = {*names, *self.fixed}
         for alias, name in self.kind.aliases.items():
@@ -154,7 +154,7 @@ class Plan:
             elif name in point.settings:
                 row[name] = point.settings[name]
             else:
-                row[name] = self.kind.options.model_fields[name].default
+                row[name] = getattr(self.kind.options, name)
         return row
 
     def values(self, name: str) -> list[Figure]:
@@ -167,7 +167,7 @@ class Plan:
             if name in axis.names:
                 at = axis.names.index(name)
                 return [step[at] for step in axis.steps]
-        return [self.kind.options.model_fields[name].default]
+        return [getattr(self.kind.options, name)]
 
     @property
     def is_timed(self) -> bool:
@@ -177,7 +177,7 @@ class Plan:
 
     def assumed(self) -> dict[str, dict[str, Any]]:
         """The machines of the plan by name: source, and what no source gives."""
-        if "machine" not in self.kind.options.model_fields:
+        if "machine" not in self.kind.options.fields():
             return {}
         found = {}
         for name in self.values("machine"):

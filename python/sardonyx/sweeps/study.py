@@ -20,6 +20,7 @@ from sardonyx.runs.conclusions import Conclusion, conclusions, differs
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.results import Run
 from sardonyx.runs.sensitivity import (
+    DRAWS,
     MEAN,
     Flip,
     Headline,
@@ -31,9 +32,6 @@ from sardonyx.runs.sensitivity import (
 from sardonyx.sweeps.rows import Rows, RowSweep, Shown, options, run_of
 from sardonyx.sweeps.varying import CORES, Range, Setting, Simulated, Varying
 
-#: Draws of all keys together: a conclusion that flips in a tenth of all settings and more is found
-#: with 95 % of certainty, since 0.9^30 is 4 %.
-DRAWS = 30
 #: Halvings of what lies between a key's value and its low or high: the value at which a conclusion
 #: flips is known to a 32nd of that.
 HALVINGS = 5

@@ -204,7 +204,7 @@ class Simulated:
             _core.machine(self.machine, list(overrides))
             if isinstance(self.points[number].source, ProgramSource):
                 job = self.points[number].job(self.shared)
-                _core.check_job(job.model_copy(update={"overrides": overrides}).model_dump_json())
+                _core.check_job(job.replace(overrides=overrides).json())
         except _core.SardonyxError as error:
             return str(error)
         return None
@@ -274,7 +274,7 @@ class MergedInTime:
 
     def _known(self, number: int) -> dict[str, Any]:
         question = self.runs.question(self.runs.points[number])
-        found: dict[str, Any] = json.loads(_core.merge_timed_keys(question.model_dump_json()))
+        found: dict[str, Any] = json.loads(_core.merge_timed_keys(question.json()))
         return found
 
     @property
@@ -302,9 +302,9 @@ class MergedInTime:
 
     def refused(self, number: int, setting: Setting) -> str | None:
         question = self.runs.question(self.runs.points[number])
-        whole = question.model_copy(update={"sets": (*question.sets, *setting.items())})
+        whole = question.replace(sets=(*question.sets, *setting.items()))
         try:
-            _core.check_merge_timed(whole.model_dump_json())
+            _core.check_merge_timed(whole.json())
         except _core.SardonyxError as error:
             return str(error)
         return None

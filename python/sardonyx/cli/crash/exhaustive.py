@@ -21,8 +21,8 @@ from sardonyx.cli.crash.options import SHARING, Logged, one_run
 from sardonyx.cli.crash.proofs import show_proofs
 from sardonyx.cli.help import rare
 from sardonyx.cli.progress import Watcher
-from sardonyx.questions import ProgramSource
-from sardonyx.runs.crashes import ExhaustiveQuestion, orders
+from sardonyx.questions import ExhaustiveQuestion, ProgramSource
+from sardonyx.runs.crashes import explore
 
 #: The sharings of which a proof is made unless one is named. A line of counters that all lines
 #: share puts their writes in order, so either has mistakes that the other hides.
@@ -38,7 +38,7 @@ class Exhaustive(Logged):
 
     sharing: Annotated[str | None, typer.Option(help=f"{SHARING} Default: both ends.")] = None
     most_states: Annotated[int, typer.Option(min=1, max=MOST, help="Give up beyond N states.")] = (
-        questions.ExhaustiveQuestion.model_fields["most_states"].default
+        questions.ExhaustiveQuestion.most_states
     )
     order: Annotated[
         str | None,
@@ -82,7 +82,7 @@ def exhaustive(asked: Exhaustive) -> None:
     ]
     check_json_target(asked.json_to)
     with Watcher(err, unit="") as watch:
-        proofs = orders(asks, watch)
+        proofs = explore(asks, watch)
     people = for_people(asked.json_to)
     show_proofs(people, proofs, one=order is not None, again=lambda *of: _in_order(asked, *of))
     write_json(asked.json_to, {"sardonyx": _core.VERSION, "runs": proofs})

@@ -13,8 +13,8 @@ from sardonyx.cli import complete
 from sardonyx.cli.common import MOST, size_in_bytes
 from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo, Machine, Set
-from sardonyx.questions import ProgramSource
-from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS, CrashQuestion
+from sardonyx.questions import CrashQuestion, ProgramSource
+from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS
 from sardonyx.runs.jobs import check_designs, parse_settings
 from sardonyx.runs.sources import known_programs, unknown
 

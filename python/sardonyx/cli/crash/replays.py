@@ -17,8 +17,9 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.cli.common import note
 from sardonyx.files import write_text
-from sardonyx.questions import AttackAsked, ProgramSource
-from sardonyx.runs.crashes import RECOVERY_CUTS, CrashQuestion
+from sardonyx.questions import AttackAsked, CrashQuestion, ProgramSource
+from sardonyx.runs.crashes import RECOVERY_CUTS
+from sardonyx.values import read as read_value
 
 #: Where replay files go if neither ``--out`` nor ``--json`` names a place.
 FOLDER = Path("results") / "crash"
@@ -46,7 +47,7 @@ class Replays:
         document = {
             "sardonyx": _core.VERSION,
             "violation": violation["history"][0],
-            "replay": asked.model_dump(mode="json"),
+            "replay": asked.document(),
         }
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -98,7 +99,7 @@ def read(path: Path, threads: int) -> CrashQuestion:
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"has more than {MOST_BYTES:,} bytes")
         document = json.loads(path.read_text("utf-8"))
-        asked = CrashQuestion.model_validate({**document["replay"], "threads": threads})
+        asked = read_value(CrashQuestion, {**document["replay"], "threads": threads})
     except OSError as error:
         raise _core.SardonyxError(f"{path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, RecursionError) as error:

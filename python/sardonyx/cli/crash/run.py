@@ -25,7 +25,8 @@ from sardonyx.cli.crash.replays import FOLDER, Replays, check_folder
 from sardonyx.cli.crash.show import show, show_stages
 from sardonyx.cli.help import rare
 from sardonyx.cli.progress import Watcher
-from sardonyx.runs.crashes import CrashQuestion, TrialQuestion, explore, trials
+from sardonyx.questions import CrashQuestion, TrialQuestion
+from sardonyx.runs.crashes import explore, memory
 from sardonyx.runs.jobs import parse_settings
 
 #: Bytes of memory that are worth a word.
@@ -102,7 +103,7 @@ def run(asked: Run) -> None:
         )
         for program, design in asked.pairs()
     ]
-    answer(plan, partial(trials, plan), asked.json_to, partial(show, again=_replays(asked).line))
+    answer(plan, partial(explore, plan), asked.json_to, partial(show, again=_replays(asked).line))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,11 +164,11 @@ def answer(
     tell: Callable[..., None],
 ) -> None:
     """Ask, show what came of it, and end with the status that it has earned."""
-    memory = max(question.memory() for question in asked)
+    needed = max(map(memory, asked))
     check_json_target(json_to)
-    if memory >= NOTABLE:
+    if needed >= NOTABLE:
         err.print(
-            f"a run needs about {memory / 2**30:.1f} GiB of memory, and some minutes for each "
+            f"a run needs about {needed / 2**30:.1f} GiB of memory, and some minutes for each "
             "GiB; a smaller --footprint or fewer --transactions need less"
         )
     with Watcher(err, unit="") as watch:

@@ -70,7 +70,7 @@ def below(
     """What of the pool can be read after a cut below each design, and what the recovery does."""
     told: dict[str, list[dict[str, Any]]] = json.loads(
         _core.crash_designs(
-            question.model_dump_json(),
+            question.json(),
             (found["start"]["row"], found["time_limit_s"]),
             machine,
             list(designs),

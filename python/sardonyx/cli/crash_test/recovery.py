@@ -101,9 +101,11 @@ def inside(
             one |= {"image": image, "depth": 1}
             told.append(one)
             if depth > 1 and not one["violations"]:
-                within = question.model_copy(
-                    update=_pools(one["pools"])
-                    | {"recording": one["recording"], "start": "0", "assume_persisted": ()}
+                within = question.replace(
+                    **_pools(one["pools"]),
+                    recording=one["recording"],
+                    start="0",
+                    assume_persisted=(),
                 )
                 below = inside(within, one, depth - 1, folder if keep is not None else None)
                 told += [each | {"depth": each["depth"] + 1} for each in below]
@@ -119,11 +121,7 @@ def _one(
 ) -> dict[str, Any] | None:
     """The recovery of one image, recorded in ``folder`` and cut; nothing if it changes nothing."""
     assumed = tuple(found.get("assumed") or ())
-    crash_test(
-        question.model_copy(
-            update={"replay": image, "keep": str(folder), "assume_persisted": assumed}
-        )
-    )
+    crash_test(question.replace(replay=image, keep=str(folder), assume_persisted=assumed))
     pools = _moved(folder, found)
     words = [given(word, pools, folder / POOLS) for word in question.recover]
     trace = folder / "recovery.parquet"
@@ -135,10 +133,13 @@ def _one(
         reuse=Record.reuse, skip=0, skip_instructions=0, pages="virtual",
     )  # fmt: skip
     run_recorded(wanted, err)
-    within = question.model_copy(
-        update=_pools([{"path": path} for path in pools])
-        | {"recording": str(trace), "start": "0", "keep": None}
-        | {"assume_persisted": (), "budget": budget}
+    within = question.replace(
+        **_pools([{"path": path} for path in pools]),
+        recording=str(trace),
+        start="0",
+        keep=None,
+        assume_persisted=(),
+        budget=budget,
     )
     try:
         return crash_test(within) | {"recording": str(trace)}

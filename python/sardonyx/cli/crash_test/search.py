@@ -165,7 +165,7 @@ def tried(
     baseline = None if asked.baseline is None else read_baseline(asked.baseline)
     found = ask(question)
     if more is not None and found["start"] is not None:
-        more(question.model_copy(update={"platform": found["platform"]}), found)
+        more(question.replace(platform=found["platform"]), found)
     for cause in found["causes"]:
         again = asked.replay(cause["image"], found["platform"], cause["assumed"])
         again += ["--thread-order", cause["order"]] if "order" in cause else []

@@ -55,15 +55,13 @@ def in_orders(
     The budget holds for all of them together, in equal parts. What the recorded order's causes
     explain is left out.
     """
-    question = question.model_copy(
-        update={"assume_persisted": (*question.assume_persisted, *found["assumed"])}
-    )
-    names = _core.crash_orders(question.model_dump_json(), found["start"]["row"], most)
+    question = question.replace(assume_persisted=(*question.assume_persisted, *found["assumed"]))
+    names = _core.crash_orders(question.json(), found["start"]["row"], most)
     told = []
     for name in names:
-        asked = {"thread_order": name, "budget": question.budget / len(names)}
-        asked |= {"keep": None, "start": None}
-        told.append(crash_test(question.model_copy(update=asked)) | {"order": name})
+        budget = question.budget / len(names)
+        asked = question.replace(thread_order=name, budget=budget, keep=None, start=None)
+        told.append(crash_test(asked) | {"order": name})
     return told
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, make_dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,7 +19,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.cli.progress import Watcher
 from sardonyx.questions import BlockTrace, Stream, Tree, Workload
@@ -116,7 +115,7 @@ class Compare(OfKeys):
     json_to: JsonTo = None
 
 
-def compare(asked: Compare) -> Work:
+def compare(asked: Compare) -> None:
     """Compare deduplicating stores: the resistive CAM simulated, the conventional one executed.
 
     [bold]Examples[/bold]
@@ -138,24 +137,15 @@ def compare(asked: Compare) -> Work:
             directory = asked.directory
             if isinstance(own, Stream):
                 most = size_in_bytes("--written", asked.written, block_bytes, 1 << 46)
-                own = own.model_copy(update={"bytes": min(own.bytes, most)})
+                own = own.replace(bytes=min(own.bytes, most))
         question = StoreQuestion(
             design=_keyed(asked, design, own), workload=own, block_bytes=block_bytes
         )
         points.append(StorePoint(name, question))
     stores.check(points, directory)
     check_json_target(asked.json_to, [name] if isinstance(workload, BlockTrace) else [])
-    run = partial(_run, points, chosen, asked.workers, directory, asked.json_to)
-    return Work(run, f"with --designs {','.join(each.name for each in chosen)}{form}")
-
-
-def _run(
-    points: Sequence[StorePoint],
-    chosen: Sequence[Design],
-    workers: int | None,
-    directory: str | None,
-    json_to: str | None,
-) -> None:
+    workers, json_to = asked.workers, asked.json_to
+    asked.refuse_idle(f"with --designs {','.join(each.name for each in chosen)}{form}")
     with Watcher(err) as watch:
         results = stores.run(points, workers, watch, directory)
     people = for_people(json_to)

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, TypeGuard, get_args
 
 import typer
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -29,7 +29,7 @@ from sardonyx.cli.common import (
     size_in_bytes,
     write_json,
 )
-from sardonyx.cli.forms import Options, Work
+from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.questions import EstimateQuestion, Format
@@ -85,7 +85,7 @@ class Estimate(Options):
     json_to: JsonTo = None
 
 
-def estimate(asked: Estimate) -> Work:
+def estimate(asked: Estimate) -> None:
     """Tell what deduplication would save: distinct chunks, how often each comes, and the ratio.
 
     [bold]Example[/bold]: sardonyx store estimate /usr/share --block 4K
@@ -111,30 +111,43 @@ def estimate(asked: Estimate) -> Work:
         content_defined=average,
         memory=size_in_bytes("--memory", asked.memory),
         state=str(state.absolute()) if state else None,
-    ).model_dump_json()
+    ).json()
     plan = json.loads(_core.store_plan(question))
-    traced = trace is not None
-    return Work(
-        partial(_estimate, path, question, plan, state, plot, traced, asked.json_to),
-        f"with --trace {trace}, whose chunks are as recorded" if traced else "without --trace",
+    json_to = asked.json_to
+    asked.refuse_idle(
+        f"with --trace {trace}, whose chunks are as recorded" if trace else "without --trace"
     )
-
-
-def _estimate(
-    path: str,
-    question: str,
-    plan: dict[str, Any],
-    state: Path | None,
-    plot: Path | None,
-    traced: bool,
-    json_to: str | None,
-) -> None:
     _announce(plan)
     started = time.monotonic()
+    answer = _counted(path, question, state)
+    seconds = max(time.monotonic() - started, 1e-9)
+    found, designs = answer["found"], answer["designs"]
+    tables = [
+        {"cutting": named(one), **asdict(rival)}
+        for one in found["cuttings"]
+        for rival in rivals(one, found["files"])
+    ]
+    people = for_people(json_to)
+    _tell(people, found, designs, tables)
+    if plot is not None:
+        names = [named(cutting) for cutting in found["cuttings"]]
+        write_savings_report(path, names, found, designs, plot, _core.VERSION)
+        people.print(f"plots: {plot}", soft_wrap=True)
+    if found["unreadable"]:
+        err.print(f"note: {found['unreadable']:,} files could not be read, among them:")
+        for reason in found["unreadable_named"]:
+            err.print(f"  {reason}", soft_wrap=True)
+    read = plan["bytes"] if trace is not None else found["bytes"]
+    err.print(f"{(read or 0) / 1e6:,.0f} MB in {seconds:.1f} s", style="dim")
+    write_json(json_to, {"path": path} | found | {"designs": designs, "tables": tables})
+
+
+def _counted(path: str, question: str, state: Path | None) -> dict[str, Any]:
     try:
         with TemporaryDirectory(prefix="sardonyx.") as scratch:
             call = partial(_core.store_estimate, question, scratch)
-            answer = json.loads(watched(err, path, call, "B"))
+            answer: dict[str, Any] = json.loads(watched(err, path, call, "B"))
+            return answer
     except KeyboardInterrupt:
         if state is not None:
             for thread in threading.enumerate():  # the native one, which writes the state
@@ -143,9 +156,14 @@ def _estimate(
         if state is not None and state.exists():
             err.print(f"note: the same command goes on from {state}", soft_wrap=True)
         raise
-    seconds = max(time.monotonic() - started, 1e-9)
-    found, designs = answer["found"], answer["designs"]
-    people = for_people(json_to)
+
+
+def _tell(
+    people: Console,
+    found: dict[str, Any],
+    designs: list[dict[str, Any]],
+    tables: list[dict[str, Any]],
+) -> None:
     people.print(_cuttings(found["cuttings"]))
     people.print("\ndistinct contents by how often they come", style="dim")
     people.print(_references(found["cuttings"]))
@@ -155,27 +173,11 @@ def _estimate(
             style="dim",
         )
         people.print(_designs(designs))
-    tables = [
-        {"cutting": named(one), **asdict(rival)}
-        for one in found["cuttings"]
-        for rival in rivals(one, found["files"])
-    ]
     if tables:
         people.print("\nthe table in other systems, by their makers' formulas", style="dim")
         people.print(_rivals(tables))
     if found["hole_bytes"]:
         people.print(f"{found['hole_bytes']:,} bytes of holes are skipped: no store keeps them")
-    if plot is not None:
-        names = [named(cutting) for cutting in found["cuttings"]]
-        write_savings_report(path, names, found, designs, plot, _core.VERSION)
-        people.print(f"plots: {plot}", soft_wrap=True)
-    if found["unreadable"]:
-        err.print(f"note: {found['unreadable']:,} files could not be read, among them:")
-        for reason in found["unreadable_named"]:
-            err.print(f"  {reason}", soft_wrap=True)
-    read = plan["bytes"] if traced else found["bytes"]
-    err.print(f"{(read or 0) / 1e6:,.0f} MB in {seconds:.1f} s", style="dim")
-    write_json(json_to, {"path": path} | found | {"designs": designs, "tables": tables})
 
 
 def _announce(plan: dict[str, Any]) -> None:

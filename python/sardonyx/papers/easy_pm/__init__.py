@@ -27,7 +27,7 @@ from sardonyx.papers.claims import (
 )
 from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
-from sardonyx.papers.sample import Sampled
+from sardonyx.papers.sampling import Sampled
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Point, Setting, Settings, Simulations, parse_warmup

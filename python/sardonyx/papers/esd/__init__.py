@@ -20,7 +20,7 @@ from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
-from sardonyx.papers.sample import Sampled
+from sardonyx.papers.sampling import Sampled
 from sardonyx.questions import Source, SynthSource
 from sardonyx.runs import cache_sizes
 from sardonyx.runs import measures as m
@@ -566,10 +566,7 @@ def headlines(
 ) -> Headlines:
     """The runs of the headline claims: the four designs, as they are."""
     window = asked.limit or (TINY_WINDOW if asked.quick else QUICK_WINDOW)
-    middle = {
-        name: source.model_copy(update={"window": MIDDLE, "limit": window})
-        for name, source in whole.items()
-    }
+    middle = {name: source.replace(window=MIDDLE, limit=window) for name, source in whole.items()}
     plain = [Point(name, source, design) for name, source in middle.items() for design in DESIGNS]
     settings = Settings(asked.machine, asked.overrides, warmup, copies, float(copies > 1), share)
     note = f"The sensitivity is of {window:,} records from the middle of each trace."
@@ -597,9 +594,9 @@ def sampled(asked: Asked, whole: Mapping[str, Source]) -> Sampled:
 
     def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
         name, limit = values["workload"], int(values["records"])
-        source = whole[name].model_copy(update={"window": float(values["window"]), "limit": limit})
+        source = whole[name].replace(window=float(values["window"]), limit=limit)
         if isinstance(source, SynthSource):
-            source = source.model_copy(update={"seed": int(values["seed"])})
+            source = source.replace(seed=int(values["seed"]))
         settings = Settings(
             asked.machine, keys, 0, asked.copies or CORES, float(values["own contents"]),
             round(float(values["warmup"]), 3),
@@ -623,9 +620,7 @@ class Esd:
             rung["name"]: SynthSource(name=rung["name"], seed=asked.seed, limit=window)
             for rung in json.loads(_core.ladder())
         }
-        middle = {
-            name: source.model_copy(update={"window": MIDDLE}) for name, source in whole.items()
-        }
+        middle = {name: source.replace(window=MIDDLE) for name, source in whole.items()}
         kinds: dict[str, Kind] = {
             name: "recording" if name in recorded else "ladder" for name in whole
         }

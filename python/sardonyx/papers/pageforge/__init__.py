@@ -15,7 +15,7 @@ from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
-from sardonyx.papers.sample import Sampled
+from sardonyx.papers.sampling import Sampled
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.measures import arithmetic_mean, divide, of_known

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, claim_rows
@@ -73,10 +74,8 @@ def name(block: int, duplicates: float = NOMINAL, more: str = "") -> str:
 def points(scale: Scale, array: StoreDesign) -> list[StorePoint]:
     """All runs that the figures need."""
 
-    def stream(of: int, duplicates: float, **more: Scalar) -> Stream:
-        return Stream.model_validate(
-            {"bytes": of, "duplicates": duplicates, "seed": scale.seed} | more
-        )
+    def stream(of: int, duplicates: float, **more: Any) -> Stream:
+        return Stream(bytes=of, duplicates=duplicates, seed=scale.seed, **more)
 
     def recam(
         block: int,

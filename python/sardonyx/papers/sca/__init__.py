@@ -21,12 +21,11 @@ from sardonyx.papers.choices import THINK, program_choices
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
-from sardonyx.papers.sample import Sampled
+from sardonyx.papers.sampling import Sampled
 from sardonyx.papers.sca import causes, stages
 from sardonyx.papers.sca.causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
-from sardonyx.questions import ProgramSource
+from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Setting, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
 from sardonyx.runs.programs import (
@@ -512,7 +511,7 @@ class Sca:
         if asked.warmup is not None:
             count, share = parse_warmup(asked.warmup)
             scale = replace(scale, warmup=count + int(share * scale.transactions))
-        cut = (stages.QUICK if asked.quick else stages.FULL).model_copy(update={"seed": asked.seed})
+        cut = (stages.QUICK if asked.quick else stages.FULL).replace(seed=asked.seed)
         question = CrashQuestion(
             program=cut, design="sca", machine=asked.machine, overrides=tuple(asked.overrides)
         )

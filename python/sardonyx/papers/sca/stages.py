@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sardonyx.papers.reproduction import Cell, Exhibit
-from sardonyx.questions import ProgramSource
-from sardonyx.runs.crashes import CrashQuestion, explore
+from sardonyx.questions import CrashQuestion, ProgramSource
+from sardonyx.runs.crashes import explore
 from sardonyx.runs.scheduler import Watch
 
 Column = Literal["backup", "data", "counter_atomicity"]
@@ -63,20 +63,18 @@ def measure(
     programs: Sequence[str], question: CrashQuestion, watch: Watch | None = None
 ) -> Exhibit:
     """Ask the question of each program, and of it with each mutant."""
-    questions = [
-        question.model_copy(
-            update={
-                "program": question.program.model_copy(update={"name": program}),
-                "mutant": mutant,
-            }
-        )
-        for program in programs
-        for mutant in MUTANTS
-    ]
+    asked = [(program, mutant) for program in programs for mutant in MUTANTS]
+    answers = explore(
+        [
+            question.replace(program=question.program.replace(name=program), mutant=mutant)
+            for program, mutant in asked
+        ],
+        watch,
+        stages=True,
+    )
     found: dict[str, dict[str | None, Counts]] = {program: {} for program in programs}
-    answers = explore(questions, watch, stages=True)
-    for asked, counts in zip(questions, answers, strict=True):
-        found[asked.program.name][asked.mutant] = counts
+    for (program, mutant), counts in zip(asked, answers, strict=True):
+        found[program][mutant] = counts
     return table(found, question)
 
 
@@ -93,6 +91,7 @@ def table(found: Mapping[str, ByMutant], question: CrashQuestion) -> Exhibit:
     known = [c.agrees for row in rows.values() for c in row.values() if c.agrees is not None]
     cuts = sum(run["cuts"] for runs in found.values() for run in runs.values())
     size = question.program
+    assert isinstance(size, ProgramSource), "only programs have stages"
     facts = {
         "design": question.design,
         "programs": list(found),

@@ -19,10 +19,9 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.papers.claims import ClaimRow
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
-from sardonyx.questions import ProgramSource
+from sardonyx.questions import ProgramSource, TrialQuestion
 from sardonyx.runs import scheduler
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.crashes import TrialQuestion
 from sardonyx.runs.jobs import Point, Setting, Settings, Simulations
 from sardonyx.runs.measures import arithmetic_mean, divide
 from sardonyx.runs.programs import KB
@@ -192,7 +191,7 @@ def attempt(
         )
         questions.append(question)
         label = f"{program} {composition.row}, {composition.policy}"
-        tasks.append(Task(label, partial(_core.crash_trial, question.model_dump_json())))
+        tasks.append(Task(label, partial(_core.crash_trial, question.json())))
     answers = scheduler.run(tasks, watch=watch)
     return [
         Tried(composition, program, json.loads(answer), question)

@@ -18,10 +18,9 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Statistic, Unit, statistic
 from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproduction
-from sardonyx.questions import ProgramSource
+from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.runs import scheduler
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.crashes import CrashQuestion
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.measures import arithmetic_mean, divide
 from sardonyx.runs.points import results
@@ -169,7 +168,7 @@ class Standing:
         simulations = [self._task(point) for point in self.points]
         sources = {point.trace: point.source for point in self.points}
         facts = [
-            Task(f"{name}, facts", partial(_core.trace_info, source.model_dump_json()))
+            Task(f"{name}, facts", partial(_core.trace_info, source.json()))
             for name, source in sources.items()
         ]
         answers = scheduler.run([*simulations, *facts], workers, watch)
@@ -186,7 +185,7 @@ class Standing:
         return results(machine, known, [point for point, _ in ran], [found for _, found in ran])
 
     def _task(self, point: Point) -> Task[str]:
-        question = point.job(self.settings).model_dump_json()
+        question = point.job(self.settings).json()
         call = partial(self._simulate, question, (point.trace, point.design))
         return Task(f"{point.trace} {point.design}", call)
 
@@ -297,7 +296,7 @@ def attack(
                 recovery_cuts=0,
                 threads=1,
             )
-            tasks.append(Task(f"attacks on {design}", _asked(question.model_dump_json())))
+            tasks.append(Task(f"attacks on {design}", _asked(question.json())))
     answers = iter(scheduler.run(tasks, watch=watch))
     found = {}
     for design in designs:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from pydantic import field_validator
-
 from sardonyx import _core
-from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS, TrialQuestion
+from sardonyx.questions import TrialQuestion
+from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.sources import unknown
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import (
+    Bytes,
     Designed,
     Figure,
     Kind,
@@ -20,7 +20,6 @@ from sardonyx.sweeps.kinds.kind import (
     Subject,
     figure_names,
     flat,
-    in_bytes,
 )
 from sardonyx.sweeps.kinds.machines import check_design, effective, programs
 
@@ -38,8 +37,8 @@ class CrashOptions(Designed):
     seed: int = 1
     cores: int | None = None
     transactions: int | None = None
-    transaction_size: int | None = None
-    footprint: int | None = None
+    transaction_size: Bytes | None = None
+    footprint: Bytes | None = None
     mutant: str | None = None
     platform: str = "adr"
     tear: str = "lines"
@@ -47,8 +46,6 @@ class CrashOptions(Designed):
     recovery_cuts: int = RECOVERY_CUTS
     full: int = FULL_ONE_IN
     software_log: bool = True
-
-    _bytes = field_validator("transaction_size", "footprint", mode="before")(in_bytes)
 
 
 class Crash(Kind):
@@ -82,12 +79,12 @@ class Crash(Kind):
         self, subject: Subject, options: Any, keys: tuple[Setting, ...], inputs: Inputs, repeat: int
     ) -> Question:
         trial = self._trial(subject, options, keys)
-        identity = trial.model_dump(exclude={"machine", "overrides", "threads"})
+        identity = trial.document("machine", "overrides", "threads")
         identity |= {"kind": self.name, "repeat": repeat}
         identity["machine"] = effective(options.machine, keys)
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
-            answer = json.loads(_core.crash_trial(trial.model_dump_json(), progress))
+            answer = json.loads(_core.crash_trial(trial.json(), progress))
             figures = flat({k: v for k, v in answer.items() if k not in self.ASKED})
             figures["violations"] = sum(each["count"] for each in answer["violations"])
             return figures
@@ -96,7 +93,7 @@ class Crash(Kind):
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
         check_design(options.design)
-        _core.crash_trial_memory(self._trial(subject, options, keys).model_dump_json())
+        _core.crash_trial_memory(self._trial(subject, options, keys).json())
 
     def _trial(
         self, subject: Subject, options: CrashOptions, keys: tuple[Setting, ...]

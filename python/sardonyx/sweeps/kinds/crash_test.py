@@ -9,9 +9,7 @@ from __future__ import annotations
 import shutil
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-from pydantic import field_validator
+from typing import Annotated, Any, TypeAlias
 
 from sardonyx import _core
 from sardonyx.questions import CrashTestQuestion
@@ -26,14 +24,23 @@ from sardonyx.runs.jobs import Setting
 from sardonyx.sizes import parse_time
 from sardonyx.sweeps.inputs import Inputs, Signature, content, signature
 from sardonyx.sweeps.kinds.kind import (
+    Bytes,
     Figure,
     Kind,
     Options,
     Question,
     Subject,
     figure_names,
-    in_bytes,
 )
+
+
+def _duration(value: object) -> object:
+    if isinstance(value, str):
+        parse_time(value)
+    return value
+
+
+Duration: TypeAlias = Annotated[str, _duration]
 
 
 class CrashTestOptions(Options):
@@ -45,19 +52,10 @@ class CrashTestOptions(Options):
     platform: str = "adr"
     tear: str = "lines"
     start: int | str | None = None
-    budget: str = "50s"
-    time_limit: str | None = None
-    memory_limit: int = 4 << 30
+    budget: Duration = "50s"
+    time_limit: Duration | None = None
+    memory_limit: Bytes = 4 << 30
     seed: int = 1
-
-    _bytes = field_validator("memory_limit", mode="before")(in_bytes)
-
-    @field_validator("budget", "time_limit")
-    @classmethod
-    def _time(cls, value: str | None) -> str | None:
-        if value is not None:
-            parse_time(value)
-        return value
 
 
 class CrashTest(Kind):
@@ -87,7 +85,7 @@ class CrashTest(Kind):
     ) -> Question:
         assert isinstance(subject, str)
         question = self._question(str(inputs[subject].path), options, keys)
-        identity = question.model_dump(exclude={"recording", "threads", "keep", "source"})
+        identity = question.document("recording", "threads", "keep", "source")
         identity |= {"kind": self.name, "repeat": repeat, "recording": inputs[subject].sha256}
         identity["programs"] = [contents(word) for word in question.recover]
 
@@ -137,8 +135,8 @@ class CrashTest(Kind):
     def _command(self, subject: str, options: CrashTestOptions) -> tuple[str, ...]:
         given = ["crash-test", "search", subject, "--pool", options.pool]
         given += ["--recover", options.recover]
-        for name, value in options.model_dump(exclude={"pool", "recover"}).items():
-            if value != type(options).model_fields[name].default:
+        for name, value in options.document("pool", "recover").items():
+            if value != getattr(CrashTestOptions, name):
                 given += [f"--{name.replace('_', '-')}", str(value)]
         return tuple(given)
 

@@ -12,17 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
-
-from pydantic import ConfigDict, ValidationError
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from sardonyx import _core
-from sardonyx.questions import Value
 from sardonyx.runs import origin
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.sources import unknown
 from sardonyx.sizes import parse_size
 from sardonyx.sweeps.inputs import Inputs
+from sardonyx.values import MisfitError, Value, at_least, read
 
 #: A figure of a result; text where it is a verdict.
 Figure: TypeAlias = float | str | bool | None
@@ -72,8 +70,6 @@ def build() -> str:
 class Options(Value):
     """What a point may set besides the keys of its machine."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
 
 class Designed(Options):
     """What a point may set besides, where it is of a design."""
@@ -81,9 +77,14 @@ class Designed(Options):
     design: str
 
 
-def in_bytes(value: object) -> object:
-    """Bytes from a number, or from ``4K``, ``16M`` or ``1G``."""
+def _in_bytes(value: object) -> object:
     return parse_size(value) if isinstance(value, str) else value
+
+
+#: Bytes from a number, or from ``4K``, ``16M`` or ``1G``.
+Bytes: TypeAlias = Annotated[int, _in_bytes]
+Positive: TypeAlias = Annotated[int, at_least(1)]
+Natural: TypeAlias = Annotated[int, at_least(0)]
 
 
 def figure_names(text: str) -> frozenset[str]:
@@ -109,7 +110,7 @@ class Kind:
     @property
     def designed(self) -> bool:
         """Whether its points are of designs."""
-        return "design" in self.options.model_fields
+        return "design" in self.options.fields()
 
     def check_subject(self, subject: Subject, listed: str) -> None:
         """An error unless there can be such a subject; files are looked for elsewhere."""
@@ -134,21 +135,17 @@ class Kind:
     def read(self, settings: Mapping[str, Any]) -> Any:
         """The options, checked."""
         try:
-            return self.options.model_validate(settings)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = str(first["loc"][0])
-            if first["type"] == "extra_forbidden":
-                known = [*self.options.model_fields, *self.aliases]
+            return read(self.options, settings)
+        except MisfitError as error:
+            name = str(error.place[0])
+            if error.kind == "unknown":
+                known = [*self.options.fields(), *self.aliases]
                 raise _core.SardonyxError(f"{unknown('setting', name, known)}") from error
-            if first["type"] == "missing":
+            if error.kind == "missing":
                 raise _core.SardonyxError(
                     f"there is no {name}; give {name}s = [..] under [sweep]"
                 ) from error
-            problem = (
-                str(first["ctx"]["error"]) if "error" in first.get("ctx", {}) else first["msg"]
-            )
-            raise _core.SardonyxError(f"{name} = {first['input']!r}: {problem}") from error
+            raise _core.SardonyxError(f"{name} = {settings[name]!r}: {error.problem}") from error
 
 
 def flat(document: Mapping[str, Any], within: str = "") -> dict[str, Figure]:

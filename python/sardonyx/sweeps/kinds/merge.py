@@ -48,12 +48,12 @@ class Merge(Kind):
         question = self._question(
             tuple({"path": str(inputs[name].path)} for name in names), options, keys
         )
-        identity = question.model_dump(exclude={"machines"})
+        identity = question.document("machines")
         identity |= {"kind": self.name, "repeat": repeat, "sets": sorted(keys)}
         identity["machines"] = [inputs[name].sha256 for name in names]
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
-            answer = json.loads(_core.merge(question.model_dump_json(), progress))
+            answer = json.loads(_core.merge(question.json(), progress))
             return flat(answer["runs"][0]["metrics"])
 
         words = ["merge", *names, "--designs", options.design, "--kernel", options.kernel]
@@ -85,8 +85,8 @@ def _try_merge(question: MergeQuestion) -> None:
     with tempfile.NamedTemporaryFile(suffix=".raw") as image:
         image.write(_core.merge_snapshot(_core.merge_mixes()[0], 8, 1))
         image.flush()
-        tiny = question.model_copy(update={"machines": ({"path": image.name},), "passes": 1})
-        _core.merge(tiny.model_dump_json(), None)
+        tiny = question.replace(machines=({"path": image.name},), passes=1)
+        _core.merge(tiny.json(), None)
 
 
 KIND = Merge()

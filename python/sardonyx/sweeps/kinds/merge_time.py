@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic import field_validator
-
 from sardonyx import _core
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.metrics import OF_MERGING
 from sardonyx.runs.sources import unknown
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedQuestion
 from sardonyx.sweeps.inputs import Inputs
-from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, flat
+from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Natural, Question, Subject, flat
 from sardonyx.sweeps.kinds.machines import effective
 
 
@@ -22,14 +20,7 @@ class MergeTimeOptions(Designed):
 
     machine: str = "pageforge"
     memory: str = PLAIN
-    seed: int = 0
-
-    @field_validator("seed")
-    @classmethod
-    def _natural(cls, value: int) -> int:
-        if value < 0:
-            raise ValueError("give a whole number of at least 0")
-        return value
+    seed: Natural = 0
 
 
 class MergeTime(Kind):
@@ -54,12 +45,12 @@ class MergeTime(Kind):
         self, subject: Subject, options: Any, keys: tuple[Setting, ...], inputs: Inputs, repeat: int
     ) -> Question:
         question = self._question(subject, options, keys)
-        identity = question.model_dump(exclude={"machine"})
+        identity = question.document("machine")
         identity |= {"kind": self.name, "repeat": repeat}
         identity["machine"] = effective(options.machine, ())
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
-            answer = json.loads(_core.merge_timed(question.model_dump_json(), progress))
+            answer = json.loads(_core.merge_timed(question.json(), progress))
             return flat(answer["metrics"])
 
         words = ["merge", "time", question.application, "--designs", options.design]
@@ -70,7 +61,7 @@ class MergeTime(Kind):
         return Question(identity, ask, (), tuple(words))
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
-        _core.check_merge_timed(self._question(subject, options, keys).model_dump_json())
+        _core.check_merge_timed(self._question(subject, options, keys).json())
 
     def _question(
         self, subject: Subject, options: MergeTimeOptions, keys: tuple[Setting, ...]

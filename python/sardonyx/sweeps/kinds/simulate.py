@@ -8,8 +8,6 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from pydantic import field_validator
-
 from sardonyx import _core
 from sardonyx.questions import Job, ProgramSource, Source, TraceSource
 from sardonyx.runs.jobs import Setting, parse_warmup
@@ -17,7 +15,16 @@ from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.results import CAUSES, Cause
 from sardonyx.runs.sources import PROGRAM, SYNTH, parse, unknown
 from sardonyx.sweeps.inputs import Inputs
-from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, in_bytes
+from sardonyx.sweeps.kinds.kind import (
+    Bytes,
+    Designed,
+    Figure,
+    Kind,
+    Natural,
+    Positive,
+    Question,
+    Subject,
+)
 from sardonyx.sweeps.kinds.machines import check_design, effective, programs
 
 #: What is booked under a cause.
@@ -28,33 +35,17 @@ class SimulateOptions(Designed):
     """As ``sardonyx compare`` has them."""
 
     machine: str = "esd"
-    limit: int | None = None
+    limit: Positive | None = None
     window: float | None = None
     warmup: int | str = 0
     software_log: bool = True
-    copies: int = 1
+    copies: Positive = 1
     distinct: float = 0.0
     verify: bool = True
-    transactions: int = PROGRAM.transactions
-    transaction_size: int = PROGRAM.item_bytes
-    footprint: int = PROGRAM.footprint
-    seed: int | None = None
-
-    _bytes = field_validator("transaction_size", "footprint", mode="before")(in_bytes)
-
-    @field_validator("limit", "copies", "transactions")
-    @classmethod
-    def _some(cls, value: int | None) -> int | None:
-        if value is not None and value < 1:
-            raise ValueError("give a whole number of at least 1")
-        return value
-
-    @field_validator("seed")
-    @classmethod
-    def _natural(cls, value: int | None) -> int | None:
-        if value is not None and value < 0:
-            raise ValueError("give a whole number of at least 0")
-        return value
+    transactions: Positive = PROGRAM.transactions
+    transaction_size: Bytes = PROGRAM.item_bytes
+    footprint: Bytes = PROGRAM.footprint
+    seed: Natural | None = None
 
     @property
     def warmed(self) -> tuple[int, float]:
@@ -106,17 +97,15 @@ class Simulate(Kind):
             distinct=options.distinct,
             verify=options.verify,
         )
-        said = source.model_dump(exclude={"path"})
+        said = source.document("path")
         names = self.inputs(subject)
         if names:
             said["sha256"] = inputs[subject].sha256
-        identity = job.model_dump(
-            exclude={"source", "machine", "overrides", "timeline", "requests"}
-        )
+        identity = job.document("source", "machine", "overrides", "timeline", "requests")
         identity |= {"kind": self.name, "source": said, "machine": machine, "repeat": repeat}
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
-            answer = json.loads(_core.simulate(job.model_dump_json(), progress))
+            answer = json.loads(_core.simulate(job.json(), progress))
             figures: dict[str, Figure] = dict(answer["metrics"])
             for name in self.HOST:
                 figures.pop(name, None)
@@ -134,13 +123,13 @@ class Simulate(Kind):
         source = self._source(subject, options, at)
         if isinstance(source, ProgramSource):
             job = Job(
-                source=source.model_copy(update={"seed": 0}),
+                source=source.replace(seed=0),
                 design=options.design,
                 machine=options.machine,
                 overrides=keys,
                 copies=options.copies,
             )
-            check_job(job.model_dump_json())
+            check_job(job.json())
 
     def _source(self, subject: str, options: SimulateOptions, inputs: Inputs) -> Source:
         if subject in programs() and subject not in inputs.known:
@@ -154,9 +143,7 @@ class Simulate(Kind):
             )
         if subject.startswith(SYNTH):
             source = parse(subject, options.limit)
-            return (
-                source if options.seed is None else source.model_copy(update={"seed": options.seed})
-            )
+            return source if options.seed is None else source.replace(seed=options.seed)
         if options.seed is not None:
             raise _core.SardonyxError(
                 f"{subject}: a recorded trace has no seed; leave seeds out, or name programs or "

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import field_validator
-
 from sardonyx import _core
 from sardonyx.questions import BlockTrace, Stream, Tree, Workload
 from sardonyx.runs import stores
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.stores import StoreDesign, StoreQuestion
 from sardonyx.sweeps.inputs import Inputs
-from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, flat, in_bytes
+from sardonyx.sweeps.kinds.kind import Bytes, Designed, Figure, Kind, Question, Subject, flat
 
 
 class StoreOptions(Designed):
     """As ``sardonyx store compare`` has them."""
 
-    block: int = 4096
-    bytes: int = 2 << 30
-    span: int = 0
+    block: Bytes = 4096
+    bytes: Bytes = 2 << 30
+    span: Bytes = 0
     duplicates: float = 0.3
     reads: float = 0.0
     encrypted: bool = False
     seed: int = 0
-
-    _bytes = field_validator("block", "bytes", "span", mode="before")(in_bytes)
 
 
 class Store(Kind):
@@ -50,7 +46,7 @@ class Store(Kind):
     ) -> Question:
         assert isinstance(subject, str)
         question = self._question(subject, options, keys, inputs)
-        identity = question.model_dump(exclude={"design"})
+        identity = question.document("design")
         identity |= {"kind": self.name, "repeat": repeat, "design": question.design.name}
         identity["keys"] = question.design.values()
         names = self.inputs(subject)
@@ -70,7 +66,7 @@ class Store(Kind):
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
         assert isinstance(subject, str)
-        _core.check_store(self._question(subject, options, keys, at).model_dump_json())
+        _core.check_store(self._question(subject, options, keys, at).json())
 
     def _question(
         self, subject: str, options: StoreOptions, keys: tuple[Setting, ...], inputs: Inputs

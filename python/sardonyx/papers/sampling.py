@@ -1,0 +1,316 @@
+"""A reproduction as a sample: a paper's headline claims over what the paper leaves open.
+
+A cell is one workload, one value of each choice of the workload (window, copies, sizes, seed ..)
+and one of each assumed key of the machine, drawn as a Latin hypercube: over all cells each choice
+takes values from all of its range, evenly. What is concluded of a claim is the share of cells that
+have the paper's sign, where the middle 90 % lie, and which choices decide it (``sweeps.indices``).
+Every run is a point of a sweep in a folder, so that what was done is found again.
+Left out: which runs and choices a paper has (each paper).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from sardonyx import _core
+from sardonyx.papers.claims import ClaimRow
+from sardonyx.papers.headlines import WITHIN, as_the_paper_says, varying
+from sardonyx.papers.sample import Choice, Sample, SampledClaim
+from sardonyx.questions import ProgramSource
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.jobs import Setting, Simulations
+from sardonyx.runs.results import Info, Results, Run, Trace
+from sardonyx.runs.tailbench import TimedRuns
+from sardonyx.sweeps.indices import proportion, shares
+from sardonyx.sweeps.rows import Rows, RowSweep, Shown, options, run_of
+from sardonyx.sweeps.varying import CORES, Range, Varying
+
+#: Cells of a sample, and of a quick one.
+CELLS, QUICK_CELLS = 200, 40
+#: Assumed keys that are another design, and no uncertainty about one.
+DESIGNS_OF_THEIR_OWN = frozenset({CORES, "encryption.enabled"})
+#: Values that are tried for a key that the other keys' values rule out.
+AGAIN = 16
+#: The middle share of cells that is given beside the median, from here to as much from the top.
+TAIL = 0.05
+
+#: The runs of a cell: by the choices of the workload, and keys that are set.
+CellRuns: TypeAlias = Callable[[Mapping[str, str], Sequence[Setting]], Simulations | TimedRuns]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The runs of a paper's headline claims as a function of what the paper leaves open.
+
+    ``choices`` are those of the workload; all are *assumed*, and their ``value`` is what the paper
+    describes best. ``machine`` and ``overrides`` are of the machine whose assumed keys are drawn.
+    """
+
+    choices: tuple[Range, ...]
+    runs: CellRuns
+    claims: Callable[[Comparison], Sequence[ClaimRow]]
+    machine: str
+    overrides: Sequence[Setting] = ()
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Sampling:
+    """A sample that is to be run: ``cells`` of them, drawn from ``seed``, kept in ``folder``.
+
+    ``assumed`` are the keys on which the runs depend; ``point`` has our figures where every choice
+    has its usual value, by the claims' keys.
+    """
+
+    of: Sampled
+    cells: int
+    seed: int
+    folder: Path
+    assumed: frozenset[str]
+    base: Results
+    point: Mapping[str, float | None]
+    workers: int | None = None
+    shown: Shown | None = None
+    say: Callable[[str], None] = lambda _: None
+    _failures: dict[str, int] = field(default_factory=dict)
+
+    def run(self) -> Sample:
+        """Run all cells; the answer depends on the claims' runs, the cells and the seed alone."""
+        keys = self._keys()
+        drawn = self._drawn([*self.of.choices, *keys])
+        cells = [self._cell(number, drawn, keys) for number in range(self.cells)]
+        rows = [(cell, n, cell.varying.row(n, {})) for cell in cells for n in cell.numbers]
+        answers = self._run(rows)
+        judged: list[dict[str, ClaimRow]] = []
+        for cell in cells:
+            judged.append(self._judge(cell, [answers[cell.number, n] for n in cell.numbers]))
+        values = {
+            choice.parameter: [cell.values[choice.parameter] for cell in cells]
+            for choice in (*self.of.choices, *keys)
+        }
+        return Sample(
+            self.cells,
+            self.seed,
+            len(rows),
+            tuple(_choice(each) for each in (*self.of.choices, *keys)),
+            tuple(self._claim(row, judged, values) for row in self.of.claims(self._at_base())),
+            self.of.note,
+            tuple(
+                f"{text} ({count} runs)" if count > 1 else text
+                for text, count in sorted(self._failures.items())
+            ),
+        )
+
+    # ---- cells
+
+    def _keys(self) -> list[Range]:
+        usual = {choice.parameter: choice.value for choice in self.of.choices}
+        known = varying(self.of.runs(usual, self.of.overrides)).ranges()
+        return [
+            key
+            for key in known
+            if key.ends and key.parameter in self.assumed - DESIGNS_OF_THEIR_OWN
+            if key.parameter not in usual
+        ]
+
+    def _drawn(self, choices: Sequence[Range]) -> dict[str, list[str]]:
+        """The value of each choice in each cell, from each of as many parts of its range once."""
+        drawn = {}
+        for choice in choices:
+            generator = random.Random(f"{self.seed} {choice.parameter}")
+            parts = list(range(self.cells))
+            generator.shuffle(parts)
+            drawn[choice.parameter] = [
+                choice.at((part + generator.random()) / self.cells) for part in parts
+            ]
+        return drawn
+
+    def _cell(self, number: int, drawn: Mapping[str, Sequence[str]], keys: Sequence[Range]) -> Cell:
+        values = {name: each[number] for name, each in drawn.items()}
+        generator = random.Random(f"{self.seed} {number} again")
+        workload = {choice.parameter: values[choice.parameter] for choice in self.of.choices}
+        overrides = list(self.of.overrides)
+        whole = [*overrides, *((key.parameter, values[key.parameter]) for key in keys)]
+        runs = self.of.runs(workload, whole)
+        if not _possible(runs):
+            for key in keys:
+                tried = [values[key.parameter]]
+                tried += [key.drawn(generator) for _ in range(AGAIN)] + [key.value]
+                for value in tried:
+                    if _possible(self.of.runs(workload, [*overrides, (key.parameter, value)])):
+                        overrides.append((key.parameter, value))
+                        values[key.parameter] = value
+                        break
+            runs = self.of.runs(workload, overrides)
+        return Cell(number, values, runs, varying(runs))
+
+    # ---- runs
+
+    def _run(
+        self, rows: Sequence[tuple[Cell, int, dict[str, Any]]]
+    ) -> dict[tuple[int, int], Run | None]:
+        groups: dict[tuple[str, ...], list[tuple[Cell, int, dict[str, Any]]]] = {}
+        for cell, number, row in rows:
+            groups.setdefault(options(row), []).append((cell, number, row))
+        kept = Rows(self.of.machine, self.folder, self.workers)
+        if self.shown is not None:
+            kept = replace(kept, shown=self.shown)
+        sweeps: list[tuple[RowSweep, list[tuple[Cell, int, dict[str, Any]]]]] = [
+            (kept.sweep([row for _, _, row in group]), group) for _, group in sorted(groups.items())
+        ]
+        found = sum(sweep.done for sweep, _ in sweeps)
+        before = f"; {found:,} were done before" if found else ""
+        self.say(
+            f"sample: {self.cells} cells, {len(rows):,} runs{before}. What is done is kept in "
+            f"{self.folder}"
+        )
+        answers: dict[tuple[int, int], Run | None] = {}
+        for sweep, group in sweeps:
+            for (cell, number, _), answer in zip(group, kept.run(sweep), strict=True):
+                run = run_of(answer, cell.asked(number))
+                if isinstance(run, str):
+                    self._failures[run] = self._failures.get(run, 0) + 1
+                answers[cell.number, number] = run if isinstance(run, Run) else None
+        return answers
+
+    def _judge(self, cell: Cell, runs: Sequence[Run | None]) -> dict[str, ClaimRow]:
+        known = tuple(run for run in runs if run is not None)
+        if len(known) < len(runs):
+            return {}
+        results = replace(
+            self.base,
+            machine=replace(self.base.machine, parameters=dict(cell.varying.parameters({}))),
+            traces=tuple(cell.traces(self.base.traces)),
+            runs=known,
+        )
+        return {row.claim.key: row for row in self.of.claims(Comparison(results))}
+
+    def _at_base(self) -> Comparison:
+        return Comparison(self.base)
+
+    # ---- what it comes to
+
+    def _claim(
+        self,
+        row: ClaimRow,
+        judged: Sequence[Mapping[str, ClaimRow]],
+        values: Mapping[str, Sequence[str]],
+    ) -> SampledClaim:
+        claim = row.claim
+        title = f"{claim.metric.replace('_', ' ')}, {claim.statistic}"
+        found = SampledClaim(
+            claim.key, claim.where, title, claim.design, row.unit, claim.value,
+            point=self.point.get(claim.key),
+        )  # fmt: skip
+        there = [
+            (number, each[claim.key])
+            for number, each in enumerate(judged)
+            if claim.key in each and each[claim.key].ours is not None
+        ]
+        if not there:
+            return replace(found, reason="no cell has what it needs: " + (row.reason or row.note))
+        ours = [each.ours for _, each in there if each.ours is not None]
+        signs = [sign for _, each in there if (sign := as_the_paper_says(each)) is not None]
+        gaps = [gap for _, each in there if (gap := each.relative_gap) is not None]
+        holds, low, high = proportion(sum(signs), len(signs)) if signs else (None, None, None)
+        drawn = {
+            name: _numbers([each[number] for number, _ in there]) for name, each in values.items()
+        }
+        scaled = _scaled(ours, row.unit)
+        return replace(
+            found,
+            cells=len(there),
+            holds=holds,
+            low=low,
+            high=high,
+            near=sum(abs(gap) <= WITHIN for gap in gaps) / len(gaps) if gaps else None,
+            median=_quantile(ours, 0.5),
+            least=_quantile(ours, TAIL),
+            most=_quantile(ours, 1 - TAIL),
+            deciding=tuple(shares(drawn, scaled, self.seed)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: the values of its choices, and its runs."""
+
+    number: int
+    values: Mapping[str, str]
+    runs: Simulations | TimedRuns
+    varying: Varying
+
+    @property
+    def numbers(self) -> range:
+        return range(len(self.runs.points))
+
+    def traces(self, known: Sequence[Trace]) -> list[Trace]:
+        """Its workloads: what is known of traces, and the sizes that programs have here."""
+        facts = {trace.name: trace for trace in known}
+        found: dict[str, Trace] = {}
+        for point in self.runs.points:
+            source = getattr(point, "source", None)
+            if isinstance(source, ProgramSource):
+                info = {
+                    "program": source.name,
+                    "transaction_bytes": source.item_bytes,
+                    "footprint_bytes": source.footprint,
+                }
+                found[point.trace] = Trace(point.trace, Info.of(info))
+            elif point.trace in facts:
+                found[point.trace] = facts[point.trace]
+        return list(found.values())
+
+    def asked(self, number: int) -> Run:
+        """The run that a point asks for, without its figures."""
+        point = self.runs.points[number]
+        copies = 1
+        if isinstance(self.runs, Simulations):
+            copies = self.runs.points[number].copies or self.runs.settings.copies
+        return Run(
+            point.trace, point.design, self.varying.machine, copies, dict(point.variant), metrics={}
+        )
+
+
+def _possible(runs: Simulations | TimedRuns) -> bool:
+    """Whether there is a machine with these keys."""
+    try:
+        if isinstance(runs, Simulations):
+            _core.machine(runs.settings.machine, list(runs.settings.overrides))
+        else:
+            runs.check()
+    except _core.SardonyxError:
+        return False
+    return True
+
+
+def _choice(each: Range) -> Choice:
+    values = ", ".join(sorted({each.value, *each.others})) if each.others else ""
+    return Choice(each.parameter, each.value, values or f"{each.low} to {each.high}", each.why)
+
+
+def _numbers(texts: Sequence[str]) -> list[float] | list[str]:
+    try:
+        return [float(text) for text in texts]
+    except ValueError:
+        return list(texts)
+
+
+def _scaled(ours: Sequence[float], unit: str) -> list[float]:
+    """Ratios by their logarithm, so that twice as fast is as far from even as half as fast."""
+    if unit == "x" and min(ours) > 0:
+        return [math.log(each) for each in ours]
+    return list(ours)
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    at = share * (len(ordered) - 1)
+    below = int(at)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (at - below) * (ordered[above] - ordered[below])
