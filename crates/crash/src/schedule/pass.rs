@@ -258,8 +258,10 @@ pub(crate) fn passes(
 fn used_up(program: &str, shares_places: bool, logged: bool, alone: bool) -> Vec<Pass> {
     let mut passes = Vec::new();
     if shares_places {
-        // Caches of a line: whatever is looked up, what was before is gone.
-        passes.push(Pass::for_program(SWAPS).cache_lines(1).short_of(1));
+        // Caches of a line: whatever is looked up, what was before is gone. Most buckets of a log's 64 are free, and so are
+        // their places.
+        let lacking = if logged { 40 } else { 1 };
+        passes.push(Pass::for_program(SWAPS).cache_lines(1).short_of(lacking));
         passes.push(several(
             Pass::for_program(DUPLICATES).cache_lines(1).short_of(4),
         ));
