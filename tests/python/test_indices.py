@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from sardonyx.sweeps.indices import proportion, shares
+from sardonyx.papers.indices import proportion, shares
 
 
 def uniform(

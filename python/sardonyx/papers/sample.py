@@ -8,10 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sardonyx.papers.claims import Unit
-from sardonyx.sweeps.indices import Share
 
 #: Deciding choices that are named, at most.
 NAMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a choice, or a pair beyond each alone, explains of the variance, with its interval;
+    whether that is more than chance explains.
+    """
+
+    choices: tuple[str, ...]
+    value: float
+    low: float
+    high: float
+    stands_out: bool
 
 
 @dataclass(frozen=True, slots=True)

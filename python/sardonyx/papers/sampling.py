@@ -20,13 +20,13 @@ from typing import Any, TypeAlias
 from sardonyx import _core
 from sardonyx.papers.claims import ClaimRow
 from sardonyx.papers.headlines import WITHIN, as_the_paper_says, varying
+from sardonyx.papers.indices import proportion, shares
 from sardonyx.papers.sample import Choice, Sample, SampledClaim
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting, Simulations
 from sardonyx.runs.results import Info, Results, Run, Trace
 from sardonyx.runs.tailbench import TimedRuns
-from sardonyx.sweeps.indices import proportion, shares
 from sardonyx.sweeps.rows import Rows, RowSweep, Shown, options, run_of
 from sardonyx.sweeps.varying import CORES, Range, Varying
 

@@ -2,7 +2,7 @@
 //! the recording. Several cores play copies, as [`super::Stream`] has it.
 
 use super::accesses::{Copies, OwnContents};
-use crate::line::{Line, Virtual};
+use crate::line::Virtual;
 use crate::machine::{Batch, OpKind, OpSource, RunError, TraceUse};
 use crate::trace::{GapUnit, Level, Op, Record, Source};
 use crate::units::Time;

@@ -15,8 +15,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from sardonyx.papers.sample import Share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,19 +34,6 @@ RESAMPLED = 400
 ORDERS = 200
 #: What lies between a bootstrap's ends, and below what chance must explain, of 1.
 WITHIN = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What a choice, or a pair beyond each alone, explains of the variance, with its interval;
-    whether that is more than chance explains.
-    """
-
-    choices: tuple[str, ...]
-    value: float
-    low: float
-    high: float
-    stands_out: bool
 
 
 def shares(
