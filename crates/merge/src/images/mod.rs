@@ -142,7 +142,17 @@ fn bad(path: &Path, problem: impl std::fmt::Display) -> ImageError {
 }
 
 /// What becomes of an image's pages of zeros, which may never have been touched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Deserialize,
+    serde::Serialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Zeros {
     /// They are pages, holes of the file too.
