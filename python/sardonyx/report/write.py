@@ -1,8 +1,4 @@
-"""The report: one HTML file with every figure, that works without a network.
-
-``write_report`` writes it; ``figures`` gives the same figures to notebooks, each with
-``.plotly()``.
-"""
+"""Writes each kind of page, and gives the figures of a comparison."""
 
 from __future__ import annotations
 
@@ -32,17 +28,6 @@ from sardonyx.runs.results import Trace
 if TYPE_CHECKING:
     from sardonyx.runs.curves import Loads
     from sardonyx.sweeps.table import Swept
-
-__all__ = [
-    "Figure",
-    "Missing",
-    "figures",
-    "write_merge_report",
-    "write_report",
-    "write_savings_report",
-    "write_sweep_report",
-    "write_trace_report",
-]
 
 
 def figures(comparison: Comparison) -> list[Figure | Missing]:
