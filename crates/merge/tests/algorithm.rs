@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use sardonyx_merge::advice::Target;
 use sardonyx_merge::algorithms::{Algorithm, Merges, register};
 use sardonyx_merge::images::Zeros;
 use sardonyx_merge::ksm::{Search, Software, Walk, Walkable};

@@ -341,7 +341,8 @@ def _compare(
         from sardonyx.cli.flips import sensitivity_table
 
         people.print(sensitivity_table(results.sensitivity, people.width))
-    write_json(out.json_to, comparison.results.to_document())
+    if out.json_to is not None:
+        write_json(out.json_to, comparison.results.to_document())
     if written.timeline is not None:
         where = "open it at https://ui.perfetto.dev"
         people.print(f"timeline: {written.timeline} ({where})", soft_wrap=True)
