@@ -104,7 +104,8 @@ def _default(name: str, schema: Schema, required: list[str]) -> str:
         return f" = {_literal(schema['const'])}"
     if name in required:
         return ""
-    return f" = {_literal(schema.get('default'))}"
+    empty: Any = [] if schema.get("type") == "array" else None  # what Rust cannot write as JSON
+    return f" = {_literal(schema.get('default', empty))}"
 
 
 def _literal(value: Any) -> str:

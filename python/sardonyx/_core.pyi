@@ -219,12 +219,12 @@ def check_store(question_json: str) -> None:
     """An error unless the question can be answered: its array can be, its workload is there."""
 
 def merge(question_json: str, progress: Progress | None) -> str:
-    """The runs of a ``runs.merging.MergeQuestion``: ``runs``, ``machines``, ``settings``,
+    """The runs of a ``questions.MergeQuestion``: ``runs``, ``machines``, ``settings``,
     ``assumed``; ``why_not``, ``what_if`` and ``owners`` if asked for. Progress counts pages.
     """
 
 def merge_timed(question_json: str, progress: Progress | None) -> str:
-    """What merging costs, of a ``runs.tailbench.TimedQuestion``: ``metrics``, ``bandwidths_gb_s``,
+    """What merging costs, of a ``questions.TimedQuestion``: ``metrics``, ``bandwidths_gb_s``,
     ``settings``, ``parameters`` and ``assumed``. Progress counts simulated nanoseconds.
     """
 

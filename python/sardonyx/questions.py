@@ -311,6 +311,56 @@ class Job(Value):
     warmup_share: float = 0.0
 
 
+class Owner(Value):
+    """Some machines of one owner."""
+
+    #: The machines, by their numbers in the question.
+    machines: tuple[int, ...]
+    name: str
+
+
+class Target(Value):
+    """The limits for the kernel's thread; the kernel's advisor has the same defaults."""
+
+    #: The most of a core, in percent; it has precedence over the time.
+    core_percent: int = 70
+    pass_seconds: int = 200
+
+
+#: What becomes of an image's pages of zeros, which may never have been touched.
+Zeros: TypeAlias = Literal["held", "no-holes", "none"]
+
+
+class MergeQuestion(Value):
+    """Machines (an image, a folder of snapshots, or the number of a live process), designs and
+    knobs.
+    """
+
+    #: The machines, in the order in which they are scanned.
+    machines: tuple[int | str, ...]
+    advice: bool = False
+    designs: tuple[str, ...] = ("ksm",)
+    every_ms: int = 0
+    kernel: str = "linux-6"
+    #: For live processes: only mappings whose name contains one of these.
+    mappings: tuple[str, ...] = ()
+    #: For live processes: the most memory in bytes for copies of their pages; beyond it a page is
+    #: known by its digest.
+    memory: int = 1_073_741_824
+    #: Owners and their machines; empty if that is not asked.
+    owners: tuple[Owner, ...] = ()
+    #: The number of passes; ``None``: until the savings no longer change.
+    passes: int | None = None
+    sets: tuple[tuple[str, str], ...] = ()
+    snapshots: int = 1
+    target: Target | None = None
+    what_if: bool = False
+    #: Whether to look for the reasons why pages did not merge.
+    why: bool = False
+    #: For images: what pages of zeros count as.
+    zeros: Zeros = "no-holes"
+
+
 class RecordRequest(Value):
     """The options of ``sardonyx trace record``, as the user writes them."""
 
@@ -425,6 +475,23 @@ class StoreQuestion(Value):
     workload: Workload
     #: Bytes of a block.
     block_bytes: int = 4_096
+
+
+class TimedQuestion(Value):
+    """One application under one design."""
+
+    application: str
+    #: What merges.
+    design: str
+    #: Images of the virtual machines, in turn; without any they are generated.
+    images: tuple[str, ...] = ()
+    machine: str = "pageforge"
+    #: The design of the memory under the applications: its name, or
+    #: ``LOGGING/MAPPING+POLICY@INTEGRITY``.
+    memory: str = "no-encryption"
+    seed: int = 0
+    #: Keys and values, of the machine and of the merge.
+    sets: tuple[tuple[str, str], ...] = ()
 
 
 class TrialQuestion(Value):

@@ -320,15 +320,6 @@ def test_conversion_there_and_back_keeps_the_requests(tmp_path: Path) -> None:
     assert counts[0] == counts[1]
 
 
-def test_the_same_seed_generates_the_same_trace(tmp_path: Path) -> None:
-    for name, seed in (("a", "7"), ("b", "7"), ("c", "8")):
-        options = ("--records", "2000", "--seed", seed)
-        sardonyx("trace", "synth", "rung-60", f"{name}.parquet", *options, where=tmp_path)
-    a, b, c = ((tmp_path / f"{name}.parquet").read_bytes() for name in "abc")
-    assert a == b
-    assert a != c
-
-
 def test_a_generated_trace_is_known_by_name(tmp_path: Path) -> None:
     info = sardonyx("trace", "info", "synth:rung-93:5000:2", "--json", "-", where=tmp_path)
     assert json.loads(info.stdout)["records"] == 5000

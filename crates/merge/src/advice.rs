@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::finished::{FinishedRun, saved};
@@ -15,8 +16,8 @@ use super::owner::Owner;
 use super::{PAGE_BYTES, Page};
 
 /// The limits for the kernel's thread; the kernel's advisor has the same defaults.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct Target {
     pub pass_seconds: u64,
     /// The most of a core, in percent; it has precedence over the time.

@@ -1,8 +1,10 @@
 //! An owner of machines, who may not see what others have; and how progress is told.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
-#[derive(Clone, Debug, Deserialize)]
+/// Some machines of one owner.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Owner {
     pub name: String,

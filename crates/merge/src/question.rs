@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::advice::{self, Target};
@@ -21,40 +22,71 @@ use super::run::PageCounts;
 use super::{Page, why};
 use sardonyx::settings::Settings;
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
 pub enum Source {
-    /// An image, or a folder of snapshots.
-    Path(PathBuf),
     /// A live process.
     Pid(u32),
+    /// An image, or a folder of snapshots.
+    Path(PathBuf),
 }
 
-/// A question, as `python/sardonyx/runs/merging.py` states it.
-#[derive(Clone, Debug, Deserialize)]
+/// Machines (an image, a folder of snapshots, or the number of a live process), designs and knobs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "MergeQuestion")]
 pub struct Question {
     /// The machines, in the order in which they are scanned.
     pub machines: Vec<Source>,
     /// For live processes: only mappings whose name contains one of these.
+    #[serde(default)]
     pub mappings: Vec<String>,
+    #[serde(default = "one")]
     pub snapshots: u32,
+    #[serde(default)]
     pub every_ms: u64,
     /// For live processes: the most memory in bytes for copies of their pages; beyond it a page is known by its digest.
+    #[serde(default = "gibibyte")]
     pub memory: u64,
     /// For images: what pages of zeros count as.
+    #[serde(default)]
     pub zeros: Zeros,
+    #[serde(default)]
     pub advice: bool,
-    pub target: Target,
+    pub target: Option<Target>,
+    #[serde(default = "ksm")]
     pub designs: Vec<String>,
+    #[serde(default = "linux")]
     pub kernel: String,
     /// The number of passes; `None`: until the savings no longer change.
     pub passes: Option<usize>,
+    #[serde(default)]
     pub sets: Vec<(String, String)>,
     /// Owners and their machines; empty if that is not asked.
+    #[serde(default)]
     pub owners: Vec<Owner>,
+    #[serde(default)]
     pub what_if: bool,
+    /// Whether to look for the reasons why pages did not merge.
+    #[serde(default)]
     pub why: bool,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn gibibyte() -> u64 {
+    1 << 30
+}
+
+fn ksm() -> Vec<String> {
+    vec!["ksm".to_owned()]
+}
+
+fn linux() -> String {
+    "linux-6".to_owned()
 }
 
 struct CheckedQuestion {
@@ -226,7 +258,11 @@ impl Question {
                     images,
                     &finished,
                     &self.owned(images),
-                    advice::knobs(&finished, self.target, &Knobs::from_settings(settings)),
+                    advice::knobs(
+                        &finished,
+                        self.target.unwrap_or_default(),
+                        &Knobs::from_settings(settings),
+                    ),
                 ));
             }
             if self.why {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use sardonyx_merge::advice::Target;
 use sardonyx_merge::algorithms::{Algorithm, Merges, register};
 use sardonyx_merge::images::Zeros;
 use sardonyx_merge::ksm::{Search, Software, Walk, Walkable};
@@ -93,7 +92,7 @@ fn one_value_makes_an_algorithm_that_merges_images_and_runs_in_time() {
         every_ms: 0,
         memory: 1 << 30,
         zeros: Zeros::default(),
-        target: Target::default(),
+        target: None,
         advice: true,
         designs: vec!["ksm".to_owned(), "doubtful".to_owned()],
         kernel: "linux-4.4".to_owned(),

@@ -6,7 +6,7 @@ Left out: everything that computes (``sardonyx.coupling``).
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -21,7 +21,9 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.options import JsonTo
-from sardonyx.coupling import Verdict, judge
+
+if TYPE_CHECKING:
+    from sardonyx.coupling import Verdict
 
 
 def check_host(
@@ -52,6 +54,8 @@ def check_host(
 
     [bold]Example[/bold]: sardonyx check-host coupling.csv
     """
+    from sardonyx.coupling import judge
+
     check_json_target(json_to, [log])
     verdict = judge(log, bound / 100, clocks / 100, path_ns)
     people = for_people(json_to)

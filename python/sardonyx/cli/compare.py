@@ -28,6 +28,7 @@ from sardonyx.cli.common import (
 from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
+    Designs,
     Draws,
     JsonTo,
     Limit,
@@ -46,9 +47,11 @@ from sardonyx.runs import jobs, origin
 from sardonyx.runs.jobs import Point, Settings, parse_sample, parse_settings, parse_warmup
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.seeds import MOST_SEEDS, Seeded
-from sardonyx.runs.sources import PROGRAM, beyond, program_names
+from sardonyx.runs.sources import PROGRAM, beyond, parts, program_names
 from sardonyx.runs.written import DEFAULT, Window, Written, parse_window
 from sardonyx.sizes import size_text
+
+DESIGNS = ",".join(api.DESIGNS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,15 +66,7 @@ class Compare(Options):
             autocompletion=complete.workloads,
         ),
     ]
-    designs: Annotated[
-        str,
-        typer.Option(
-            "--designs",
-            "-d",
-            help="Designs, separated by commas.",
-            autocompletion=complete.designs,
-        ),
-    ] = ",".join(api.DESIGNS)
+    designs: Designs = DESIGNS
     machine: Machine = "esd"
     settings: Set = None
     limit: Limit = None
@@ -201,7 +196,7 @@ def compare(asked: Compare) -> None:
         *(asked.machine, overrides, count, asked.copies, distinct, share, sample),
         verify=not asked.no_verify,
     )
-    chosen = [name.strip() for name in asked.designs.split(",") if name.strip()]
+    chosen = parts(asked.designs)
     points = api.points(
         asked.traces,
         chosen,
@@ -346,7 +341,8 @@ def _compare(
         from sardonyx.cli.flips import sensitivity_table
 
         people.print(sensitivity_table(results.sensitivity, people.width))
-    write_json(out.json_to, comparison.results.to_document())
+    if out.json_to is not None:
+        write_json(out.json_to, comparison.results.to_document())
     if written.timeline is not None:
         where = "open it at https://ui.perfetto.dev"
         people.print(f"timeline: {written.timeline} ({where})", soft_wrap=True)

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli import complete
+from sardonyx import report as pages
 from sardonyx.cli.common import (
     MOST,
     check_json_target,
@@ -26,8 +26,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.curve_threads import AS_IS, Shown, threads_shown
-from sardonyx.cli.options import JsonTo, Machine, Set, Workers
-from sardonyx.report import write_curve_report
+from sardonyx.cli.options import Designs, JsonTo, Machine, Set, Workers
 from sardonyx.report.curves import figures
 from sardonyx.runs.accesses import Accesses, is_of_accesses
 from sardonyx.runs.accesses import read_measured as read_accesses
@@ -42,6 +41,7 @@ from sardonyx.runs.curves import (
     shipped,
 )
 from sardonyx.runs.jobs import parse_settings
+from sardonyx.runs.sources import parts
 
 P = TypeVar("P")
 
@@ -61,15 +61,7 @@ READS = (100, 67, 50)
 def curve(
     ctx: typer.Context,
     machine: Machine = "cxl",
-    designs: Annotated[
-        str,
-        typer.Option(
-            "--designs",
-            "-d",
-            help="Designs, separated by commas.",
-            autocompletion=complete.designs,
-        ),
-    ] = "no-encryption",
+    designs: Designs = "no-encryption",
     reads: Annotated[
         str | None,
         typer.Option(
@@ -125,7 +117,7 @@ def curve(
 
     The machine optane was measured with threads, so its curves are drawn over threads.
     """
-    names = tuple(dict.fromkeys(name.strip() for name in designs.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(parts(designs)))
     if not names:
         raise _core.SardonyxError("--designs: none given; give one at least")
     text, name = _measured(measured, machine)
@@ -184,7 +176,7 @@ def _tell(asked: Loads, shown: Shown, plot: Path | None, json_to: str | None) ->
     for part in shown.printed:
         people.print(part, soft_wrap=isinstance(part, Text))
     if plot is not None:
-        write_curve_report(asked, shown.facts, shown.figures, plot)
+        pages.write_curve_report(asked, shown.facts, shown.figures, plot)
         people.print(f"plots: {plot}", soft_wrap=True)
     write_json(json_to, shown.document)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console, Group
@@ -25,7 +25,9 @@ from sardonyx.runs.differences import Changed, Differences, Moved, Side, differe
 from sardonyx.runs.measures import plain, written
 from sardonyx.runs.metrics import FIGURES
 from sardonyx.runs.results import Results
-from sardonyx.sweeps.table import is_swept, load
+
+if TYPE_CHECKING:
+    from sardonyx.sweeps.table import Swept
 
 #: The units of figures as ``written`` has them.
 UNITS = {"ns": "ns", "nJ": "nj", "ratio": "%"}
@@ -71,15 +73,17 @@ def diff(
 
 def _side(place: Path) -> Side:
     """The results at a place, of whatever kind."""
-    if place.is_dir() and not (place / "results.json").exists() and is_swept(place):
-        return _swept(place)
+    if place.is_dir() and not (place / "results.json").exists():
+        from sardonyx.sweeps.table import is_swept, load
+
+        if is_swept(place):
+            return _swept(place, load(place))
     return side_of(
         Results.load(place), str(place), origin.load(place if place.is_dir() else place.parent)
     )
 
 
-def _swept(place: Path) -> Side:
-    swept = load(place)
+def _swept(place: Path, swept: Swept) -> Side:
     if not swept.rows:
         raise SardonyxError(f"{place}: holds no finished point yet; run the sweep first")
     heads = tuple(dict.fromkeys((swept.subject, *swept.axes)))

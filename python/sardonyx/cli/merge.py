@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
+from sardonyx import report as pages
 from sardonyx.cli.common import (
     CHECK_FAILED,
     MOST,
@@ -38,11 +39,11 @@ from sardonyx.cli.options import JsonTo
 from sardonyx.cli.places import check_replaced
 from sardonyx.cli.progress import Watcher
 from sardonyx.files import replaced_together
-from sardonyx.report import write_merge_report
+from sardonyx.questions import MergeQuestion, Target
 from sardonyx.runs import merging, origin
 from sardonyx.runs.advice import headline, told
 from sardonyx.runs.jobs import parse_settings
-from sardonyx.runs.merging import MergeQuestion, Target
+from sardonyx.runs.sources import parts
 
 ALGORITHMS = tuple(merging.algorithms())
 PAGE = 4096
@@ -117,7 +118,7 @@ class Run(Options):
     pass_in: Annotated[
         int,
         typer.Option(min=1, max=1_000_000, help="Recommend settings for a pass within N seconds."),
-    ] = Target().pass_seconds
+    ] = Target.pass_seconds
     at_most: Annotated[
         int,
         typer.Option(
@@ -125,7 +126,7 @@ class Run(Options):
             max=100,
             help="Recommend settings for at most N % of a core; goes before --pass-in.",
         ),
-    ] = Target().core_percent
+    ] = Target.core_percent
     passes: Annotated[
         int | None,
         typer.Option(
@@ -183,14 +184,10 @@ def run(asked: Run) -> None:
         live["memory"] = size_in_bytes("--memory", asked.memory)
     if paths:
         live["zeros"] = asked.zeros
-    sources: list[dict[str, str | int]] = [{"path": path} for path in paths]
-    sources += [{"pid": number} for number in pids]
     names = [*paths, *(f"pid {number} ({_command(number)})" for number in pids)]
     question = MergeQuestion(
-        machines=tuple(sources),
-        designs=tuple(
-            dict.fromkeys(name.strip() for name in asked.designs.split(",") if name.strip())
-        ),
+        machines=(*paths, *pids),
+        designs=tuple(dict.fromkeys(parts(asked.designs))),
         kernel="linux-6" if asked.kernel == "host" else asked.kernel,
         passes=asked.passes,
         sets=(*_of_the_host(asked.kernel), *parse_settings(asked.settings or ())),
@@ -219,7 +216,7 @@ def _run(question: MergeQuestion, out_dir: Path | None, json_to: str | None) -> 
             with replaced_together(out_dir) as scratch:
                 write_json(str(scratch / MERGE), answer)
                 origin.save(origin.origin(()), scratch)
-                write_merge_report(answer, scratch / "report.html")
+                pages.write_merge_report(answer, scratch / "report.html")
     people = for_people(json_to)
     _tell(people, answer)
     if out_dir is not None:
@@ -230,7 +227,7 @@ def _run(question: MergeQuestion, out_dir: Path | None, json_to: str | None) -> 
 def _asked(question: MergeQuestion) -> dict[str, Any]:
     with Watcher(err, "pages") as watch:
         answer = merging.merge(question, watch)
-    if any("pid" in machine for machine in question.machines):
+    if any(isinstance(machine, int) for machine in question.machines):
         answer["host"] = merging.beside_the_host(answer)
     return answer
 

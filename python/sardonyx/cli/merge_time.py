@@ -16,12 +16,11 @@ from sardonyx._core import SardonyxError
 from sardonyx.cli.common import MOST, check_json_target, err, for_people, write_json
 from sardonyx.cli.options import JsonTo, Machine, Set, Workers
 from sardonyx.cli.progress import Watcher
-from sardonyx.papers.pageforge import QUICK
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.measures import divide
 from sardonyx.runs.merging import algorithms
 from sardonyx.runs.results import Results, Run
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.sources import parts, unknown
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedPoint, TimedRuns
 
 ALL = ",".join(algorithms())
@@ -73,6 +72,11 @@ def in_time(
     for name in chosen:
         if name not in APPLICATIONS:
             raise SardonyxError(unknown("application", name, list(APPLICATIONS)))
+    sets, own = parse_settings(settings or ()), {}
+    if quick:
+        from sardonyx.papers.pageforge import QUICK
+
+        sets, own = (*QUICK.sets, *sets), {name: QUICK.own(name) for name in chosen}
     runs = TimedRuns(
         [
             TimedPoint(application, design, memory=under)
@@ -81,9 +85,9 @@ def in_time(
             for design in _names("--designs", designs)
         ],
         machine=machine,
-        sets=(*(QUICK.sets if quick else ()), *parse_settings(settings or ())),
+        sets=sets,
         seed=seed,
-        own={name: QUICK.own(name) for name in chosen} if quick else {},
+        own=own,
     )
     runs.check()
     check_json_target(json_to)
@@ -96,7 +100,7 @@ def in_time(
 
 
 def _names(option: str, text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = parts(text)
     if not names:
         raise SardonyxError(f"{option}: none given; give one at least")
     return list(dict.fromkeys(names))

@@ -30,6 +30,22 @@ Set = Annotated[
         autocompletion=complete.keys,
     ),
 ]
+Designs = Annotated[
+    str,
+    typer.Option(
+        "--designs",
+        "-d",
+        help="Designs, separated by commas.",
+        autocompletion=complete.designs,
+    ),
+]
+Tear = Annotated[
+    str,
+    typer.Option(
+        help="What a cut leaves whole while a line is being accepted: the line (lines) "
+        "or each 8 bytes (words)."
+    ),
+]
 Limit = Annotated[
     int | None,
     typer.Option("--limit", min=1, max=MOST, help="Use only the first N records of each trace."),

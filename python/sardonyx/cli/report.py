@@ -11,13 +11,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from sardonyx import report as pages
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import PATH, out
 from sardonyx.cli.tables import cells_table, claims_table, compare_table, exhibit_table
 from sardonyx.files import replaced_together
 from sardonyx.papers.reproduction import NAME as BESIDE_PAPER
 from sardonyx.papers.reproduction import BesidePaper
-from sardonyx.report import write_report
 from sardonyx.runs import origin
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results
@@ -57,7 +57,7 @@ def _again(directory: Path) -> None:
     target = directory if directory.is_dir() else directory.parent
     path = target / "report.html"
     beside = BesidePaper.load(target)
-    write_report(comparison, path, beside, origin.load(target))
+    pages.write_report(comparison, path, beside, origin.load(target))
     if not beside.claims:
         out.print(compare_table(comparison, out.width))
     print_beside(out, beside)
@@ -95,7 +95,7 @@ def save(
         if beside is not None:
             kept.write(scratch / BESIDE_PAPER, lambda: beside.save(scratch))
         page = scratch / PAGE
-        kept.write(page, lambda: write_report(comparison, page, beside, origin.read(known)))
+        kept.write(page, lambda: pages.write_report(comparison, page, beside, origin.read(known)))
     if beside is None:  # an earlier reproduction's is not this one's
         (directory / BESIDE_PAPER).unlink(missing_ok=True)
     kept.tell()

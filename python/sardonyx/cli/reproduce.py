@@ -49,9 +49,9 @@ from sardonyx.runs.jobs import Simulations, parse_settings
 from sardonyx.runs.scheduler import processors
 from sardonyx.runs.sensitivity import Sensitivity as Found
 from sardonyx.runs.sources import unknown
-from sardonyx.studies import reproductions
+from sardonyx.studies import names, reproductions
 
-PAPERS = " or ".join(reproductions())
+PAPERS = " or ".join(names())
 #: Those whose headline claims can be varied.
 HEADLINED = ("esd", "sca", "easy-pm", "pageforge")
 

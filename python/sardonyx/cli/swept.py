@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from sardonyx import report as pages
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import note, out
 from sardonyx.cli.tables import in_lines
-from sardonyx.report import write_sweep_report
 from sardonyx.sweeps.table import Goal, Swept, is_swept, load, ranked
 
 __all__ = ["is_swept", "report_again"]
@@ -25,7 +25,7 @@ def report_again(directory: Path, goals: list[str]) -> None:
     if not swept.rows and not swept.failed:
         raise SardonyxError(f"{directory}: holds no finished point yet; run the sweep first")
     path = directory / "report.html"
-    write_sweep_report(swept, path)
+    pages.write_sweep_report(swept, path)
     asked = "" if swept.asked is None else f" of {swept.asked:,}"
     out.print(f"{swept.points:,}{asked} points, {len(swept.failed):,} failed", soft_wrap=True)
     for goal in swept.goals:

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from sardonyx import _core
+from sardonyx import report as pages
 from sardonyx.cli import complete, record
 from sardonyx.cli.bars import trace_bars
 from sardonyx.cli.common import (
@@ -37,7 +38,6 @@ from sardonyx.cli.progress import watched
 from sardonyx.cli.tables import worth_warnings
 from sardonyx.files import is_special
 from sardonyx.questions import Conversion
-from sardonyx.report import write_trace_report
 from sardonyx.runs import sources
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.results import Info, Trace
@@ -130,7 +130,7 @@ def info(
     for warning in worth_warnings([known]):
         people.print(warning, soft_wrap=True)
     if plot is not None:
-        write_trace_report([known], plot, _core.VERSION)
+        pages.write_trace_report([known], plot, _core.VERSION)
         people.print(f"plots: {plot}", soft_wrap=True)
 
 

@@ -1,42 +1,29 @@
 """The report: one HTML file with every figure, that works without a network.
 
 ``write_report`` writes it; ``figures`` gives the same figures to notebooks, each with
-``.plotly()``.
+``.plotly()``. What draws them is imported when it is first asked for.
 """
 
-from __future__ import annotations
-
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sardonyx import _core, studies
-from sardonyx.draw.figure import Figure, Missing
-from sardonyx.files import write_text
-from sardonyx.papers.reproduction import BesidePaper
-from sardonyx.report import (
-    cache_sizes,
-    content,
-    endurance,
-    over_time,
-    page,
-    performance,
-    workloads,
-)
-from sardonyx.report.content import Group
-from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.origin import Origin
-from sardonyx.runs.results import Trace
-
 if TYPE_CHECKING:
-    from sardonyx.runs.curves import Loads
-    from sardonyx.sweeps.table import Swept
+    from sardonyx.draw.figure import Figure, Missing
+    from sardonyx.report.write import (
+        figures,
+        write_curve_report,
+        write_merge_report,
+        write_report,
+        write_savings_report,
+        write_sweep_report,
+        write_trace_report,
+    )
 
 __all__ = [
     "Figure",
     "Missing",
     "figures",
+    "write_curve_report",
     "write_merge_report",
     "write_report",
     "write_savings_report",
@@ -45,185 +32,7 @@ __all__ = [
 ]
 
 
-def figures(comparison: Comparison) -> list[Figure | Missing]:
-    """Every figure of the report in its order; ``Missing`` stands for those without data."""
-    return [figure for group in _groups(comparison) for figure in group.figures]
-
-
-def write_report(
-    comparison: Comparison,
-    path: str | os.PathLike[str],
-    beside: BesidePaper | None = None,
-    origin: Origin | None = None,
-) -> None:
-    """Write the report to ``path``, complete or not at all.
-
-    ``beside`` adds what a reproduction has: the paper's figures beside ours, its tables as
-    measured, and for the header a sentence on what stands in for its programs. ``origin`` is the
-    command, date, commit and traces that the page names.
-    """
-    beside = beside or BesidePaper()
-    groups = [
-        Group(page.anchor(table), page.heading(table), [], page.exhibit(table))
-        for table in beside.exhibits
-    ]
-    if beside.claims:
-        from sardonyx.report import claims, sampled
-
-        drawn = [*sampled.figures(beside.sample), *claims.figures(beside.claims)]
-        table = page.claims(beside.claims)
-        groups.insert(0, Group("claims", "Beside the paper", drawn, table))
-    groups += _groups(comparison)
-    if found := comparison.results.sensitivity:
-        from sardonyx.report import tornado
-
-        swings = [tornado.tornado(found)]
-        inner = tornado.tables(found)
-        groups.append(Group("sensitivity", "Sensitivity to assumed keys", swings, inner))
-    write_text(path, page.render(comparison, groups, beside, origin or Origin()))
-
-
-def write_trace_report(
-    traces: Sequence[Trace], path: str | os.PathLike[str], version: str = ""
-) -> None:
-    """Write what traces hold (ESD Fig. 1, 3 and 8) to ``path``, complete or not at all."""
-    write_text(path, page.render_traces(traces, [_about_workloads(traces)], version))
-
-
-def write_savings_report(
-    source: str,
-    names: Sequence[str],
-    found: Mapping[str, Any],
-    designs: Sequence[Mapping[str, Any]],
-    path: str | os.PathLike[str],
-    version: str = "",
-) -> None:
-    """Write what deduplication would save of ``source`` to ``path``, complete or not at all."""
-    facts = [
-        ("source", source),
-        ("bytes", f"{found['bytes']:,}"),
-        ("files", f"{found['files']:,}"),
-    ]
-    from sardonyx.report import savings
-
-    drawn = savings.figures(names, found["cuttings"], designs)
-    groups = [Group("about-savings", "What deduplication would save", drawn)]
-    write_text(path, page.render_savings(source, facts, groups, version))
-
-
-def write_curve_report(
-    asked: Loads,
-    found: Sequence[tuple[str, str]],
-    drawn: Sequence[Figure | Missing],
-    path: str | os.PathLike[str],
-) -> None:
-    """Write curves to ``path``, complete or not at all; ``found`` is what else is to be said."""
-    facts = [
-        ("machine", asked.machine),
-        ("designs", ", ".join(asked.designs)),
-        ("settings", ", ".join(f"{key}={value}" for key, value in asked.sets) or "none"),
-        ("requests a point", f"{asked.requests:,}"),
-        *found,
-        ("Sardonyx", _core.VERSION),
-    ]
-    group = Group("about-curves", "Under load", list(drawn))
-    write_text(path, page.render_curves(asked.machine, facts, [group]))
-
-
-def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write what a merge has shown to ``path``, complete or not at all."""
-    from sardonyx.report import merging
-
-    write_text(path, page.render_merge(answer, merging.groups(answer)))
-
-
-def write_sweep_report(swept: Swept, path: str | os.PathLike[str]) -> None:
-    """Write what a sweep has shown to ``path``, complete or not at all."""
-    asked = "" if swept.asked is None else f" of {swept.asked:,}"
-    facts = [
-        ("points", f"{swept.points:,}{asked}"),
-        ("failed", f"{len(swept.failed):,}"),
-        ("axes", ", ".join(swept.axes) or "none"),
-        ("figures", ", ".join(goal.text for goal in swept.goals) or "none"),
-        ("Sardonyx", ", ".join(swept.versions)),
-    ]
-    if len(swept.rows) < swept.points:
-        facts.insert(1, ("drawn", f"{len(swept.rows):,}, evenly chosen"))
-    subjects = ", ".join(list(swept.by_subject())[: content.FEW]) or "a sweep"
-    from sardonyx.report import swept as figures
-
-    write_text(path, page.render_sweep(subjects, facts, figures.groups(swept)))
-
-
-def _about_workloads(traces: Sequence[Trace]) -> Group:
-    return Group(
-        "about-workloads",
-        "The workloads",
-        [
-            workloads.rests_on(traces),
-            workloads.duplicates(traces),
-            workloads.locality(traces),
-            workloads.collisions(traces),
-        ],
-        workloads.worth_of_each(traces),
-    )
-
-
-def _groups(comparison: Comparison) -> list[Group]:
-    groups = [
-        Group(f"about-{title.lower().replace(' ', '-')}", title, drawn)
-        for title, drawn in studies.figures(comparison).items()
-    ]
-    programs = any(trace.program for trace in comparison.results.traces)
-    if groups and not programs:
-        return groups
-    beside = {
-        key: performance.beside_baseline(comparison, key) for key in performance.BESIDE_BASELINE
-    }
-    spent = over_time.energy_by_cause(comparison)
-    energy = Group("about-energy", "Energy", [beside["energy_ratio"], spent])
-    used = [over_time.epochs(comparison), over_time.usage(comparison)]
-    over = Group("about-over-time", "Over time and over units", used)
-    if programs:
-        if comparison.beside_baseline:  # else there is nothing to hold energy against
-            figure = replace(beside["energy_ratio"], cf="")  # programs are not ESD's workloads
-            groups.append(Group("about-energy", "Energy", [figure, spent]))
-        return [*groups, over]
-    return [
-        _about_workloads(comparison.results.traces),
-        Group(
-            "about-writes",
-            "Writes removed",
-            [
-                beside["write_reduction"],
-                performance.duplicates_found(comparison),
-                performance.predictions(comparison),
-                endurance.wear(comparison),
-                over_time.wear_map(comparison),
-            ],
-        ),
-        Group(
-            "about-time",
-            "Time",
-            [
-                beside["write_speedup"],
-                beside["read_speedup"],
-                beside["ipc_ratio"],
-                performance.worst_cases(comparison),
-                performance.latency_distribution(comparison, "write"),
-                performance.latency_distribution(comparison, "read"),
-                performance.latency_by_cause(comparison),
-            ],
-        ),
-        over,
-        energy,
-        Group(
-            "about-space",
-            "Caches and space",
-            [
-                cache_sizes.efit(comparison),
-                cache_sizes.amt(comparison),
-                performance.metadata(comparison),
-            ],
-        ),
-    ]
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("sardonyx.report.write"), name)

@@ -12,7 +12,7 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.questions import CrashTestQuestion, Job, TraceSource
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.sources import parts, unknown
 
 PLATFORMS = ("auto", "adr", "eadr", "pages", "sectors")
 TEARS = ("lines", "words")
@@ -49,10 +49,10 @@ def words(command: str, place: str = "", holds: Sequence[str] = ("{pool}",)) -> 
 
 def statuses(text: str, place: str = "") -> tuple[int, ...]:
     """Exit statuses from ``0,3``; 0 is always one."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts):
+    found = parts(text)
+    if not all(part.isascii() and part.isdigit() and int(part) < 256 for part in found):
         raise _core.SardonyxError(f"{place}{text}: give exit statuses, as in 0,3")
-    return tuple(sorted({0, *map(int, parts)}))
+    return tuple(sorted({0, *map(int, found)}))
 
 
 def given(word: str, pools: Sequence[str], folder: Path, acks: str = "{acks}") -> str:

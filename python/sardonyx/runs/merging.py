@@ -1,6 +1,4 @@
-"""What a merge is asked, as one JSON document (``crates/merge/src/question.rs``), and the
-running kernel's KSM beside the model, with its knobs guarded.
-"""
+"""Merges of page images, and the running kernel's KSM beside the model, with its knobs guarded."""
 
 from __future__ import annotations
 
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.questions import MergeQuestion, Owner
 from sardonyx.runs import scheduler
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.scheduler import Task, Watch
@@ -49,13 +48,6 @@ if not sys.stdin.read():
 """
 
 
-class Owner(Value):
-    """Some machines of one owner, by their numbers in the question."""
-
-    name: str
-    machines: tuple[int, ...]
-
-
 class Algorithm(Value, lenient=True):
     """What merges: ``keys`` are those that it declares; one that does not merge is a yardstick."""
 
@@ -71,37 +63,6 @@ def algorithms() -> dict[str, Algorithm]:
     """All merging algorithms by name."""
     known = json.loads(_core.merge_algorithms())
     return {one["name"]: read(Algorithm, one) for one in known}
-
-
-class Target(Value):
-    """What the kernel's thread is to keep to; the defaults are those of the kernel's advisor."""
-
-    pass_seconds: int = 200
-    core_percent: int = 70
-
-
-class MergeQuestion(Value):
-    """Machines (``{"path": ..}`` or ``{"pid": ..}``), designs and knobs.
-
-    ``passes`` of ``None``: until the savings have been the same for ten passes. ``memory``: bytes
-    that copies of live processes' pages may take. ``zeros``: ``held``, ``no-holes`` or ``none``.
-    """
-
-    machines: tuple[dict[str, str | int], ...]
-    mappings: tuple[str, ...] = ()
-    snapshots: int = 1
-    every_ms: int = 0
-    memory: int = 1 << 30
-    zeros: str = "no-holes"
-    target: Target = Target()
-    advice: bool = False
-    designs: tuple[str, ...] = ("ksm",)
-    kernel: str = "linux-6"
-    passes: int | None = None
-    sets: tuple[Setting, ...] = ()
-    owners: tuple[Owner, ...] = ()
-    what_if: bool = False
-    why: bool = False
 
 
 def merge(question: MergeQuestion, watch: Watch | None = None) -> dict[str, Any]:

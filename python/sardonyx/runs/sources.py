@@ -123,6 +123,11 @@ def check_file(path: str, otherwise: str = "") -> None:
         raise _core.SardonyxError(f"{path}: there is no such file; give a trace file{otherwise}")
 
 
+def parts(text: str) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:
     """What to say of a name that is not known."""
     near = difflib.get_close_matches(name, known, n=1)

@@ -1,6 +1,4 @@
-"""What merging costs applications: questions of one application under one design each, as one JSON
-document (``crates/merge/src/timed/mod.rs``), and their runs as results.
-"""
+"""What merging costs applications: one application under one design each, as results."""
 
 from __future__ import annotations
 
@@ -11,32 +9,17 @@ from functools import partial
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.questions import TimedQuestion
 from sardonyx.runs import scheduler
 from sardonyx.runs.jobs import Setting, texts
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.values import Value
 
 #: The design of the memory where none is asked for.
-PLAIN = "no-encryption"
+PLAIN = TimedQuestion.memory
 #: In the order of PageForge's Table 3.
 APPLICATIONS = ("img_dnn", "masstree", "moses", "silo", "sphinx")
-
-
-class TimedQuestion(Value):
-    """``design`` is what merges, ``memory`` the design of the memory under the applications.
-    ``sets`` are keys of the machine and of the merge; ``images`` are the virtual machines', in
-    turn, and without any they are generated.
-    """
-
-    application: str
-    design: str
-    memory: str = PLAIN
-    machine: str = "pageforge"
-    sets: tuple[Setting, ...] = ()
-    images: tuple[str, ...] = ()
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,11 @@ def _packages() -> list[str]:
     return [each.name for each in found if each.ispkg]
 
 
+def names() -> list[str]:
+    """The names of all of them; none is imported."""
+    return [each.rpartition(".")[2].replace("_", "-") for each in _packages()]
+
+
 @cache
 def reproductions() -> dict[str, Reproduction]:
     """Every paper and study that can be reproduced, by name."""

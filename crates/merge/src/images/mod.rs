@@ -137,7 +137,17 @@ fn bad(path: &Path, problem: impl std::fmt::Display) -> ImageError {
 }
 
 /// The meaning of an image's pages of zeros, which may never have been touched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Deserialize,
+    serde::Serialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Zeros {
     /// Zeros are pages, holes of the file too.

@@ -26,6 +26,7 @@ mod vms;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -47,20 +48,35 @@ pub use scan::Merging;
 use settings as keys;
 pub use settled::{Settled, Start};
 
-/// One application under one design, as `python/sardonyx/runs/tailbench.py` states it.
-#[derive(Clone, Debug, Deserialize)]
+/// One application under one design.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "TimedQuestion")]
 pub struct Question {
     pub application: String,
+    /// What merges.
     pub design: String,
     /// The design of the memory under the applications: its name, or `LOGGING/MAPPING+POLICY@INTEGRITY`.
+    #[serde(default = "plain")]
     pub memory: String,
+    #[serde(default = "pageforge")]
     pub machine: String,
     /// Keys and values, of the machine and of the merge.
+    #[serde(default)]
     pub sets: Vec<(String, String)>,
     /// Images of the virtual machines, in turn; without any they are generated.
+    #[serde(default)]
     pub images: Vec<PathBuf>,
+    #[serde(default)]
     pub seed: u64,
+}
+
+fn plain() -> String {
+    "no-encryption".to_owned()
+}
+
+fn pageforge() -> String {
+    "pageforge".to_owned()
 }
 
 /// Why there is no answer.

@@ -12,11 +12,11 @@ from sardonyx import _core
 from sardonyx.cli import complete
 from sardonyx.cli.common import MOST, size_in_bytes
 from sardonyx.cli.forms import Options
-from sardonyx.cli.options import JsonTo, Machine, Set
+from sardonyx.cli.options import JsonTo, Machine, Set, Tear
 from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS
 from sardonyx.runs.jobs import check_designs, parse_settings
-from sardonyx.runs.sources import known_programs, unknown
+from sardonyx.runs.sources import known_programs, parts, unknown
 
 #: The designs of the SCA paper that promise something, and the one that promises nothing.
 DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"
@@ -87,7 +87,7 @@ class Tried(Options):
             raise _core.SardonyxError(
                 "no program is named; sardonyx programs lists them, all is all"
             )
-        designs = check_designs([name.strip() for name in self.designs.split(",") if name.strip()])
+        designs = check_designs(parts(self.designs))
         programs = known_programs() if self.programs == ["all"] else self.programs
         return [(program, design) for program in programs for design in designs]
 
@@ -145,13 +145,7 @@ class Logged(Tried):
 class Cut(Logged):
     """Runs that are cut: where, how, and what comes after a cut."""
 
-    tear: Annotated[
-        str,
-        typer.Option(
-            help="What a cut leaves whole while a line is being accepted: the line (lines) "
-            "or each 8 bytes (words)."
-        ),
-    ] = "lines"
+    tear: Tear = "lines"
     attack: Annotated[
         bool | None,
         typer.Option(

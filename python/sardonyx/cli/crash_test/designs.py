@@ -13,13 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from sardonyx import _core
-from sardonyx.cli import complete
 from sardonyx.cli.crash_test.search import RARE, Searched, tried
 from sardonyx.cli.help import rare
+from sardonyx.cli.options import Designs as Named
 from sardonyx.cli.options import Machine
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.jobs import check_designs
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.sources import parts, unknown
 
 #: Cuts below each design, and after one in how many the recovery is run.
 CUTS = 200
@@ -31,15 +31,7 @@ PLATFORMS = ("adr", "eadr")
 class Designs(Searched):
     """The options of ``sardonyx crash-test designs``."""
 
-    designs: Annotated[
-        str,
-        typer.Option(
-            "--designs",
-            "-d",
-            help="Designs, separated by commas.",
-            autocompletion=complete.designs,
-        ),
-    ]
+    designs: Named
     platform: Annotated[
         str, typer.Option(help="What survives a cut: adr, or eadr with the caches.")
     ] = "adr"
@@ -53,7 +45,7 @@ def designs(asked: Designs) -> None:
     [bold]Example[/bold]: sardonyx crash-test designs app.parquet --pool data.pool --recover
     'app-check {pool}' --designs sca,esd
     """
-    names = check_designs([name.strip() for name in asked.designs.split(",") if name.strip()])
+    names = check_designs(parts(asked.designs))
     if asked.platform not in PLATFORMS:
         raise _core.SardonyxError(f"--platform: {unknown('platform', asked.platform, PLATFORMS)}")
     machine = asked.machine

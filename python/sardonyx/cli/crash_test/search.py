@@ -29,6 +29,7 @@ from sardonyx.cli.common import (
 from sardonyx.cli.crash_test.options import Oracle, Tested
 from sardonyx.cli.crash_test.show import show
 from sardonyx.cli.help import rare
+from sardonyx.cli.options import Tear
 from sardonyx.cli.progress import watched
 from sardonyx.files import write_text
 from sardonyx.questions import CrashTestQuestion
@@ -60,13 +61,7 @@ RARE = (
 class Searched(Tested):
     """A search: where it begins, how long it goes on, and where its causes go."""
 
-    tear: Annotated[
-        str,
-        typer.Option(
-            help="What a cut leaves whole while a line is being accepted: the line (lines) "
-            "or each 8 bytes (words)."
-        ),
-    ] = "lines"
+    tear: Tear = "lines"
     start: Annotated[
         str | None,
         typer.Option(

@@ -25,6 +25,7 @@ from sardonyx.cli.progress import Watcher
 from sardonyx.questions import BlockTrace, Stream, Tree, Workload
 from sardonyx.runs import stores
 from sardonyx.runs.results import Results, Run
+from sardonyx.runs.sources import parts
 from sardonyx.runs.stores import Design, Key, StoreDesign, StorePoint, StoreQuestion
 
 
@@ -205,7 +206,7 @@ def _does_something(key: Key, given: Mapping[str, str], workload: Workload) -> b
 
 
 def _designs(text: str) -> list[Design]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = parts(text)
     found = {name: stores.known(name, "--designs: ") for name in names}
     if not found:
         every = ", ".join(stores.designs())

@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
+from sardonyx import report as pages
 from sardonyx.cli.common import (
     PATH,
     check_json_target,
@@ -33,7 +34,6 @@ from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.questions import EstimateQuestion, Format
-from sardonyx.report import write_savings_report
 from sardonyx.report.savings import times_of
 from sardonyx.runs.rivals import rivals
 from sardonyx.sizes import SUFFIXES
@@ -131,7 +131,7 @@ def estimate(asked: Estimate) -> None:
     _tell(people, found, designs, tables)
     if plot is not None:
         names = [named(cutting) for cutting in found["cuttings"]]
-        write_savings_report(path, names, found, designs, plot, _core.VERSION)
+        pages.write_savings_report(path, names, found, designs, plot, _core.VERSION)
         people.print(f"plots: {plot}", soft_wrap=True)
     if found["unreadable"]:
         err.print(f"note: {found['unreadable']:,} files could not be read, among them:")

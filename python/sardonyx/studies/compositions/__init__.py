@@ -316,14 +316,6 @@ class Compositions:
     machine = MACHINE
 
     def plan(self, asked: Asked) -> Plan:
-        for wish, given in (
-            ("a trace", bool(asked.traces)),
-            ("--limit", asked.limit is not None),
-            ("--copies", asked.copies is not None),
-            ("--warmup", asked.warmup is not None),
-        ):
-            if given:
-                raise _core.SardonyxError(f"{wish}: compositions takes none; leave it out")
         base = QUICK if asked.quick else FULL
         scale = Scale(
             base.programs,

@@ -659,14 +659,6 @@ class Integrity:
     machine = MACHINE
 
     def plan(self, asked: Asked) -> Plan:
-        for wish, given in (
-            ("a trace", bool(asked.traces)),
-            ("--limit", asked.limit is not None),
-            ("--copies", asked.copies is not None),
-            ("--warmup", asked.warmup is not None),
-        ):
-            if given:
-                raise _core.SardonyxError(f"{wish}: integrity takes none; leave it out")
         base = QUICK if asked.quick else FULL
         return planned(replace(base, seed=asked.seed), asked.machine, asked.overrides)
 

@@ -7,8 +7,8 @@ import tempfile
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.questions import MergeQuestion
 from sardonyx.runs.jobs import Setting
-from sardonyx.runs.merging import MergeQuestion
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Question, Subject, figure_names, flat
 
@@ -45,9 +45,7 @@ class Merge(Kind):
         self, subject: Subject, options: Any, keys: tuple[Setting, ...], inputs: Inputs, repeat: int
     ) -> Question:
         names = self.inputs(subject)
-        question = self._question(
-            tuple({"path": str(inputs[name].path)} for name in names), options, keys
-        )
+        question = self._question(tuple(str(inputs[name].path) for name in names), options, keys)
         identity = question.document("machines")
         identity |= {"kind": self.name, "repeat": repeat, "sets": sorted(keys)}
         identity["machines"] = [inputs[name].sha256 for name in names]
@@ -63,11 +61,11 @@ class Merge(Kind):
         return Question(identity, ask, names, (*words, "--no-what-if", "--no-why"))
 
     def check(self, subject: Subject, options: Any, keys: tuple[Setting, ...], at: Inputs) -> None:
-        _try_merge(self._question(({"path": ""},), options, keys))
+        _try_merge(self._question(("",), options, keys))
 
     def _question(
         self,
-        machines: tuple[dict[str, str | int], ...],
+        machines: tuple[str, ...],
         options: MergeOptions,
         keys: tuple[Setting, ...],
     ) -> MergeQuestion:
@@ -85,7 +83,7 @@ def _try_merge(question: MergeQuestion) -> None:
     with tempfile.NamedTemporaryFile(suffix=".raw") as image:
         image.write(_core.merge_snapshot(_core.merge_mixes()[0], 8, 1))
         image.flush()
-        tiny = question.replace(machines=({"path": image.name},), passes=1)
+        tiny = question.replace(machines=(image.name,), passes=1)
         _core.merge(tiny.json(), None)
 
 

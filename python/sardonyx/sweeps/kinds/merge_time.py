@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.questions import TimedQuestion
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.metrics import OF_MERGING
 from sardonyx.runs.sources import unknown
-from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedQuestion
+from sardonyx.runs.tailbench import APPLICATIONS, PLAIN
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Natural, Question, Subject, flat
 from sardonyx.sweeps.kinds.machines import effective

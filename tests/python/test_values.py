@@ -1,0 +1,97 @@
+"""Values that are documents, and words of the command line that are read without pydantic."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import pytest
+from sardonyx.cli.plain import _Plain
+from sardonyx.questions import CrashQuestion, Job, ProgramSource, TraceSource
+from sardonyx.values import MisfitError, Value, at_least, read
+from test_options import commands
+from typer._click.exceptions import ClickException
+from typer._coercion import build_runtime_param
+
+
+class Sized(Value):
+    """Some fields of each sort."""
+
+    name: str
+    rows: Annotated[int, at_least(1)] = 1
+    share: float | None = None
+    pairs: tuple[tuple[str, int], ...] = ()
+
+
+def test_a_value_is_its_document() -> None:
+    value = Sized(name="a", pairs=(("x", 1),))
+    assert read(Sized, json.loads(value.json())) == value != value.replace(rows=2)
+    assert hash(value) == hash(Sized(name="a", pairs=(("x", 1),)))
+    assert value.document("pairs") == {"name": "a", "rows": 1, "share": None}
+    with pytest.raises(AttributeError):
+        value.rows = 3  # type: ignore[misc]
+    wrongs: list[dict[str, Any]] = [{}, {"name": "a", "spam": 1}]
+    for wrong in wrongs:
+        with pytest.raises(TypeError):
+            Sized(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "problem"),
+    [
+        ({"name": 3}, ["name"], "expected a string, found 3"),
+        ({"rows": True}, ["rows"], "expected a whole number, found true"),
+        ({"rows": 0}, ["rows"], "give a whole number of at least 1"),
+        ({"share": "x"}, ["share"], 'expected a number, found "x"'),
+        ({"pairs": [["x", 1], ["y"]]}, ["pairs", 1], 'expected a list of 2, found ["y"]'),
+        ({"pairs": [["x", 1.5]]}, ["pairs", 0, 1], "expected a whole number, found 1.5"),
+        ({"spam": 1}, ["spam"], "`spam` is unknown"),
+    ],
+)
+def test_what_is_wrong_has_its_place(
+    change: dict[str, Any], place: list[Any], problem: str
+) -> None:
+    with pytest.raises(MisfitError) as caught:
+        read(Sized, {"name": "a", **change})
+    assert (caught.value.place, caught.value.problem) == (place, problem)
+
+
+def test_a_variant_is_known_by_its_kind() -> None:
+    job = {"design": "esd", "machine": "esd"}
+    made = read(Job, job | {"source": {"kind": "trace", "path": "a"}})
+    assert made.source == TraceSource(path="a")
+    with pytest.raises(MisfitError) as caught:
+        read(Job, job | {"source": {"kind": "trace"}})
+    assert caught.value.place == ["source", "path"] and caught.value.kind == "missing"
+    assert CrashQuestion.recovery_cuts == 64
+    run = CrashQuestion(program=ProgramSource(name="queue"), design="sca", machine="sca")
+    assert read(CrashQuestion, run.document()) == run
+
+
+WORDS = ("7", "-3", "0", "1025", "9" * 30, "x", "", " 5", "5.0", "0x10", "1_000", "٣", "true", ".")
+
+
+def test_words_are_read_as_typer_reads_them() -> None:
+    seen = set()
+    for name, command in commands().items():
+        for param in command.params:
+            known = param.type_descriptor
+            info = known.parameter_info
+            kind = (str(known.annotation), info.min, info.max, info.parser, param.multiple)
+            if kind in seen:
+                continue
+            seen.add(kind)
+            plain = _Plain(known.parameter_info, known.annotation, known)
+            typers = build_runtime_param(known)
+            several = param.multiple or param.nargs == -1
+            for word in WORDS:
+                given = (word,) if several else word
+                found = [_outcome(each, given, param) for each in (plain, typers)]
+                assert found[0] == found[1], f"{name}, {param.name}: {word!r}"
+
+
+def _outcome(reader: Any, given: Any, param: Any) -> object:
+    try:
+        return reader.coerce(given, param=param, ctx=None)
+    except ClickException as error:
+        return error.message
