@@ -1,8 +1,10 @@
-//! Small things that every crate may use: random numbers, sizes as text, files mapped read-only, prefetches.
+//! Small things that every crate may use: random numbers, sizes as text, files mapped read-only, prefetches, numbers
+//! compared at once.
 //!
-//! The last two need unsafe code, which the simulator forbids; it is here and nowhere else but at the borders to C,
+//! The last three need unsafe code, which the simulator forbids; it is here and nowhere else but at the borders to C,
 //! Python and QEMU.
 
+pub mod lanes;
 mod mapped;
 mod prefetch;
 pub mod random;

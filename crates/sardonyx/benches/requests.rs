@@ -1,7 +1,8 @@
-//! Nanoseconds of host time a request, beside a floor measured in the same run: AES-128-CTR of one
+//! Nanoseconds of processor time a request, beside a floor measured in the same run: AES-128-CTR of one
 //! line plus two independent random 64-byte reads of a 1 GiB array. Machines are noisy; quote the
 //! ratios. `make bench` runs it; `--requests N` changes the length, `--only NAME` picks one row; `--integrity` has
-//! what schemes of integrity cost the simulator in place of all that.
+//! what schemes of integrity cost the simulator in place of all that. `--count NAME` runs one row without the floor
+//! and over a part of the pages, for a tool that counts its instructions.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -41,8 +42,12 @@ fn requests(count: usize, seed: u64) -> Vec<(Direction, u64)> {
 /// A write to every 4 KiB page, so that what is timed afterwards waits for no zeroing of memory; the
 /// floor's array has been written too.
 fn every_page() -> Vec<(Direction, u64)> {
-    let pages = (0..GIB_LINES).step_by(64);
-    pages.map(|line| (Direction::Write, line)).collect()
+    writes_each(64)
+}
+
+fn writes_each(lines: usize) -> Vec<(Direction, u64)> {
+    let places = (0..GIB_LINES).step_by(lines);
+    places.map(|line| (Direction::Write, line)).collect()
 }
 
 /// What write number `i` holds: one in two is one of a thousand contents, the rest are new.
@@ -59,6 +64,12 @@ fn content(i: u64) -> Line {
     line
 }
 
+/// Processor time of this thread: other work on the machine is not in it.
+fn processor_ns() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
 fn floor(count: usize) -> f64 {
     let mut array = memmap2::MmapMut::map_anon(GIB_LINES as usize * 64).expect("1 GiB");
     #[cfg(target_os = "linux")]
@@ -67,7 +78,7 @@ fn floor(count: usize) -> f64 {
     let cipher = Aes128::new(&Array::from([7u8; 16]));
     let mut random = SplitMix64(3);
     let mut sum = 0u64;
-    let start = Instant::now();
+    let start = processor_ns();
     for i in 0..count as u64 {
         let mut pad: [aes::Block; 4] = Default::default();
         for (block, pad) in pad.iter_mut().enumerate() {
@@ -85,7 +96,7 @@ fn floor(count: usize) -> f64 {
         }
     }
     black_box(sum);
-    start.elapsed().as_nanos() as f64 / count as f64
+    (processor_ns() - start) / count as f64
 }
 
 /// Feeds requests as fast as the ingress takes them.
@@ -95,7 +106,7 @@ fn feed(
     mut hint: impl FnMut(&mut Engine, u64),
     mut handle: impl FnMut(&mut sardonyx::plan::Plan, Direction, u64, u64) -> Stored,
 ) -> f64 {
-    let start = Instant::now();
+    let start = processor_ns();
     for (i, (kind, line)) in requests.iter().enumerate() {
         while !engine.admits() {
             engine.advance_until(Time::NEVER);
@@ -120,7 +131,7 @@ fn feed(
         engine.answers().for_each(drop);
     }
     engine.assert_at_rest();
-    start.elapsed().as_nanos() as f64 / requests.len() as f64
+    (processor_ns() - start) / requests.len() as f64
 }
 
 fn machine() -> Machine {
@@ -130,7 +141,7 @@ fn machine() -> Machine {
 
 /// The engine with lines' bytes and no controller; the last pass is timed, over memory that has been
 /// touched.
-fn engine_alone(count: usize) -> f64 {
+fn engine_alone(count: usize, first: &[(Direction, u64)]) -> f64 {
     let mut engine = Engine::new(&machine().engine);
     let lines: Vec<Line> = (0..1024).map(content).collect();
     let mut pass = |requests: &[(Direction, u64)]| {
@@ -147,12 +158,12 @@ fn engine_alone(count: usize) -> f64 {
             },
         )
     };
-    pass(&every_page());
+    pass(first);
     pass(&requests(count, 1));
     pass(&requests(count, 2))
 }
 
-fn design(name: &str, count: usize) -> f64 {
+fn design(name: &str, count: usize, first: &[(Direction, u64)]) -> f64 {
     let machine = machine();
     let mut engine = Engine::new(&machine.engine);
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
@@ -184,15 +195,9 @@ fn design(name: &str, count: usize) -> f64 {
             },
         )
     };
-    pass(&every_page());
+    pass(first);
     pass(&requests(count, 1));
     pass(&requests(count, 2))
-}
-
-/// Processor time of this thread: other work on the machine is not in it.
-fn processor_ns() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
 /// A stack under random requests to 1 MiB of the machine `sca`, in time or without a clock.
@@ -297,11 +302,11 @@ fn decoding() -> f64 {
     for _ in 0..5 {
         let mut reader = sardonyx::trace::TraceReader::open(path).expect("a trace");
         let (mut batch, mut records) = (Vec::new(), 0);
-        let start = Instant::now();
+        let start = processor_ns();
         while reader.next_batch(&mut batch).expect("records") {
             records += batch.len();
         }
-        best = best.min(start.elapsed().as_nanos() as f64 / records as f64);
+        best = best.min((processor_ns() - start) / records as f64);
     }
     best
 }
@@ -352,13 +357,22 @@ fn main() {
         return integrity(count, only.as_deref());
     }
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    if let Some(row) = value("--count") {
+        let first = writes_each(1024);
+        match row.as_str() {
+            "engine" => engine_alone(count, &first),
+            name => design(name, count, &first),
+        };
+        return;
+    }
+    let first = every_page();
     let floor_ns = floor(2_000_000);
     println!(
         "{count} random requests over 1 GiB, half of them reads, as fast as the queues take them"
     );
     println!("{:<16} {:>9.1} ns", "floor", floor_ns);
     if wanted("engine") {
-        let ns = engine_alone(count);
+        let ns = engine_alone(count, &first);
         println!(
             "{:<16} {ns:>9.1} ns  {:>5.2} x floor",
             "engine alone",
@@ -366,7 +380,7 @@ fn main() {
         );
     }
     for design_of in designs::all().filter(|d| wanted(d.name)) {
-        let ns = design(design_of.name, count);
+        let ns = design(design_of.name, count, &first);
         println!(
             "{:<16} {ns:>9.1} ns  {:>5.2} x floor",
             design_of.name,

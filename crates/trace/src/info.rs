@@ -1,7 +1,7 @@
 //! What a trace holds, in one pass: how much, how often the same content (ESD Fig. 1 and 3), and how
 //! often two contents share a fingerprint (ESD Fig. 8).
 //!
-//! Contents are told apart by the first 128 bits of their SHA-1, so memory grows with the distinct
+//! Contents are told apart by 128 bits of XXH3, so memory grows with the distinct
 //! contents (about 100 bytes each) and lines (about 30), never with the records.
 
 use std::collections::hash_map::Entry;
@@ -10,7 +10,7 @@ use std::{iter, mem};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
-use sha1::Digest as _;
+use twox_hash::XxHash3_128;
 
 use super::bursts::{BURST, BURSTS_MOST, Bursts, WRITES_LEAST};
 use super::{Checksums, GapUnit, Level, Op, Provenance, Record, Source, TraceError};
@@ -189,13 +189,12 @@ fn warnings(writes: u64, in_bursts: u64, longest: u64, cache: Option<u64>) -> Ve
 /// A content, counted from 1 in order of first appearance.
 type Number = NonZeroU32;
 
-/// A content: the first 128 bits of its SHA-1.
+/// A content: 128 bits of its XXH3, which two contents of a trace share by chance only.
 type Digest = [u64; 2];
 
 fn digest(data: &Line) -> Digest {
-    let bytes = sha1::Sha1::digest(data);
-    let (words, _) = bytes.as_chunks::<8>();
-    [words[0], words[1]].map(u64::from_le_bytes)
+    let hash = XxHash3_128::oneshot(data);
+    [hash as u64, (hash >> 64) as u64]
 }
 
 #[derive(Default)]

@@ -284,9 +284,9 @@ impl MetadataCache {
 
     #[inline]
     fn victim(&self, first: usize) -> usize {
-        let set = first..first + self.ways;
-        let least = set.min_by_key(|slot| self.worth[*slot]);
-        least.expect("a set has ways")
+        let set = self.worth[first..first + self.ways].iter().zip(first..);
+        let least = set.min_by_key(|(worth, _)| **worth);
+        least.expect("a set has ways").1
     }
 
     /// Writes the line at `place` back if it is cached and dirty; if not, waits for its earlier write-backs that are

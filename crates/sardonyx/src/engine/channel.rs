@@ -31,6 +31,7 @@ pub(crate) struct Transaction {
     pub step: Step,
     pub place: u64,
     pub row: u64,
+    pub bank: usize,
     pub direction: usize,
     /// The access found its row open.
     pub hit: bool,
@@ -166,7 +167,7 @@ impl Channel {
     /// Whether anything is queued or under way.
     pub fn has_work(&self) -> bool {
         let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_work());
-        self.busy | self.interrupted() != 0 || self.used != [0; 3] || buffered
+        self.busy | self.interrupted::<true>() != 0 || self.used != [0; 3] || buffered
     }
 
     /// Whether a write is queued.
@@ -185,8 +186,7 @@ impl Channel {
             self.unready -= 1;
             self.counters += usize::from(slots == Slots::CounterWrite);
         }
-        let bank = self.decoder.bank(place.0);
-        let (place, row) = (place.0, self.decoder.row(place.0));
+        let (place, (bank, row)) = (place.0, self.decoder.bank_and_row(place.0));
         let entry = Entry {
             step,
             place,
@@ -205,33 +205,41 @@ impl Channel {
 
     /// Acts in the cycle that is due: at most one selection and one command. While no access can be selected and rows
     /// are only closed and opened, which affects nobody else, it goes on to the next such cycle, until `limit`
-    /// (picoseconds). `program` gives the time of a write's cells, if it varies.
-    pub fn act(&mut self, limit: u64, mut program: Option<Program>) -> Acted {
-        if self.buffer.is_some() {
-            return self.act_buffered();
-        }
-        if self.pausing.is_some() {
-            return self.act_interruptibly(&mut program);
-        }
+    /// (picoseconds). A `SPECIAL` channel acts in one cycle: `program` gives the time of a write's cells, if it varies,
+    /// and reads may interrupt array writes, by a command that goes before all others. A plain one has no code for that.
+    #[inline(always)]
+    pub fn act<const SPECIAL: bool>(&mut self, limit: u64, mut program: Option<Program>) -> Acted {
         let mut outcome = Acted {
             cycle: self.next_act,
             ..Acted::default()
         };
         loop {
             let cycle = outcome.cycle;
+            if SPECIAL && let Some(pausing) = &mut self.pausing {
+                pausing.expire(cycle);
+            }
             self.refresh(cycle);
             let only_commands = self.nothing_to_select();
             if !only_commands {
                 let draining = self.draining;
-                outcome.selected = self.select();
+                outcome.selected = self.select::<SPECIAL>();
                 outcome.drained = draining && !self.draining && !self.queues.refill_in_drain;
             }
+            if SPECIAL && self.pausing.is_some() && self.banks.bus_is_free(cycle) {
+                let stopped = self.stop_a_write(cycle);
+                outcome.turned = stopped.or_else(|| self.resume_a_write(cycle));
+            }
             outcome.issued = self.issue(cycle, &mut program);
-            if !only_commands || outcome.issued.is_some() {
-                self.next_act = self.next_action(cycle);
+            if SPECIAL {
+                let next = self.next_action::<SPECIAL>(cycle);
+                self.next_act = next.min(self.next_turn(cycle));
                 return outcome;
             }
-            self.next_act = self.next_command(cycle);
+            if !only_commands || outcome.issued.is_some() {
+                self.next_act = self.next_action::<SPECIAL>(cycle);
+                return outcome;
+            }
+            self.next_act = self.next_command::<SPECIAL>(cycle);
             if self.next_act.saturating_mul(self.clock) > limit {
                 return outcome;
             }
@@ -239,29 +247,13 @@ impl Channel {
         }
     }
 
-    /// The same where reads interrupt array writes: one cycle, in which such a command goes before all others.
-    fn act_interruptibly(&mut self, program: &mut Option<Program>) -> Acted {
-        let cycle = self.next_act;
-        let mut outcome = Acted {
-            cycle,
-            ..Acted::default()
-        };
-        if let Some(pausing) = &mut self.pausing {
-            pausing.expire(cycle);
+    /// Acts in the cycle that is due, behind a buffer or as a special channel.
+    #[cold]
+    pub fn act_specially(&mut self, program: Option<Program>) -> Acted {
+        match self.buffer {
+            Some(_) => self.act_buffered(),
+            None => self.act::<true>(0, program),
         }
-        self.refresh(cycle);
-        if !self.nothing_to_select() {
-            let draining = self.draining;
-            outcome.selected = self.select();
-            outcome.drained = draining && !self.draining && !self.queues.refill_in_drain;
-        }
-        if self.banks.bus_is_free(cycle) {
-            let stopped = self.stop_a_write(cycle);
-            outcome.turned = stopped.or_else(|| self.resume_a_write(cycle));
-        }
-        outcome.issued = self.issue(cycle, program);
-        self.next_act = self.next_action(cycle).min(self.next_turn(cycle));
-        outcome
     }
 
     /// Banks whose array write is under way while a read has been selected for them, unless writes go first.
@@ -337,16 +329,16 @@ impl Channel {
     }
 
     #[inline]
-    fn interrupted(&self) -> u64 {
-        let pausing = self.pausing.as_ref();
+    fn interrupted<const SPECIAL: bool>(&self) -> u64 {
+        let pausing = self.pausing.as_ref().filter(|_| SPECIAL);
         pausing.map_or(0, |pausing| pausing.interrupted())
     }
 
     /// Banks that take no access of `list` now, though they are not busy: a write that waits there for another would
     /// keep reads from interrupting that.
     #[inline]
-    fn held(&self, list: usize) -> u64 {
-        match &self.pausing {
+    fn held<const SPECIAL: bool>(&self, list: usize) -> u64 {
+        match self.pausing.as_ref().filter(|_| SPECIAL) {
             Some(pausing) if list == WRITE_LIST && !self.draining => {
                 pausing.interrupted() | pausing.writing()
             }
@@ -430,31 +422,34 @@ impl Channel {
     }
 
     /// The next cycle after `cycle` in which something can happen.
-    #[inline]
-    fn next_action(&self, cycle: u64) -> u64 {
-        if self.nothing_to_select() {
-            return self.next_command(cycle);
-        }
-        let selection = self.next_selection(cycle);
-        selection.unwrap_or_else(|| self.next_command(cycle))
+    #[inline(always)]
+    fn next_action<const SPECIAL: bool>(&self, cycle: u64) -> u64 {
+        let selection = match self.nothing_to_select() {
+            true => None,
+            false => self.next_selection::<SPECIAL>(cycle),
+        };
+        selection.unwrap_or_else(|| self.next_command::<SPECIAL>(cycle))
     }
 
     /// The next cycle after `cycle` in which a command can go.
-    #[inline]
-    fn next_command(&self, cycle: u64) -> u64 {
-        let next = self.banks.next_refresh(self.busy | self.interrupted());
+    #[inline(always)]
+    fn next_command<const SPECIAL: bool>(&self, cycle: u64) -> u64 {
+        let busy = self.busy | self.interrupted::<SPECIAL>();
+        let next = self.banks.next_refresh(busy);
         next.min(self.banks.next_command()).max(cycle + 1)
     }
 
     /// The next cycle in which an access can be selected, or in which the scheduler's state changes;
     /// `None` if only a command can change that.
-    fn next_selection(&self, cycle: u64) -> Option<u64> {
+    #[inline(always)]
+    fn next_selection<const SPECIAL: bool>(&self, cycle: u64) -> Option<u64> {
         if self.draining && self.drain_is_over() && self.busy == 0 {
             return Some(cycle + 1); // the drain is over, and no command will follow to notice it
         }
         let idle = !self.busy & !self.banks.refreshing();
         let (first, second) = self.directions();
-        let selectable = |list: usize| self.lists[list].banks() & idle & !self.held(list) != 0;
+        let selectable =
+            |list: usize| self.lists[list].banks() & idle & !self.held::<SPECIAL>(list) != 0;
         if selectable(first) || second.is_some_and(selectable) {
             return Some(cycle + 1);
         }
@@ -493,18 +488,16 @@ impl Channel {
     /// Selects an access for an idle bank. The watermarks are checked only when an access is queued for
     /// an idle bank or no bank is busy. So a drain ends with the first bank that could take another
     /// access, as in NVMain; until then the write queue may be closed to new writes.
-    fn select(&mut self) -> Option<(Step, Slots)> {
+    #[inline(always)]
+    fn select<const SPECIAL: bool>(&mut self) -> Option<(Step, Slots)> {
         self.watermarks();
-        let (first, second) = self.directions();
-        let (list, entry) = match (self.choose(first), second) {
-            (NONE, None) => return None,
-            (NONE, Some(second)) => (second, self.choose(second)),
-            (entry, _) => (first, entry),
-        };
-        if entry == NONE {
-            return None;
+        let (mut list, mut second) = self.directions();
+        loop {
+            match self.choose::<SPECIAL>(list) {
+                NONE => list = second.take()?,
+                entry => return Some(self.begin(list, entry)),
+            }
         }
-        Some(self.begin(list, entry))
     }
 
     #[inline]
@@ -521,20 +514,21 @@ impl Channel {
 
     /// The access of `list` that goes next: first starved accesses, then row hits, row conflicts and
     /// closed banks; of each class the oldest.
-    fn choose(&self, list: usize) -> u16 {
+    #[inline(always)]
+    fn choose<const SPECIAL: bool>(&self, list: usize) -> u16 {
         let lists = &self.lists[list];
         let mut banks = lists.banks() & !self.banks.refreshing();
         let starvation = match self.queues.scheduler {
             Scheduler::FrFcfs { starvation } => starvation,
             Scheduler::Fcfs => {
                 let entry = lists.oldest(banks);
-                let taken = self.busy | self.held(list);
+                let taken = self.busy | self.held::<SPECIAL>(list);
                 let free = entry != NONE && taken >> lists.bank(entry) & 1 == 0;
                 return if free { entry } else { NONE };
             }
         };
-        banks &= !(self.busy | self.held(list));
-        let mut best = (u8::MAX, u64::MAX, NONE);
+        banks &= !(self.busy | self.held::<SPECIAL>(list));
+        let mut best = (u64::MAX, NONE);
         while banks != 0 {
             let bank = banks.trailing_zeros() as usize;
             banks &= banks - 1;
@@ -548,13 +542,16 @@ impl Channel {
                 Some(_) if hit != NONE => (1, hit),
                 Some(_) => (2, head),
             };
-            best = best.min((class, lists.sequence(entry), entry));
+            let key = class << CLASS_SHIFT | lists.sequence(entry);
+            if key < best.0 {
+                best = (key, entry);
+            }
         }
-        best.2
+        best.1
     }
 
     /// Moves an entry to its bank and decides on the commands it needs.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, list: usize, entry: u16) -> (Step, Slots) {
         let bank = self.lists[list].bank(entry);
         let entry = self.lists[list].remove(entry, self.banks.open_row(bank));
@@ -578,6 +575,7 @@ impl Channel {
             step: entry.step,
             place: entry.place,
             row: entry.row,
+            bank,
             direction: list,
             hit,
         };
@@ -593,13 +591,13 @@ impl Channel {
         if self.turn == self.banks.count() as u32 {
             self.turn = 0;
         }
-        let access = self.transactions[bank % MOST];
-        let row = access.row;
         if command == PRE {
             self.banks.precharge(bank, cycle);
             self.note(bank, cycle, CommandKind::Precharge, 0, 0);
             return None;
         }
+        let access = self.transactions[bank % MOST];
+        let row = access.row;
         if command == ACT {
             let column = column(access.direction);
             self.banks.activate(bank, cycle, column);
@@ -656,7 +654,7 @@ impl Channel {
     }
 
     fn refresh_due(&mut self, cycle: u64) {
-        let busy = self.busy | self.interrupted();
+        let busy = self.busy | self.interrupted::<true>();
         while let Some((rank, at, kind)) = self.banks.refresh(cycle, busy) {
             let bank = rank * self.banks.per_rank();
             if kind == CommandKind::PrechargeAll {
@@ -687,6 +685,9 @@ impl Channel {
         }
     }
 }
+
+/// A class of accesses stands above their order of arrival, of which there are fewer than this power of two.
+const CLASS_SHIFT: u32 = 60;
 
 const READ_LIST: usize = 0;
 const WRITE_LIST: usize = 1;

@@ -2,6 +2,8 @@
 //! rules are NVMain's (RD→PRE is the DDR formula tBURST + tRTP − tCCD; a PCM array write of tWP
 //! follows the data in its bank only). `docs/inside/timing.md` lists them; the auditor re-checks them.
 
+use sardonyx_base::lanes::not_above;
+
 use super::channel::NEVER;
 use crate::medium::params::{MAX_BANKS, MediumParams, Timing};
 use crate::plan::command::CommandKind;
@@ -103,13 +105,6 @@ fn least(at: &Cycles) -> f64 {
     let [a, b, c, d, e, f, g, h] = *at;
     let [a, b, c, d] = [sooner(a, e), sooner(b, f), sooner(c, g), sooner(d, h)];
     sooner(sooner(a, c), sooner(b, d))
-}
-
-/// The set of those that are not after `now`.
-#[inline]
-fn due(at: &Cycles, now: f64) -> u64 {
-    let due = |lane: usize| u64::from(at[lane] <= now) << lane;
-    (0..STRIDE).fold(0, |set, lane| set | due(lane))
 }
 
 pub(crate) struct Banks {
@@ -216,7 +211,7 @@ impl Banks {
     }
 
     /// Applies limits that have grown to the banks' next commands, and updates the first of these.
-    #[inline]
+    #[inline(always)]
     fn apply_limits(&mut self) {
         let mut first = IDLE;
         let strides = self.earliest.iter_mut().zip(&self.limit_of);
@@ -245,7 +240,7 @@ impl Banks {
         }
         let strides = self.earliest.iter().take(self.strides).enumerate();
         let legal = strides.fold(0, |set, (stride, at)| {
-            set | due(at, now) << (stride * STRIDE)
+            set | not_above(at, now) << (stride * STRIDE)
         });
         let bank = (legal.rotate_right(turn).trailing_zeros() + turn) as usize % MOST;
         let command = self.limit_of.as_flattened()[bank] as usize % 4;
@@ -269,8 +264,8 @@ impl Banks {
         }
     }
 
-    #[inline]
     /// Closes the bank's row; its access needs the next one opened.
+    #[inline(always)]
     pub fn precharge(&mut self, bank: usize, cycle: u64) {
         self.bus_used = cycle + 1;
         let closed = cycle + self.timing.tRP;
@@ -281,6 +276,7 @@ impl Banks {
     }
 
     /// Opens the bank's row for the column command `column`.
+    #[inline(always)]
     pub fn activate(&mut self, bank: usize, cycle: u64, column: usize) {
         self.bus_used = cycle + 1;
         let timing = &self.timing;
@@ -369,8 +365,8 @@ impl Banks {
         self.columns[1] = Column::write(&self.timing);
     }
 
-    #[inline]
     /// Issues a column command. Returns the cycle in which the access is done.
+    #[inline(always)]
     pub fn access(&mut self, bank: usize, command: usize, cycle: u64, closes: bool) -> u64 {
         self.bus_used = cycle + 1;
         let Column {

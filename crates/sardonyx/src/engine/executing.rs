@@ -1,7 +1,7 @@
 //! The life of a step: it starts when it is ready, waits in a unit or a queue, and ends, which lets other
 //! steps start. This is the timed side of the engine; `mod.rs` has its interface.
 
-use super::channel::{Issued, NEVER, Slots, Transaction, Turned};
+use super::channel::{Acted, Issued, NEVER, Slots, Transaction, Turned};
 use super::{Acceptance, Engine};
 use crate::line::{Place, ZERO_LINE};
 use crate::mechanisms::Mechanism;
@@ -14,12 +14,11 @@ use crate::units::{Energy, Time};
 
 impl Engine {
     pub(super) fn start_fresh(&mut self) {
-        let mut fresh = std::mem::take(&mut self.plan.steps.fresh);
-        for step in fresh.drain(..) {
-            self.start(step);
+        for at in 0..self.plan.steps.fresh.len() {
+            self.start(self.plan.steps.fresh[at]);
             self.start_ready();
         }
-        self.plan.steps.fresh = fresh;
+        self.plan.steps.fresh.clear();
     }
 
     pub(super) fn finish(&mut self, step: Step) {
@@ -39,9 +38,9 @@ impl Engine {
             self.note_end(step, self.plan.steps.get(step).action);
         }
         let record = self.plan.steps.get(step);
-        let (place, notify) = (Place(record.place), record.notify);
+        let (place, flight, notify) = (Place(record.place), record.flight, record.notify);
         match record.action {
-            Action::Read => self.plan.contents.overlay.leave(place, None),
+            Action::Read => self.plan.contents.overlay.leave(flight, None),
             Action::Store => {
                 let index = record.link as u32;
                 let contents = &mut self.plan.contents;
@@ -52,14 +51,14 @@ impl Engine {
                 {
                     *worn.entry(payload.of.0).or_default() += 1;
                 }
-                contents.overlay.leave(place, Some(Step(step.0 - 1)));
+                contents.overlay.leave(flight, Some(Step(step.0 - 1)));
                 contents.overlay.drop_payload(index);
             }
             Action::Coalesced => self
                 .plan
                 .contents
                 .overlay
-                .leave(place, Some(Step(step.0 - 1))),
+                .leave(flight, Some(Step(step.0 - 1))),
             Action::Join | Action::Unit(_) | Action::Cross(_) | Action::Accept | Action::Notify => {
             }
         }
@@ -177,6 +176,11 @@ impl Engine {
         let record = self.plan.steps.get_mut(step);
         (record.ready, record.state) = (now, State::Started);
         match record.action {
+            // Nobody but the steps that wait for it learns of its end.
+            Action::Join if record.notify == 0 && !self.plan.observers.of_ends() => {
+                record.begun = now;
+                self.plan.steps.finish(step, &mut self.ready);
+            }
             Action::Join | Action::Notify | Action::Coalesced => {
                 record.begun = now;
                 self.end(step);
@@ -206,8 +210,8 @@ impl Engine {
             }
             Action::Store => {
                 let sequence = record.sequence;
-                let slots = self.write_slots(Step(step.0 - 1));
-                self.enqueue(step, slots, sequence);
+                let queue = self.queue_of(step, self.write_slots(Step(step.0 - 1)));
+                self.enqueue(step, queue, sequence);
             }
         }
     }
@@ -264,9 +268,8 @@ impl Engine {
     }
 
     /// Makes an access that holds a slot visible to the scheduler.
-    pub(super) fn enqueue(&mut self, step: Step, slots: Slots, sequence: u64) {
+    pub(super) fn enqueue(&mut self, step: Step, (index, slots): (usize, Slots), sequence: u64) {
         let place = Place(self.plan.steps.get(step).place);
-        let index = self.decoder.channel(place);
         if self.channels[index].insert(step, place, slots, sequence) {
             self.wake_channel(index);
         }
@@ -289,45 +292,50 @@ impl Engine {
         }
     }
 
-    /// The channel acts now. It goes on until `limit` while no other source has an event.
+    /// The channel acts now. It goes on until `limit` while no other source has an event and nobody waits for the slots
+    /// that it frees.
+    #[inline(never)]
     pub(super) fn channel_acts(&mut self, index: usize, limit: u64) {
-        let clock = self.clock;
-        let limit = self.heads.alone(index).min(self.next_timer()).min(limit);
-        let channel = &mut self.channels[index];
-        let mut share = 1.0;
-        let outcome = match &mut self.cells {
-            None => channel.act(limit, None),
-            Some(cells) => {
-                let (steps, contents) = (&self.plan.steps, &self.plan.contents);
-                let mut program = |access: &Transaction| {
-                    let payload = contents.overlay.payload(steps.get(access.step).link as u32);
-                    let old = contents
-                        .image
-                        .read(Place(access.place))
-                        .unwrap_or(ZERO_LINE);
-                    let done = cells.write(access.place, &old, &payload.line, payload.words);
-                    share = cells.share(done);
-                    cells.cycles(done)
-                };
-                channel.act(limit, Some(&mut program))
+        let mut limit = self.heads.alone(index).min(self.next_timer()).min(limit);
+        loop {
+            let (outcome, share) = match self.special {
+                false => (self.channels[index].act::<false>(limit, None), 1.0),
+                true => self.channel_acts_specially(index),
+            };
+            self.now = outcome.cycle * self.clock;
+            (self.cycle, self.cycle_began) = (outcome.cycle, self.now);
+            if self.plan.observers.any() {
+                self.tell_commands(index);
             }
-        };
-        let next = channel.next_act;
-        self.now = outcome.cycle * clock;
-        (self.cycle, self.cycle_began) = (outcome.cycle, self.now);
-        self.heads.set_act(index, next.saturating_mul(clock));
-        if self.plan.observers.any() {
-            self.tell_commands(index);
+            if let Some(turned) = outcome.turned {
+                self.turned(index, turned);
+                limit = self.now;
+            }
+            if let Some(issued) = outcome.issued {
+                let source = self.channels.len() * issued.access.direction + index;
+                let done = issued.done * self.clock;
+                self.issued(&issued.access, done, source, share);
+                limit = limit.min(done);
+            }
+            let next = self.channels[index].next_act.saturating_mul(self.clock);
+            let mut wanted = outcome.drained;
+            if let Some((step, slots)) = outcome.selected {
+                self.plan.steps.get_mut(step).begun = self.now;
+                wanted |= !self.waiting.is_free((index, slots));
+            }
+            if wanted {
+                self.heads.set_act(index, next);
+                return self.slots_are_free(index, &outcome);
+            }
+            if next > limit {
+                return self.heads.set_act(index, next);
+            }
         }
-        if let Some(turned) = outcome.turned {
-            self.turned(index, turned);
-        }
-        if let Some(issued) = outcome.issued {
-            let source = self.channels.len() * issued.access.direction + index;
-            self.issued(&issued.access, issued.done * clock, source, share);
-        }
-        if let Some((step, slots)) = outcome.selected {
-            self.plan.steps.get_mut(step).begun = self.now;
+    }
+
+    #[inline(never)]
+    fn slots_are_free(&mut self, index: usize, outcome: &Acted) {
+        if let Some((_, slots)) = outcome.selected {
             self.slot_is_free(index, slots);
             self.start_ready();
         }
@@ -336,6 +344,28 @@ impl Engine {
             self.slot_is_free(index, Slots::CounterWrite);
             self.start_ready();
         }
+    }
+
+    /// The channel acts in one cycle, in which a write takes as long as its cells do. Also gives the share of a line's
+    /// energy that a write takes.
+    #[cold]
+    fn channel_acts_specially(&mut self, index: usize) -> (Acted, f64) {
+        let channel = &mut self.channels[index];
+        let Some(cells) = &mut self.cells else {
+            return (channel.act_specially(None), 1.0);
+        };
+        let (steps, contents) = (&self.plan.steps, &self.plan.contents);
+        let mut share = 1.0;
+        let mut program = |access: &Transaction| {
+            let payload = contents.overlay.payload(steps.get(access.step).link as u32);
+            let old = contents.image.read(Place(access.place));
+            let old = old.unwrap_or(ZERO_LINE);
+            let done = cells.write(access.place, &old, &payload.line, payload.words);
+            share = cells.share(done);
+            cells.cycles(done)
+        };
+        let outcome = channel.act_specially(Some(&mut program));
+        (outcome, share)
     }
 
     /// An array write of a channel has been interrupted, or goes on. What it takes longer is its bank's use; what is
@@ -366,8 +396,7 @@ impl Engine {
                 let (from, done) = (from * self.clock, done * self.clock);
                 self.service[Direction::Write as usize].total +=
                     Time::from_ps(done - was_done * self.clock);
-                let bank = self.decoder.bank(access.place);
-                let bank = &mut self.banks[index * self.of_a_channel + bank];
+                let bank = &mut self.banks[index * self.of_a_channel + access.bank];
                 bank.busy += Time::from_ps(done.saturating_sub(from.max(bank.until)));
                 bank.until = bank.until.max(done);
                 self.result(source, done, access.step);
@@ -418,8 +447,7 @@ impl Engine {
         service.total += Time::from_ps(done - record.queued);
         if !self.banks.is_empty() {
             let channel = source % self.channels.len();
-            let bank = self.decoder.bank(access.place);
-            let bank = &mut self.banks[channel * self.of_a_channel + bank];
+            let bank = &mut self.banks[channel * self.of_a_channel + access.bank];
             bank.accesses += 1;
             bank.busy += Time::from_ps(done.saturating_sub(begun.max(bank.until)));
             bank.until = bank.until.max(done);

@@ -97,6 +97,8 @@ pub struct Engine {
     unit_free: [Vec<u64>; Unit::ALL.len()],
     link: Option<Link>,
     cells: Option<Box<Cells>>,
+    /// The channels act in a special way.
+    special: bool,
     /// Array writes may be done in another order than they were begun in.
     reorders: bool,
     now: u64,
@@ -135,6 +137,7 @@ impl Engine {
             Some(_) => 0,
             None => channels * of_a_channel,
         };
+        let reorders = medium.cells.is_some() || medium.pausing.is_some();
         let sources = channels * 2 + Unit::ALL.len() + Message::ALL.len() + 1;
         Engine {
             decoder: Decoder::new(&medium.geometry, medium.mapping),
@@ -148,7 +151,8 @@ impl Engine {
             cells: medium
                 .cells
                 .map(|cells| Box::new(Cells::new(cells, &medium.timing))),
-            reorders: medium.cells.is_some() || medium.pausing.is_some(),
+            special: reorders || medium.buffer.is_some(),
+            reorders,
             now: 0,
             clock: medium.timing.clock.ps(),
             cycle: 0,
@@ -425,7 +429,7 @@ impl Engine {
 
     /// Executes the event at `next`, the earliest of the heads. A channel may execute further events of
     /// its own until `limit` if no other source has one before.
-    #[inline]
+    #[inline(always)]
     fn execute(&mut self, next: u64, limit: u64) {
         debug_assert!(next >= self.now, "time goes back");
         self.now = next;

@@ -153,6 +153,7 @@ impl Lists {
         self.len += 1;
     }
 
+    #[inline(always)]
     pub fn remove(&mut self, index: u16, open: Option<u64>) -> Entry {
         let entry = self.entries[index as usize];
         let bank = entry.bank as usize;

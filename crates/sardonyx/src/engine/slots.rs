@@ -39,7 +39,8 @@ impl Waiting {
         self.count == 0
     }
 
-    fn is_free(&self, queue: (usize, Slots)) -> bool {
+    #[inline]
+    pub fn is_free(&self, queue: (usize, Slots)) -> bool {
         self.front(queue).is_none()
     }
 
@@ -69,7 +70,7 @@ impl Engine {
         }
     }
 
-    fn queue_of(&self, step: Step, slots: Slots) -> (usize, Slots) {
+    pub(super) fn queue_of(&self, step: Step, slots: Slots) -> (usize, Slots) {
         let place = Place(self.plan.steps.get(step).place);
         (self.decoder.channel(place), slots)
     }
@@ -78,18 +79,18 @@ impl Engine {
     pub(super) fn want_slot(&mut self, step: Step, slots: Slots) {
         let queue = self.queue_of(step, slots);
         if self.waiting.is_free(queue) && self.channels[queue.0].take_slots(slots, 1) {
-            self.slot_taken(step, slots);
+            self.slot_taken(step, queue);
         } else {
             self.waiting.push(queue, Waiter::Single(step));
         }
     }
 
-    fn slot_taken(&mut self, step: Step, slots: Slots) {
+    fn slot_taken(&mut self, step: Step, (channel, slots): (usize, Slots)) {
         self.accepted += 1;
         let (now, sequence) = (self.now, self.accepted);
         if slots == Slots::Read {
             self.plan.steps.get_mut(step).queued = now;
-            self.enqueue(step, slots, sequence);
+            self.enqueue(step, (channel, slots), sequence);
             return;
         }
         if self.plan.observers.closely() {
@@ -127,7 +128,7 @@ impl Engine {
                         return;
                     }
                     self.waiting.pop(queue);
-                    self.slot_taken(step, slots);
+                    self.slot_taken(step, queue);
                 }
                 Waiter::Group(group) => {
                     if !self.has_room(group, queue) {
@@ -217,8 +218,8 @@ impl Engine {
             match engine.mergeable_alone(member) {
                 Some(target) => engine.merge(member, target),
                 None => {
-                    let slots = engine.write_slots(member);
-                    engine.slot_taken(member, slots);
+                    let queue = engine.queue_of(member, engine.write_slots(member));
+                    engine.slot_taken(member, queue);
                 }
             }
         });
@@ -305,8 +306,7 @@ impl Engine {
         let new = *self.plan.contents.overlay.payload(from);
         let kept = self.plan.contents.overlay.payload_mut(to);
         kept.merge(&new);
-        let flight = self.plan.contents.overlay.get_mut(Place(record.place));
-        let flight = flight.expect("its write is in flight");
+        let flight = self.plan.contents.overlay.flight(record.flight);
         if flight.payload == from {
             flight.payload = to;
         }

@@ -157,8 +157,8 @@ pub struct Frames {
     order: FrameOrder,
     shares: u32,
     used: u64,
-    /// The frames of runs of pages, [`NO_FRAME`] where there is none: neighbours share a line of the host's caches.
-    table: FxHashMap<u64, Box<[u64; RUN]>>,
+    /// The frames of runs of pages, plus one, 0 where there is none: neighbours share a line of the host's caches.
+    table: FxHashMap<u64, Box<[u64]>>,
     /// Pages translated of late, each at its number modulo the length, and their frames; [`NO_PAGE`] for none.
     recent: Vec<(u64, u64)>,
 }
@@ -166,9 +166,8 @@ pub struct Frames {
 /// Pages whose frames are found without the table, for the host's sake.
 const RECENT: usize = 256;
 const NO_PAGE: u64 = u64::MAX;
-/// Pages whose frames stand together: 2 MiB, as in a table of the last level of x86-64.
-const RUN: usize = 512;
-const NO_FRAME: u64 = u64::MAX;
+/// Pages whose frames stand together: 128 MiB. The system gives memory for those that are touched only.
+const RUN: usize = 1 << 15;
 
 impl Frames {
     /// All the frames of a memory of `capacity_lines` lines.
@@ -228,11 +227,7 @@ impl Frames {
         let recent = &mut self.recent[page as usize % RECENT];
         if recent.0 != page {
             let run = self.table.get(&(page / RUN as u64))?;
-            let frame = run[page as usize % RUN];
-            if frame == NO_FRAME {
-                return None;
-            }
-            *recent = (page, frame);
+            *recent = (page, run[page as usize % RUN].checked_sub(1)?);
         }
         let frame = recent.1;
         Some(Logical(frame * PAGE_LINES + offset))
@@ -245,9 +240,9 @@ impl Frames {
 
     fn find(&mut self, page: u64) -> Result<u64, OutOfMemory> {
         let run = self.table.entry(page / RUN as u64);
-        let run = run.or_insert_with(|| Box::new([NO_FRAME; RUN]));
+        let run = run.or_insert_with(|| vec![0; RUN].into_boxed_slice());
         let frame = &mut run[page as usize % RUN];
-        if *frame == NO_FRAME {
+        if *frame == 0 {
             if self.used >= self.frames {
                 return Err(OutOfMemory {
                     frames: self.frames,
@@ -255,15 +250,16 @@ impl Frames {
                 });
             }
             let next = (self.used + self.skew) % self.frames;
-            *frame = self.base
+            *frame = 1
+                + self.base
                 + match self.order {
                     FrameOrder::InOrder => next,
                     FrameOrder::Scattered => scattered(next, self.frames),
                 };
             self.used += 1;
         }
-        self.recent[page as usize % RECENT] = (page, *frame);
-        Ok(*frame)
+        self.recent[page as usize % RECENT] = (page, *frame - 1);
+        Ok(*frame - 1)
     }
 }
 

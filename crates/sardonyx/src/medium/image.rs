@@ -1,14 +1,15 @@
 //! The array's bytes and its wear: what a power cut would leave. Lines lie in 4 KiB frames, each with
-//! its lines' wear behind it, in large-page segments behind a direct page table; hashed tables are
+//! its lines' wear behind it, in large-page segments behind a direct page table. A segment may come from an image that
+//! is gone, so a frame's wear is cleared when it is taken and a line when it is first written. Hashed tables are
 //! stored line by line. Memory is bounded by the touched footprint, never by the capacity.
 
 use std::collections::BTreeSet;
 
-use memmap2::MmapMut;
 use rustc_hash::FxHashMap;
 use sardonyx_base::prefetch;
 
 use super::layout::Region;
+use super::segments::{SEGMENT_BYTES, Segments};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 const FRAME_LINES: u64 = 64;
@@ -17,15 +18,7 @@ const WEAR_BYTES: usize = 4;
 /// The lines, then the wear of each: close to its line, so that one large page holds both.
 const WEAR_START: usize = FRAME_LINES as usize * LINE_BYTES;
 const FRAME_BYTES: usize = WEAR_START + FRAME_LINES as usize * WEAR_BYTES;
-const SEGMENT_FRAMES: usize = 8192; // 34 MiB: seventeen large pages
-
-/// Zeroed memory on large pages: a random access misses the translation buffer far less often.
-pub(crate) fn large_pages(bytes: usize) -> MmapMut {
-    let map = MmapMut::map_anon(bytes).expect("the machine has memory left for the lines");
-    #[cfg(target_os = "linux")]
-    let _ = map.advise(memmap2::Advice::HugePage); // without it, only slower
-    map
-}
+const SEGMENT_FRAMES: usize = SEGMENT_BYTES / FRAME_BYTES;
 
 fn wear_mut(frames: &mut [u8], offset: usize) -> &mut [u8; WEAR_BYTES] {
     let wear = &mut frames[offset..offset + WEAR_BYTES];
@@ -75,14 +68,23 @@ pub type Content = (Line, Option<[u8; 8]>);
 /// Lines that a table of pages is taken for, of 4 GiB at most: 1 TiB. A larger medium has its last lines one by one.
 const DENSE: u64 = 1 << 34;
 
+const WORN: u64 = 1 << 63;
+
+/// The frame that an entry of the table of pages has.
+#[inline]
+fn frame_of(entry: u64) -> Option<usize> {
+    (entry & !WORN).checked_sub(1).map(|frame| frame as usize)
+}
+
 /// The bytes in the array.
 pub struct Image {
     /// Lines from this one on are kept one by one.
     sparse_from: u64,
-    /// For each page: which of its lines have been written, and its frame plus one.
+    /// For each page: which of its lines have been written, and its frame plus one, with [`WORN`] if that has any wear.
     pages: Vec<[u64; 2]>,
     frames: Vec<usize>,
-    segments: Vec<MmapMut>,
+    worn: Vec<usize>,
+    segments: Segments,
     sparse: FxHashMap<u64, u32>,
     /// The same places in order.
     sparse_order: BTreeSet<u64>,
@@ -100,7 +102,8 @@ impl Default for Image {
             sparse_from: DENSE,
             pages: Vec::new(),
             frames: Vec::new(),
-            segments: Vec::new(),
+            worn: Vec::new(),
+            segments: Segments::default(),
             sparse: FxHashMap::default(),
             sparse_order: BTreeSet::new(),
             sparse_lines: Vec::new(),
@@ -150,7 +153,7 @@ impl Image {
         if written >> (place.0 % FRAME_LINES) & 1 == 0 {
             return None;
         }
-        let at = locate(frame as usize - 1, place);
+        let at = locate(frame_of(frame)?, place);
         let bytes = &self.segments[at.segment][at.line..at.line + LINE_BYTES];
         Some(bytes.try_into().expect("a line's bytes"))
     }
@@ -173,7 +176,7 @@ impl Image {
             if let Some(beside) = sideband {
                 self.sidebands.insert(place.0, beside);
             }
-            let at = locate(self.touch(place), place);
+            let at = locate(self.touch(place, 0), place);
             let old = &mut self.segments[at.segment][at.line..at.line + LINE_BYTES];
             match words {
                 0xff => old.copy_from_slice(line),
@@ -202,7 +205,7 @@ impl Image {
             *writes = writes.saturating_add(1);
             *writes
         } else {
-            let frame = self.touch(place);
+            let frame = self.touch(place, WORN);
             let at = locate(frame, place);
             let segment = &mut self.segments[at.segment];
             let old = &mut segment[at.line..at.line + LINE_BYTES];
@@ -256,10 +259,8 @@ impl Image {
             self.sparse_free.push(slot);
             return;
         }
-        let [written, frame] = &mut self.pages[(place.0 / FRAME_LINES) as usize];
+        let [written, _] = &mut self.pages[(place.0 / FRAME_LINES) as usize];
         *written &= !(1 << (place.0 % FRAME_LINES));
-        let at = locate(*frame as usize - 1, place);
-        self.segments[at.segment][at.line..at.line + LINE_BYTES].fill(0);
     }
 
     /// Nothing lies beside the line at `place`.
@@ -275,7 +276,8 @@ impl Image {
     /// Starts counting wear anew (after a warm-up); bytes stay.
     pub fn forget_wear(&mut self) {
         self.wear = Wear::default();
-        for frame in 0..self.frames.len() {
+        for frame in self.worn.drain(..) {
+            self.pages[self.frames[frame]][1] &= !WORN;
             let at = locate(frame, Place(0));
             let wear = FRAME_LINES as usize * WEAR_BYTES;
             self.segments[at.segment][at.wear..at.wear + wear].fill(0);
@@ -302,8 +304,8 @@ impl Image {
             class.lines += 1;
             class.writes += u64::from(writes);
         };
-        for frame in 0..self.frames.len() {
-            self.wear_of(frame).for_each(&mut count);
+        for frame in &self.worn {
+            self.wear_of(*frame).for_each(&mut count);
         }
         self.sparse_lines.iter().for_each(|line| count(line.1));
         classes
@@ -414,12 +416,12 @@ impl Image {
 
     #[inline]
     fn frame(&self, place: Place) -> Option<usize> {
-        let [_, frame] = *self.pages.get((place.0 / FRAME_LINES) as usize)?;
-        (frame != 0).then(|| frame as usize - 1)
+        frame_of(self.pages.get((place.0 / FRAME_LINES) as usize)?[1])
     }
 
-    /// The line's frame, one that is new if need be; the line has been written.
-    fn touch(&mut self, place: Place) -> usize {
+    /// The line's frame, one that is new if need be; the line has been written, and was zeros before. The frame is
+    /// marked with `worn`.
+    fn touch(&mut self, place: Place, worn: u64) -> usize {
         let page = (place.0 / FRAME_LINES) as usize;
         if page >= self.pages.len() {
             // A fresh zeroed table costs no memory until it is touched. Growing in place would touch it, and so would a
@@ -431,16 +433,31 @@ impl Image {
             self.pages = pages;
         }
         let [written, frame] = &mut self.pages[page];
-        *written |= 1 << (place.0 % FRAME_LINES);
-        if *frame == 0 {
+        let first = *frame == 0;
+        if first {
             self.frames.push(page);
             *frame = self.frames.len() as u64;
             if self.frames.len() > self.segments.len() * SEGMENT_FRAMES {
-                let bytes = SEGMENT_FRAMES * FRAME_BYTES;
-                self.segments.push(large_pages(bytes));
+                self.segments.add();
             }
         }
-        *frame as usize - 1
+        let entry = *frame;
+        *frame |= worn;
+        let frame = frame_of(entry).expect("it has one now");
+        if entry & WORN < worn {
+            self.worn.push(frame);
+        }
+        let at = locate(frame, place);
+        let segment = &mut self.segments[at.segment];
+        if *written >> (place.0 % FRAME_LINES) & 1 == 0 {
+            *written |= 1 << (place.0 % FRAME_LINES);
+            segment[at.line..at.line + LINE_BYTES].fill(0);
+        }
+        if first {
+            let wear = locate(frame, Place(0)).wear;
+            segment[wear..wear + FRAME_LINES as usize * WEAR_BYTES].fill(0);
+        }
+        frame
     }
 }
 
@@ -465,24 +482,56 @@ fn locate(frame: usize, place: Place) -> At {
 /// Puts those words of `new` whose bit is set in `words` into `old`; gives the bits that changed.
 #[inline]
 fn overwrite(old: &mut Line, new: &Line, words: u8) -> u32 {
-    let word = |line: &Line, at: usize| {
-        let bytes = &line[at * 8..at * 8 + 8];
-        u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
-    };
-    let mut flips = 0;
-    for at in 0..8 {
-        let carried = u64::from(words >> at & 1).wrapping_neg();
-        let was = word(old, at);
-        let flipped = (was ^ word(new, at)) & carried;
-        flips += flipped.count_ones();
-        old[at * 8..at * 8 + 8].copy_from_slice(&(was ^ flipped).to_le_bytes());
+    let (olds, _) = old.as_chunks_mut::<8>();
+    let (news, _) = new.as_chunks::<8>();
+    let mut flips = [0; LINE_BYTES / 8];
+    for at in 0..flips.len() {
+        flips[at] = u64::from_le_bytes(olds[at]) ^ u64::from_le_bytes(news[at]);
+        if words >> at & 1 == 0 {
+            flips[at] = 0;
+        }
+        olds[at] = (u64::from_le_bytes(olds[at]) ^ flips[at]).to_le_bytes();
     }
-    flips
+    ones(flips)
+}
+
+/// The bits that are set, counted in all bytes at once: not every host has an instruction for them.
+#[inline]
+fn ones(words: [u64; LINE_BYTES / 8]) -> u32 {
+    let (mut bytes, every) = (0, u64::MAX);
+    for word in words {
+        let pairs = word - (word >> 1 & every / 3);
+        let fours = (pairs & every / 5) + (pairs >> 2 & every / 5);
+        bytes += fours + (fours >> 4) & every / 17;
+    }
+    let halves = (bytes & every / 257) + (bytes >> 8 & every / 257);
+    (halves.wrapping_mul(every / 65535) >> 48) as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_image_has_nothing_of_the_one_before() {
+        let mut image = Image::new();
+        for line in 0..2 * FRAME_LINES {
+            image.write(Place(line), &[7; LINE_BYTES], 0xff, Some([7; 8]));
+        }
+        let segment = image.segments[0].as_ptr();
+        drop(image);
+        let mut image = Image::new();
+        image.write(Place(5), &[9; LINE_BYTES], 1, None);
+        assert_eq!(image.segments[0].as_ptr(), segment, "it is the same memory");
+        let mut part = ZERO_LINE;
+        part[..8].fill(9);
+        assert_eq!(image.content(Place(5)), Some((part, None)));
+        assert_eq!(image.read(Place(6)), None);
+        let wear = image.wear();
+        assert_eq!((wear.writes, wear.max_line_writes), (1, 1));
+        assert_eq!(wear.bits_flipped, 8 * u64::from(9u8.count_ones()));
+        assert_eq!(image.worn().len(), 1);
+    }
 
     #[test]
     fn what_is_unwritten_was_never_written() {

@@ -170,6 +170,8 @@ pub(crate) struct Decoder {
     /// Channels whose number is not a power of two, and the bits below the channel; the other fields are found as if
     /// there were one channel.
     odd: Option<(u32, u64)>,
+    /// Fields are bits of the place as they are: the row is above all others, and channels are a power of two.
+    plain: bool,
 }
 
 impl Decoder {
@@ -187,6 +189,7 @@ impl Decoder {
             rows: if is_top { 0 } else { geometry.rows },
             lines: if is_top { 0 } else { geometry.lines() },
             odd: None,
+            plain: is_top,
         };
         let (mut shift, mut above) = (0, false);
         for field in mapping.0.into_iter().rev() {
@@ -227,12 +230,12 @@ impl Decoder {
             .sum();
         Decoder {
             odd: Some((shift, geometry.channels)),
+            plain: false,
             ..Decoder::new(&one, mapping)
         }
     }
 
     /// Where `place` would be if there were one channel; itself if the number of channels is a power of two.
-    #[inline]
     fn in_channel(&self, place: u64) -> u64 {
         match self.odd {
             None => place,
@@ -244,7 +247,6 @@ impl Decoder {
     }
 
     /// The bits from the fields below the row up, the row, and the bits above it.
-    #[inline]
     fn parts(&self, place: u64) -> (u64, u64, u64) {
         if self.rows == 0 {
             return (place, place >> self.below, 0);
@@ -255,34 +257,41 @@ impl Decoder {
         (within, row, upper / self.rows)
     }
 
-    #[inline]
     fn of(&self, place: u64, bits: Bits) -> u64 {
-        let from = match bits.above {
-            false if self.rows == 0 => place,
-            above => {
-                let (below, _, upper) = self.parts(place);
-                if above { upper } else { below }
-            }
-        };
+        let (below, _, upper) = self.parts(place);
+        let from = if bits.above { upper } else { below };
         from >> bits.shift & bits.mask
     }
 
     #[inline]
     pub fn channel(&self, place: Place) -> usize {
         match self.odd {
+            None if self.plain => (place.0 >> self.channel.shift & self.channel.mask) as usize,
             None => self.of(place.0, self.channel) as usize,
             Some((shift, channels)) => ((place.0 >> shift) % channels) as usize,
         }
     }
 
-    /// The bank, counted through all ranks.
+    /// The bank, counted through all ranks, and the row.
     #[inline]
+    pub fn bank_and_row(&self, place: u64) -> (usize, u64) {
+        if self.plain {
+            let rank = place >> self.rank.shift & self.rank.mask;
+            let bank = place >> self.bank.shift & self.bank.mask;
+            return (
+                (rank << self.bank_bits | bank) as usize,
+                place >> self.below,
+            );
+        }
+        (self.bank(place), self.row(place))
+    }
+
+    /// The bank, counted through all ranks.
     pub fn bank(&self, place: u64) -> usize {
         let place = self.in_channel(place);
         (self.of(place, self.rank) << self.bank_bits | self.of(place, self.bank)) as usize
     }
 
-    #[inline]
     pub fn row(&self, place: u64) -> u64 {
         self.parts(self.in_channel(place)).1
     }
@@ -358,6 +367,7 @@ mod tests {
                 prop_assert!(channel < geometry.channels);
                 prop_assert!((bank as u64) < geometry.ranks * geometry.banks);
                 let row = decoder.row(place);
+                assert_eq!(decoder.bank_and_row(place), (bank, row));
                 prop_assert_eq!(row / rows, place / geometry.lines());
                 *taken.entry((channel, bank, row)).or_default() += 1;
             }

@@ -10,3 +10,4 @@ pub mod link;
 pub mod mapping;
 pub mod params;
 pub mod pausing;
+pub(crate) mod segments;

@@ -1,17 +1,16 @@
 //! What was written last to each line, kept apart from what any design stores: to hold reads to, and for a host that
 //! writes parts of lines. Left out: what memory itself holds.
 
-use memmap2::MmapMut;
 use rustc_hash::FxHashSet;
 use sardonyx_base::prefetch;
 
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
-use crate::medium::image::large_pages;
+use crate::medium::segments::{SEGMENT_BYTES, Segments};
 
 /// Lines of a page of 4 KiB.
 const PAGE_LINES: u64 = 64;
-/// Lines that are set aside together: 32 MiB, of which the host gives what is written.
-const CHUNK: usize = 1 << 19;
+/// Lines of a segment, a power of two of them.
+const CHUNK: usize = 1 << (SEGMENT_BYTES / LINE_BYTES).ilog2();
 /// Announcements between two steps of fetching what a line needs into this computer's caches.
 const STEP: usize = 4;
 
@@ -27,7 +26,7 @@ pub struct Contents {
     slots: Vec<Slot>,
     pages: Vec<Page>,
     /// The lines, in the order in which they were first written: a page of which little is written takes little.
-    lines: Vec<MmapMut>,
+    lines: Segments,
     used: usize,
     /// The lines that memory does not have yet.
     ahead: FxHashSet<Logical>,
@@ -41,7 +40,7 @@ impl Default for Contents {
         Contents {
             slots: vec![(0, 0); 64],
             pages: Vec::new(),
-            lines: Vec::new(),
+            lines: Segments::default(),
             used: 0,
             ahead: FxHashSet::default(),
             coming: [Logical(0); 2 * STEP],
@@ -147,7 +146,7 @@ impl Contents {
         if is_new {
             self.used += 1;
             if place == self.lines.len() * CHUNK {
-                self.lines.push(large_pages(CHUNK * LINE_BYTES));
+                self.lines.add();
             }
         }
         self.lines[place / CHUNK].as_chunks_mut().0[place % CHUNK] = *data;

@@ -264,6 +264,7 @@ impl Plan {
     }
 
     /// Finished when both are.
+    #[inline]
     pub fn both(&mut self, a: Step, b: Step) -> Step {
         if a == b || self.steps.is_finished(b) {
             return a;
@@ -271,6 +272,11 @@ impl Plan {
         if self.steps.is_finished(a) {
             return b;
         }
+        self.join(a, b)
+    }
+
+    #[inline(never)]
+    fn join(&mut self, a: Step, b: Step) -> Step {
         self.steps
             .create(Action::Join, self.purpose, [a, b, Step::PAST], false)
     }
@@ -318,7 +324,8 @@ impl Plan {
         if self.steps.at_once {
             return At::past(self.contents.newest(place));
         }
-        let flight = self.contents.overlay.enter(place);
+        let index = self.contents.overlay.enter(place);
+        let flight = self.contents.overlay.flight(index);
         let (writer, readers, newest) = (flight.writer, flight.readers, flight.payload);
         let value = match writer {
             Step::PAST => self.contents.image.read(place),
@@ -335,13 +342,12 @@ impl Plan {
         let after = [after, Step::PAST, order];
         let step = self.steps.create(Action::Read, self.purpose, after, false);
         let record = self.steps.get_mut(step);
-        (record.place, record.link) = (place.0, writer.0);
+        (record.place, record.link, record.flight) = (place.0, writer.0, index);
         let readers = match self.steps.is_finished(readers) {
             true => step,
             false => self.both(readers, step),
         };
-        let flight = self.contents.overlay.get_mut(place);
-        flight.expect("just entered").readers = readers;
+        self.contents.overlay.flight(index).readers = readers;
         At::new(value, step)
     }
 
@@ -503,7 +509,8 @@ impl Plan {
         let (own, held) = (gate, self.hold_back(place));
         let gate = held.map_or(gate, |promise| self.both(gate, promise.step()));
         self.contents.image.touch_page_ahead(place);
-        let flight = self.contents.overlay.enter(place);
+        let index = self.contents.overlay.enter(place);
+        let flight = self.contents.overlay.flight(index);
         let (before, readers, older) = (flight.writer, flight.readers, flight.payload);
         // The newest write in flight holds the newest sideband, be it an older write's.
         let older = (before != Step::PAST && !moved.whole)
@@ -527,15 +534,14 @@ impl Plan {
             let (hazard, after) = (Purpose::new(Cause::Hazard), [before, readers, Step::PAST]);
             self.steps.create(Action::Join, hazard, after, false)
         };
-        let flight = self.contents.overlay.get_mut(place);
-        let flight = flight.expect("just entered");
+        let flight = self.contents.overlay.flight(index);
         (flight.writer, flight.payload) = (self.steps.upcoming(), payload);
         let after = [data.at, gate, order];
         let accepted = self
             .steps
             .create(Action::Accept, self.purpose, after, false);
         let record = self.steps.get_mut(accepted);
-        (record.place, record.link) = (place.0, u64::from(payload));
+        (record.place, record.link, record.flight) = (place.0, u64::from(payload), index);
         record.counter = queue == Queue::Counter;
         record.sequence = before.0;
         let before_done = match before {
@@ -545,7 +551,7 @@ impl Plan {
         let after = [Step::PAST, Step::PAST, before_done];
         let done = self.steps.create(Action::Store, self.purpose, after, true);
         let record = self.steps.get_mut(done);
-        (record.place, record.link) = (place.0, u64::from(payload));
+        (record.place, record.link, record.flight) = (place.0, u64::from(payload), index);
         debug_assert_eq!(done.0, accepted.0 + 1);
         if let (Schedule::Chosen(orders), Some(promise)) = (&mut self.schedule, held) {
             let after = [data.at, own, order];

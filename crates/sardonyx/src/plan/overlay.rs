@@ -2,8 +2,6 @@
 //! readers. It is the scoreboard's index by line and the forwarding index; over the image it gives the
 //! newest bytes.
 
-use rustc_hash::FxHashMap;
-
 use super::merged;
 use super::steps::Step;
 use crate::line::{Line, Place};
@@ -73,59 +71,124 @@ impl Moved {
 /// What is in flight for one line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
+    place: Place,
     /// The accept step of the newest write, `Step::PAST` if none is in flight.
     pub writer: Step,
-    /// Index of the bytes of the line's newest write.
-    pub payload: u32,
     /// Finished when every read handled so far is.
     pub readers: Step,
+    /// Index of the bytes of the line's newest write.
+    pub payload: u32,
     /// Reads and writes of the line that are not finished.
     users: u32,
+    /// The next flight of the same bucket, plus one; 0 for none.
+    next: u32,
 }
 
+/// A hash table with chains: a flight stays where it is, so that a step finds its line's by number.
 #[derive(Default)]
 pub(crate) struct Overlay {
-    flights: FxHashMap<u64, Flight>,
+    flights: Vec<Flight>,
+    unused: Vec<u32>,
+    /// The first flight of each bucket, plus one. There are a power of two of them, at least as many as flights.
+    buckets: Vec<u32>,
     payloads: Vec<Payload>,
     free: Vec<u32>,
 }
 
+const LEAST_BUCKETS: usize = 64;
+
 impl Overlay {
     #[inline]
+    fn bucket(&self, place: Place) -> usize {
+        let mixed = place.0.wrapping_mul(0x9E37_79B9_7F4A_7C15); // Fibonacci hashing
+        (mixed >> 32) as usize & self.buckets.len().wrapping_sub(1)
+    }
+
+    #[inline]
+    fn find(&self, place: Place) -> Option<u32> {
+        let mut link = *self.buckets.get(self.bucket(place))?;
+        while link != 0 && self.flights[link as usize - 1].place != place {
+            link = self.flights[link as usize - 1].next;
+        }
+        link.checked_sub(1)
+    }
+
+    #[inline]
     pub fn get(&self, place: Place) -> Option<&Flight> {
-        self.flights.get(&place.0)
+        Some(&self.flights[self.find(place)? as usize])
     }
 
-    /// The flight of `place`, with one more user.
     #[inline]
-    pub fn enter(&mut self, place: Place) -> &mut Flight {
-        let flight = self.flights.entry(place.0).or_insert(Flight {
+    pub fn flight(&mut self, index: u32) -> &mut Flight {
+        &mut self.flights[index as usize]
+    }
+
+    /// The number of the flight of `place`, which has one more user.
+    #[inline]
+    pub fn enter(&mut self, place: Place) -> u32 {
+        if let Some(index) = self.find(place) {
+            self.flights[index as usize].users += 1;
+            return index;
+        }
+        if self.unused.is_empty() && self.flights.len() == self.buckets.len() {
+            self.grow();
+        }
+        let bucket = self.bucket(place);
+        let flight = Flight {
+            place,
             writer: Step::PAST,
-            payload: 0,
             readers: Step::PAST,
-            users: 0,
-        });
-        flight.users += 1;
-        flight
+            payload: 0,
+            users: 1,
+            next: self.buckets[bucket],
+        };
+        let index = match self.unused.pop() {
+            Some(index) => {
+                self.flights[index as usize] = flight;
+                index
+            }
+            None => {
+                self.flights.push(flight);
+                self.flights.len() as u32 - 1
+            }
+        };
+        self.buckets[bucket] = index + 1;
+        index
     }
 
-    /// One user of `place` is finished; `writer` is its accept step if it was a write.
-    #[inline]
-    pub fn leave(&mut self, place: Place, writer: Option<Step>) {
-        let flight = self
-            .flights
-            .get_mut(&place.0)
-            .expect("a user was in flight");
-        flight.users -= 1;
-        if flight.users == 0 {
-            self.flights.remove(&place.0);
-        } else if writer == Some(flight.writer) {
-            flight.writer = Step::PAST;
+    #[cold]
+    fn grow(&mut self) {
+        self.buckets = vec![0; (self.buckets.len() * 2).max(LEAST_BUCKETS)];
+        for index in 0..self.flights.len() {
+            let bucket = self.bucket(self.flights[index].place);
+            let first = std::mem::replace(&mut self.buckets[bucket], index as u32 + 1);
+            self.flights[index].next = first;
         }
     }
 
-    pub fn get_mut(&mut self, place: Place) -> Option<&mut Flight> {
-        self.flights.get_mut(&place.0)
+    /// One user of the flight is finished; `writer` is its accept step if it was a write.
+    #[inline]
+    pub fn leave(&mut self, index: u32, writer: Option<Step>) {
+        let flight = &mut self.flights[index as usize];
+        flight.users -= 1;
+        if writer == Some(flight.writer) {
+            flight.writer = Step::PAST;
+        }
+        if flight.users > 0 {
+            return;
+        }
+        let (place, next) = (flight.place, flight.next);
+        let bucket = self.bucket(place);
+        let mut before = self.buckets[bucket];
+        if before == index + 1 {
+            self.buckets[bucket] = next;
+        } else {
+            while self.flights[before as usize - 1].next != index + 1 {
+                before = self.flights[before as usize - 1].next;
+            }
+            self.flights[before as usize - 1].next = next;
+        }
+        self.unused.push(index);
     }
 
     pub fn payload(&self, index: u32) -> &Payload {
@@ -155,18 +218,23 @@ impl Overlay {
 
     /// Nothing is in flight any more.
     pub fn forget(&mut self) {
+        for index in 0..self.flights.len() {
+            let bucket = self.bucket(self.flights[index].place);
+            self.buckets[bucket] = 0;
+        }
         self.flights.clear();
+        self.unused.clear();
         self.payloads.clear();
         self.free.clear();
     }
 
     /// Lines with a write in flight, in no order.
     pub fn written(&self) -> impl Iterator<Item = Place> + '_ {
-        let writes = self.flights.iter().filter(|(_, f)| f.writer != Step::PAST);
-        writes.map(|(place, _)| Place(*place))
+        let writes = self.flights.iter().filter(|f| f.writer != Step::PAST);
+        writes.map(|flight| flight.place)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.flights.is_empty()
+        self.flights.len() == self.unused.len()
     }
 }

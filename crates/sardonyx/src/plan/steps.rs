@@ -97,8 +97,9 @@ pub(crate) struct Record {
     /// The first step that waits for this one, as step << 2 | dependency slot; 0 for none.
     waiters: u64,
     next: [u64; DEPENDENCIES],
-    /// The line of a medium access.
+    /// The line of a medium access, and the overlay's number for it.
     pub place: u64,
+    pub flight: u32,
     /// A write's payload; a read's writer.
     pub link: u64,
     /// What the step's end means ([`Notify`]) to which request, an index into the table of requests.
@@ -109,17 +110,6 @@ pub(crate) struct Record {
     pub kept: bool,
     /// The group of an accept step, plus one; 0 for none.
     pub group: u32,
-}
-
-impl Record {
-    #[inline]
-    fn new(action: Action, purpose: Purpose) -> Record {
-        Record {
-            action,
-            purpose,
-            ..Record::default()
-        }
-    }
 }
 
 pub(crate) struct Steps {
@@ -191,8 +181,9 @@ impl Steps {
         step.0 < self.base || self.get(step).state == State::Finished
     }
 
-    /// Creates a step. If `held`, it waits for [`Steps::release`] as well as for its dependencies.
-    #[inline]
+    /// Creates a step. If `held`, it waits for [`Steps::release`] as well as for its dependencies. Most of these are the
+    /// past and known to be where it is called, so it is compiled there.
+    #[inline(always)]
     pub fn create(
         &mut self,
         action: Action,
@@ -208,6 +199,7 @@ impl Steps {
         self.add(action, purpose, &after, held)
     }
 
+    #[inline(always)]
     fn add(
         &mut self,
         action: Action,
@@ -220,12 +212,21 @@ impl Steps {
         }
         let step = Step(self.next);
         self.next += 1;
-        *self.get_mut(step) = Record::new(action, purpose);
         let mut pending = u8::from(held);
+        let mut next = [0; DEPENDENCIES];
         for (slot, &on) in after.iter().enumerate() {
-            pending += u8::from(self.depend(step, on, slot));
+            if !self.is_finished(on) {
+                next[slot] = self.wait_for(on, step, slot);
+                pending += 1;
+            }
         }
-        self.get_mut(step).pending = pending;
+        *self.get_mut(step) = Record {
+            action,
+            purpose,
+            pending,
+            next,
+            ..Record::default()
+        };
         if pending == 0 {
             self.fresh.push(step);
         }
@@ -254,16 +255,11 @@ impl Steps {
         after
     }
 
-    /// Makes `step` wait for `on` by dependency `slot`. Returns false if `on` is finished.
+    /// Puts dependency `slot` of `step` first among those that wait for `on`, which is not finished; returns the next.
     #[inline]
-    fn depend(&mut self, step: Step, on: Step, slot: usize) -> bool {
-        if self.is_finished(on) {
-            return false;
-        }
-        let head = self.get(on).waiters;
-        self.get_mut(step).next[slot] = head;
-        self.get_mut(on).waiters = step.0 << 2 | slot as u64;
-        true
+    fn wait_for(&mut self, on: Step, step: Step, slot: usize) -> u64 {
+        let waiter = step.0 << 2 | slot as u64;
+        std::mem::replace(&mut self.get_mut(on).waiters, waiter)
     }
 
     /// Adds a dependency to a held step, by a free slot. Returns false if `on` is finished.
@@ -272,9 +268,14 @@ impl Steps {
             self.get(step).pending > 0 && self.get(step).next[slot] == 0,
             "a step takes dependencies only while it is held"
         );
-        let waits = self.depend(step, on, slot);
-        self.get_mut(step).pending += u8::from(waits);
-        waits
+        if self.is_finished(on) {
+            return false;
+        }
+        let next = self.wait_for(on, step, slot);
+        let record = self.get_mut(step);
+        record.next[slot] = next;
+        record.pending += 1;
+        true
     }
 
     /// Releases a held step. Returns whether it is ready now.
@@ -337,6 +338,7 @@ impl Steps {
         steps.map(|step| (step, self.get(step)))
     }
 
+    #[cold]
     fn make_room(&mut self) {
         while self.base < self.next {
             let oldest = self.get(Step(self.base));
