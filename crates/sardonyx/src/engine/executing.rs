@@ -4,8 +4,10 @@
 use super::channel::{Issued, NEVER, Slots, Transaction, Turned};
 use super::{Acceptance, Engine};
 use crate::line::{Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
+use crate::medium::cells::GROUP_INVERTED;
+use crate::medium::params::FORWARD;
 use crate::medium::params::Unit;
+use crate::medium::pausing::{LAST_INTERRUPTION, WRITE_INTERRUPTED};
 use crate::plan::journal::MediumWrite;
 use crate::plan::performed::{Performed, Work};
 use crate::plan::steps::{Action, Critical, Notify, State, Step};
@@ -240,7 +242,7 @@ impl Engine {
         let now = self.now;
         self.plan.steps.get_mut(step).begun = now;
         self.service[Direction::Read as usize].short_cuts += 1;
-        self.plan.exercise(Mechanism::Forward);
+        self.plan.exercise(&FORWARD);
         let done = now + self.params.medium.queues.forwarding_cycles * self.clock;
         self.result(self.results.len() - 1, done, step);
     }
@@ -295,6 +297,7 @@ impl Engine {
         let limit = self.heads.alone(index).min(self.next_timer()).min(limit);
         let channel = &mut self.channels[index];
         let mut share = 1.0;
+        let mut inverted = 0;
         let outcome = match &mut self.cells {
             None => channel.act(limit, None),
             Some(cells) => {
@@ -307,6 +310,7 @@ impl Engine {
                         .unwrap_or(ZERO_LINE);
                     let done = cells.write(access.place, &old, &payload.line, payload.words);
                     share = cells.share(done);
+                    inverted = std::mem::take(&mut cells.turned);
                     cells.cycles(done)
                 };
                 channel.act(limit, Some(&mut program))
@@ -318,6 +322,7 @@ impl Engine {
         self.heads.set_act(index, next.saturating_mul(clock));
         if self.plan.observers.any() {
             self.tell_commands(index);
+            (0..inverted).for_each(|_| self.plan.exercise(&GROUP_INVERTED));
         }
         if let Some(turned) = outcome.turned {
             self.turned(index, turned);
@@ -344,13 +349,16 @@ impl Engine {
     fn turned(&mut self, index: usize, turned: Turned) {
         let source = self.channels.len() * Direction::Write as usize + index;
         match turned {
-            Turned::Stopped { access, lost } => {
+            Turned::Stopped { access, lost, last } => {
+                if last {
+                    self.plan.exercise(&LAST_INTERRUPTION);
+                }
                 let results = &mut self.results[source];
                 let found = results.iter().position(|(_, step)| *step == access.step);
                 results.remove(found.expect("its write was not done"));
                 let first = results.front().map_or(NEVER, |first| first.0);
                 self.heads.set_result(source, first);
-                self.plan.exercise(Mechanism::WriteInterrupted);
+                self.plan.exercise(&WRITE_INTERRUPTED);
                 if lost > 0.0 {
                     let purpose = self.plan.steps.get(access.step).purpose;
                     let energy = self.params.medium.energy.write.fj() as f64 * lost;

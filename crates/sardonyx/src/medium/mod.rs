@@ -9,4 +9,5 @@ pub mod levelling;
 pub mod link;
 pub mod mapping;
 pub mod params;
+pub mod parts;
 pub mod pausing;

@@ -19,7 +19,9 @@ use std::ops::Range;
 
 use super::bmt::{Pending, differing, groups};
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
-use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, verified, word};
+use super::macs::{
+    CACHE, MECHANISMS, PER_LINE, VERIFIED_NODE, VERIFY, Verify, Vouched, Where, verified, word,
+};
 use super::sgx::{
     COUNTER_BYTES, LIMITS, MAC_AT, Sums, VERSIONS, counted, counter, is_held, is_right, kept, sum,
 };
@@ -29,7 +31,6 @@ use crate::controller::layers::{About, File, Integrity, Limit, PowerFail, Reache
 use crate::controller::metadata_cache::MetadataCache;
 use crate::figures::Figures;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
@@ -68,7 +69,7 @@ pub static FILE: File<Integrity> = File {
             units: UNITS,
             figures: &[super::mac::FIGURES],
             cut: "a line is atomic with its MAC and a table's copy of its version's node; nodes that it names are restored",
-            tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
+            tries: &[MECHANISMS],
             limits: TABLE_LIMITS,
         },
         build: |settings, layout| Some(Box::new(Asit::new(Leaves::Copied, settings, layout))),
@@ -228,7 +229,7 @@ impl Asit {
         let node = *self.cache.line(cached);
         let both = plan.both(cached.at, above.at);
         let at = plan.unit(Unit::Mac, both);
-        plan.exercise(Mechanism::VerifiedNode);
+        plan.exercise(&VERIFIED_NODE);
         if !is_right(level, index, &node, above.value) {
             plan.refuse(place);
         }

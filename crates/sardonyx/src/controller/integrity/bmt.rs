@@ -13,13 +13,12 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, verified, word};
+use super::macs::{CACHE, PER_LINE, VERIFIED_NODE, VERIFY, Verify, Vouched, Where, verified, word};
 use super::tree::{ARITY, Tree, kept, put};
 use super::versions::{Bump, MINOR_BITS, Versions};
 use crate::controller::metadata_cache::{MetadataCache, SETS};
 use crate::figures::Figures;
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
@@ -47,9 +46,6 @@ keys! {
 
 /// The keys of all Bonsai trees.
 pub const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS];
-
-/// The mechanisms of all Bonsai trees.
-pub const TRIES: &[Mechanism] = &[Mechanism::Verified, Mechanism::VerifiedNode];
 
 /// In which order the hashes of paths are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +195,7 @@ impl Trees {
         let line = *self.cache.line(cached);
         let both = plan.both(cached.at, above.at);
         let at = plan.unit(Unit::Mac, both);
-        plan.exercise(Mechanism::VerifiedNode);
+        plan.exercise(&VERIFIED_NODE);
         if Tree::hash(level, index, &line) != above.value {
             plan.refuse(place);
         }

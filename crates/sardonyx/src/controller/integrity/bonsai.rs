@@ -6,8 +6,8 @@
 //! The papers on persistent trees (Triad-NVM, ISCA 2019; PLP, MICRO 2020) have the first as their baseline, from memory.
 //! Left out: encryption counters as versions ([`super::versions`]).
 
-use super::bmt::{Bonsai, KEYS as SHARED, Order, Policy, TRIES, Trees};
-use super::macs::{CACHE, VERIFY};
+use super::bmt::{Bonsai, KEYS as SHARED, Order, Policy, Trees};
+use super::macs::{CACHE, MECHANISMS, VERIFY};
 use super::root::Root;
 use super::versions::MINOR_BITS;
 use crate::controller::layers::{About, File, Integrity, Refuses};
@@ -57,7 +57,7 @@ pub(super) const fn tree(
             units: super::mac::UNITS,
             figures: &[super::mac::FIGURES],
             cut,
-            tries: TRIES,
+            tries: &[MECHANISMS],
             limits: &[],
         },
         build,

@@ -7,13 +7,12 @@
 //! Left out: time of a recovery; any crash consistency of nodes; smaller trees over counters.
 
 use super::mac::{KEYS, Mac, UNITS};
-use super::macs::{Where, word};
+use super::macs::{MECHANISMS, VERIFIED_NODE, Where, word};
 use super::tree::{ARITY, Tree, kept, put};
 use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
 use crate::controller::metadata_cache::Lookup;
 use crate::figures::Figures;
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
@@ -31,7 +30,7 @@ pub static FILE: File<Integrity> = File {
             units: UNITS,
             figures: &[super::mac::FIGURES],
             cut: "the root is a register that follows each MAC; nodes are made anew from the MACs",
-            tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
+            tries: &[MECHANISMS],
             limits: &[],
         },
         build: |settings, layout| {
@@ -74,7 +73,7 @@ impl Merkle {
         let mut cached = self.macs.cache.get(place, after, plan);
         let both = plan.both(cached.at, above.at);
         cached.at = plan.unit(Unit::Mac, both);
-        plan.exercise(Mechanism::VerifiedNode);
+        plan.exercise(&VERIFIED_NODE);
         if Tree::hash(level, index, self.macs.cache.line(cached)) != above.value {
             plan.refuse(place);
         }

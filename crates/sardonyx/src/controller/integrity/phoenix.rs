@@ -11,13 +11,12 @@
 
 use super::asit::{Asit, Follows, Leaves};
 use super::mac::UNITS;
-use super::macs::{CACHE, VERIFY};
+use super::macs::{CACHE, MECHANISMS, VERIFY};
 use super::osiris::STOP_LOSS;
 use super::sgx::LIMITS;
 use super::tree::REGISTER_BYTES;
 use crate::controller::layers::{About, File, Integrity, Refuses};
 use crate::controller::metadata_cache::SETS;
-use crate::mechanisms::Mechanism;
 use crate::settings::AnyKey;
 
 const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &STOP_LOSS];
@@ -31,7 +30,7 @@ pub static FILE: File<Integrity> = File {
             units: UNITS,
             figures: &[super::mac::FIGURES],
             cut: "a line is atomic with its MAC, which says its version within a few; a table names the nodes to restore",
-            tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
+            tries: &[MECHANISMS],
             limits: LIMITS,
         },
         build: |settings, layout| {

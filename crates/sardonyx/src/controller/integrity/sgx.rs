@@ -19,14 +19,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, UNITS};
-use super::macs::{CACHE, PER_LINE, VERIFY, Verify, Vouched, Where, verified, word};
+use super::macs::{
+    CACHE, MECHANISMS, PER_LINE, VERIFIED_NODE, VERIFY, Verify, Vouched, Where, verified, word,
+};
 use super::tree::{ARITY, REGISTER_BYTES, Tree};
 use super::versions::FIRST_VERSION;
 use crate::controller::layers::{About, File, Integrity, Limit, PowerFail, Reached, Refuses};
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::figures::Figures;
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
@@ -61,7 +62,7 @@ pub static FILE: File<Integrity> = File {
                 units: UNITS,
                 figures: &[super::mac::FIGURES],
                 cut: "loses the versions and counters that are in the cache, and honest lines are refused",
-                tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
+                tries: &[MECHANISMS],
                 limits: LIMITS,
             },
             build: |settings, layout| Some(Box::new(Sgx::new(false, settings, layout))),
@@ -76,7 +77,7 @@ pub static FILE: File<Integrity> = File {
                 units: UNITS,
                 figures: &[super::mac::FIGURES],
                 cut: "each line's version is atomic with it; counters are made anew as sums, which the register has",
-                tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
+                tries: &[MECHANISMS],
                 limits: LIMITS,
             },
             build: |settings, layout| Some(Box::new(Sgx::new(true, settings, layout))),
@@ -203,7 +204,7 @@ impl Sgx {
         let mut cached = self.cache.get(place, after, plan);
         let both = plan.both(cached.at, above.at);
         cached.at = plan.unit(Unit::Mac, both);
-        plan.exercise(Mechanism::VerifiedNode);
+        plan.exercise(&VERIFIED_NODE);
         if !is_right(level, index, self.cache.line(cached), above.value) {
             plan.refuse(place);
         }
