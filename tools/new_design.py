@@ -25,6 +25,7 @@ EXAMPLES = {
 
 
 FIGURES = re.compile(r"^figures! \{.*?^\}\n", re.MULTILINE | re.DOTALL)
+MECHANISMS = re.compile(r"^mechanisms! \{.*?^\}\n", re.MULTILINE | re.DOTALL)
 
 
 class Refusal(Exception):
@@ -55,6 +56,9 @@ def begin(root: Path, name: str, like: str) -> list[Path]:
     text = FIGURES.sub("", text)
     for figure in own:
         text = re.sub(rf"^ *out\.put\(&{figure}\b.*\n", "", text, flags=re.MULTILINE)
+    # Its mechanisms are shown, under the new design's name.
+    for block in MECHANISMS.findall(text):
+        text = text.replace(block, block.replace(' = "', f' = "{name}: '))
     text = text.replace("[SHARED, FIGURES]", "[SHARED]").replace("{Figure, figures}", "Figure")
     for old, new in ((like, name), (snake(like), snake(name)), (camel(like), camel(name))):
         text = text.replace(old, new)

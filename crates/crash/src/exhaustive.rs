@@ -23,7 +23,7 @@ use crate::history::{History, HistoryError, SetUp};
 use crate::options::{Cuts, Options};
 use crate::panics::caught;
 use crate::platform::Survivors;
-use crate::verdict::coverage::exercised;
+use crate::verdict::coverage::{by_name, exercised};
 use crate::verdict::findings::Covered;
 use crate::verdict::report::{OneRun, Told};
 use crate::verdict::violation::{Kind, Tally};
@@ -72,6 +72,7 @@ pub struct Proof {
     pub recovery_cuts: u64,
     pub lost_cuts: u64,
     pub secret_cuts: u64,
+    #[serde(serialize_with = "by_name")]
     pub exercised: Exercised,
     pub complete: bool,
     pub verdict: Shown,

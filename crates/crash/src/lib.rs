@@ -36,7 +36,7 @@ pub use recovery_cost::{Filled, Restart, restart};
 pub use schedule::Trial;
 pub use stages::{Shown, Stage, stages};
 pub use verdict::attacks::AttackReport;
-pub use verdict::coverage::{Lack, Need};
+pub use verdict::coverage::{Lack, Need, mechanisms};
 pub use verdict::explanation::explain;
 pub use verdict::findings::{Covered, Explored};
 pub use verdict::passes::{Row, Tried};

@@ -4,8 +4,8 @@ use std::sync::Once;
 
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, AnyLayer};
+use sardonyx::controller::mapping::COLLISION;
 use sardonyx::controller::mapping::dedup_fold::FILE;
-use sardonyx::mechanisms::Mechanism;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 use sardonyx_crash::{History, Kind, Options, Trial, Verdict, explore};
 
@@ -67,5 +67,5 @@ fn the_plan_of_crash_makes_the_fingerprints_of_the_worked_example_collide() {
     let answer = trial.answer(&|_, _| true);
     let answer = answer.expect("it runs").expect("to its end");
     assert_eq!(answer.verdict, Verdict::Holds, "{answer:#?}");
-    assert!(answer.exercised.of(Mechanism::Collision) > 0);
+    assert!(answer.exercised.of(&COLLISION) > 0);
 }

@@ -2,9 +2,9 @@
 
 use sardonyx::config::Machine;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
-use sardonyx_crash::{History, Kind, Options, Platform, Tear, explore};
+use sardonyx_crash::{History, Kind, Options, Platform, Tear, Trial, Verdict, explore};
 
-fn crash(design: &str, registers: &str, options: Options) -> Vec<(Kind, String)> {
+fn crash(design: &str, [registers, first]: [&str; 2], options: Options) -> Vec<(Kind, String)> {
     let spec = ProgramSpec {
         name: "btree".into(),
         item_bytes: 64,
@@ -20,13 +20,14 @@ fn crash(design: &str, registers: &str, options: Options) -> Vec<(Kind, String)>
         ("medium.levelling.region_lines", "16"),
         ("medium.levelling.writes_per_move", "2"),
         ("medium.levelling.registers", registers),
+        ("medium.levelling.first_move", first),
     ];
     let machine = Machine::load("sca", &sets).expect("a machine");
     let history = History::record(&machine, design, &[spec], 5);
     let history = history.unwrap_or_else(|error| panic!("{design}: {error}"));
     let moved = history
         .exercised()
-        .of(sardonyx::mechanisms::Mechanism::LineMoved);
+        .of(&sardonyx::medium::levelling::LINE_MOVED);
     assert!(moved > 100, "{design}: {moved}");
     let found = explore(&history, &options, &|_| true).expect("nobody cancels");
     assert!(found.covered.cuts > 500, "{design}: {:?}", found.covered);
@@ -53,7 +54,7 @@ fn lines_that_move_survive_every_cut() {
         ("sca@merkle", "reserve", Options::default()),
         ("fca@bonsai", "after", Options::default()),
     ] {
-        let found = crash(design, registers, options);
+        let found = crash(design, [registers, "0"], options);
         assert!(
             found.is_empty(),
             "{design} {registers} {:?}: {found:?}",
@@ -65,8 +66,13 @@ fn lines_that_move_survive_every_cut() {
 #[test]
 fn registers_that_come_too_late_or_too_early_lose_lines() {
     for registers in ["late", "before"] {
-        let found = crash("fca", registers, Options::default());
+        let found = crash("fca", [registers, "0"], Options::default());
         assert!(!found.is_empty(), "{registers}");
+    }
+    for [registers, first] in [["byte", "220"], ["two-bytes", "65500"]] {
+        let found = |registers| crash("fca", [registers, first], Options::default());
+        assert!(!found(registers).is_empty(), "{registers}");
+        assert!(found("group").is_empty(), "{first}");
     }
     // Nobody drains the registers.
     let none = Options {
@@ -74,5 +80,66 @@ fn registers_that_come_too_late_or_too_early_lose_lines() {
         tear: Tear::Lines,
         ..Options::default()
     };
-    assert!(!crash("fca", "reserve", none).is_empty());
+    assert!(!crash("fca", ["reserve", "0"], none).is_empty());
+}
+
+/// Each of these keeps lines in runs from the beginning, or in large regions; what presses the levelling finds it.
+#[test]
+#[ignore = "slow: seven whole plans"]
+fn the_plan_brings_levelling_to_its_rounds_and_its_number_of_moves_to_its_bytes() {
+    let verdict = |registers: &str, pinned: &[(&str, &str)]| {
+        let sets = [
+            ("medium.levelling.scheme", "start-gap"),
+            ("medium.levelling.registers", registers),
+        ];
+        let sets = sets.iter().chain(pinned);
+        let trial = Trial {
+            machine: "sca".into(),
+            overrides: sets
+                .map(|(key, value)| ((*key).into(), (*value).into()))
+                .collect(),
+            design: "fca".into(),
+            program: "queue".into(),
+            durability: DurabilityKind::default(),
+            seed: 1,
+            cores: None,
+            transactions: None,
+            item_bytes: None,
+            footprint: None,
+            options: Options::default(),
+            thorough: None,
+            shorten: false,
+        };
+        let tried = trial.answer(&|_, _| true).expect("a trial");
+        tried.expect("nobody ends it")
+    };
+    let right = verdict("group", &[]);
+    assert_eq!(right.verdict, Verdict::Holds, "{:?}", right.lacks);
+    for name in ["rounds of a gap", "rounds of a region", "moved lines"] {
+        assert!(right.required.contains(&name), "{name}");
+    }
+    for registers in ["late", "before", "byte", "two-bytes"] {
+        assert_eq!(
+            verdict(registers, &[]).verdict,
+            Verdict::Broken,
+            "{registers}"
+        );
+    }
+    let from_the_first = [("medium.levelling.first_move", "0")];
+    let missed = verdict("two-bytes", &from_the_first);
+    assert_eq!(
+        missed.lost_cuts, 0,
+        "no run from the first move comes so far"
+    );
+    let large = [("medium.levelling.region_lines", "262144")];
+    let missed = verdict("group", &large);
+    assert_eq!(missed.verdict, Verdict::NotExercised);
+    let kept_by = missed.lacks.iter().flat_map(|lack| &lack.kept_by);
+    assert!(
+        kept_by
+            .into_iter()
+            .any(|by| by.contains("region_lines=262144")),
+        "{:?}",
+        missed.lacks
+    );
 }

@@ -1,7 +1,7 @@
 //! Interrupted array writes under every cut of small runs.
 
 use sardonyx::config::Machine;
-use sardonyx::mechanisms::Mechanism;
+use sardonyx::medium::pausing::WRITE_INTERRUPTED;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 use sardonyx_crash::{History, Options, Platform, explore};
 
@@ -23,7 +23,7 @@ fn crash(design: &str, policy: &str, options: Options) -> (Vec<String>, u64) {
     let machine = Machine::load("easy-pm", &sets).expect("a machine");
     let history = History::record(&machine, design, &[spec], 5);
     let history = history.unwrap_or_else(|error| panic!("{design}: {error}"));
-    let interrupted = history.exercised().of(Mechanism::WriteInterrupted);
+    let interrupted = history.exercised().of(&WRITE_INTERRUPTED);
     let found = explore(&history, &options, &|_| true).expect("nobody cancels");
     assert!(found.covered.cuts > 300, "{design}: {:?}", found.covered);
     let kinds = found.tally.kinds.into_values();

@@ -3,7 +3,7 @@
 
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
-use sardonyx::mechanisms::Mechanism;
+use sardonyx::mechanisms::{BESIDE, HANDED_LINE};
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{Exhaustive, Once, OneRun, Options, Platform, ShownInAll, Verdict};
 
@@ -58,7 +58,7 @@ fn what_was_answered_is_there_and_nothing_that_has_seen_what_is_not() {
             let told = cut(&run(program, design, cores, cores, None));
             assert!(told.violations.is_empty(), "{design}, {program}: {told:#?}");
             assert!(told.recovery_cuts > 0, "{design}, {program}");
-            let handed = told.exercised.of(Mechanism::HandedLine);
+            let handed = told.exercised.of(&HANDED_LINE);
             assert!(
                 handed > 20,
                 "{design}, {program}: {handed} lines handed over"
@@ -80,7 +80,7 @@ fn on_eadr_too() {
 #[test]
 fn cores_are_in_transactions_at_the_same_time() {
     let told = cut(&run("shared-accounts", "sca", 4, 1, None));
-    let beside = told.exercised.of(Mechanism::Beside);
+    let beside = told.exercised.of(&BESIDE);
     assert!(beside > 10, "{beside}");
     assert_eq!(told.verdict, Verdict::NotExercised);
 }
@@ -150,6 +150,6 @@ fn all_orders_of_two_cores_on_shared_lines() {
         );
         assert!(proof.complete, "{shown}");
         assert_eq!(proof.verdict == ShownInAll::Proven, holds, "{shown}");
-        assert!(proof.exercised.of(Mechanism::HandedLine) > 0, "{shown}");
+        assert!(proof.exercised.of(&HANDED_LINE) > 0, "{shown}");
     }
 }

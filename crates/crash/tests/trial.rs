@@ -2,7 +2,9 @@
 //! break them.
 
 use sardonyx::config::Machine;
-use sardonyx::controller::designs::Stack;
+use sardonyx::controller::designs::{self, AnyLayer, Stack};
+use sardonyx::controller::layers::{About, Mapping};
+use sardonyx::mechanisms::mechanisms;
 use sardonyx::plan::script::{Script, Scripting};
 use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
 use sardonyx_crash::{Cuts, History, OneRun, Options, Platform, Trial};
@@ -211,6 +213,39 @@ fn a_plan_that_tries_too_little_says_so_and_fails() {
     let told = answer(&trial);
     assert_not_exercised(&told, &format!("--recovery-cuts {}", 1u64 << 40));
     assert_eq!(told["runs"], 13, "it does not go on in vain");
+}
+
+mechanisms! {
+    NEVER_MET = "lines that nobody writes", least 1, by &[("medium.queues.writes", 4)];
+}
+
+/// A mapping with a path of its own that no run takes.
+fn with_a_path() -> Mapping {
+    let known = designs::mappings().find(|known| known.about.name == "identity");
+    let right = known.expect("a mapping");
+    Mapping {
+        about: About {
+            name: "never-met",
+            tries: &[MECHANISMS],
+            ..right.about
+        },
+        ..*right
+    }
+}
+
+#[test]
+fn a_path_of_a_layer_that_no_run_takes_is_not_exercised() {
+    designs::register(AnyLayer::Mapping(Box::leak(Box::new(with_a_path()))));
+    let mut trial = trial("array-swap", "never-met+no-encryption", 1);
+    trial.options.cuts = Cuts::Sample(8);
+    let told = answer(&trial);
+    assert_eq!(told["verdict"], "not exercised");
+    let mut lacks = told["lacks"].as_array().unwrap().iter();
+    let own = lacks.find(|lack| lack["what"] == NEVER_MET.name);
+    let own = own.expect("it is required");
+    assert_eq!((&own["had"], &own["least"]), (&0.into(), &1.into()));
+    assert_eq!(own["reached_by"][0], "--set medium.queues.writes=4");
+    assert_eq!(told["exercised"][NEVER_MET.name], 0);
 }
 
 /// Neither few transactions nor few cuts nor caches of one size are enough, whatever the design promises.

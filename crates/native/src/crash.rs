@@ -4,7 +4,7 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, Stack};
 use std::time::Duration;
 
-use sardonyx::mechanisms::{self, Mechanism};
+use sardonyx::mechanisms;
 use sardonyx::plan::script::Script;
 use sardonyx::workload::{self, Contents, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{
@@ -435,7 +435,7 @@ pub fn programs() -> String {
         "programs": programs.collect::<Vec<Value>>(),
         "mutants": each(&[Mutant::ALL, Mutant::LOCKING].concat()),
         "equivalent_mutants": each(Mutant::EQUIVALENT),
-        "exercised": Mechanism::ALL.map(Mechanism::name).to_vec(),
+        "exercised": sardonyx_crash::mechanisms().into_iter().map(|one| one.name).collect::<Vec<_>>(),
         "reached": mechanisms::Value::ALL.map(mechanisms::Value::name),
     })
     .to_string()

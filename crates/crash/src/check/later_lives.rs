@@ -21,8 +21,12 @@ use sardonyx::plan::script::Scripting;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::workload::{Fault, Recovered, Workload};
 
-/// Transactions of a core in a life after the first, at most.
+/// Transactions of a core in a life after the first, at most; or all that are left, in one life of so many, of which
+/// the last cuts are made: what the first life has filled is full then.
 const MOST_TRANSACTIONS: u64 = 3;
+const ALL_LEFT: u64 = 1 << 32;
+const LONG: u64 = 8;
+const LAST_CUTS: u64 = 512;
 const MOST_LIVES: u32 = 3;
 /// Cuts of a later life are followed by another so many times more rarely than cuts of the first.
 const RARER: u64 = 16;
@@ -139,7 +143,11 @@ pub fn live(
     tally: &mut Tally,
 ) -> Covered {
     let position = survivors.position();
-    let drawn = |number| 1 + number % MOST_TRANSACTIONS;
+    let is_long = history.life == 1 && mix(position ^ history.seed).is_multiple_of(LONG);
+    let drawn = |number| match is_long {
+        true => ALL_LEFT,
+        false => 1 + number % MOST_TRANSACTIONS,
+    };
     let lived = || {
         let life = next(history, survivors, workloads, drawn);
         life.map(|life| history.next_life(life)).transpose()
@@ -164,7 +172,12 @@ pub fn live(
         },
         ..*options
     };
-    look(&life, position, &options, tally, |checker| checker.live())
+    let cuts = if is_long { LAST_CUTS } else { u64::MAX };
+    let mut covered = look(&life, position, &options, tally, |checker| {
+        checker.live(cuts)
+    });
+    covered.later_run = covered.later_run.max(life.longest_run());
+    covered
 }
 
 /// Looks at the cuts of `life`, which begins with the cut at `position`, as `at` has the checker do it; how
@@ -183,6 +196,7 @@ pub(crate) fn look(
     let Explored {
         covered,
         tally: found,
+        ..
     } = explored;
     tally.lost.count += found.lost.count;
     tally.secret.count += found.secret.count;
@@ -205,6 +219,7 @@ pub(crate) fn look(
     Covered {
         recovery_cuts: covered.cuts + covered.recovery_cuts,
         later_lives: 1 + covered.later_lives,
+        later_run: covered.later_run,
         ..Covered::default()
     }
 }

@@ -151,12 +151,17 @@ impl<'h> Checker<'h> {
         self.paced = false;
     }
 
-    /// Checks every cut of a later life: at first what recovery puts back, and at the last cut everything.
-    pub fn live(&mut self) {
+    /// Checks the last `cuts` cuts of a later life: at first what recovery puts back, and at the last cut everything.
+    pub fn live(&mut self, cuts: u64) {
         self.verify(false);
         self.judge();
         let last = self.history.positions() - 1;
-        for _ in 1..last {
+        let first = last.saturating_sub(cuts);
+        if first > 0 {
+            self.skip_to(first);
+            self.look();
+        }
+        for _ in first + 1..last {
             self.step();
         }
         self.skip_to(last);

@@ -1,23 +1,21 @@
 //! What a run shows as a whole, without any cut: the order of array writes, pairs, and secrets.
 
-use std::cell::Cell;
-
 use crate::check::journal;
 use crate::options::{Cuts, Options};
 
 use crate::history::History;
 use crate::panics::caught;
-use crate::secrecy;
+use crate::secrecy::{self, Looked};
 use crate::verdict::findings::Explored;
 use crate::verdict::violation::{Kind, Violation};
 
 /// What the run shows as a whole; if one cut is asked for, only what is first seen there.
 pub fn whole_run(history: &History, options: &Options, explored: &mut Explored) {
-    let masked = Cell::new(0);
+    let looked = Looked::default();
     let audits: [&dyn Fn() -> Vec<Violation>; 3] = [
         &|| journal::array_writes(history),
         &|| journal::pairs(history, options.platform),
-        &|| secrecy::within(history, &masked),
+        &|| secrecy::within(history, &looked),
     ];
     for audit in audits {
         let found = caught(audit).unwrap_or_else(|what| {
@@ -31,5 +29,8 @@ pub fn whole_run(history: &History, options: &Options, explored: &mut Explored) 
             }
         }
     }
-    explored.covered.masked += masked.get();
+    explored.covered.masked += looked.masked.get();
+    explored.covered.near_zero += looked.near_zero.get();
+    explored.covered.unwritten += looked.unwritten.get();
+    explored.widths.append(&looked.widths.into_inner());
 }

@@ -3,8 +3,23 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx::line::{LINE_BYTES, Line};
-use sardonyx::mechanisms::{Exercised, Mechanism};
+use sardonyx::mechanisms::{Exercised, Mechanism, mechanisms};
 use sardonyx::plan::journal::Handled;
+
+mechanisms! {
+    ZEROS_WRITTEN = "lines of zeros", least 10;
+    ONES_WRITTEN = "lines of ones", least 10;
+    ONE_BYTE_WRITTEN = "lines of one byte", least 10;
+    ONE_OTHER_WRITTEN = "lines of one byte but for one", least 10;
+    BASES_WRITTEN = "lines of a base and differences", least 10;
+    POINTERS_WRITTEN = "lines of pointers", least 10;
+    TEXT_WRITTEN = "lines of text", least 10;
+    LOW_WRITTEN = "lines of low entropy", least 10;
+    NEAR_WRITTEN = "lines a bit from another", least 10;
+    HIGH_WRITTEN = "lines of high entropy", least 10;
+    SILENT_STORE = "silent stores", least 10;
+    WRITTEN_AGAIN = "contents that come back", least 10;
+}
 
 /// How far numbers lie from the first where they are near to it.
 const NEAR: i64 = 1 << 8;
@@ -31,12 +46,12 @@ pub fn count(handled: &[Handled], exercised: &mut Exercised) {
             let other = but_one.insert((at, others), words[at]);
             is_near |= other.is_some_and(|other| (other ^ words[at]).count_ones() == 1);
         }
-        exercised.add(Mechanism::NearWritten, u64::from(is_near));
+        exercised.add(&NEAR_WRITTEN, u64::from(is_near));
         let (newest, older) = lines.entry(request.line.0).or_default();
         if *newest == Some(line) {
-            exercised.count(Mechanism::SilentStore);
+            exercised.count(&SILENT_STORE);
         } else {
-            exercised.add(Mechanism::WrittenAgain, u64::from(older.contains(&line)));
+            exercised.add(&WRITTEN_AGAIN, u64::from(older.contains(&line)));
             older.insert(line);
             *newest = Some(line);
         }
@@ -48,7 +63,7 @@ fn words(line: &Line) -> [u64; WORDS] {
 }
 
 /// What `line` is by itself, if it is anything.
-fn class(line: &Line) -> Option<Mechanism> {
+fn class(line: &Line) -> Option<&'static Mechanism> {
     let mut seen = [0u64; 4];
     line.iter()
         .for_each(|byte| seen[usize::from(byte / 64)] |= 1 << (byte % 64));
@@ -59,15 +74,15 @@ fn class(line: &Line) -> Option<Mechanism> {
     let is_letter = |byte: &u8| (b' '..=b'~').contains(byte) || *byte == b'\n';
     let usual = if line[0] == line[1] { line[0] } else { line[2] };
     Some(match different {
-        1 if line[0] == 0 => Mechanism::ZerosWritten,
-        1 if line[0] == 0xff => Mechanism::OnesWritten,
-        1 => Mechanism::OneByteWritten,
-        2 if line.iter().filter(|byte| **byte != usual).count() == 1 => Mechanism::OneOtherWritten,
-        _ if words(line).into_iter().all(is_near) => Mechanism::BasesWritten,
-        _ if words(line).into_iter().all(is_pointer) => Mechanism::PointersWritten,
-        _ if line.iter().all(is_letter) => Mechanism::TextWritten,
-        0..=LOW => Mechanism::LowWritten,
-        HIGH.. => Mechanism::HighWritten,
+        1 if line[0] == 0 => &ZEROS_WRITTEN,
+        1 if line[0] == 0xff => &ONES_WRITTEN,
+        1 => &ONE_BYTE_WRITTEN,
+        2 if line.iter().filter(|byte| **byte != usual).count() == 1 => &ONE_OTHER_WRITTEN,
+        _ if words(line).into_iter().all(is_near) => &BASES_WRITTEN,
+        _ if words(line).into_iter().all(is_pointer) => &POINTERS_WRITTEN,
+        _ if line.iter().all(is_letter) => &TEXT_WRITTEN,
+        0..=LOW => &LOW_WRITTEN,
+        HIGH.. => &HIGH_WRITTEN,
         _ => return None,
     })
 }

@@ -2,7 +2,7 @@
 //! it, the journal, and what every line should hold.
 
 pub(crate) mod capacity;
-mod classes;
+pub(crate) mod classes;
 pub(crate) mod golden;
 pub(crate) mod recording;
 pub(crate) mod repeat;
@@ -27,9 +27,12 @@ use sardonyx::controller::{Class, Controller, Write};
 use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{LINE_BYTES, Line, Logical, Persist, Place};
 use sardonyx::machine::{Adversity, OpSource, RunError, System, Warmup, write_untimed};
-use sardonyx::mechanisms::{Exercised, Mechanism};
+use sardonyx::mechanisms::{
+    BESIDE, Exercised, HANDED_LINE, MIXED_COUNTER_LINE, SHARED_COUNTER_LINE,
+};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
+use sardonyx::medium::params::MERGE;
 use sardonyx::medium::params::{CRASH_CACHED, CRASH_FIRST, CRASH_SPARE, CacheLevel};
 use sardonyx::memory::Memory;
 use sardonyx::plan::journal::{Event, Journal, Mark};
@@ -456,13 +459,13 @@ impl History {
     /// How often the run has used each mechanism, without those that come after a cut.
     pub fn exercised(&self) -> Exercised {
         let journal = &self.journal;
-        let mut exercised = journal.exercised;
+        let mut exercised = journal.exercised.clone();
         let merged = journal.writes.iter().filter(|w| w.merged_into.is_some());
-        exercised.add(Mechanism::Merge, merged.count() as u64);
+        exercised.add(&MERGE, merged.count() as u64);
         if let Some(joint) = &self.joint {
-            exercised.add(Mechanism::HandedLine, joint.handed_over());
+            exercised.add(&HANDED_LINE, joint.handed_over());
         }
-        exercised.add(Mechanism::Beside, self.beside());
+        exercised.add(&BESIDE, self.beside());
         classes::count(&journal.handled, &mut exercised);
         let Some(counters) = &self.counters else {
             return exercised;
@@ -479,10 +482,26 @@ impl History {
             let (before, last) = users
                 .insert(counters.line_of(sealed.place), (marked, core))
                 .unwrap_or((marked, core));
-            exercised.add(Mechanism::MixedCounterLine, u64::from(before != marked));
-            exercised.add(Mechanism::SharedCounterLine, u64::from(last != core));
+            exercised.add(&MIXED_COUNTER_LINE, u64::from(before != marked));
+            exercised.add(&SHARED_COUNTER_LINE, u64::from(last != core));
         }
         exercised
+    }
+
+    /// Transactions that one core has committed, at most.
+    pub fn longest_run(&self) -> u64 {
+        self.committed().into_iter().max().unwrap_or(0)
+    }
+
+    /// Transactions that each core has committed.
+    pub fn committed(&self) -> Vec<u64> {
+        let mut committed = vec![0; self.programs.len()];
+        for (_, event) in &self.journal.events {
+            if let Event::Mark { core, mark } = event {
+                committed[*core as usize] += u64::from(matches!(mark, Mark::Committed(_)));
+            }
+        }
+        committed
     }
 
     /// Transactions that a core has begun while another was in one, on lines that cores share.

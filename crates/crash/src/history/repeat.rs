@@ -9,18 +9,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_base::random::mix;
 
 use crate::history::History;
-use crate::secrecy::{self, Encrypted, Held};
+use crate::secrecy::{self, Encrypted, Held, Looked};
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::encryption::pad::OTHER_KEY;
 use sardonyx::controller::logging::undo::{
     BUCKETS, MOST_BUCKETS, PER_RECORD, RECORDS, TRANSACTIONS,
 };
+use sardonyx::controller::mapping::DUPLICATE;
 use sardonyx::controller::mapping::places::RETIRED;
 use sardonyx::controller::{Class, Controller, Persist, Write};
 use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{Line, Logical, Place, ZERO_LINE};
 use sardonyx::machine::write_untimed;
-use sardonyx::mechanisms::Mechanism;
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::journal::MediumWrite;
@@ -45,6 +45,8 @@ const CONTENTS: [(Contents, u64); Contents::ALL.len()] = [
     (Contents::Near, 48),
     (Contents::High, 8),
 ];
+/// Lines near zero beside them.
+const NEAR_ZERO: u64 = 48;
 /// Where the next line's content begins.
 const SHIFT: usize = 131;
 /// Lines with one content: more than a count of eight bits has room for.
@@ -415,11 +417,12 @@ impl History {
     /// Has a controller write lines of all classes of contents, and read them; then each line becomes what another was,
     /// what it was, and the same once more; and other controllers read them after recoveries. Returns the first line
     /// that reads otherwise, and its class.
-    pub fn of_all_contents(&self) -> Option<(Logical, &'static str)> {
+    pub fn of_all_contents(&self, looked: &Looked) -> Option<(Logical, &'static str)> {
         let all = || {
-            CONTENTS
-                .iter()
-                .flat_map(|(class, count)| (0..*count).map(|number| (*class, number)))
+            let classes = CONTENTS.iter().flat_map(|(class, count)| {
+                (0..*count).map(|number| (class.name(), class.line(number)))
+            });
+            classes.chain((0..NEAR_ZERO).map(|number| ("near zero", near_zero(number))))
         };
         let lines = all().count() as u64;
         let settings = self.with_room();
@@ -428,7 +431,7 @@ impl History {
             let contents = all().cycle().skip(shift).take(lines as usize);
             (0..)
                 .map(Logical)
-                .zip(contents.map(|(class, number)| class.line(number)))
+                .zip(contents.map(|(_, line)| line))
                 .collect()
         };
         let mut untimed = Untimed::new(Image::sparse());
@@ -449,8 +452,10 @@ impl History {
                     .cycle()
                     .nth(line.0 as usize + shift)
                     .expect("it goes round");
-                (line, class.name())
+                (line, class)
             };
+            let near_zero = held.values().filter(|data| is_near_zero(data)).count();
+            looked.near_zero.update(|all| all + near_zero as u64);
             let wrong = misread(&held, &mut controller, &mut untimed);
             if wrong.is_some() {
                 return wrong.map(class);
@@ -464,6 +469,10 @@ impl History {
                 if wrong.is_some() {
                     return wrong.map(class);
                 }
+            }
+            let wrong = written_by_nobody(&held, 2 * lines, looked, &mut controller, &mut untimed);
+            if wrong.is_some() {
+                return wrong.map(|line| (line, "none, as nobody has written it"));
             }
         }
         None
@@ -569,7 +578,7 @@ impl History {
     /// Has lines change again and again, half of them to what others hold, in a medium that has a place for each and
     /// no more, where fingerprints collide and counts are full soon; over some lives.
     pub fn churned(&self) -> Option<Crowded> {
-        if !self.stack.tries().any(|one| one == Mechanism::Duplicate) {
+        if !self.stack.tries().any(|one| *one == DUPLICATE) {
             return None;
         }
         let mut settings = self.with_room();
@@ -618,8 +627,8 @@ impl History {
 
     /// Has more lines share a content than an 8-bit count has room for; then they change, and others take what is free.
     /// Returns the first line that does not read as it was last written.
-    pub fn shared(&self) -> Option<Logical> {
-        if !self.stack.tries().any(|one| one == Mechanism::Duplicate) {
+    pub fn shared(&self, looked: &Looked) -> Option<Logical> {
+        if !self.stack.tries().any(|one| *one == DUPLICATE) {
             return None;
         }
         let each = |first: u64| (0..SHARERS).map(move |line| (line, first + line));
@@ -637,13 +646,13 @@ impl History {
             .chain(each(2 * SHARERS));
         // After a power cut counts are as a recovery finds them.
         let later = each(5 * SHARERS).chain(others(SHARERS));
-        let kept = self.keeps([one_left.collect(), later.clone().collect()]);
-        kept.or_else(|| self.keeps([none_left.collect(), later.collect()]))
+        let kept = self.keeps([one_left.collect(), later.clone().collect()], looked);
+        kept.or_else(|| self.keeps([none_left.collect(), later.collect()], looked))
     }
 
     /// Has a controller write contents by number, and after a recovery another the second list; the first line that
     /// one which has recovered does not read as it was written last, if there is one.
-    fn keeps(&self, lives: [Vec<(u64, u64)>; 2]) -> Option<Logical> {
+    fn keeps(&self, lives: [Vec<(u64, u64)>; 2], looked: &Looked) -> Option<Logical> {
         let settings = self.with_room();
         let build = || {
             let mut layout = Layout::new(4 * SHARERS);
@@ -666,7 +675,9 @@ impl History {
             untimed.settle();
             controller = build();
             untimed.plan(|plan| controller.recover(plan));
-            let wrong = misread(&held, &mut controller, &mut untimed);
+            let wrong = misread(&held, &mut controller, &mut untimed).or_else(|| {
+                written_by_nobody(&held, 4 * SHARERS, looked, &mut controller, &mut untimed)
+            });
             if wrong.is_some() {
                 return wrong;
             }
@@ -780,6 +791,44 @@ fn misread(
         untimed.plan(read).value != Some(**data)
     });
     wrong.next().map(|(line, _)| *line)
+}
+
+/// The first of `lines` lines that nobody has written and that reads as something: it shows what lies where it would.
+fn written_by_nobody(
+    held: &BTreeMap<Logical, Line>,
+    lines: u64,
+    looked: &Looked,
+    controller: &mut Controller,
+    untimed: &mut Untimed,
+) -> Option<Logical> {
+    let unwritten = (0..lines).map(Logical);
+    let mut unwritten = unwritten.filter(|line| !held.contains_key(line));
+    unwritten.find(|line| {
+        looked.unwritten.update(|all| all + 1);
+        let read = |plan: &mut Plan| controller.read(*line, Class::Data, Step::PAST, plan);
+        untimed.plan(read).value.is_some()
+    })
+}
+
+/// A line of a few bits, or of one number of at most four bytes.
+fn near_zero(number: u64) -> Line {
+    let dice = |of: u64| mix(mix(number) ^ of);
+    let mut line = ZERO_LINE;
+    if number.is_multiple_of(2) {
+        for bit in (0..2 + number / 2 % 7).map(dice) {
+            line[(bit % 64) as usize] |= 1 << (bit / 64 % 8);
+        }
+    } else {
+        let word = (dice(0) % 8) as usize * 8;
+        line[word..][..8].copy_from_slice(&(dice(1) >> (32 + number / 2 % 24)).to_le_bytes());
+    }
+    line
+}
+
+/// Whether a line has a few bits and no more.
+fn is_near_zero(line: &Line) -> bool {
+    let bits: u32 = line.iter().map(|byte| byte.count_ones()).sum();
+    (1..=8).contains(&bits)
 }
 
 /// A content that has nothing in common with that of another line or number.

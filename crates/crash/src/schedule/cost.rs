@@ -3,7 +3,7 @@
 use crate::history::HistoryError;
 use crate::verdict::report::OneRun;
 use sardonyx::controller::designs::Stack;
-use sardonyx::mechanisms::Mechanism;
+use sardonyx::controller::mapping::DUPLICATE;
 
 const BASE: u64 = 64 << 20;
 /// Bytes for each byte of a structure (measured: 60 on `sca`, 110 on `esd+sca`), and for each transaction
@@ -26,9 +26,7 @@ impl OneRun {
     }
 
     fn needed(&self) -> Result<u64, HistoryError> {
-        let shares = Stack::named(&self.design)?
-            .tries()
-            .any(|m| m == Mechanism::Duplicate);
+        let shares = Stack::named(&self.design)?.tries().any(|m| *m == DUPLICATE);
         let a_byte = if shares { A_BYTE_SHARED } else { A_BYTE };
         let each = self.specs.iter().map(|spec| {
             let transaction = A_TRANSACTION * spec.item_bytes.div_ceil(256);

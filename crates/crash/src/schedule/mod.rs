@@ -19,6 +19,7 @@ use crate::history::{History, HistoryError};
 use crate::options::Options;
 use crate::panics::caught;
 use crate::schedule::pass::{LONG_ITEM, MEETING, Pass, limits_of, most_limits, passes};
+use crate::secrecy::widths::Widths;
 use crate::verdict::coverage::{Bounds, CacheSizes, Need, exercised, reached};
 use crate::verdict::findings::{Covered, Explored};
 use crate::verdict::passes::{Row, Tried};
@@ -28,8 +29,9 @@ use crate::verdict::violation::Kind;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::layers::{Guarantee, Limit, Placement};
+use sardonyx::controller::mapping::DUPLICATE;
 use sardonyx::machine::RunError;
-use sardonyx::mechanisms::{Exercised, Mechanism, Reached, Value};
+use sardonyx::mechanisms::{Exercised, Reached, Value};
 use sardonyx::medium::layout::Layout;
 use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 
@@ -70,6 +72,7 @@ struct Shown {
     exercised: Exercised,
     reached: Reached,
     sizes: CacheSizes,
+    widths: Widths,
     lost_cuts: u64,
     secret_cuts: u64,
 }
@@ -132,7 +135,8 @@ impl Trial {
             },
             contents: sardonyx::workload::Contents::Drawn,
         };
-        let planned = pass.settings(&Stack::named(&self.design)?);
+        let machine = Machine::load(&self.machine, &self.overrides)?;
+        let planned = pass.settings(&Stack::named(&self.design)?, &machine.settings);
         Ok(OneRun {
             machine: Machine::load_planned(&self.machine, &planned, &self.overrides)?,
             design: self.design.clone(),
@@ -151,7 +155,8 @@ impl Trial {
     /// # Errors
     /// It does not fit; and as [`Trial::answer`].
     pub fn memory(&self) -> Result<u64, HistoryError> {
-        let limits = most_limits(&Stack::named(&self.design)?);
+        let machine = Machine::load(&self.machine, &self.overrides)?;
+        let limits = most_limits(&Stack::named(&self.design)?, &machine.settings);
         let passes = self.passes(true, limits).into_iter().enumerate();
         let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
         let most = each.collect::<Result<Vec<u64>, HistoryError>>()?;
@@ -173,8 +178,8 @@ impl Trial {
         stack.build(&machine.settings, &mut layout);
         let placement = (stack.mapping.placement)(&machine.settings, &layout);
         let shares_places = matches!(placement, Placement::Table(_));
-        let shares_places = shares_places || stack.tries().any(|m| m == Mechanism::Duplicate);
-        let passes = self.passes(shares_places, most_limits(&stack));
+        let shares_places = shares_places || stack.tries().any(|m| *m == DUPLICATE);
+        let passes = self.passes(shares_places, most_limits(&stack, &machine.settings));
         let started = Instant::now();
         let bounds = self.bounds(&stack, &machine);
         let needs = bounds.needs();
@@ -202,7 +207,7 @@ impl Trial {
         if self.shorten && found.all().is_broken() && stack.guarantee() != Guarantee::Nothing {
             found.shorten(self.threads());
         }
-        let mut tried = self.describe(&stack, &passes, &found, started);
+        let mut tried = self.describe((&stack, &machine), &passes, &found, started);
         let all = found.all();
         let lacks = bounds.lacks(&needs, &all.exercised, &found.reached(&all));
         tried.verdict = Verdict::judge(all.is_broken(), stack.guarantee(), lacks.is_empty());
@@ -349,10 +354,17 @@ impl Trial {
         }
     }
 
-    fn describe(&self, stack: &Stack, passes: &[Pass], found: &Found, started: Instant) -> Tried {
+    fn describe(
+        &self,
+        (stack, machine): (&Stack, &Machine),
+        passes: &[Pass],
+        found: &Found,
+        started: Instant,
+    ) -> Tried {
         let all = found.all();
         let rows = passes.iter().zip(&found.passes).enumerate();
-        let rows = rows.map(|(index, (pass, shown))| self.row(stack, index, pass, shown));
+        let rows =
+            rows.map(|(index, (pass, shown))| self.row((stack, machine), index, pass, shown));
         let kinds = found.kinds.values();
         let violations = kinds.map(|(count, _, first)| Told {
             count: *count,
@@ -374,7 +386,7 @@ impl Trial {
             recovery_cuts: all.covered.recovery_cuts,
             lost_cuts: all.lost_cuts,
             secret_cuts: all.secret_cuts,
-            exercised: all.exercised,
+            exercised: all.exercised.clone(),
             reached: found.reached(&all),
             required: Vec::new(),
             not_exercised: Vec::new(),
@@ -382,7 +394,10 @@ impl Trial {
             verdict: Verdict::NotExercised,
             narrowed: Vec::new(),
             fails: true,
-            not_reached: limits_of(stack).filter_map(Limit::never).collect(),
+            not_reached: limits_of(stack, &machine.settings)
+                .filter_map(Limit::never)
+                .collect(),
+            widths_not_judged: all.widths.not_judged(),
             shows: stack.mapping.shows,
             attacks: None,
             violations: violations.collect(),
@@ -391,9 +406,15 @@ impl Trial {
         }
     }
 
-    fn row(&self, stack: &Stack, index: usize, pass: &Pass, shown: &Shown) -> Row {
+    fn row(
+        &self,
+        (stack, machine): (&Stack, &Machine),
+        index: usize,
+        pass: &Pass,
+        shown: &Shown,
+    ) -> Row {
         let several = pass.several_cores && self.cores != Some(1);
-        let mut settings = pass.settings(stack);
+        let mut settings = pass.settings(stack, &machine.settings);
         if let Ok(machine) = Machine::load_planned(&self.machine, &settings, &self.overrides) {
             settings.retain(|(key, _)| machine.acts(key));
         }
@@ -420,7 +441,7 @@ impl Trial {
             recovery_cuts: shown.covered.recovery_cuts,
             lost_cuts: shown.lost_cuts,
             secret_cuts: shown.secret_cuts,
-            exercised: shown.exercised,
+            exercised: shown.exercised.clone(),
             reached: shown.reached(),
         }
     }
@@ -434,6 +455,7 @@ impl Shown {
         self.exercised.append(&other.exercised);
         self.reached.append(&other.reached);
         self.sizes.append(&other.sizes);
+        self.widths.append(&other.widths);
         self.lost_cuts += other.lost_cuts;
         self.secret_cuts += other.secret_cuts;
     }
@@ -515,6 +537,7 @@ impl Found {
             exercised: exercised(history, explored),
             reached: reached(history, explored),
             sizes,
+            widths: explored.widths.clone(),
             lost_cuts: explored.tally.lost.count,
             secret_cuts: explored.tally.secret.count,
         };
@@ -576,6 +599,7 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sardonyx::controller::mapping::FULL_MEDIUM;
 
     #[test]
     fn what_never_came_is_not_waited_for_longer_than_a_second_round() {
@@ -597,16 +621,16 @@ mod tests {
         let stack = Stack::named("esd-sound").expect("a design");
         let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
         let bounds = trial.bounds(&stack, &machine);
-        let needs = [Need::Used(Mechanism::FullMedium)];
+        let needs = [Need::Used(&FULL_MEDIUM)];
         let goes_on = |times, rounds| {
             let mut found = Found {
                 passes: vec![Shown::default()],
                 ..Found::default()
             };
-            found.passes[0].exercised.add(Mechanism::FullMedium, times);
+            found.passes[0].exercised.add(&FULL_MEDIUM, times);
             found.goes_on(&bounds, &needs, rounds)
         };
-        let least = Mechanism::FullMedium.least();
+        let least = FULL_MEDIUM.least;
         assert!(goes_on(0, 1) && !goes_on(0, 2));
         assert!(goes_on(1, 2) && goes_on(least - 1, 3));
         assert!(!goes_on(least, 1));

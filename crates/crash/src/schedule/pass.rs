@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::layers::Limit;
-use sardonyx::medium::levelling;
 use sardonyx::medium::params::{CRASH_CACHED, CRASH_SHORT, Geometry, Queues};
-use sardonyx::settings::Pressure;
+use sardonyx::medium::parts;
+use sardonyx::settings::{Pressure, Settings};
 
 /// The workload of duplicates and collisions, which the plan of every mapping includes.
 const DUPLICATES: &str = "duplicates";
@@ -132,17 +132,18 @@ impl Pass {
         self.full()
     }
 
-    /// The settings that make the pass over `stack`, as `--set` takes them: each layer's keys say what they become.
-    pub fn settings(&self, stack: &Stack) -> Vec<(String, String)> {
+    /// The settings that make the pass over `stack` on a machine with the settings `machine`, as `--set` takes them: each layer's keys say what they become.
+    pub fn settings(&self, stack: &Stack, machine: &Settings) -> Vec<(String, String)> {
         let keys = stack
             .layers()
             .into_iter()
             .flat_map(|layer| layer.about().keys);
-        let keys = keys.chain(&levelling::PRESSED);
+        let keys = keys.chain(parts::of(machine).flat_map(|part| part.keys));
         let queues = Queues::SHORT.into_iter().filter(|_| self.pressure.short);
         let pressed = keys.flat_map(|key| key.pressed(&self.pressure));
         let limits = self.limits.into_iter();
-        let limits = limits.flat_map(|number| limits_of(stack).flat_map(move |l| l.at(number)));
+        let limits =
+            limits.flat_map(|number| limits_of(stack, machine).flat_map(move |l| l.at(number)));
         let full = Geometry::FULL.into_iter().filter(|_| self.full);
         let short = self.short.map(|places| (CRASH_SHORT.name(), places));
         let cached = self.cached.map(|lines| (CRASH_CACHED.name(), lines));
@@ -159,13 +160,14 @@ impl Pass {
     }
 }
 
-pub(crate) fn limits_of(stack: &Stack) -> impl Iterator<Item = &'static Limit> {
+pub(crate) fn limits_of(stack: &Stack, machine: &Settings) -> impl Iterator<Item = &'static Limit> {
     let layers = stack.layers().into_iter();
-    layers.flat_map(|layer| layer.about().limits)
+    let layers = layers.flat_map(|layer| layer.about().limits);
+    layers.chain(parts::of(machine).flat_map(|part| part.limits))
 }
 
-pub(crate) fn most_limits(stack: &Stack) -> usize {
-    let passes = limits_of(stack).map(|limit| limit.passes());
+pub(crate) fn most_limits(stack: &Stack, machine: &Settings) -> usize {
+    let passes = limits_of(stack, machine).map(|limit| limit.passes());
     passes.max().unwrap_or(0)
 }
 

@@ -14,9 +14,9 @@ pub(crate) mod pads;
 pub(crate) mod repeat;
 #[cfg(test)]
 mod tests;
-mod widths;
+pub(crate) mod widths;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use crate::history::History;
@@ -31,6 +31,7 @@ use sardonyx::plan::untimed::Untimed;
 use sardonyx::settings::Settings;
 
 pub use pads::{Before, Pads};
+pub use widths::Widths;
 
 const WORDS: usize = LINE_BYTES / 8;
 
@@ -305,19 +306,31 @@ pub fn written(untimed: &Untimed, from: u64, held: &Held) -> Vec<Encrypted> {
         .collect()
 }
 
+/// How much of a run was looked at without any cut.
+#[derive(Default)]
+pub struct Looked {
+    /// Times that its requests were handled with other contents that could show something.
+    pub masked: Cell<u64>,
+    /// Lines near zero that a controller was asked to write and read.
+    pub near_zero: Cell<u64>,
+    /// Lines that a controller was asked to read, and that nobody had written.
+    pub unwritten: Cell<u64>,
+    /// Of each region that an integrity writes, how often the word changed that changed most.
+    pub widths: RefCell<Widths>,
+}
+
 /// What a run gives away without any cut; its lines that hold another's content, and what its log fails to undo.
-/// `masked` is told how often its requests were handled with other contents that could show something.
-pub fn within(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
+pub fn within(history: &History, looked: &Looked) -> Vec<Violation> {
     let mut found = Vec::new();
     if history.life == 1 {
-        found.extend(repeat::contents(history));
+        found.extend(repeat::contents(history, looked));
         found.extend(repeat::twins(history));
         found.extend(repeat::undone(history));
-        found.extend(repeat::shared(history));
+        found.extend(repeat::shared(history, looked));
         found.extend(repeat::churned(history));
         found.extend(repeat::versions(history));
         found.extend(repeat::spliced(history));
-        found.extend(widths::of_macs(history));
+        found.extend(widths::of_macs(history, &looked.widths));
     }
     if !history.is_encrypted() {
         return found;
@@ -325,7 +338,7 @@ pub fn within(history: &History, masked: &Cell<u64>) -> Vec<Violation> {
     found.extend(history.pads.within());
     found.extend(exposed::in_clear(history));
     if history.life == 1 {
-        found.extend(repeat::with_less(history, masked));
+        found.extend(repeat::with_less(history, &looked.masked));
     }
     found
 }

@@ -13,6 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_base::random::mix;
 
 use crate::history::{Again, Crowded, Handling, History};
+use crate::secrecy::Looked;
 use crate::secrecy::chance::Chance;
 use crate::secrecy::{Encrypted, Pads, bytes_of, is_kept, numbers};
 use crate::verdict::violation::{Kind, Violation};
@@ -223,8 +224,8 @@ pub(crate) fn twins(history: &History) -> Option<Violation> {
 }
 
 /// Lines of every class of contents, some of which change to and fro.
-pub(crate) fn contents(history: &History) -> Option<Violation> {
-    let (line, class) = history.of_all_contents()?;
+pub(crate) fn contents(history: &History, looked: &Looked) -> Option<Violation> {
+    let (line, class) = history.of_all_contents(looked)?;
     Some(misread(
         line,
         &format!("of contents of all classes ({class})"),
@@ -232,8 +233,8 @@ pub(crate) fn contents(history: &History) -> Option<Violation> {
 }
 
 /// More lines of one content than counts have room for.
-pub(crate) fn shared(history: &History) -> Option<Violation> {
-    let line = history.shared()?;
+pub(crate) fn shared(history: &History, looked: &Looked) -> Option<Violation> {
+    let line = history.shared(looked)?;
     Some(misread(line, "and many that share one content"))
 }
 

@@ -4,6 +4,7 @@
 //! between what a word was and became span all of them (their rank over GF(2)). And no two places have one MAC. Left
 //! out: registers, which are on chip.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
@@ -17,6 +18,29 @@ use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 const ENOUGH: usize = 128;
 /// Bits that change in a hash, at least: of a MAC, and of what may as well be an address.
 const FEWEST: [u32; 2] = [12, 32];
+
+/// Of each region that an integrity writes, how often the word changed that changed most.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Widths(BTreeMap<&'static str, usize>);
+
+impl Widths {
+    fn reach(&mut self, region: &'static str, changes: usize) {
+        let most = self.0.entry(region).or_default();
+        *most = changes.max(*most);
+    }
+
+    pub fn append(&mut self, other: &Widths) {
+        for (region, changes) in &other.0 {
+            self.reach(region, *changes);
+        }
+    }
+
+    /// Regions in which no word has changed often enough to judge how wide it is.
+    pub fn not_judged(&self) -> Vec<&'static str> {
+        let few = self.0.iter().filter(|(_, changes)| **changes < ENOUGH);
+        few.map(|(region, _)| *region).collect()
+    }
+}
 
 /// The span of differences, by their highest bits.
 #[derive(Default)]
@@ -58,7 +82,7 @@ impl Span {
 }
 
 /// MACs, nodes and sums that are narrower than their words, or MACs that two places share.
-pub(crate) fn of_macs(history: &History) -> Vec<Violation> {
+pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violation> {
     let Some((kept, at)) = history.power_fail().and_then(|kept| {
         let (at, _) = kept.kept_of(Place(0))?;
         Some((kept, at))
@@ -73,7 +97,7 @@ pub(crate) fn of_macs(history: &History) -> Vec<Violation> {
     let macs = history.layout().name_of(at).0;
     let regions = history.layout().regions().iter();
     let kept: Vec<_> = regions.skip_while(|region| region.name != macs).collect();
-    let mut spans: BTreeMap<(&str, usize), Span> = BTreeMap::new();
+    let mut spans: BTreeMap<(&'static str, usize), Span> = BTreeMap::new();
     let mut lines: FxHashMap<Place, Line> = FxHashMap::default();
     let mut owners: FxHashMap<u64, (Place, usize)> = FxHashMap::default();
     let mut found = Vec::new();
@@ -104,6 +128,13 @@ pub(crate) fn of_macs(history: &History) -> Vec<Violation> {
             }
             old[word * 8..][..8].copy_from_slice(&new[word].to_le_bytes());
         }
+    }
+    let mut widths = widths.borrow_mut();
+    for region in &kept {
+        widths.reach(region.name, 0);
+    }
+    for ((region, _), span) in &spans {
+        widths.reach(region, span.changes);
     }
     let narrow = spans.iter().filter(|((region, _), span)| {
         let is_macs = *region == macs;

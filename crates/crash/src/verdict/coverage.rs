@@ -1,46 +1,45 @@
 //! What a verdict rests on: how far the runs have come, how far they must have come, and what prevents that.
 
 use rustc_hash::FxHashSet;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::history::History;
+use crate::history::{History, classes};
 use crate::options::{Cuts, Options};
 use crate::verdict::findings::Explored;
 use sardonyx::config::Machine;
-use sardonyx::controller::designs::Stack;
+use sardonyx::controller::designs::{self, Stack};
+use sardonyx::controller::layers::About;
+use sardonyx::controller::logging::undo::{NEXT_BUCKET, UNDONE};
 use sardonyx::line::Place;
-use sardonyx::mechanisms::{Exercised, Mechanism, Reached, Value};
-use sardonyx::medium::levelling::LevellingParams;
-use sardonyx::medium::params::{CRASH_CACHED, CRASH_SHORT, Queues};
-use sardonyx::plan::journal::{Event, Mark};
+use sardonyx::mechanisms::{
+    BESIDE, CAPACITY_EVICTION, DIRTY_EVICTION, Exercised, HANDED_LINE, MARKED_EVICTION,
+    MIXED_COUNTER_LINE, Mechanism, NEAR_ZERO, NEXT_LIFE, NO_ROOM, OTHER_CONTENTS, Reached,
+    SHARED_COUNTER_LINE, UNWRITTEN, Value,
+};
+use sardonyx::medium::params::{FORWARD, JOINED_EVICTION, MERGE, Queues};
+use sardonyx::medium::parts;
+use sardonyx::plan::journal::Event;
 use sardonyx::settings::{AnyKey, Pressure};
 use sardonyx::workload::DurabilityKind;
 
 /// Mechanisms of every stack that is written through caches.
-const EVERYWHERE: [Mechanism; 5] = [
-    Mechanism::DirtyEviction,
-    Mechanism::CapacityEviction,
-    Mechanism::MarkedEviction,
-    Mechanism::JoinedEviction,
-    Mechanism::NextLife,
+const EVERYWHERE: [&Mechanism; 7] = [
+    &DIRTY_EVICTION,
+    &CAPACITY_EVICTION,
+    &MARKED_EVICTION,
+    &JOINED_EVICTION,
+    &NEXT_LIFE,
+    &NEAR_ZERO,
+    &UNWRITTEN,
 ];
-const OF_CORES: [Mechanism; 3] = [
-    Mechanism::SharedCounterLine,
-    Mechanism::HandedLine,
-    Mechanism::Beside,
-];
-/// Mechanisms that hang on how long the write queues are.
-const OF_QUEUES: [Mechanism; 3] = [
-    Mechanism::JoinedEviction,
-    Mechanism::Merge,
-    Mechanism::Forward,
-];
-const ALWAYS: [Value; 8] = [
+const OF_CORES: [&Mechanism; 3] = [&SHARED_COUNTER_LINE, &HANDED_LINE, &BESIDE];
+const ALWAYS: [Value; 9] = [
     Value::Runs,
     Value::States,
     Value::Transactions,
     Value::LongestRun,
     Value::Lives,
+    Value::LaterRun,
     Value::Cores,
     Value::Queued,
     Value::Waiting,
@@ -50,10 +49,10 @@ const ALWAYS: [Value; 8] = [
 const USUAL_RECOVERY_CUTS: u64 = 64;
 
 /// An amount that a verdict may need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// How often a mechanism was used.
-    Used(Mechanism),
+    Used(&'static Mechanism),
     /// How far a value has come.
     Reached(Value),
 }
@@ -61,16 +60,27 @@ pub enum Need {
 impl Need {
     pub fn name(self) -> &'static str {
         match self {
-            Need::Used(mechanism) => mechanism.name(),
+            Need::Used(mechanism) => mechanism.name,
             Need::Reached(value) => value.name(),
         }
     }
 
     pub fn least(self) -> u64 {
         match self {
-            Need::Used(mechanism) => mechanism.least(),
+            Need::Used(mechanism) => mechanism.least,
             Need::Reached(value) => value.least(),
         }
+    }
+
+    /// The options that bring a run to it, if any is known to.
+    fn options(self) -> Vec<String> {
+        let by = match self {
+            Need::Used(mechanism) => mechanism.by,
+            Need::Reached(_) => &[],
+        };
+        let options = by.iter();
+        let options = options.map(|(key, value)| format!("--set {key}={value}"));
+        options.collect()
     }
 }
 
@@ -95,26 +105,23 @@ impl Bounds<'_> {
     pub fn needs(&self) -> Vec<Need> {
         let queues = &self.machine.engine.medium.queues;
         let mut used = EVERYWHERE.to_vec();
-        used.extend(Mechanism::CONTENTS);
-        used.extend(queues.coalescing.then_some(Mechanism::Merge));
-        used.extend(queues.forwarding.then_some(Mechanism::Forward));
+        used.extend(classes::MECHANISMS);
+        used.extend(queues.coalescing.then_some(&MERGE));
+        used.extend(queues.forwarding.then_some(&FORWARD));
         used.extend(self.stack.tries());
-        let interrupts = self.machine.engine.medium.pausing.is_some();
-        used.extend(interrupts.then_some(Mechanism::WriteInterrupted));
-        let moves = LevellingParams::from_settings(&self.machine.settings).is_some();
-        used.extend(moves.then_some(Mechanism::LineMoved));
+        used.extend(parts::of(&self.machine.settings).flat_map(|part| part.tries));
         let encrypts = self.stack.encrypts(&self.machine.settings);
-        used.extend(encrypts.then_some(Mechanism::OtherContents));
-        used.extend([Mechanism::HandedLine, Mechanism::Beside]);
+        used.extend(encrypts.then_some(&OTHER_CONTENTS));
+        used.extend([&HANDED_LINE, &BESIDE]);
         let mut reached = ALWAYS.to_vec();
         reached.extend(self.has_caches().then_some(Value::CacheSizes));
-        if used.contains(&Mechanism::NextBucket) {
+        if used.contains(&&NEXT_BUCKET) {
             reached.push(Value::LogBuckets);
         }
         reached.extend(self.options.attacks.map(|_| Value::Attacks));
         if self.options.recovery_cuts == 0 {
-            used.retain(|mechanism| *mechanism != Mechanism::NextLife);
-            reached.retain(|value| *value != Value::Lives);
+            used.retain(|mechanism| **mechanism != NEXT_LIFE);
+            reached.retain(|value| ![Value::Lives, Value::LaterRun].contains(value));
         }
         if self.cores == Some(1) {
             used.retain(|mechanism| !OF_CORES.contains(mechanism));
@@ -122,13 +129,17 @@ impl Bounds<'_> {
         }
         if self.durability == DurabilityKind::Hardware {
             // Such a program marks no variable as counter-atomic.
-            let marks = [Mechanism::MarkedEviction, Mechanism::MixedCounterLine];
+            let marks = [&MARKED_EVICTION, &MIXED_COUNTER_LINE];
             used.retain(|mechanism| !marks.contains(mechanism));
         }
         let used = used.into_iter().map(Need::Used);
         let mut needs: Vec<Need> = used.chain(reached.into_iter().map(Need::Reached)).collect();
-        needs.sort_unstable();
-        needs.dedup();
+        let mut known = Vec::new();
+        needs.retain(|need| {
+            let is_new = !known.contains(need);
+            known.push(*need);
+            is_new
+        });
         needs
     }
 
@@ -165,6 +176,7 @@ impl Bounds<'_> {
                 had,
                 least: need.least(),
                 kept_by: self.keeping(*need),
+                reached_by: need.options(),
             })
         });
         lacks.collect()
@@ -176,11 +188,10 @@ impl Bounds<'_> {
             return vec!["crash once".to_owned()];
         }
         let mut keeping = Vec::new();
-        let of_cuts = matches!(
-            need,
-            Need::Reached(Value::States | Value::Lives)
-                | Need::Used(Mechanism::NextLife | Mechanism::Undone)
-        );
+        let of_cuts = match need {
+            Need::Used(mechanism) => [&NEXT_LIFE, &UNDONE].contains(&mechanism),
+            Need::Reached(value) => [Value::States, Value::Lives, Value::LaterRun].contains(&value),
+        };
         let of_size = matches!(need, Need::Reached(Value::CacheSizes | Value::Cores));
         match self.transactions {
             Some(count) if !of_size => keeping.push(format!("--transactions {count}")),
@@ -214,13 +225,13 @@ impl Bounds<'_> {
                 .keys()
                 .filter(|one| one.cache().is_some())
                 .any(|one| varies(&[one])),
-            Need::Reached(Value::LogBuckets) => layers
-                .any(|about| about.tries.contains(&Mechanism::NextBucket) && varies(about.keys)),
-            Need::Used(Mechanism::FullMedium | Mechanism::EndedFull) => key == CRASH_SHORT.name(),
-            Need::Used(Mechanism::CapacityEviction) => key == CRASH_CACHED.name(),
+            Need::Reached(Value::LogBuckets) => self.pins(key, Need::Used(&NEXT_BUCKET)),
             Need::Used(mechanism) => {
-                layers.any(|about| about.tries.contains(&mechanism) && varies(about.keys))
-                    || OF_QUEUES.contains(&mechanism) && is_of_queues
+                let has = |about: &About| about.tries.iter().any(|own| own.contains(&mechanism));
+                mechanism.by.iter().any(|(name, _)| *name == key)
+                    || layers.any(|about| has(about) && varies(about.keys))
+                    || parts::of(&self.machine.settings)
+                        .any(|part| part.tries.contains(&mechanism) && varies(part.keys))
             }
             Need::Reached(Value::Queued | Value::Waiting) => is_of_queues,
             Need::Reached(_) => false,
@@ -236,6 +247,8 @@ pub struct Lack {
     pub least: u64,
     /// The options that may prevent it; if there are none a plan goes on by itself.
     pub kept_by: Vec<String>,
+    /// The options that bring a run to it, if any is known to.
+    pub reached_by: Vec<String>,
 }
 
 /// The different sizes of each metadata cache over the runs; a verdict counts those of the cache with the fewest.
@@ -267,19 +280,34 @@ impl CacheSizes {
     }
 }
 
+/// Every mechanism that a verdict may rest on.
+pub fn mechanisms() -> Vec<&'static Mechanism> {
+    let mut all = designs::mechanisms();
+    all.extend(classes::MECHANISMS);
+    all
+}
+
+/// All amounts by name, for serde.
+pub(crate) fn by_name<S: Serializer>(used: &Exercised, to: S) -> Result<S::Ok, S::Error> {
+    let all = mechanisms().into_iter();
+    to.collect_map(all.map(|mechanism| (mechanism.name, used.of(mechanism))))
+}
+
 pub fn exercised(history: &History, explored: &Explored) -> Exercised {
     let mut exercised = history.exercised();
-    exercised.add(Mechanism::NextLife, explored.covered.recovery_cuts);
-    exercised.add(Mechanism::Undone, explored.covered.undone);
-    exercised.add(Mechanism::OtherContents, explored.covered.masked);
-    exercised.add(Mechanism::NoRoom, explored.covered.no_room);
+    exercised.add(&NEXT_LIFE, explored.covered.recovery_cuts);
+    exercised.add(&UNDONE, explored.covered.undone);
+    exercised.add(&OTHER_CONTENTS, explored.covered.masked);
+    exercised.add(&NO_ROOM, explored.covered.no_room);
+    exercised.add(&NEAR_ZERO, explored.covered.near_zero);
+    exercised.add(&UNWRITTEN, explored.covered.unwritten);
     exercised
 }
 
 pub fn reached(history: &History, explored: &Explored) -> Reached {
     let journal = &history.journal;
     let mut reached = journal.reached;
-    let mut committed = vec![0u64; history.programs.len()];
+    let committed = history.committed();
     let mut queued = 0u64;
     for (_, event) in &journal.events {
         match event {
@@ -289,9 +317,6 @@ pub fn reached(history: &History, explored: &Explored) -> Reached {
                 reached.reach(Value::Queued, queued);
             }
             Event::Done(_) => queued = queued.saturating_sub(1),
-            Event::Mark { core, mark } => {
-                committed[*core as usize] += u64::from(matches!(mark, Mark::Committed(_)));
-            }
             _ => {}
         }
     }
@@ -306,6 +331,7 @@ pub fn reached(history: &History, explored: &Explored) -> Reached {
         (Value::Transactions, committed.iter().sum()),
         (Value::LongestRun, committed.into_iter().max().unwrap_or(0)),
         (Value::Lives, 1 + explored.covered.later_lives),
+        (Value::LaterRun, explored.covered.later_run),
         (Value::Cores, history.programs.len() as u64),
         (Value::Counter, counters.max().unwrap_or(0)),
         (Value::Places, 100 * places.len() as u64 / data.max(1)),

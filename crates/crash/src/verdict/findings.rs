@@ -1,5 +1,6 @@
 //! What an exploration has found: how much it has checked, and what was wrong.
 
+use crate::secrecy::widths::Widths;
 use crate::verdict::violation::Tally;
 
 /// How much has been looked at.
@@ -17,6 +18,11 @@ pub struct Covered {
     /// Times that requests of the run were handled with other contents and written to the same places.
     pub masked: u64,
     pub later_lives: u64,
+    /// Transactions that a core has committed in a later life, at most.
+    pub later_run: u64,
+    /// Lines near zero that were written, and unwritten lines that were read, without a run.
+    pub near_zero: u64,
+    pub unwritten: u64,
 }
 
 impl Covered {
@@ -28,6 +34,9 @@ impl Covered {
         self.no_room += other.no_room;
         self.recovery_cuts += other.recovery_cuts;
         self.masked += other.masked;
+        self.near_zero += other.near_zero;
+        self.unwritten += other.unwritten;
+        self.later_run = self.later_run.max(other.later_run);
         self.later_lives = self.later_lives.max(other.later_lives);
     }
 }
@@ -37,4 +46,5 @@ pub struct Explored {
     pub covered: Covered,
     /// Violations by kind, with the first of each.
     pub tally: Tally,
+    pub widths: Widths,
 }

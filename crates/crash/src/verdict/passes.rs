@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::verdict::attacks::AttackReport;
-use crate::verdict::coverage::Lack;
+use crate::verdict::coverage::{Lack, by_name};
 use crate::verdict::report::{Told, Verdict};
 use sardonyx::mechanisms::{Exercised, Reached};
 
@@ -28,6 +28,7 @@ pub struct Tried {
     pub recovery_cuts: u64,
     pub lost_cuts: u64,
     pub secret_cuts: u64,
+    #[serde(serialize_with = "by_name")]
     pub exercised: Exercised,
     pub reached: Reached,
     /// Mechanisms and values that the verdict has to rest on.
@@ -42,6 +43,8 @@ pub struct Tried {
     pub fails: bool,
     /// Limits of the layers that no run of a plan reaches, each with the reason.
     pub not_reached: Vec<(&'static str, &'static str)>,
+    /// Regions that an integrity writes and whose words have changed too rarely to judge how wide they are.
+    pub widths_not_judged: Vec<&'static str>,
     /// Regions in which the design shows a digest of contents under no key.
     pub shows: &'static [&'static str],
     /// The outcome of attacks, if there were any.
@@ -75,6 +78,7 @@ pub struct Row {
     pub recovery_cuts: u64,
     pub lost_cuts: u64,
     pub secret_cuts: u64,
+    #[serde(serialize_with = "by_name")]
     pub exercised: Exercised,
     pub reached: Reached,
 }

@@ -12,7 +12,7 @@ use crate::history::{History, HistoryError};
 use crate::options::Options;
 use crate::stages::{Shown, Stage, stages};
 use crate::verdict::attacks::{Again, AttackReport};
-use crate::verdict::coverage::{Bounds, CacheSizes, Lack, Need, exercised, reached};
+use crate::verdict::coverage::{Bounds, CacheSizes, Lack, Need, by_name, exercised, reached};
 use crate::verdict::explanation::explain;
 use crate::verdict::findings::Explored;
 use crate::verdict::shrink::{Reduced, Size};
@@ -133,6 +133,7 @@ impl OneRun {
             lacks,
             verdict,
             fails: verdict.fails(),
+            widths_not_judged: explored.widths.not_judged(),
             violations: violations.collect(),
             attacks: attacked.as_ref().map(|found| found.report(promises)),
             seconds: started.elapsed().as_secs_f64(),
@@ -256,6 +257,7 @@ pub struct Once {
     pub recovery_cuts: u64,
     pub lost_cuts: u64,
     pub secret_cuts: u64,
+    #[serde(serialize_with = "by_name")]
     pub exercised: Exercised,
     pub reached: Reached,
     /// Mechanisms and values that the verdict has to rest on.
@@ -266,6 +268,8 @@ pub struct Once {
     pub lacks: Vec<Lack>,
     pub verdict: Verdict,
     pub fails: bool,
+    /// Regions that an integrity writes and whose words have changed too rarely to judge how wide they are.
+    pub widths_not_judged: Vec<&'static str>,
     /// The outcome of attacks, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attacks: Option<AttackReport>,

@@ -123,6 +123,30 @@ codes! {
     }
 }
 
+codes! {
+    ThreeBits(line) {
+        let bits: u32 = line.iter().map(|byte| byte.count_ones()).sum();
+        let mut left = 3;
+        let first = |byte: u8| {
+            let mut kept = 0;
+            for bit in (0..8).filter(|bit| byte >> bit & 1 == 1) {
+                if left > 0 {
+                    left -= 1;
+                    kept |= 1 << bit;
+                }
+            }
+            kept
+        };
+        (4..=8).contains(&bits).then(|| line.map(first))
+    }
+    SmallNumber(line) {
+        let words = words(line);
+        let one = words.iter().filter(|word| **word != 0).count() == 1;
+        let small = words.iter().all(|word| *word < 1 << 32);
+        (one && small).then(|| line_of(words.map(|word| word & 0xffff)))
+    }
+}
+
 /// What each line held, newest last.
 #[derive(Default)]
 struct Held {
@@ -204,6 +228,10 @@ pub const FAULTS: &[Fault] = rows! { "*+sca", SHARED;
         "A code for text has no ends of lines." [Cuts: WrongLine, Requests: WrongLine]
     "four-of-five" coded[FourOfFive]
         "A dictionary of four bytes takes lines of five." [Cuts: WrongLine, Requests: WrongLine]
+    "three-bits" coded[ThreeBits]
+        "Lines of up to eight bits keep three of them." [Cuts: WrongLine, Requests: WrongLine]
+    "small-number" coded[SmallNumber]
+        "A line of one small number keeps sixteen bits of it." [Requests: WrongLine]
     "taken-for-silent" left[ComesBack]
         "A content that comes back after one other is taken for a silent store." [Cuts: WrongLine, Requests: WrongLine]
     "one-bit-is-silent" left[OneBit]

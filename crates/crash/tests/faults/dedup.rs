@@ -29,6 +29,12 @@ pub const SOUND: &[Fault] = rows! { "*+fca", DUPLICATES;
         "A line that gets its own place does not wait until that is let go." [Cuts: LineLost]
     "duplicate-not-counted" sound(DuplicateNotCounted)
         "A duplicate does not count as a reference." [Cuts: WrongLine, Requests: WrongLine]
+    "recount-of-4-bits" sound(RecountOf4Bits)
+        "Recovery counts up to fifteen lines of a place." [Cuts: WrongLine]
+    "count-of-4-bits" sound(CountOf4Bits)
+        "A place counts up to fifteen lines." [Requests: WrongLine]
+    "unwritten-shown" sound(UnwrittenShown)
+        "A line that nobody has written shows what lies at its own place." [Requests: WrongLine]
     "freed-once" sound(FreedOnce)
         "A place that has been freed and used again is never free again." [Requests: RunEnded]
 };

@@ -176,7 +176,7 @@ groups! {
         wrappers::LOG,
         wrappers::LOG_OF_MANY,
         wrappers::LOG_OF_FEW,
-    ], &[];
+    ], &[wrappers::LOG_OF_LONG_LIVES];
 }
 
 #[test]

@@ -27,7 +27,8 @@ slips! {
         Nothing, ComparisonSkipped, ComparesHalf, SharedFreedEarly, CheckKeepsFreed, CountsTrusted,
         PlacesForgotten, MappingBeforeLine, MappingNotAwaited, DuplicateNotPersisted, PlaceNotAwaited,
         LetGoForgotten, OwnPlaceUngated, SpanOneLine, SpanCountersOfHome, DuplicateUngated,
-        FullWritesOver, FullGivesShared, FreedOnce, DuplicateNotCounted, FlushForgotten,
+        FullWritesOver, FullGivesShared, FreedOnce, DuplicateNotCounted, FlushForgotten, RecountOf4Bits,
+        CountOf4Bits, UnwrittenShown,
     }
 }
 
@@ -124,7 +125,12 @@ impl Own {
         } else {
             count.refer.one_more()
         };
-        if self.slip != Slip::DuplicateNotCounted || fresh {
+        let skipped = match self.slip {
+            Slip::DuplicateNotCounted => !fresh,
+            Slip::CountOf4Bits => lines.byte() > 15,
+            _ => false,
+        };
+        if !skipped {
             self.table.set_count(count, lines, ripe, plan);
         }
         let stored = self
@@ -216,7 +222,10 @@ impl Storey for Own {
             if slip != Slip::PlacesForgotten {
                 places.take(place);
             }
-            *lines_at.at(place.0) += 1;
+            let lines = lines_at.at(place.0);
+            if slip != Slip::RecountOf4Bits || *lines < 15 {
+                *lines += 1;
+            }
         });
         if slip != Slip::CountsTrusted {
             self.table.recount(&self.lines_at, plan);
@@ -228,6 +237,11 @@ impl Layer for Own {
     type Addr = Logical;
 
     fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+        if self.slip == Slip::UnwrittenShown {
+            let entry = self.table.find(a, after, plan);
+            let place = entry.place.unwrap_or(Place(a.0));
+            return self.below.read(place, class, entry.cached.at, plan);
+        }
         self.table.read(&mut self.below, a, class, after, plan)
     }
 

@@ -82,6 +82,14 @@ pub const LOGGED: Plan = Plan {
     ..SMALL
 };
 
+/// Many later lives, of which some are as long as the first.
+pub const LONG_LIVES: Plan = Plan {
+    recovery_cuts: 2,
+    transactions: 40,
+    cuts: 6000,
+    ..LOGGED
+};
+
 pub const MANY: Plan = Plan {
     cores: 4,
     sharing: Sharing::Interleaved { cores: 4 },

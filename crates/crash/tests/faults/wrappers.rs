@@ -7,7 +7,7 @@ use sardonyx::plan::{At, Plan, Step, Stored};
 
 use crate::around::{Right, Wrong, logging, mapping, policy};
 use crate::fault::{Fault, rows};
-use crate::plans::{DUPLICATES, LOGGED, LOGGED_BRIEFLY, MANY, SHARED};
+use crate::plans::{DUPLICATES, LOGGED, LOGGED_BRIEFLY, LONG_LIVES, MANY, SHARED};
 
 /// Makes a faulty layer around a right one: a type with the one method that is wrong.
 macro_rules! around {
@@ -205,6 +205,25 @@ around! {
         }
     }
 
+    // From one that finds a transaction under way on, transactions are counted.
+    ForgetsLater of "hw-log" over Logical {
+        fn recover(&mut self, right: &mut Right<Logical>, plan: &mut Plan) {
+            right.recover(plan);
+            self.count = u64::from(!right.unfinished(plan).is_empty());
+        }
+
+        fn begin(&mut self, (core, number): (u32, u64), right: &mut Right<Logical>, plan: &mut Plan) {
+            self.count += u64::from(self.count > 0);
+            right.begin(core, number, plan);
+        }
+
+        fn log_old(&mut self, old: Old, right: &mut Right<Logical>, plan: &mut Plan) {
+            if self.count <= 8 {
+                right.log_old(old.0, old.1, old.2, plan);
+            }
+        }
+    }
+
     OldHalf of "hw-log" over Logical {
         fn log_old(&mut self, (core, line, old): Old, right: &mut Right<Logical>, plan: &mut Plan) {
             let mut half = *old.value;
@@ -271,6 +290,11 @@ pub const LOG: &[Fault] = rows! { "*/identity+sca", LOGGED;
         "Old lines go to the record of the first core." [Cuts: WrongLine, Requests: RunEnded]
     "number-two-bits" logging[TwoBits]
         "Registers keep two bits of a transaction's number." [Cuts: WrongLine, Requests: WrongLine]
+};
+
+pub const LOG_OF_LONG_LIVES: &[Fault] = rows! { "*/identity+sca", LONG_LIVES;
+    "log-forgets-later" logging[ForgetsLater]
+        "After a cut in a transaction the log takes old lines of eight more and no others." [Lives: WrongLine]
 };
 
 pub const LOG_OF_MANY: &[Fault] = rows! { "*/identity+sca", MANY;

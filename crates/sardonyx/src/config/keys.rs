@@ -7,7 +7,7 @@ use crate::controller::designs;
 use crate::medium::buffer::{BufferParams, VICTIM};
 use crate::medium::cells::{CODING, CellParams};
 use crate::medium::layout::REGIONS_SKEW;
-use crate::medium::levelling::{REGION_LINES, REGISTERS, SCHEME, WRITES_PER_MOVE};
+use crate::medium::levelling::{FIRST_MOVE, REGION_LINES, REGISTERS, SCHEME, WRITES_PER_MOVE};
 use crate::medium::link::{FIRST, LinkParams};
 use crate::medium::mapping::MAPPING;
 use crate::medium::params::{
@@ -47,6 +47,7 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&SCHEME.row),
         std::slice::from_ref(&WRITES_PER_MOVE.row),
         std::slice::from_ref(&REGION_LINES.row),
+        std::slice::from_ref(&FIRST_MOVE.row),
         std::slice::from_ref(&REGISTERS.row),
         AccessEnergy::ROWS,
         UnitParams::ROWS,

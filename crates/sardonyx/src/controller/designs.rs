@@ -7,9 +7,10 @@ use std::sync::{PoisonError, RwLock};
 use super::encryption::{self, ENABLED, none};
 use super::layers::{About, Counters, Design, Guarantee, Integrity, Logging, Mapping, Policy};
 use super::{Controller, integrity, logging, mapping};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::{self, Mechanism};
 use crate::medium::layout::Layout;
-use crate::medium::params::Unit;
+use crate::medium::params::{self, Unit};
+use crate::medium::parts;
 use crate::names::did_you_mean;
 use crate::plan::Plan;
 use crate::plan::start_gap::StartGap;
@@ -164,6 +165,20 @@ impl Stack {
         ]
     }
 
+    /// The mechanisms of machine and explorer, of parts of a machine, and of all layers.
+    pub fn mechanisms() -> Vec<&'static Mechanism> {
+        let layers = abouts().flat_map(|about| about.tries.iter().copied().flatten());
+        let mut all: Vec<&Mechanism> = Vec::new();
+        let parts = parts::all().flat_map(|part| part.tries);
+        let machine = mechanisms::MECHANISMS.iter().chain(params::MECHANISMS);
+        for mechanism in machine.chain(parts).chain(layers) {
+            if !all.contains(mechanism) {
+                all.push(mechanism);
+            }
+        }
+        all
+    }
+
     /// A fresh controller over a fresh medium.
     pub fn build(&self, settings: &Settings, layout: &mut Layout) -> Controller {
         layout.lie_as(settings);
@@ -201,9 +216,9 @@ impl Stack {
     }
 
     /// The mechanisms of its layers that not every stack has.
-    pub fn tries(&self) -> impl Iterator<Item = Mechanism> {
+    pub fn tries(&self) -> impl Iterator<Item = &'static Mechanism> {
         let own = self.layers().into_iter();
-        own.flat_map(|layer| layer.about().tries).copied()
+        own.flat_map(|layer| layer.about().tries.iter().copied().flatten().copied())
     }
 
     /// Whether the parameter named `key` matters to the design. A key that a layer declares, or of a unit that a layer
@@ -216,6 +231,20 @@ impl Stack {
         };
         self.layers().into_iter().map(AnyLayer::about).any(names) || !abouts().any(names)
     }
+}
+
+/// The mechanisms of machine and explorer, of parts of a machine, and of all layers.
+pub fn mechanisms() -> Vec<&'static Mechanism> {
+    let layers = abouts().flat_map(|about| about.tries.iter().copied().flatten());
+    let mut all: Vec<&Mechanism> = Vec::new();
+    let parts = parts::all().flat_map(|part| part.tries);
+    let machine = mechanisms::MECHANISMS.iter().chain(params::MECHANISMS);
+    for mechanism in machine.chain(parts).chain(layers) {
+        if !all.contains(mechanism) {
+            all.push(mechanism);
+        }
+    }
+    all
 }
 
 /// A fresh controller over a fresh medium.

@@ -8,10 +8,11 @@ use crate::figures::Figure;
 use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
-use crate::medium::params::{CRASH_FIRST, Unit};
+use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
 use crate::plan::start_gap::Places;
 use crate::settings::{AnyKey, Key, Settings};
+pub use crate::settings::{HIGH, Limit, Reached};
 
 /// A named stack of layers.
 #[derive(Debug)]
@@ -88,90 +89,11 @@ pub struct About {
     pub figures: &'static [&'static [&'static Figure]],
     /// What a power cut does to its state, and what a recovery rebuilds.
     pub cut: &'static str,
-    /// The mechanisms that it has and that not every stack has: a run that has not used them proves nothing about them.
-    pub tries: &'static [Mechanism],
+    /// The mechanisms that it has and that not every stack has, its own and shared ones: a run that has not used them
+    /// proves nothing about them.
+    pub tries: &'static [&'static [&'static Mechanism]],
     /// The limits of its counters and tables.
     pub limits: &'static [Limit],
-}
-
-/// A number that a layer keeps in a fixed number of bits, or a table with a fixed size: at such a limit a fault can
-/// show that no run from the beginning reaches. The crash explorer's plan has passes that reach the limit, or says that
-/// none does.
-#[derive(Clone, Copy, Debug)]
-pub struct Limit {
-    /// The name of what is limited, for reports.
-    pub name: &'static str,
-    /// The number of bits.
-    pub bits: u32,
-    /// The key that sets where counting begins, if it can begin elsewhere than at 0.
-    pub begins: Option<&'static Key<u64>>,
-    /// Whether pads, or what they begin with, are made of it: then different numbers must not give the same pad.
-    pub pads: bool,
-    /// How a run comes to it.
-    pub reached: Reached,
-}
-
-/// Lines of a page.
-const PAGE_LINES: u64 = 64;
-/// Powers of two beyond which lines lie in passes about high places.
-pub const HIGH: &[u32] = &[16, 24, 32];
-
-impl Limit {
-    /// The number of passes that reach it.
-    pub fn passes(&self) -> usize {
-        match self.reached {
-            Reached::Near { bits, .. } | Reached::High { bits } => bits.len(),
-            Reached::Pressed => 1,
-            Reached::Never(_) => 0,
-        }
-    }
-
-    /// The settings of pass `number`: keys and values.
-    pub fn at(&self, number: usize) -> Vec<(&'static str, u64)> {
-        match self.reached {
-            Reached::Near { bits, below } => {
-                let key = self.begins.map(Key::name);
-                let near = bits.get(number).map(|bits| (1 << bits) - below);
-                key.zip(near).into_iter().collect()
-            }
-            Reached::High { bits } => {
-                let pages = bits.get(number).map(|bits| (1 << bits) / PAGE_LINES - 1);
-                let pages = pages.map(|pages| (CRASH_FIRST.name(), pages));
-                pages.into_iter().collect()
-            }
-            Reached::Pressed | Reached::Never(_) => Vec::new(),
-        }
-    }
-
-    /// Its name, and why no run reaches it, if none does.
-    pub fn never(&self) -> Option<(&'static str, &'static str)> {
-        match self.reached {
-            Reached::Never(why) => Some((self.name, why)),
-            _ => None,
-        }
-    }
-}
-
-/// How a run reaches a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
-    /// It begins `below` before 2 to each of these powers, one a pass: where the number is carried into a further byte,
-    /// and where a narrower width than the declared one would overflow.
-    Near {
-        /// The powers.
-        bits: &'static [u32],
-        /// The distance below the power of two.
-        below: u64,
-    },
-    /// Lines lie on both sides of 2 to each of these powers, one a pass, in a medium that has as many.
-    High {
-        /// The powers.
-        bits: &'static [u32],
-    },
-    /// Keys under [`Pressure::limits`](crate::settings::Pressure) make every run of such a pass reach it.
-    Pressed,
-    /// No run reaches it, for this reason.
-    Never(&'static str),
 }
 
 /// A hardware log of old or new lines, over a mapping.

@@ -6,7 +6,7 @@ use sardonyx_base::prefetch;
 
 use crate::figures::Amount;
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::mechanisms;
 use crate::medium::params::Unit;
 use crate::plan::journal::Domain;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -33,6 +33,11 @@ pub enum Sets {
 }
 
 words!(Sets { "hashed" => Hashed, "modulo" => Modulo });
+
+mechanisms! {
+    METADATA_EVICTION = "metadata evictions", least 30;
+    METADATA_WRITE_BACK = "metadata write-backs", least 30;
+}
 
 keys! {
     SETS: Sets = word("metadata.sets", "hashed"),
@@ -178,7 +183,7 @@ impl MetadataCache {
         }
         let slot = self.victim(first);
         if self.dirty[slot] != 0 {
-            plan.exercise(Mechanism::MetadataEviction);
+            plan.exercise(&METADATA_EVICTION);
         }
         self.write_back(slot, Step::PAST, plan);
         let read = plan.read(place, look);
@@ -295,7 +300,7 @@ impl MetadataCache {
         let slot = self.find(self.set(place), place);
         match slot.filter(|slot| self.dirty[*slot] != 0) {
             Some(slot) => {
-                plan.exercise(Mechanism::MetadataWriteBack);
+                plan.exercise(&METADATA_WRITE_BACK);
                 self.write_back(slot, after, plan)
             }
             None => {

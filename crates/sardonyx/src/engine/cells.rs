@@ -61,6 +61,8 @@ pub(super) struct Cells {
     reset: u64,
     levels: [Level; 4],
     inverted: FxHashMap<u64, u64>,
+    /// Groups that a write has left inverted and found otherwise.
+    pub turned: u64,
     pub programmed: Programmed,
 }
 
@@ -88,6 +90,7 @@ impl Cells {
             },
             params,
             inverted: FxHashMap::default(),
+            turned: 0,
             programmed: Programmed::default(),
         }
     }
@@ -127,6 +130,7 @@ impl Cells {
                         if invert != flag {
                             done.add(1, u64::from(invert));
                             now ^= bit;
+                            self.turned += u64::from(invert);
                         }
                     }
                 }

@@ -67,7 +67,12 @@ pub(crate) struct Acted {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Turned {
     /// It is not done when it would have been, and this share of it is lost.
-    Stopped { access: Transaction, lost: f64 },
+    Stopped {
+        access: Transaction,
+        lost: f64,
+        /// It may not be interrupted again.
+        last: bool,
+    },
     /// It goes on from the cycle `from`, and would have been done at `was_done` if it had not been interrupted.
     Resumed {
         issued: Issued,
@@ -280,13 +285,14 @@ impl Channel {
             closed,
             ..
         } = *pausing.of(bank);
+        let last = pausing.is_last(bank);
         self.banks
             .hold(bank, before, held.map(|from| from - stop.cut), closed);
         self.banks.want_again(bank);
         self.banks.send(cycle);
         self.note(bank, cycle, stop.kind, access.place, stop.at);
         let lost = stop.lost;
-        Some(Turned::Stopped { access, lost })
+        Some(Turned::Stopped { access, lost, last })
     }
 
     /// Has an interrupted write go on when its bank could be precharged and no read may go to it.

@@ -4,8 +4,10 @@
 use super::channel::{Acted, Issued, NEVER, Slots, Transaction, Turned};
 use super::{Acceptance, Engine};
 use crate::line::{Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
+use crate::medium::cells::GROUP_INVERTED;
+use crate::medium::params::FORWARD;
 use crate::medium::params::Unit;
+use crate::medium::pausing::{LAST_INTERRUPTION, WRITE_INTERRUPTED};
 use crate::plan::journal::MediumWrite;
 use crate::plan::performed::{Performed, Work};
 use crate::plan::steps::{Action, Critical, Notify, State, Step};
@@ -244,7 +246,7 @@ impl Engine {
         let now = self.now;
         self.plan.steps.get_mut(step).begun = now;
         self.service[Direction::Read as usize].short_cuts += 1;
-        self.plan.exercise(Mechanism::Forward);
+        self.plan.exercise(&FORWARD);
         let done = now + self.params.medium.queues.forwarding_cycles * self.clock;
         self.result(self.results.len() - 1, done, step);
     }
@@ -365,6 +367,8 @@ impl Engine {
             cells.cycles(done)
         };
         let outcome = channel.act_specially(Some(&mut program));
+        let inverted = std::mem::take(&mut cells.turned);
+        (0..inverted).for_each(|_| self.plan.exercise(&GROUP_INVERTED));
         (outcome, share)
     }
 
@@ -374,13 +378,16 @@ impl Engine {
     fn turned(&mut self, index: usize, turned: Turned) {
         let source = self.channels.len() * Direction::Write as usize + index;
         match turned {
-            Turned::Stopped { access, lost } => {
+            Turned::Stopped { access, lost, last } => {
+                if last {
+                    self.plan.exercise(&LAST_INTERRUPTION);
+                }
                 let results = &mut self.results[source];
                 let found = results.iter().position(|(_, step)| *step == access.step);
                 results.remove(found.expect("its write was not done"));
                 let first = results.front().map_or(NEVER, |first| first.0);
                 self.heads.set_result(source, first);
-                self.plan.exercise(Mechanism::WriteInterrupted);
+                self.plan.exercise(&WRITE_INTERRUPTED);
                 if lost > 0.0 {
                     let purpose = self.plan.steps.get(access.step).purpose;
                     let energy = self.params.medium.energy.write.fj() as f64 * lost;

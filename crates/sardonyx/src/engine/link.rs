@@ -1,7 +1,7 @@
 //! The link's time: which messages wait, and when a message has crossed.
 
 use super::Engine;
-use crate::medium::link::{First, LinkParams, Message};
+use crate::medium::link::{First, LinkParams, MESSAGE_WAITED, Message};
 use crate::medium::params::Unit;
 use crate::plan::steps::Step;
 
@@ -47,6 +47,9 @@ impl Engine {
         let link = self.link.as_mut().expect("there is a link");
         let (begun, done) = link.cross(message, self.now);
         self.plan.steps.get_mut(step).begun = begun;
+        if begun > self.now {
+            self.plan.exercise(&MESSAGE_WAITED);
+        }
         let source = self.channels.len() * 2 + Unit::ALL.len() + message as usize;
         if done == self.now {
             self.end(step);

@@ -146,6 +146,11 @@ impl Pausing {
         self.stop(bank, at).map(|_| at)
     }
 
+    /// Whether the bank's write may not be interrupted again.
+    pub fn is_last(&self, bank: usize) -> bool {
+        self.of(bank).times >= self.params.times
+    }
+
     pub fn interrupt(&mut self, bank: usize, stop: &Stop) {
         self.writing &= !(1 << bank);
         self.interrupted |= 1 << bank;

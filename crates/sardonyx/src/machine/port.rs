@@ -14,7 +14,10 @@ use crate::controller::{self, Class, Persist};
 use crate::engine::Request;
 use crate::latency::Latencies;
 use crate::line::{Line, Lines, Logical, Virtual, ZERO_LINE};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::{
+    CAPACITY_EVICTION, DIRTY_EVICTION, MARKED_CAPACITY_EVICTION, MARKED_EVICTION, Mechanism,
+};
+use crate::medium::params::JOINED_EVICTION;
 use crate::memory::Memory;
 use crate::plan::{At, journal};
 use crate::stats::Direction;
@@ -260,9 +263,9 @@ impl Port {
             });
         let (hit, victim) = self.caches.fill(waiter.core, line, &data, got.at, name);
         if let Some(written) = victim {
-            self.exercise(Mechanism::CapacityEviction);
+            self.exercise(&CAPACITY_EVICTION);
             if written.atomic {
-                self.exercise(Mechanism::MarkedCapacityEviction);
+                self.exercise(&MARKED_CAPACITY_EVICTION);
             }
             self.evict(waiter.core, written, arrival);
         }
@@ -294,7 +297,7 @@ impl Port {
             *cores |= 1 << core;
         }
         if joined > 0 {
-            self.exercise(Mechanism::JoinedEviction);
+            self.exercise(&JOINED_EVICTION);
         }
         joined
     }
@@ -549,9 +552,9 @@ impl Port {
 
     /// Sends a dirty line that had to leave the caches to memory, as soon as that takes it.
     fn evict(&mut self, core: usize, written: WriteBack, arrival: Time) {
-        self.exercise(Mechanism::DirtyEviction);
+        self.exercise(&DIRTY_EVICTION);
         if written.atomic {
-            self.exercise(Mechanism::MarkedEviction);
+            self.exercise(&MARKED_EVICTION);
         }
         self.victims.push_back(Victim {
             core,
@@ -562,7 +565,7 @@ impl Port {
         self.send_victims();
     }
 
-    fn exercise(&mut self, mechanism: Mechanism) {
+    fn exercise(&mut self, mechanism: &'static Mechanism) {
         if let Some(observers) = self.memory.observers() {
             observers.tell(|one| one.used(mechanism));
         }

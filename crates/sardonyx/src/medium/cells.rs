@@ -6,7 +6,9 @@
 //! then SET several times, as in NVMain (`SubArray.cpp`, `PCM_MLC_example.config`). Left out: numbers of pulses that differ
 //! between cells of a level, drift.
 
+use super::parts::Part;
 use crate::line::LINE_BYTES;
+use crate::mechanisms::mechanisms;
 use crate::settings::{Allowed, Needs, Origin, Row, Settings, Value, keys, words};
 use crate::units::Time;
 
@@ -53,6 +55,18 @@ const FOUR_LEVELS: Needs = Needs {
     met: |settings| matches!(settings.find("medium.cells.bits"), Some(Value::Int(2))),
     switches: &["medium.cells.bits"],
     what: "medium.cells.bits is 2",
+};
+
+mechanisms! {
+    GROUP_INVERTED = "groups of cells inverted", least 30;
+}
+
+/// What the crash explorer has to know of groups that are kept inverted.
+pub static PART: Part = Part {
+    met: INVERTS.met,
+    keys: &[],
+    tries: MECHANISMS,
+    limits: &[],
 };
 
 const fn pulses(name: &'static str, sets: u64, meaning: &'static str) -> Row {

@@ -4,7 +4,9 @@
 //!
 //! Left out: the paper's randomised address before Start-Gap, and its regions against an attacker.
 
-use crate::settings::{AnyKey, Needs, Settings, keys, words};
+use super::parts::Part;
+use crate::mechanisms::mechanisms;
+use crate::settings::{Limit, Needs, Reached, Settings, keys, words};
 
 /// Whether lines are moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,10 +34,15 @@ pub enum Registers {
     Late,
     /// They are accepted before the moved line: for the crash explorer to catch.
     Before,
+    /// As `Group`, but with eight bits of the number of moves: for the crash explorer to catch.
+    Byte,
+    /// The same with sixteen bits.
+    TwoBytes,
 }
 
 words!(Registers {
-    "reserve" => Reserve, "group" => Group, "after" => After, "late" => Late, "before" => Before
+    "reserve" => Reserve, "group" => Group, "after" => After, "late" => Late, "before" => Before,
+    "byte" => Byte, "two-bytes" => TwoBytes
 });
 
 const MOVES: Needs = Needs {
@@ -51,24 +58,49 @@ keys! {
     WRITES_PER_MOVE: u64 = int("medium.levelling.writes_per_move", (1, 1 << 30), 100),
         Source("MICRO 2009: one write in a hundred is a move"),
         "Writes of a region after which a line of it moves by one place" needs MOVES
-        under |by| by.short.then_some(2);
+        under |by| (by.short || by.limits).then_some(2);
     REGION_LINES: u64 = int("medium.levelling.region_lines", (2, 1 << 24), 262_144),
         Assumed("16 MB; the paper has a bank's lines in one region, and smaller ones against attackers"),
         "Lines of a region, which has one more place than lines"
         in Between("4096", "16777216", "256 KB to 1 GB, a bank's share") needs MOVES
-        under |by| by.short.then_some(64);
+        under |by| if by.limits { Some(8) } else { by.short.then_some(64) };
+    FIRST_MOVE: u64 = int("medium.levelling.first_move", (0, 1 << 60), 0),
+        Source("for the crash explorer: a machine that has run for long"),
+        "Moves that each region has made before" needs MOVES;
     REGISTERS: Registers = word("medium.levelling.registers", "reserve"),
         Assumed("the paper has two registers a region in the controller, and no power cut"),
         "How start and gap survive a power cut: dumped by reserve power, or in a line that is accepted as a \
-         group with the moved line or after it; late and before are for the crash explorer to catch" needs MOVES;
+         group with the moved line or after it; late, before, byte and two-bytes are for the crash explorer to catch" needs MOVES;
 }
 
-/// The keys that a pass of the crash explorer presses, so that lines move often and come round.
-pub static PRESSED: [&dyn AnyKey; 2] = [&WRITES_PER_MOVE, &REGION_LINES];
+mechanisms! {
+    LINE_MOVED = "moved lines", least 30;
+    GAP_ROUND = "rounds of a gap", least 30, by &[("medium.levelling.region_lines", 8)];
+    REGION_ROUND = "rounds of a region", least 1, by &[("medium.levelling.region_lines", 2)];
+}
+
+/// What the crash explorer has to know: lines move often and come round.
+pub static PART: Part = Part {
+    met: MOVES.met,
+    keys: &[&WRITES_PER_MOVE, &REGION_LINES],
+    tries: MECHANISMS,
+    limits: &[Limit {
+        name: "moves of a region",
+        bits: u64::BITS,
+        begins: Some(&FIRST_MOVE),
+        pads: false,
+        reached: Reached::Near {
+            bits: &[8, 16, 32],
+            below: 64,
+        },
+    }],
+};
 
 /// How lines are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevellingParams {
+    /// Moves that each region has made before.
+    pub first_move: u64,
     /// Writes of a region for each move.
     pub writes_per_move: u64,
     /// Lines of a region.
@@ -81,6 +113,7 @@ impl LevellingParams {
     /// As `settings` say; `None` if lines stay where they are.
     pub fn from_settings(settings: &Settings) -> Option<LevellingParams> {
         (settings.get(&SCHEME) == Scheme::StartGap).then(|| LevellingParams {
+            first_move: settings.get(&FIRST_MOVE),
             writes_per_move: settings.get(&WRITES_PER_MOVE),
             region_lines: settings.get(&REGION_LINES),
             registers: settings.get(&REGISTERS),

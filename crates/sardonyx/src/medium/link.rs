@@ -4,6 +4,8 @@
 //! The whole controller stands at the memory's end, so what is encrypted or deduplicated crosses the link in
 //! clear. Left out: flits that are filled by several messages, retries, credits.
 
+use super::parts::Part;
+use crate::mechanisms::mechanisms;
 use crate::settings::{Needs, Origin, Row, Setting, Settings, Value, keys, words};
 use crate::units::Time;
 
@@ -70,6 +72,18 @@ const fn nanoseconds(name: &'static str, meaning: &'static str) -> Row {
     }
 }
 
+mechanisms! {
+    MESSAGE_WAITED = "messages that wait for the link", least 30, by &[("link.write_ns", 100)];
+}
+
+/// What the crash explorer has to know of it.
+pub static PART: Part = Part {
+    met: LINKED.met,
+    keys: &[&LinkParams::ROWS[3]],
+    tries: MECHANISMS,
+    limits: &[],
+};
+
 /// A link; no time at all is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkParams {
@@ -96,7 +110,8 @@ impl LinkParams {
         nanoseconds(
             "link.write_ns",
             "Time that a write occupies the link's way down",
-        ),
+        )
+        .pressed(|by| by.short.then_some(100)),
         nanoseconds(
             "link.line_ns",
             "Time that a read's answer occupies the link's way up",

@@ -9,5 +9,6 @@ pub mod levelling;
 pub mod link;
 pub mod mapping;
 pub mod params;
+pub mod parts;
 pub mod pausing;
 pub(crate) mod segments;

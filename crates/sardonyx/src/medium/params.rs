@@ -10,6 +10,7 @@ use super::link::LinkParams;
 use super::mapping::{MAPPING, Mapping};
 use super::pausing::PausingParams;
 use crate::line::LINE_BYTES;
+use crate::mechanisms::mechanisms;
 use crate::settings::{
     Allowed, AnyKey, Doubt, Needs, Origin, Row, Setting, Settings, Value, Word, clock, keys,
     latency, rows, section, words,
@@ -157,6 +158,12 @@ section! {
         "Row hits of a bank before an older conflict must go; fr-fcfs only";
     [page: PagePolicy] "page" Allowed::Word(PagePolicy::WORDS),
         "Whether a row stays open after its column command";
+}
+
+mechanisms! {
+    JOINED_EVICTION = "joined evictions", least 30, by &Queues::SHORT;
+    MERGE = "merges in queues", least 30, by &Queues::SHORT;
+    FORWARD = "forwarded reads", least 30, by &Queues::SHORT;
 }
 
 impl Queues {

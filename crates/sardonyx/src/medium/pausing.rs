@@ -1,7 +1,9 @@
 //! What a read does to the array write that is under way in its bank: nothing, or it has the write pause at the end of an
 //! iteration, or cancels it (Qureshi et al., HPCA 2010, from memory). Parameters only; `engine/pausing.rs` does it.
 
-use crate::settings::{Needs, Settings, keys, words};
+use super::parts::Part;
+use crate::mechanisms::mechanisms;
+use crate::settings::{Limit, Needs, Reached, Settings, keys, words};
 
 /// What a read does to the write that its bank is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,8 +53,28 @@ keys! {
     TIMES: u64 = int("medium.pausing.times", (1, 1 << 20), 4),
         Assumed("the paper bounds by how full the write queue is, which a drain does here; this bounds a write's wear"),
         "How often one array write pauses or is cancelled, at most"
-        in Between("1", "1048576", "once, and as often as reads come") needs INTERRUPTS;
+        in Between("1", "1048576", "once, and as often as reads come") needs INTERRUPTS
+        under |by| by.limits.then_some(1);
 }
+
+mechanisms! {
+    WRITE_INTERRUPTED = "interrupted array writes", least 30;
+    LAST_INTERRUPTION = "writes interrupted for the last time", least 30, by &[("medium.pausing.times", 1)];
+}
+
+/// What the crash explorer has to know of it.
+pub static PART: Part = Part {
+    met: INTERRUPTS.met,
+    keys: &[&TIMES],
+    tries: MECHANISMS,
+    limits: &[Limit {
+        name: "interruptions of a write",
+        bits: 20,
+        begins: None,
+        pads: false,
+        reached: Reached::Pressed,
+    }],
+};
 
 /// Which writes pause, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::request::Request;
 use super::steps::Step;
 use crate::exhausted::Exhausted;
 use crate::line::{Class, Line, Logical, Persist, Place};
-use crate::mechanisms::{Exercised, Mechanism, Reached, Value};
+use crate::mechanisms::{ENDED_FULL, Exercised, Mechanism, Reached, Value};
 use crate::units::Time;
 
 /// A write of the medium, or a change of an on-chip line that has a place in it.
@@ -257,7 +257,7 @@ impl Journal {
     /// What it is of a run that had to end because of `why`: all that happened until then.
     pub fn ended_by(mut self: Box<Self>, why: Exhausted) -> Box<Journal> {
         self.events.truncate(self.sound.unwrap_or(usize::MAX));
-        self.exercised.count(Mechanism::EndedFull);
+        self.exercised.count(&ENDED_FULL);
         self.ended = Some(why);
         self
     }
@@ -292,7 +292,7 @@ impl Observer for Journal {
         self.presented = None;
     }
 
-    fn used(&mut self, mechanism: Mechanism) {
+    fn used(&mut self, mechanism: &'static Mechanism) {
         self.exercised.count(mechanism);
     }
 

@@ -624,7 +624,7 @@ impl Plan {
     }
 
     /// For observers: `mechanism` has been used once more.
-    pub fn exercise(&mut self, mechanism: Mechanism) {
+    pub fn exercise(&mut self, mechanism: &'static Mechanism) {
         self.observers.tell(|one| one.used(mechanism));
     }
 

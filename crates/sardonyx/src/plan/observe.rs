@@ -54,7 +54,7 @@ pub trait Observer: Any + Send {
     fn performed(&mut self, _performed: &Performed) {}
 
     /// A mechanism was used once more.
-    fn used(&mut self, _mechanism: Mechanism) {}
+    fn used(&mut self, _mechanism: &'static Mechanism) {}
 
     /// A value has been `_amount`.
     fn reached(&mut self, _value: Value, _amount: u64) {}

@@ -11,10 +11,11 @@ use rustc_hash::FxHashMap;
 use super::overlay::Moved;
 use super::{At, Plan, Queue, Step};
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
 use crate::medium::image::Image;
 use crate::medium::layout::{Layout, Region};
-use crate::medium::levelling::{LevellingParams, Registers, rotations};
+use crate::medium::levelling::{
+    GAP_ROUND, LINE_MOVED, LevellingParams, REGION_ROUND, Registers, rotations,
+};
 use crate::settings::Settings;
 use crate::stats::Cause;
 
@@ -85,6 +86,20 @@ impl StartGap {
         (moves / (lines + 1) % lines, lines - moves % (lines + 1))
     }
 
+    /// How often a region has moved a line.
+    fn moves_of(&self, region: u64) -> u64 {
+        let known = self.regions.get(&region);
+        known.map_or(self.params.first_move, |state| state.moves)
+    }
+
+    fn state(&mut self, region: u64) -> &mut Lines {
+        let moves = self.params.first_move;
+        self.regions.entry(region).or_insert_with(|| Lines {
+            moves,
+            ..Lines::default()
+        })
+    }
+
     fn array(&self, region: u64, position: u64) -> Place {
         let (first, lines) = self.lines(region);
         match position == lines {
@@ -98,11 +113,12 @@ impl StartGap {
         let Some((region, line)) = self.region_of(place) else {
             return place;
         };
-        let Some(state) = self.regions.get(&region) else {
+        let moves = self.moves_of(region);
+        if moves == 0 {
             return place;
-        };
+        }
         let (_, lines) = self.lines(region);
-        let (start, gap) = StartGap::start_and_gap(lines, state.moves);
+        let (start, gap) = StartGap::start_and_gap(lines, moves);
         let position = (line + start) % lines;
         self.array(region, position + u64::from(position >= gap))
     }
@@ -120,8 +136,7 @@ impl StartGap {
             },
         };
         let (first, lines) = self.lines(region);
-        let moves = self.regions.get(&region).map_or(0, |state| state.moves);
-        let (start, gap) = StartGap::start_and_gap(lines, moves);
+        let (start, gap) = StartGap::start_and_gap(lines, self.moves_of(region));
         let line = position - u64::from(position > gap);
         (position != gap).then(|| Place(first + (line + lines - start) % lines))
     }
@@ -195,14 +210,16 @@ impl StartGap {
     /// `place` is written: its region may have to move a line. Gives what the write has to wait for.
     fn written(&mut self, place: Place) -> Option<Step> {
         let (region, _) = self.region_of(place)?;
-        let state = self.regions.entry(region).or_default();
+        let each = self.params.writes_per_move;
+        let state = self.state(region);
         state.writes += 1;
         state.handled += 1;
-        if state.writes == self.params.writes_per_move {
+        let is_due = state.writes == each;
+        if is_due {
             state.writes = 0;
-            self.due.push(region);
         }
-        let mut unsettled = state.unsettled.iter().rev();
+        self.due.extend(is_due.then_some(region));
+        let mut unsettled = self.regions[&region].unsettled.iter().rev();
         unsettled
             .find(|(line, _)| *line == place)
             .map(|(_, step)| *step)
@@ -222,7 +239,13 @@ impl StartGap {
 
     fn register(&self, region: u64) -> Line {
         let mut line = ZERO_LINE;
-        line[COUNT].copy_from_slice(&self.regions[&region].moves.to_le_bytes());
+        let bits = match self.params.registers {
+            Registers::Byte => 8,
+            Registers::TwoBytes => 16,
+            _ => u64::BITS,
+        };
+        let moves = self.regions[&region].moves & (u64::MAX >> (u64::BITS - bits));
+        line[COUNT].copy_from_slice(&moves.to_le_bytes());
         line
     }
 
@@ -370,7 +393,7 @@ impl Plan {
                 let stored = self.put_at(to, data, 0xff, before, Queue::Data);
                 self.registers(at, &register, stored.accepted, &[])
             }
-            Registers::Group => {
+            Registers::Group | Registers::Byte | Registers::TwoBytes => {
                 let stored = self.put_at(to, data, 0xff, before, Queue::Data);
                 let register = self.put_at(at, kept(Step::PAST), 1, Step::PAST, Queue::Data);
                 self.group(&[stored, register]);
@@ -398,7 +421,15 @@ impl Plan {
             .or_default()
             .unsettled
             .push((line, settled));
-        self.exercise(Mechanism::LineMoved);
+        self.exercise(&LINE_MOVED);
+        let (_, lines) = levelling.lines(region);
+        let moves = levelling.moves_of(region);
+        if moves.is_multiple_of(lines + 1) {
+            self.exercise(&GAP_ROUND);
+        }
+        if moves.is_multiple_of(lines * (lines + 1)) {
+            self.exercise(&REGION_ROUND);
+        }
         self.levelling = Some(levelling);
     }
 
@@ -411,7 +442,10 @@ impl Plan {
         regions.sort_unstable();
         for region in regions {
             let (at, register) = (levelling.registers.line(region), levelling.register(region));
-            let kept = self.contents.newest(at).map_or(0, |line| count(&line));
+            let kept = self
+                .contents
+                .newest(at)
+                .map_or(levelling.params.first_move, |line| count(&line));
             if kept != count(&register) {
                 let moved = Moved {
                     only: true,

@@ -12,7 +12,7 @@ use crate::line::LINE_BYTES;
 use crate::units::{Energy, Time};
 
 pub use kinds::{Allowed, MAX_ENERGY_NJ, MAX_LATENCY_PS, Value, clock, latency};
-pub use pressure::Pressure;
+pub use pressure::{HIGH, Limit, Pressure, Reached};
 
 /// The origin of a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +81,13 @@ impl Row {
     #[must_use]
     pub const fn needing(mut self, needs: Needs) -> Row {
         self.needs = Some(needs);
+        self
+    }
+
+    /// The row, whose parameter a pass of the crash explorer sets.
+    #[must_use]
+    pub const fn pressed(mut self, pressed: fn(&Pressure) -> Option<u64>) -> Row {
+        self.pressed = pressed;
         self
     }
 
@@ -287,6 +294,12 @@ pub trait AnyKey: Sync {
         let rows = self.rows().into_iter();
         let pressed = rows.filter_map(|row| Some((row.name, (row.pressed)(by)?)));
         pressed.collect()
+    }
+}
+
+impl AnyKey for Row {
+    fn rows(&self) -> Vec<&Row> {
+        vec![self]
     }
 }
 

@@ -1,5 +1,8 @@
 //! How hard one pass of the crash explorer presses on a machine: what makes a power cut dangerous, without naming a
-//! layer. A key answers with the value that brings its mechanism to its limit ([`super::Key::pressed`]).
+//! layer. A key answers with the value that brings its mechanism to its limit ([`super::Key::pressed`]). And the limits
+//! that layers and parts of the machine declare.
+
+use super::Key;
 
 /// The pressure of one pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,4 +34,86 @@ impl Pressure {
             limits: true,
         }
     }
+}
+
+/// A number that a layer or a part of the machine keeps in a fixed number of bits, or a table with a fixed size: at such a limit a fault can
+/// show that no run from the beginning reaches. The crash explorer's plan has passes that reach the limit, or says that
+/// none does.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// The name of what is limited, for reports.
+    pub name: &'static str,
+    /// The number of bits.
+    pub bits: u32,
+    /// The key that sets where counting begins, if it can begin elsewhere than at 0.
+    pub begins: Option<&'static Key<u64>>,
+    /// Whether pads, or what they begin with, are made of it: then different numbers must not give the same pad.
+    pub pads: bool,
+    /// How a run comes to it.
+    pub reached: Reached,
+}
+
+/// The key that says where the lines of a crash run begin.
+const CRASH_FIRST: &str = "pages.crash_first";
+/// Lines of a page.
+const PAGE_LINES: u64 = 64;
+/// Powers of two beyond which lines lie in passes about high places.
+pub const HIGH: &[u32] = &[16, 24, 32];
+
+impl Limit {
+    /// The number of passes that reach it.
+    pub fn passes(&self) -> usize {
+        match self.reached {
+            Reached::Near { bits, .. } | Reached::High { bits } => bits.len(),
+            Reached::Pressed => 1,
+            Reached::Never(_) => 0,
+        }
+    }
+
+    /// The settings of pass `number`: keys and values.
+    pub fn at(&self, number: usize) -> Vec<(&'static str, u64)> {
+        match self.reached {
+            Reached::Near { bits, below } => {
+                let key = self.begins.map(Key::name);
+                let near = bits.get(number).map(|bits| (1 << bits) - below);
+                key.zip(near).into_iter().collect()
+            }
+            Reached::High { bits } => {
+                let pages = bits.get(number).map(|bits| (1 << bits) / PAGE_LINES - 1);
+                let pages = pages.map(|pages| (CRASH_FIRST, pages));
+                pages.into_iter().collect()
+            }
+            Reached::Pressed | Reached::Never(_) => Vec::new(),
+        }
+    }
+
+    /// Its name, and why no run reaches it, if none does.
+    pub fn never(&self) -> Option<(&'static str, &'static str)> {
+        match self.reached {
+            Reached::Never(why) => Some((self.name, why)),
+            _ => None,
+        }
+    }
+}
+
+/// How a run reaches a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// It begins `below` before 2 to each of these powers, one a pass: where the number is carried into a further byte,
+    /// and where a narrower width than the declared one would overflow.
+    Near {
+        /// The powers.
+        bits: &'static [u32],
+        /// The distance below the power of two.
+        below: u64,
+    },
+    /// Lines lie on both sides of 2 to each of these powers, one a pass, in a medium that has as many.
+    High {
+        /// The powers.
+        bits: &'static [u32],
+    },
+    /// Keys under [`Pressure::limits`] make every run of such a pass reach it.
+    Pressed,
+    /// No run reaches it, for this reason.
+    Never(&'static str),
 }

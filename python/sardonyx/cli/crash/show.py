@@ -75,14 +75,19 @@ def _verdict(run: dict[str, Any]) -> str:
 
 
 def _beyond(run: dict[str, Any]) -> str:
-    """What came through of attacks that the integrity does not promise to notice."""
+    """What came through of attacks that nobody promises to notice, and what was not judged."""
     rows = (run.get("attacks") or {"rows": ()})["rows"]
     beyond = [row for row in rows if not row["promised"]]
     undetected = sum(row["undetected"] for row in beyond)
-    if not undetected or run["verdict"] != "holds":
+    if run["verdict"] != "holds":
         return ""
-    tried = sum(row["tried"] for row in beyond)
-    return f"; of attacks it promises nothing against: {undetected:,} of {tried:,} undetected"
+    limits = ""
+    if undetected:
+        tried = sum(row["tried"] for row in beyond)
+        limits = f"; of attacks it promises nothing against: {undetected:,} of {tried:,} undetected"
+    if narrow := run.get("widths_not_judged"):
+        limits += f"; widths not judged (fewer than 128 changes of a word): {', '.join(narrow)}"
+    return limits
 
 
 def _lacking(run: dict[str, Any]) -> list[str]:
@@ -90,19 +95,26 @@ def _lacking(run: dict[str, Any]) -> list[str]:
     if run["verdict"] != "not exercised":
         return []
     by: dict[str, list[str]] = {}
+    reached: dict[str, list[str]] = {}
     for lack in run["lacks"]:
         kept = " and ".join(lack["kept_by"])
+        reached.setdefault(kept, []).extend(lack["reached_by"])
         by.setdefault(kept, []).append(f"{lack['what']} {lack['had']:,} of {lack['least']:,}")
     return [
         f"{run['program']}, {run['design']}: no violation, but too little was tried: "
-        f"{', '.join(each)}; "
-        + (
-            f"{kept} prevents more: {'give sardonyx crash run' if kept == ONCE else 'leave it out'}"
-            if kept
-            else "the plan could not reach it: give another --seed, or --thorough TIME"
-        )
+        f"{', '.join(each)}; " + _remedy(kept, reached[kept])
         for kept, each in by.items()
     ]
+
+
+def _remedy(kept: str, reached: list[str]) -> str:
+    """What brings a plan to what it lacks."""
+    if kept:
+        give = "give sardonyx crash run" if kept == ONCE else "leave it out"
+        return f"{kept} prevents more: {give}"
+    options = " ".join(dict.fromkeys(reached))
+    options = f"{options}, " if options else ""
+    return f"the plan could not reach it: give {options}another --seed, or --thorough TIME"
 
 
 def _beside(runs: list[dict[str, Any]]) -> list[str]:

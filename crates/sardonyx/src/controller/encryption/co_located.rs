@@ -4,13 +4,12 @@
 
 use super::counter_mode::{COUNTER_CACHE, global};
 use super::counter_tags::CounterTags;
-use super::global_counter::GlobalCounter;
+use super::global_counter::{self, GlobalCounter};
 use super::pad::Pads;
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::line::{Line, Place};
-use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -28,7 +27,7 @@ pub static FILE: File<Policy> = File {
             |settings, layout| CoLocated::build(settings, None, layout),
             Guarantee::EveryLine,
             CUT,
-            &[Mechanism::CounterMark],
+            &[global_counter::MECHANISMS],
         ),
         global(
             "co-located-cc",
@@ -38,7 +37,7 @@ pub static FILE: File<Policy> = File {
             },
             Guarantee::EveryLine,
             CUT,
-            &[Mechanism::CounterMark],
+            &[global_counter::MECHANISMS],
         ),
     ],
     designs: &[

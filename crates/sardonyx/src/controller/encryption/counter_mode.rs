@@ -3,15 +3,15 @@
 //! Left out: integrity (no MACs, no tree), split counters, and counters beside their lines.
 
 use super::global_counter::{
-    FIRST_COUNTER, GlobalCounter, LIMITS, LIMITS_PER_LINE, MARK_STRIDE, SURVIVAL,
+    self, FIRST_COUNTER, GlobalCounter, LIMITS, LIMITS_PER_LINE, MARK_STRIDE, SURVIVAL,
 };
 use super::pad::Pads;
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, FIGURES, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{About, CounterLines, Counters, Design, File, Guarantee, Policy};
-use crate::controller::metadata_cache::{MetadataCache, SETS};
+use crate::controller::metadata_cache::{self, METADATA_EVICTION, MetadataCache, SETS};
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::{MIXED_COUNTER_LINE, Mechanism, SHARED_COUNTER_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -48,20 +48,13 @@ keys! {
 const ON_DEMAND: &str =
     "counters not yet written back are lost; those of marked writes are atomic with their lines";
 
-const ON_DEMAND_TRIES: &[Mechanism] = &[
-    Mechanism::MetadataEviction,
-    Mechanism::MetadataWriteBack,
-    Mechanism::MixedCounterLine,
-    Mechanism::SharedCounterLine,
+const ON_DEMAND_TRIES: &[&[&Mechanism]] = &[metadata_cache::MECHANISMS, COUNTER_LINES];
+const MARKED_TRIES: &[&[&Mechanism]] = &[
+    global_counter::MECHANISMS,
+    metadata_cache::MECHANISMS,
+    COUNTER_LINES,
 ];
-
-const MARKED_TRIES: &[Mechanism] = &[
-    Mechanism::CounterMark,
-    Mechanism::MetadataEviction,
-    Mechanism::MetadataWriteBack,
-    Mechanism::MixedCounterLine,
-    Mechanism::SharedCounterLine,
-];
+const COUNTER_LINES: &[&Mechanism] = &[&MIXED_COUNTER_LINE, &SHARED_COUNTER_LINE];
 
 const KEYS: &[&dyn AnyKey] = &[
     &ENABLED,
@@ -80,7 +73,7 @@ pub(super) const fn global(
     build: fn(&Settings, &mut Layout) -> Encryption,
     guarantee: Guarantee,
     cut: &'static str,
-    tries: &'static [Mechanism],
+    tries: &'static [&'static [&'static Mechanism]],
 ) -> Policy {
     Policy {
         about: About {
@@ -141,14 +134,14 @@ pub static FILE: File<Policy> = File {
             |settings, layout| CounterMode::global(settings, Atomicity::Free, layout),
             Guarantee::EveryLine,
             "counters survive by fiat",
-            &[Mechanism::CounterMark, Mechanism::MetadataEviction],
+            &[global_counter::MECHANISMS, &[&METADATA_EVICTION]],
         ),
         global(
             "fca",
             |settings, layout| CounterMode::global(settings, Atomicity::Every, layout),
             Guarantee::EveryLine,
             "every counter is atomic with its line",
-            &[Mechanism::CounterMark, Mechanism::SharedCounterLine],
+            &[global_counter::MECHANISMS, &[&SHARED_COUNTER_LINE]],
         ),
         global(
             "sca",
@@ -162,7 +155,7 @@ pub static FILE: File<Policy> = File {
             |settings, layout| CounterMode::global(settings, Atomicity::Never, layout),
             Guarantee::Nothing,
             "counters that the cache has not evicted are lost",
-            &[Mechanism::CounterMark, Mechanism::MetadataEviction],
+            &[global_counter::MECHANISMS, &[&METADATA_EVICTION]],
         ),
     ],
     designs: &[

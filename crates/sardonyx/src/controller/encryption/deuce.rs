@@ -21,7 +21,7 @@ use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::exhausted::Exhausted;
 use crate::figures::{Amount, figures};
 use crate::line::{LINE_BYTES, Line, Place};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::mechanisms;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::{Needs, Settings, keys};
@@ -50,7 +50,10 @@ figures! { "Encryption";
     KEPT_WORDS_SHARE: Ratio More "kept_words_share", "`deuce`: share of the words written that kept their ciphertext";
 }
 
-const TRIES: &[Mechanism] = &[Mechanism::EpochBegun, Mechanism::WordsKept];
+mechanisms! {
+    EPOCH_BEGUN = "epochs begun", least 30;
+    WORDS_KEPT = "writes that keep words", least 30;
+}
 
 const LIMITS: &[Limit] = &[
     Limit {
@@ -84,7 +87,7 @@ pub static FILE: File<Policy> = File {
             units: &[Unit::Aes],
             figures: &[&[&COUNTER_BYTES, &WASTED_ENCRYPTIONS], FIGURES],
             cut: "counter and bits are atomic with their line",
-            tries: TRIES,
+            tries: &[MECHANISMS],
             limits: LIMITS,
         },
         build: |settings, _| build(settings),
@@ -282,10 +285,10 @@ impl Layer for Deuce {
             let kept = words - u64::from(changed.count_ones());
             self.kept += kept;
             if kept > 0 {
-                plan.exercise(Mechanism::WordsKept);
+                plan.exercise(&WORDS_KEPT);
             }
         } else if old.is_some() {
-            plan.exercise(Mechanism::EpochBegun);
+            plan.exercise(&EPOCH_BEGUN);
         }
         let line = self.crypt(a, beside, data.value);
         let (line, spare) = (At::new(&line, plan.both(data.at, at)), Some(beside.bytes()));

@@ -6,7 +6,7 @@
 use crate::controller::layers::{HIGH, Limit, Reached};
 use crate::exhausted::Exhausted;
 use crate::line::ZERO_LINE;
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::mechanisms;
 use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Queue, Step};
 use crate::settings::{Needs, Settings, keys, words};
@@ -27,6 +27,10 @@ const MARKED: Needs = Needs {
     switches: &["encryption.global_counter"],
     what: "encryption.global_counter is high-water",
 };
+
+mechanisms! {
+    COUNTER_MARK = "counter marks", least 30;
+}
 
 keys! {
     SURVIVAL: Survival = word("encryption.global_counter", "high-water"),
@@ -146,7 +150,7 @@ impl GlobalCounter {
             let mut line = ZERO_LINE;
             line[..8].copy_from_slice(&limit.to_le_bytes());
             let (place, data) = (self.region.line(0), At::past(&line));
-            plan.exercise(Mechanism::CounterMark);
+            plan.exercise(&COUNTER_MARK);
             let mark = plan.write_words(place, data, 1, None, Step::PAST, Queue::Counter);
             let written = mark.accepted;
             self.marks = [self.marks[1], Mark { limit, written }];

@@ -13,14 +13,13 @@ use smallvec::SmallVec;
 
 use super::levels::{Levels, Open};
 use super::mac::{FIGURES, INTEGRITY_CACHE_HIT_RATE, UNITS};
-use super::macs::{PER_LINE, VERIFY, Verify, Vouched, Where, verified, word};
+use super::macs::{MECHANISMS, PER_LINE, VERIFY, Verify, Vouched, Where, verified, word};
 use super::root::{Learns, Root};
 use super::tree::{Node, REGISTER_BYTES, Tree};
 use super::versions::{Format, Versions};
 use crate::controller::layers::{About, Integrity, Limit, MakePowerFail, PowerFail, Refuses};
 use crate::figures::Figures;
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
@@ -47,7 +46,7 @@ pub const fn tree(
             units: UNITS,
             figures: &[FIGURES],
             cut,
-            tries: &[Mechanism::Verified, Mechanism::VerifiedNode],
+            tries: &[MECHANISMS],
             limits,
         },
         build,

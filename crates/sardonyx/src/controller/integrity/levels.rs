@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use super::macs::CACHE;
+use super::macs::{CACHE, VERIFIED_NODE};
 use super::tree::{ARITY, Node, Nodes, Tree, put};
 use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step};
 use crate::settings::Settings;
@@ -66,7 +65,7 @@ impl<N: Node> Levels<N> {
         let mut cached = self.cache.get(place, after, plan);
         let both = plan.both(cached.at, above.at);
         cached.at = plan.unit(Unit::Mac, both);
-        plan.exercise(Mechanism::VerifiedNode);
+        plan.exercise(&VERIFIED_NODE);
         if !N::is_right(level, index, self.cache.line(cached), kept) {
             plan.refuse(place);
         }

@@ -3,12 +3,11 @@
 //! here, where papers truncate to as much). No freshness: what was true once is believed for ever.
 //! Left out: counters in MACs; a tree.
 
-use super::macs::{CACHE, VERIFY, Verify, Where, verified, word};
+use super::macs::{CACHE, VERIFIED, VERIFY, Verify, Where, verified, word};
 use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
 use crate::controller::metadata_cache::{Lookup, MetadataCache, SETS};
 use crate::figures::{Figures, figures};
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
 use crate::medium::layout::Region;
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
@@ -36,7 +35,7 @@ pub static FILE: File<Integrity> = File {
             units: UNITS,
             figures: &[FIGURES],
             cut: "each MAC is atomic with its line; what was once true is believed",
-            tries: &[Mechanism::Verified],
+            tries: &[&[&VERIFIED]],
             limits: &[],
         },
         build: |settings, layout| {

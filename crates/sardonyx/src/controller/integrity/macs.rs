@@ -7,7 +7,7 @@ use super::keyed::SipHasher24;
 
 use crate::controller::encryption::pad;
 use crate::line::{Line, Place};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::mechanisms;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Step};
@@ -46,6 +46,11 @@ keys! {
         in Between("16384", "524288", "a quarter and eight times");
 }
 
+mechanisms! {
+    VERIFIED = "verified lines", least 30;
+    VERIFIED_NODE = "verified nodes", least 30;
+}
+
 /// What vouches for a line: its version and its MAC.
 #[derive(Clone, Copy, Debug)]
 pub struct Vouched {
@@ -66,7 +71,7 @@ pub fn verified(
 ) -> At<Option<Line>> {
     let both = plan.both(got.at, kept);
     let checked = plan.unit(Unit::Mac, both);
-    plan.exercise(Mechanism::Verified);
+    plan.exercise(&VERIFIED);
     let usable = match verify {
         Verify::Wait => checked,
         Verify::Speculate => got.at,

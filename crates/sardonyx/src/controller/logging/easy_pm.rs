@@ -12,6 +12,7 @@ use crate::controller::Top;
 use crate::controller::encryption::cfb::{BLOCKS, Block, Feedback};
 use crate::controller::layers::{About, Design, File, Guarantee, Limit, Logging, Reached, Vectors};
 use crate::line::{Line, Place, ZERO_LINE};
+use crate::mechanisms::{ENDED_FULL, mechanisms};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -57,6 +58,11 @@ static KEYS: [&dyn AnyKey; 10] = [
     &VALID_HEADERS,
 ];
 
+mechanisms! {
+    VECTORS_MADE = "vectors made", least 30;
+    HEADER_COUNTED = "headers counted in the medium", least 30;
+}
+
 /// What this file has.
 pub static FILE: File<Logging> = File {
     layers: &[Logging {
@@ -66,7 +72,7 @@ pub static FILE: File<Logging> = File {
             units: &[Unit::Aes],
             figures: &[undo::FIGURES],
             cut: undo::CUT,
-            tries: undo::TRIES,
+            tries: &[undo::MECHANISMS, &[&ENDED_FULL], MECHANISMS],
             limits: LIMITS,
         },
         lines: |_| 0,
@@ -224,6 +230,7 @@ impl Sealing for Chained {
 
     fn open(&mut self, spot: Spot, plan: &mut Plan) {
         self.nonce += 1;
+        plan.exercise(&VECTORS_MADE);
         let vector = |chain| self.feedback.initial_vector(self.nonce, chain);
         let (headers, data) = (vector(0), vector(1));
         let mut line = ZERO_LINE;
@@ -275,6 +282,7 @@ impl Sealing for Chained {
         }
         let mut line = ZERO_LINE;
         line[VALID * 8..][..8].copy_from_slice(&(spot.record + 1).to_le_bytes());
+        plan.exercise(&HEADER_COUNTED);
         let after = plan.both(stored.accepted, valid);
         let counted = plan.write_words(
             self.bucket(spot.bucket),

@@ -20,7 +20,7 @@ use crate::controller::{
 use crate::exhausted::Exhausted;
 use crate::figures::figures;
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
-use crate::mechanisms::{Mechanism, Value};
+use crate::mechanisms::{ENDED_FULL, Mechanism, Value, mechanisms};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::mapping;
 use crate::plan::{At, Plan, Step, Stored, Timer};
@@ -145,15 +145,19 @@ pub const BUCKET_NUMBERS: Limit = Limit {
     },
 };
 
+mechanisms! {
+    FULL_RECORD = "full log records", least 30;
+    FORCED_RECORD = "forced log records", least 30;
+    TIMED_OUT_RECORD = "timed-out log records", least 30;
+    NEXT_BUCKET = "further log buckets", least 30;
+    BUCKET_AGAIN = "log buckets taken again", least 30;
+    LOGGED_AGAIN = "lines logged again", least 0;
+    HELD_BACK = "writes behind a log header", least 30;
+    UNDONE = "transactions undone by hardware", least 300;
+}
+
 /// The mechanisms that a verdict on a hardware log rests on.
-pub const TRIES: &[Mechanism] = &[
-    Mechanism::FullRecord,
-    Mechanism::ForcedRecord,
-    Mechanism::TimedOutRecord,
-    Mechanism::NextBucket,
-    Mechanism::EndedFull,
-    Mechanism::Undone,
-];
+pub const TRIES: &[&[&Mechanism]] = &[MECHANISMS, &[&ENDED_FULL]];
 
 /// A line of the log that a transaction is about to write into its last bucket.
 #[derive(Clone, Copy)]
@@ -411,7 +415,10 @@ impl<S: Sealing> UndoLog<S> {
             return None;
         };
         if !this.buckets.is_empty() {
-            plan.exercise(Mechanism::NextBucket);
+            plan.exercise(&NEXT_BUCKET);
+        }
+        if after != Step::PAST {
+            plan.exercise(&BUCKET_AGAIN);
         }
         let gate = plan.both(after, self.ready);
         this.buckets.push(bucket);
@@ -457,7 +464,7 @@ impl<S: Sealing> UndoLog<S> {
         }
         self.counts.records += 1;
         if open.lines.len() == PER_RECORD {
-            plan.exercise(Mechanism::FullRecord);
+            plan.exercise(&FULL_RECORD);
         }
     }
 
@@ -577,7 +584,9 @@ impl<S: Sealing> Storey for UndoLog<S> {
         this.open.accepted = plan.both(this.open.accepted, stored.accepted);
         this.open.lines.push(line);
         this.logged.push(line);
-        self.locks.insert(line, Lock::Open(slot));
+        if self.locks.insert(line, Lock::Open(slot)).is_some() {
+            plan.exercise(&LOGGED_AGAIN);
+        }
         plan.lock(line);
         self.counts.entries += 1;
         if entry + 1 == PER_RECORD {
@@ -614,7 +623,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
         let open = &self.slots[slot].open;
         if open.number == number && !open.lines.is_empty() {
             self.counts.timed_out += 1;
-            plan.exercise(Mechanism::TimedOutRecord);
+            plan.exercise(&TIMED_OUT_RECORD);
             self.close(slot, plan);
         }
         true
@@ -650,11 +659,16 @@ impl<S: Sealing> Layer for UndoLog<S> {
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
         if let Some(Lock::Open(slot)) = self.locks.get(&write.at).copied() {
             self.counts.forced += 1;
-            plan.exercise(Mechanism::ForcedRecord);
+            plan.exercise(&FORCED_RECORD);
             self.close(slot, plan);
         }
         let gate = match self.locks.get(&write.at) {
-            Some(Lock::Closed(durable)) => plan.both(write.gate, *durable),
+            Some(Lock::Closed(durable)) => {
+                if !plan.is_past(*durable) {
+                    plan.exercise(&HELD_BACK);
+                }
+                plan.both(write.gate, *durable)
+            }
             _ => write.gate,
         };
         self.below.write(Write { gate, ..write }, plan)

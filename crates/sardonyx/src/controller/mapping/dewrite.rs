@@ -10,8 +10,10 @@ use crate::controller::Figures;
 use crate::controller::layers::{Design, File, Mapping};
 use crate::figures::{Figure, figures};
 use crate::line::{LINE_BYTES, Line};
+use crate::mechanisms::{Mechanism, mechanisms};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
+use crate::plan::Plan;
 use crate::settings::{AnyKey, Settings, keys};
 
 keys! {
@@ -35,6 +37,14 @@ figures! { "Deduplication";
     F2: Count Less "prediction_f2", "DeWrite guessed duplicate, and was wrong";
     T3: Count More "prediction_t3", "DeWrite guessed no duplicate, and was right";
     F4: Count Less "prediction_f4", "DeWrite guessed no duplicate, and was wrong";
+}
+
+// Its counts are full for one duplicate, and its buckets have six entries: no plan comes to what is beyond either.
+mechanisms! {
+    GUESSED_DUPLICATE = "duplicates guessed", least 30;
+    GUESSED_WRONGLY = "new lines guessed duplicates", least 30;
+    GUESSED_NEW = "new lines guessed", least 30;
+    MISSED = "duplicates guessed new", least 30;
 }
 
 /// What this file has.
@@ -88,6 +98,7 @@ struct ByCrc32 {
 impl Fingerprint for ByCrc32 {
     const KEYS: &'static [&'static dyn AnyKey] = &[&HISTORY, &FINGERPRINT_CACHE, &MAPPING_CACHE];
     const FIGURES: &'static [&'static Figure] = FIGURES;
+    const MECHANISMS: &'static [&'static Mechanism] = MECHANISMS;
     const UNIT: Unit = Unit::Crc32;
     const GUESSES: bool = true;
 
@@ -117,7 +128,7 @@ impl Fingerprint for ByCrc32 {
         !self.predictor.guess()
     }
 
-    fn learn(&mut self, guessed_new: bool, duplicate: bool) {
+    fn learn(&mut self, guessed_new: bool, duplicate: bool, plan: &mut Plan) {
         self.predictor.learn(duplicate);
         let case = match (guessed_new, duplicate) {
             (false, true) => 0,
@@ -126,6 +137,7 @@ impl Fingerprint for ByCrc32 {
             (true, true) => 3,
         };
         self.guesses[case] += 1;
+        plan.exercise(MECHANISMS[case]);
     }
 
     fn bytes_per_line(&self, _tables: &Tables) -> f64 {

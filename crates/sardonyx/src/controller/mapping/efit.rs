@@ -20,7 +20,8 @@ keys! {
     REFRESH_EVERY: u64 = int("esd.refresh_every", (0, 1 << 60), 1_048_576),
         Assumed("ESD Sec. III-D gives no period"),
         "EFIT look-ups between two refreshes; 0 for none"
-        in Between("65536", "16777216", "from twice the 37,449 entries of Table I's EFIT, so that each is seen, to one refresh in a recording of 16 million writes");
+        in Between("65536", "16777216", "from twice the 37,449 entries of Table I's EFIT, so that each is seen, to one refresh in a recording of 16 million writes")
+        under |by| by.limits.then_some(32);
     REFRESH_BY: u8 = int("esd.refresh_by", (0, 255), 1),
         Assumed("ESD Sec. III-D gives no amount"), "What a refresh subtracts from every referH"
         in Between("1", "16", "referH is one byte (ESD Fig. 9): 16 forget its largest in 16 refreshes");
@@ -90,14 +91,16 @@ impl Efit {
         }
     }
 
-    /// Counts a look-up, and ages all entries when it is time to.
-    pub fn tick(&mut self) {
+    /// Counts a look-up, and ages all entries when it is time to; whether it was.
+    pub fn tick(&mut self) -> bool {
         self.clock += 1;
-        if self.refresh_every != 0 && self.clock.is_multiple_of(self.refresh_every) {
+        let is_due = self.refresh_every != 0 && self.clock.is_multiple_of(self.refresh_every);
+        if is_due {
             for entry in &mut self.entries {
                 entry.refer = entry.refer.saturating_sub(self.refresh_by);
             }
         }
+        is_due
     }
 
     /// The first entry with these check bits, or the next one after `previous`.
@@ -129,8 +132,8 @@ impl Efit {
         self.fill(similar.slot, check, place, at);
     }
 
-    /// Enters content with these check bits, in the stead of the least useful entry of its set.
-    pub fn insert(&mut self, check: u64, place: Place, at: Step) {
+    /// Enters content with these check bits, in the stead of the least useful entry of its set; whether there was one.
+    pub fn insert(&mut self, check: u64, place: Place, at: Step) -> bool {
         let first = self.first(check);
         let worth = |slot: &usize| {
             let entry = &self.entries[*slot];
@@ -143,7 +146,9 @@ impl Efit {
         let slot = (first..first + self.ways)
             .min_by_key(worth)
             .expect("a set has ways");
+        let leaves = self.entries[slot].place != NONE;
         self.fill(slot, check, place, at);
+        leaves
     }
 
     /// Nobody may refer to `place` any more.

@@ -2,7 +2,6 @@
 //! is read and compared before it is shared. Source: ESD (HPCA 2023) Sec. III.
 //! Left out: a persistent fingerprint table, which is the point of the design.
 
-use super::SHARING;
 use super::amt::{Amt, ENTRY, Entry, FREE_PLACES, PLACES, When, placement};
 use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
 use super::figures::{
@@ -11,6 +10,7 @@ use super::figures::{
 };
 use super::places::{Allocator, FRESH, Paged, RETIRED, REUSE};
 use super::references::{Left, References};
+use super::{COLLISION as COLLIDED, DUPLICATE, FULL_MEDIUM, OWN_AGAIN, SHARING};
 use crate::controller::layers::{About, Design, File, Guarantee, Limit, Mapping, Reached};
 use crate::controller::metadata_cache::{MetadataCache, Replacement, SETS};
 use crate::controller::{
@@ -20,7 +20,7 @@ use crate::ecc::{self, Matrix};
 use crate::exhausted::Exhausted;
 use crate::figures::{Amount, figures};
 use crate::line::{LINE_BYTES, Line, Logical, Place};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::mechanisms;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -98,6 +98,12 @@ figures! { "Deduplication";
         "writes that hit there and were stored anew, `referH` being full";
 }
 
+mechanisms! {
+    SATURATED = "duplicates beyond a full referH", least 30, by &[("esd.refer_max", 1)];
+    ENTRY_LEFT = "entries that leave EFIT", least 30, by &[("esd.efit_bytes", 14), ("esd.efit_ways", 1)];
+    REFRESHED = "refreshes of EFIT", least 1, by &[("esd.refresh_every", 2)];
+}
+
 const LIMITS: &[Limit] = &[
     PLACES,
     FREE_PLACES,
@@ -132,7 +138,7 @@ const fn mapping(
             units: &[Unit::Fingerprints, Unit::Compare, Unit::Metadata],
             figures: &[figures::FIGURES, FIGURES],
             cut,
-            tries: &SHARING,
+            tries: &[SHARING, MECHANISMS],
             limits: LIMITS,
         },
         build,
@@ -273,7 +279,9 @@ impl Esd {
     fn search(&mut self, data: At<&Line>, plan: &mut Plan) -> At<Found> {
         let check = ecc::check_word(self.matrix, data.value); // free: it came with the line
         let look = plan.unit(Unit::Fingerprints, data.at);
-        self.efit.tick();
+        if self.efit.tick() {
+            plan.exercise(&REFRESHED);
+        }
         self.counts.lookups += 1;
         let mut known = look;
         let (mut similar, mut last, mut full) = (self.efit.find(check, None), None, None);
@@ -289,16 +297,19 @@ impl Esd {
                 if stored.value.as_ref() == Some(data.value) {
                     self.efit.refer(hit);
                     self.counts.duplicates += 1;
-                    plan.exercise(Mechanism::Duplicate);
+                    plan.exercise(&DUPLICATE);
                     return At::new(Found::Duplicate(hit.place), known);
                 }
                 self.counts.collisions += 1;
-                plan.exercise(Mechanism::Collision);
+                plan.exercise(&COLLIDED);
                 last = Some(hit);
             }
             similar = self.efit.find(check, Some(hit));
         }
-        self.counts.rewrites += u64::from(full.is_some());
+        if full.is_some() {
+            self.counts.rewrites += 1;
+            plan.exercise(&SATURATED);
+        }
         let found = match (full, last, self.collision) {
             (Some(hit), _, _) => Found::Instead(hit),
             (None, None, _) | (None, _, Collision::Multi) => Found::New(check),
@@ -325,6 +336,7 @@ impl Esd {
             .both(entry.cached.at, when.ripe);
         if entry.place == Some(place) && !fresh {
             // Its own content again (a fresh one: the place that it has given up in a full medium).
+            plan.exercise(&OWN_AGAIN);
             return self.amt.persist(line, Stored::at(ripe), order, plan);
         }
         let when = When { decided, ripe };
@@ -453,7 +465,7 @@ impl Layer for Esd {
         let home = Place(line.0);
         let mut free = self.places.allocate(home, plan);
         if let (None, Some(place), Reclaim::Counted) = (free, entry.place, self.reclaim) {
-            plan.exercise(Mechanism::FullMedium);
+            plan.exercise(&FULL_MEDIUM);
             self.unrefer(place, decided, decided, plan);
             free = self.places.allocate(home, plan);
             let table = self.amt.table_line(line);
@@ -475,7 +487,11 @@ impl Layer for Esd {
         let kept = self.below.write(below, plan);
         match found.value {
             Found::Duplicate(_) | Found::Unique => {}
-            Found::New(check) => self.efit.insert(check, place, decided),
+            Found::New(check) => {
+                if self.efit.insert(check, place, decided) {
+                    plan.exercise(&ENTRY_LEFT);
+                }
+            }
             Found::Instead(hit) => self.efit.replace(hit, place, decided),
         }
         let ripe = kept.accepted;

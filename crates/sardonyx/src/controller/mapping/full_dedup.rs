@@ -4,21 +4,21 @@
 
 use std::marker::PhantomData;
 
-use super::SHARING;
 use super::amt::{FREE_PLACES, PLACES, When, placement};
 use super::figures::{
     self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
     METADATA_BYTES_IN_USE, METADATA_BYTES_PER_LINE,
 };
-use super::index::{DIGEST_BYTES, Digest, INDEX, Match};
+use super::index::{BEYOND_BUCKET, BEYOND_GONE, DIGEST_BYTES, Digest, FULL_COUNT, INDEX, Match};
 use super::places::{FRESH, RETIRED, REUSE};
 use super::tables::{INVERSE, Tables};
+use super::{COLLISION, DUPLICATE, SHARING};
 use crate::controller::layers::{About, Guarantee, Limit, Mapping, Reached};
 use crate::controller::metadata_cache::SETS;
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Top, Write, stands_on_below};
 use crate::figures::{Figure, figures};
 use crate::line::{Line, Logical, Place};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::{Mechanism, mechanisms};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Step, Stored};
@@ -40,12 +40,19 @@ figures! { "Deduplication";
         "duplicates whose fingerprint was read from the medium";
 }
 
+mechanisms! {
+    KNOWN_ON_CHIP = "duplicates known on chip", least 30;
+    KNOWN_IN_MEDIUM = "duplicates known in the medium", least 30;
+}
+
 /// What one full deduplication does otherwise than another.
 pub trait Fingerprint: Send + Sized + 'static {
     /// The parameters that it declares, beside those of every full deduplication.
     const KEYS: &'static [&'static dyn AnyKey];
     /// The figures that it counts, likewise.
     const FIGURES: &'static [&'static Figure] = &[];
+    /// The mechanisms that it has of its own: buckets that get full, and counts that stay so, unless it says otherwise.
+    const MECHANISMS: &'static [&'static Mechanism] = &[&FULL_COUNT, &BEYOND_BUCKET, &BEYOND_GONE];
     /// The unit that computes it.
     const UNIT: Unit;
     /// It guesses ahead of the verdict whether a line is a duplicate.
@@ -73,7 +80,7 @@ pub trait Fingerprint: Send + Sized + 'static {
     }
 
     /// The guess turned out to be about a line that `duplicate` says the truth of.
-    fn learn(&mut self, _guessed_new: bool, _duplicate: bool) {}
+    fn learn(&mut self, _guessed_new: bool, _duplicate: bool, _plan: &mut Plan) {}
 
     /// Bytes of metadata that a line has in `tables` with an entry for every line.
     fn bytes_per_line(&self, tables: &Tables) -> f64;
@@ -143,7 +150,7 @@ const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
         units: const { &[F::UNIT, Unit::Compare, Unit::Fingerprints, Unit::Metadata] },
         figures: const { &[figures::FIGURES, FIGURES, F::FIGURES] },
         cut,
-        tries: &SHARING,
+        tries: const { &[SHARING, MECHANISMS, F::MECHANISMS] },
         limits: LIMITS,
     }
 }
@@ -204,6 +211,9 @@ impl<F: Fingerprint> FullDedup<F> {
         let index = &mut self.tables.index;
         let mut search = index.search(digest.value, digest.at);
         while let Some(found) = index.next(&mut search, plan) {
+            if found.count.is_full() {
+                plan.exercise(&FULL_COUNT);
+            }
             if !self.fingerprint.may_share(&found) {
                 continue;
             }
@@ -215,15 +225,17 @@ impl<F: Fingerprint> FullDedup<F> {
                 search.at = plan.unit(Unit::Compare, stored.at);
                 if stored.value.as_ref() != Some(data) {
                     self.counts.collisions += 1;
-                    plan.exercise(Mechanism::Collision);
+                    plan.exercise(&COLLISION);
                     continue;
                 }
             }
-            plan.exercise(Mechanism::Duplicate);
-            match found.cached.hit {
-                true => self.counts.in_cache += 1,
-                false => self.counts.in_medium += 1,
-            }
+            plan.exercise(&DUPLICATE);
+            let (known, counted) = match found.cached.hit {
+                true => (&KNOWN_ON_CHIP, &mut self.counts.in_cache),
+                false => (&KNOWN_IN_MEDIUM, &mut self.counts.in_medium),
+            };
+            *counted += 1;
+            plan.exercise(known);
             return At::new(Some(found), search.at);
         }
         At::new(None, search.at)
@@ -290,7 +302,7 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
             let hashed = plan.because(Cause::Fingerprint).unit(F::UNIT, data.at);
             let found = self.find(At::new(fingerprint, hashed), data.value, plan);
             (digest, known) = (Some(fingerprint), found.at);
-            self.fingerprint.learn(ahead, found.value.is_some());
+            self.fingerprint.learn(ahead, found.value.is_some(), plan);
             if let Some(found) = found.value {
                 if ahead {
                     self.below.discard_encryption(Place(line.0), data.at, plan);

@@ -7,11 +7,18 @@ use super::references::{Left, References};
 use crate::controller::metadata_cache::{Lookup, MetadataCache, spread};
 use crate::exhausted::Exhausted;
 use crate::line::{Line, Place, ZERO_LINE};
+use crate::mechanisms::mechanisms;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step};
 use crate::settings::{CacheKey, Settings};
 use crate::stats::Cause;
+
+mechanisms! {
+    FULL_COUNT = "duplicates beyond a full count", least 1;
+    BEYOND_BUCKET = "entries beyond a full bucket", least 1;
+    BEYOND_GONE = "entries gone from beyond a full bucket", least 1;
+}
 
 /// The last byte of a bucket: entries that lie beyond it because it was full.
 const OVERFLOW: usize = 63;
@@ -204,6 +211,7 @@ impl Index {
                 self.entries += u64::from(full.is_none());
                 return bucket;
             }
+            plan.exercise(&BEYOND_BUCKET);
             let more = [line[OVERFLOW].saturating_add(1)];
             self.cache
                 .set_bytes(cached, OVERFLOW, &more, ripe, &mut plan);
@@ -247,6 +255,9 @@ impl Index {
         self.cache.set_bytes(cached, from, blank, ripe, &mut plan);
         self.entries -= 1;
         let (mut passed, mut at) = (self.home(&digest), cached.at);
+        if passed != bucket {
+            plan.exercise(&BEYOND_GONE);
+        }
         while passed != bucket {
             let cached = self.cache.revisit(self.region.line(passed), at, &mut plan);
             at = cached.at;

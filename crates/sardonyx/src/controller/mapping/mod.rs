@@ -13,19 +13,31 @@ pub mod places;
 pub mod references;
 pub mod tables;
 
+use self::places::{AWAY, FREED, LEFT, REUSED};
 use super::layers::{Mapping, files};
-use crate::mechanisms::Mechanism;
+use super::metadata_cache::{METADATA_EVICTION, METADATA_WRITE_BACK};
+use crate::mechanisms::{ENDED_FULL, Mechanism, mechanisms};
+
+mechanisms! {
+    DUPLICATE = "duplicates", least 30;
+    OWN_AGAIN = "duplicates of a line's own content", least 1;
+    COLLISION = "collisions", least 30;
+    FULL_MEDIUM = "writes to a full medium", least 30, by &[("pages.crash_short", 1)];
+}
 
 /// What every mapping does that lets lines share places.
-const SHARING: [Mechanism; 8] = [
-    Mechanism::Duplicate,
-    Mechanism::Collision,
-    Mechanism::Freed,
-    Mechanism::Reused,
-    Mechanism::FullMedium,
-    Mechanism::EndedFull,
-    Mechanism::MetadataEviction,
-    Mechanism::MetadataWriteBack,
+const SHARING: &[&Mechanism] = &[
+    &DUPLICATE,
+    &OWN_AGAIN,
+    &COLLISION,
+    &FREED,
+    &REUSED,
+    &AWAY,
+    &LEFT,
+    &FULL_MEDIUM,
+    &ENDED_FULL,
+    &METADATA_EVICTION,
+    &METADATA_WRITE_BACK,
 ];
 
 files! { Mapping: identity esd dedup_sha1 dewrite zero_lines }

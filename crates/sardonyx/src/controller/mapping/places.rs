@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 use rustc_hash::FxHashMap;
 
 use crate::line::Place;
-use crate::mechanisms::{Mechanism, Value};
+use crate::mechanisms::{Value, mechanisms};
 use crate::plan::{Plan, Step};
 use crate::settings::{Settings, keys, words};
 
@@ -44,6 +44,13 @@ keys! {
     FRESH: Fresh = word("places.fresh", "home"),
         Assumed("no paper says where a line that is not shared lies"),
         "Where a unique line goes: its own place if free, or one after the other as in a log";
+}
+
+mechanisms! {
+    FREED = "freed places", least 30;
+    REUSED = "reused places", least 30;
+    AWAY = "lines away from their own places", least 30;
+    LEFT = "shared places that a line leaves", least 30;
 }
 
 const PAGE: usize = 4096;
@@ -187,9 +194,12 @@ impl Allocator {
             false => self.another(home)?,
         };
         self.take(place);
+        if place != home {
+            plan.exercise(&AWAY);
+        }
         plan.reach(Value::PlacesInUse, self.in_use);
         if plan.is_observed() && plan.peek(place).is_some() {
-            plan.exercise(Mechanism::Reused);
+            plan.exercise(&REUSED);
         }
         let unmapped = self.unmapped.remove(&place.0);
         Some((place, unmapped.unwrap_or(Step::PAST)))
@@ -231,9 +241,14 @@ impl Allocator {
         self.used.put(place, true);
     }
 
-    /// One line less refers to `place`, once `unmapped` is finished: whoever writes the place next
-    /// waits for it, whether this was the last line or not.
+    /// One line less refers to `place`, not the last, once `unmapped` is finished.
     pub fn let_go(&mut self, place: Place, unmapped: Step, plan: &mut Plan) {
+        plan.exercise(&LEFT);
+        self.gate(place, unmapped, plan);
+    }
+
+    /// Whoever writes `place` next waits for `unmapped`, whether that was the last line or not.
+    fn gate(&mut self, place: Place, unmapped: Step, plan: &mut Plan) {
         if plan.is_past(unmapped) {
             return;
         }
@@ -253,12 +268,12 @@ impl Allocator {
     pub fn free(&mut self, place: Place, unmapped: Step, plan: &mut Plan) {
         self.in_use -= u64::from(self.used.has(place));
         self.used.put(place, false);
-        plan.exercise(Mechanism::Freed);
+        plan.exercise(&FREED);
         if !self.queued.has(place) {
             self.queued.put(place, true);
             self.freed.put(place);
         }
-        self.let_go(place, unmapped, plan);
+        self.gate(place, unmapped, plan);
     }
 
     /// Whether `place` is in use.

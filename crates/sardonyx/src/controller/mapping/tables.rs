@@ -7,11 +7,11 @@ mod rebuild;
 use super::amt::{Amt, ENTRY, Entry, When, number, number_bytes};
 use super::index::{Digest, Index, Match};
 use super::places::Allocator;
+use super::{FULL_MEDIUM, OWN_AGAIN};
 use crate::controller::Persist;
 use crate::controller::metadata_cache::MetadataCache;
 use crate::exhausted::Exhausted;
 use crate::line::{Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{Plan, Queue, Step, Stored};
@@ -87,6 +87,7 @@ impl Tables {
             .because(Cause::Mapping)
             .both(entry.cached.at, when.ripe);
         if entry.place == Some(found.place) {
+            plan.exercise(&OWN_AGAIN);
             return Stored::at(ripe);
         }
         let when = When { decided, ripe };
@@ -114,7 +115,7 @@ impl Tables {
         let mut free = self.places.allocate(home, plan);
         if free.is_none() {
             if let Some(old) = entry.place {
-                plan.exercise(Mechanism::FullMedium);
+                plan.exercise(&FULL_MEDIUM);
                 self.unrefer(old, When::at(decided), plan);
             }
             free = self.places.allocate(home, plan);

@@ -9,13 +9,13 @@
 use super::figures::{AMT_HIT_RATE, DUPLICATE_WRITES, METADATA_BYTES_PER_LINE};
 use crate::controller::layers::Entries;
 use crate::controller::layers::{About, Design, File, Guarantee, Mapping, Placement};
-use crate::controller::metadata_cache::{MetadataCache, SETS, rate};
+use crate::controller::metadata_cache::{self, MetadataCache, SETS, rate};
 use crate::controller::{
     Class, Encryption, Figures, Layer, Persist, Storey, Write, stands_on_below,
 };
 use crate::figures::{Figure, figures};
 use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::mechanisms;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -43,6 +43,12 @@ figures! { "Deduplication";
 }
 const SHARED: &[&Figure] = &[&DUPLICATE_WRITES, &AMT_HIT_RATE, &METADATA_BYTES_PER_LINE];
 
+mechanisms! {
+    BECOMES_ZERO = "lines that become zeros", least 30;
+    STAYS_ZERO = "zeros over zeros", least 30;
+    WAS_ZERO = "lines that were zeros", least 30;
+}
+
 /// What this file has.
 pub static FILE: File<Mapping> = File {
     layers: &[Mapping {
@@ -52,7 +58,7 @@ pub static FILE: File<Mapping> = File {
             units: &[Unit::Metadata],
             figures: &[SHARED, FIGURES],
             cut: "bits not written back on demand are lost; nothing has to be rebuilt",
-            tries: &[Mechanism::MetadataEviction, Mechanism::MetadataWriteBack],
+            tries: &[metadata_cache::MECHANISMS, MECHANISMS],
             limits: &[],
         },
         build: |settings, below, layout| Box::new(ZeroLines::new(settings, below, layout)),
@@ -168,6 +174,11 @@ impl Layer for ZeroLines {
             return kept;
         }
         let mut plan = plan.because(Cause::Mapping);
+        plan.exercise(match (was_zero, is_zero) {
+            (false, _) => &BECOMES_ZERO,
+            (true, true) => &STAYS_ZERO,
+            (true, false) => &WAS_ZERO,
+        });
         let ripe = plan.both(cached.at, kept.accepted);
         // A byte has the bits of eight lines: no bit is drained before those that the byte has had before it.
         let ripe = plan.both(ripe, self.cache.ripe_at(table));
