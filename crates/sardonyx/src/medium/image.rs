@@ -500,11 +500,11 @@ fn overwrite(old: &mut Line, new: &Line, words: u8) -> u32 {
 fn ones(words: [u64; LINE_BYTES / 8]) -> u32 {
     let (mut bytes, every) = (0, u64::MAX);
     for word in words {
-        let pairs = word - (word >> 1 & every / 3);
-        let fours = (pairs & every / 5) + (pairs >> 2 & every / 5);
-        bytes += fours + (fours >> 4) & every / 17;
+        let pairs = word - ((word >> 1) & (every / 3));
+        let fours = (pairs & (every / 5)) + ((pairs >> 2) & (every / 5));
+        bytes += (fours + (fours >> 4)) & (every / 17);
     }
-    let halves = (bytes & every / 257) + (bytes >> 8 & every / 257);
+    let halves = (bytes & (every / 257)) + ((bytes >> 8) & (every / 257));
     (halves.wrapping_mul(every / 65535) >> 48) as u32
 }
 
