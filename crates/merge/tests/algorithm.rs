@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use sardonyx_merge::advice::Target;
 use sardonyx_merge::algorithms::{Algorithm, Merges, register};
 use sardonyx_merge::images::Zeros;
-use sardonyx_merge::ksm::{Search, Software, Walk, Walkable};
+use sardonyx_merge::ksm::{Search, Software, TreeWalk, Walkable};
 use sardonyx_merge::question::{Question, Source};
 use sardonyx_merge::run::PassRun;
-use sardonyx_merge::{Checksum, Contents, Frame, Page, timed};
+use sardonyx_merge::{Checksum, Page, PageFrame, PageStore, timed};
 use serde_json::Value;
 
 /// Software that takes every key twice, and so costs more and saves the same.
@@ -21,11 +21,16 @@ impl Doubtful {
 }
 
 impl Search for Doubtful {
-    fn walk(&mut self, of: &mut impl Contents, tree: &mut impl Walkable, frame: Frame) -> Walk {
+    fn walk(
+        &mut self,
+        of: &mut impl PageStore,
+        tree: &mut impl Walkable,
+        frame: PageFrame,
+    ) -> TreeWalk {
         self.0.walk(of, tree, frame)
     }
 
-    fn key(&mut self, contents: &mut impl Contents, page: Page) -> u32 {
+    fn key(&mut self, contents: &mut impl PageStore, page: Page) -> u32 {
         self.0.key(contents, page);
         self.0.key(contents, page)
     }

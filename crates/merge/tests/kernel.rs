@@ -3,16 +3,16 @@
 
 use sardonyx_merge::algorithms::Algorithm;
 use sardonyx_merge::images::mixes::Mix;
-use sardonyx_merge::images::{Data, Extent, Images, Machine, Snapshot};
+use sardonyx_merge::images::{Data, ImageMachine, Images, PageExtent, Snapshot};
 use sardonyx_merge::ksm::settings::{self, Preset};
 
 const MEASURED: &str = include_str!("kernel/linux-6.18.csv");
 
-fn machine(mix: Mix, pages: u64, passes: u64) -> Machine {
+fn machine(mix: Mix, pages: u64, passes: u64) -> ImageMachine {
     let last = mix.last_write().unwrap_or(passes);
     let snapshot = |pass| Snapshot {
         data: Data::Memory(mix.snapshot(pages, pass)),
-        extents: vec![Extent {
+        extents: vec![PageExtent {
             first: 0,
             pages: pages as u32,
             offset: 0,
@@ -21,7 +21,7 @@ fn machine(mix: Mix, pages: u64, passes: u64) -> Machine {
         missing: 0,
         holes: 0,
     };
-    Machine {
+    ImageMachine {
         name: mix.name().to_owned(),
         snapshots: (1..=last).map(snapshot).collect(),
         process: None,
