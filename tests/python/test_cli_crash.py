@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from sardonyx import _core
-from sardonyx.cli.crash.show import _folded
+from sardonyx.cli.crash.show import _beyond, _folded, _lacking
 
 QUICK = ("--transactions", "30")
 
@@ -352,3 +352,20 @@ def test_without_attacks_a_design_with_integrity_has_none(tmp_path: Path) -> Non
         ended = crash(*few, option, "--json", "-", where=tmp_path)
         (run,) = runs(ended.stdout)
         assert (run.get("attacks") is not None) == attacked
+
+
+def test_the_verdicts_line_names_where_widths_were_not_judged() -> None:
+    run: dict[str, Any] = {"verdict": "holds", "widths_not_judged": ["macs", "nodes"]}
+    assert _beyond(run).endswith(
+        "widths not judged (fewer than 128 changes of a word): macs, nodes"
+    )
+    assert _beyond(run | {"widths_not_judged": []}) == ""
+    assert _beyond(run | {"verdict": "broken"}) == ""
+
+
+def test_what_no_run_comes_to_is_told_with_the_option_that_does() -> None:
+    lack = {"what": "rounds", "had": 0, "least": 1, "kept_by": [], "reached_by": ["--set a=1"]}
+    run = {"program": "queue", "design": "sca", "verdict": "not exercised", "lacks": [lack]}
+    (line,) = _lacking(run)
+    assert "rounds 0 of 1" in line
+    assert "give --set a=1, another --seed, or --thorough TIME" in line

@@ -96,7 +96,11 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     });
     let macs = history.layout().name_of(at).0;
     let regions = history.layout().regions().iter();
-    let kept: Vec<_> = regions.skip_while(|region| region.name != macs).collect();
+    let on_chip = kept.on_chip().cloned();
+    let kept = regions.skip_while(|region| region.name != macs);
+    let kept: Vec<_> = kept
+        .filter(|region| Some(*region) != on_chip.as_ref())
+        .collect();
     let mut spans: BTreeMap<(&'static str, usize), Span> = BTreeMap::new();
     let mut lines: FxHashMap<Place, Line> = FxHashMap::default();
     let mut owners: FxHashMap<u64, (Place, usize)> = FxHashMap::default();

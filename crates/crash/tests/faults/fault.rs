@@ -7,7 +7,9 @@ use std::sync::Mutex;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, AnyLayer, Stack};
 use sardonyx::workload::{DurabilityKind, ProgramSpec};
-use sardonyx_crash::{Attacks, Cuts, History, Kind, Options, attack, audit, explore, secrecy};
+use sardonyx_crash::{
+    Attacks, Cuts, History, Kind, Options, Trial, Verdict, attack, audit, explore, secrecy,
+};
 
 use crate::plans::Plan;
 
@@ -159,6 +161,32 @@ impl Fault {
     /// The pieces of the explorer that report it.
     pub fn checks(&self) -> Vec<Check> {
         self.by.iter().map(|(check, _)| *check).collect()
+    }
+
+    /// The verdict of the plan that `sardonyx crash run` makes, with seed 1.
+    pub fn under_the_default_plan(&self) -> Verdict {
+        let design = self.wrong();
+        let stack = Stack::named(&design).expect("it is registered");
+        let trial = Trial {
+            machine: "sca".into(),
+            overrides: Vec::new(),
+            design,
+            program: "queue".into(),
+            durability: DurabilityKind::on(&stack),
+            seed: 1,
+            cores: None,
+            transactions: None,
+            item_bytes: None,
+            footprint: None,
+            options: Options {
+                attacks: Attacks::unless_said(&stack),
+                ..Options::default()
+            },
+            thorough: None,
+            shorten: false,
+        };
+        let tried = trial.answer(&|_, _| true).expect("a design and a program");
+        tried.expect("nobody ends it").verdict
     }
 
     fn stack_with(&self, layer: AnyLayer) -> String {

@@ -33,7 +33,7 @@ mod wrappers;
 
 use std::collections::BTreeSet;
 
-use sardonyx_crash::Kind;
+use sardonyx_crash::{Kind, Verdict};
 
 use fault::{Check, Fault};
 use plans::Plan;
@@ -209,6 +209,91 @@ fn no_fault_is_named_twice_and_no_slip_is_left_out() {
     are_rows(own_log::Slip::ALL, include_str!("log.rs"));
     are_rows(own_chain::Slip::ALL, include_str!("vectors.rs"));
     are_rows(own_guard::Slip::ALL, include_str!("macs.rs"));
+}
+
+/// Three faults and more of each kind that an earlier explorer missed.
+const KINDS: [(&str, &[&str]); 9] = [
+    (
+        "pads again after an attack",
+        &[
+            "mark-believed",
+            "bonsai-mark-believed",
+            "counters-mark-believed",
+        ],
+    ),
+    (
+        "old roots",
+        &[
+            "last-two-accepted",
+            "last-four-accepted",
+            "last-eight-accepted",
+        ],
+    ),
+    (
+        "versions that wrap",
+        &[
+            "version-of-two-bits",
+            "version-of-three-bits",
+            "version-of-four-bits",
+        ],
+    ),
+    (
+        "widths of places",
+        &["mac-place-16", "mac-place-20", "mac-place-32"],
+    ),
+    (
+        "widths of hashes",
+        &[
+            "mac-16-bits",
+            "mac-32-bits",
+            "mac-63-bits",
+            "mac-32-bits-twice",
+        ],
+    ),
+    (
+        "erasure",
+        &["empty-believed", "halves-believed", "eighths-believed"],
+    ),
+    (
+        "delivered before refused",
+        &[
+            "verified-one-late",
+            "verified-four-late",
+            "verified-eight-late",
+        ],
+    ),
+    (
+        "near zero, unwritten",
+        &["three-bits", "small-number", "unwritten-shown"],
+    ),
+    (
+        "later lives",
+        &["log-forgets-later", "recount-of-4-bits", "count-of-4-bits"],
+    ),
+];
+
+/// The default plan finds each with seed 1.
+#[test]
+#[ignore = "slow: a whole plan each"]
+fn the_default_plan_finds_each_of_these_kinds() {
+    let all = || {
+        GROUPS
+            .iter()
+            .flat_map(|group| group.faults().chain(group.rare()))
+    };
+    let mut missed = Vec::new();
+    for (kind, names) in KINDS {
+        for name in names {
+            let fault = all().find(|fault| fault.name == *name);
+            let fault = fault.unwrap_or_else(|| panic!("there is no {name}"));
+            let verdict = fault.under_the_default_plan();
+            println!("{kind}: {name}: {verdict:?}");
+            if verdict != Verdict::Broken {
+                missed.push(name);
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:?}");
 }
 
 /// For a new fault: prints what reports each fault whose name has `FAULT` in it, and what its control comes to.

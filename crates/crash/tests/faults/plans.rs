@@ -86,7 +86,8 @@ pub const LOGGED: Plan = Plan {
 pub const LONG_LIVES: Plan = Plan {
     recovery_cuts: 2,
     transactions: 40,
-    cuts: 6000,
+    cuts: 12_000,
+    seed: 4,
     ..LOGGED
 };
 
