@@ -231,7 +231,7 @@ def test_a_report_draws_any_set_of_shards(tmp_path: Path) -> None:
         target = place / "report.html"
         write_sweep_report(swept, target)
         page = target.read_text()
-        for key in ("multiples", "parallel", "pareto", "best"):
+        for key in ("multiples", "parallel", "pareto"):
             assert f'data-plot="{key}"' in page
     with pytest.raises(_core.SardonyxError, match='there is no figure "icp"; did you mean "ipc"'):
         load(bare, ["max icp"])

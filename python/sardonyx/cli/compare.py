@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -215,9 +215,7 @@ def compare(asked: Compare) -> None:
     check_replaced(target)
     # The seed of programs is that of the draws too.
     seed = asked.seed if programs or asked.sensitivity or asked.sample else 0
-    varied = Varied(draws, seed, kept_runs(asked.directory)) if asked.sensitivity else None
-    out = Out(target, asked.json_to, point_to_it=asked.directory is None)
-    workers = asked.workers
+    _ = asked.workers  # of every form: `_compare` uses it
     forms = {
         "limit": "without a trace",
         "sample": "without a trace",
@@ -225,25 +223,8 @@ def compare(asked: Compare) -> None:
         "window": "without --timeline",
     }
     asked.refuse_idle("without a program", forms)
-    _compare(points, shared, workers, varied, out, written, seeded)
-
-
-@dataclass(frozen=True, slots=True)
-class Varied:
-    """Assumed keys are varied in so many draws; what has been run is kept in a folder."""
-
-    draws: int
-    seed: int
-    kept: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Out:
-    """Where results go; ``results/latest`` points to a directory of our own."""
-
-    directory: Path
-    json_to: str | None
-    point_to_it: bool
+    study = {"draws": draws, "seed": seed} if asked.sensitivity else None
+    _compare(asked, points, shared, written, seeded, target, study)
 
 
 def _written(asked: Compare, *, sampled: bool) -> Written:
@@ -290,50 +271,51 @@ def _program(asked: Compare) -> ProgramSource:
 
 
 def _compare(
+    asked: Compare,
     points: Sequence[Point],
     shared: Settings,
-    workers: int | None,
-    varied: Varied | None,
-    out: Out,
     written: Written,
     seeded: Seeded | None,
+    target: Path,
+    study: Mapping[str, int] | None,
 ) -> None:
+    """Run it, vary its assumed keys if there is a ``study``, and show, write and draw all of it."""
     from sardonyx.cli.progress import Watcher
     from sardonyx.cli.report import save
     from sardonyx.cli.tables import compare_table, sample_table
     from sardonyx.runs.comparison import Comparison
 
-    with output_directory(out.directory):
+    workers, json_to = asked.workers, asked.json_to
+    with output_directory(target):
         known = origin.origin(point.source for point in points)
         with Watcher(err) as watch:
             if seeded is None:
                 results = jobs.run(points, shared, workers, watch, written)
             else:
                 results = seeded.run(shared, workers, watch)
-        if varied is not None:
+        if study is not None:
             from sardonyx.cli.sweep import View
 
             results = api.varied(
                 points,
                 shared,
                 results,
-                varied.kept,
+                kept_runs(asked.directory),
                 workers=workers,
-                draws=varied.draws,
-                seed=varied.seed,
+                **study,
                 shown=partial(View, err),
                 say=note,
             )
         comparison = Comparison(results)
-        people = for_people(out.json_to)
+        people = for_people(json_to)
         table = compare_table(comparison, people.width)
         try:
-            report = save(comparison, out.directory, known)
+            report = save(comparison, target, known)
         except (OSError, SardonyxError):  # the runs took longer than it takes to make room
             people.print(table)
             raise
-        if out.point_to_it:
-            point_latest(out.directory)
+        if asked.directory is None:
+            point_latest(target)
     people.print(table)
     if shared.sample:
         people.print(sample_table(results, people.width))
@@ -341,8 +323,8 @@ def _compare(
         from sardonyx.cli.flips import sensitivity_table
 
         people.print(sensitivity_table(results.sensitivity, people.width))
-    if out.json_to is not None:
-        write_json(out.json_to, comparison.results.to_document())
+    if json_to is not None:
+        write_json(json_to, comparison.results.to_document())
     if written.timeline is not None:
         where = "open it at https://ui.perfetto.dev"
         people.print(f"timeline: {written.timeline} ({where})", soft_wrap=True)

@@ -136,14 +136,7 @@ def reproduce(asked: Reproduce) -> None:
     paper = asked.paper
     if paper not in known:
         raise _core.SardonyxError(unknown("paper to reproduce", paper, list(known)))
-    usual = QUICK_CELLS if asked.quick else CELLS
-    varied = Varied(
-        asked.sensitivity,
-        check_draws(asked.sensitivity, asked.draws),
-        asked.seed,
-        asked.workers,
-        usual if asked.cells is None else asked.cells,
-    )
+    draws = check_draws(asked.sensitivity, asked.draws)
     wishes = Asked(
         asked.traces or [],
         asked.machine or known[paper].machine,
@@ -159,7 +152,7 @@ def reproduce(asked: Reproduce) -> None:
         raise _core.SardonyxError(
             f"--cells {asked.cells}: this reproduction of {paper} has no sample; leave it out"
         )
-    if varied.wanted:
+    if asked.sensitivity:
         if plan.headlines is None:
             able = [name for name in known if name in HEADLINED]
             raise _core.SardonyxError(
@@ -172,26 +165,15 @@ def reproduce(asked: Reproduce) -> None:
     target = asked.directory or Path("results") / paper
     check_replaced(target)
     unread = [OPTIONS.get(name, name) for name in wishes.unread()]
-    json_to = asked.json_to
+    _ = asked.workers  # of every form: `_reproduce` uses it
     asked.refuse_idle(f"for {paper}", unread=unread)
-    _reproduce(paper, plan, target, varied, json_to)
+    _reproduce(asked, plan, target, draws)
 
 
-@dataclass(frozen=True, slots=True)
-class Varied:
-    """Whether assumed keys are varied, and in how many draws; how many run at once; the cells of a
-    sample.
-    """
-
-    wanted: bool
-    draws: int
-    seed: int
-    workers: int | None
-    cells: int
-
-
-def _reproduce(paper: str, plan: Plan, target: Path, varied: Varied, json_to: str | None) -> None:
-    workers = varied.workers
+def _reproduce(asked: Reproduce, plan: Plan, target: Path, draws: int) -> None:
+    workers, json_to = asked.workers, asked.json_to
+    usual = QUICK_CELLS if asked.quick else CELLS
+    cells = usual if asked.cells is None else asked.cells
     with output_directory(target):
         known_origin = origin.origin(
             [point.source for point in plan.runs.points]
@@ -203,13 +185,13 @@ def _reproduce(paper: str, plan: Plan, target: Path, varied: Varied, json_to: st
         with Watcher(err) as watch:
             exhibits = plan.measure(comparison, watch)
         rows = tuple(plan.claims(comparison))
-        if varied.wanted and plan.headlines is not None:
-            found = _sensitivity(plan.headlines, target, varied)
+        if asked.sensitivity and plan.headlines is not None:
+            found = _sensitivity(plan.headlines, target, workers, draws, asked.seed)
             rows = headlines.marked(rows, found)
             comparison = Comparison(replace(comparison.results, sensitivity=found))
         sample = None
-        if plan.sampled is not None and varied.cells:
-            sample = _sample(plan.sampled, comparison, target, varied)
+        if plan.sampled is not None and cells:
+            sample = _sample(plan.sampled, comparison, target, workers, cells, asked.seed)
         beside = BesidePaper(rows, plan.note, exhibits, plan.verdict(comparison, rows), sample)
         report = save(comparison, target, known_origin, beside)
     people = for_people(json_to)
@@ -217,28 +199,31 @@ def _reproduce(paper: str, plan: Plan, target: Path, varied: Varied, json_to: st
     people.print(Text(plan.note, style="dim"))
     if comparison.results.sensitivity:
         people.print(sensitivity_table(comparison.results.sensitivity, people.width))
-    write_json(json_to, document(paper, plan, beside, comparison))
+    write_json(json_to, document(asked.paper, plan, beside, comparison))
     people.print(f"report: {report}", soft_wrap=True)
 
 
-def _sample(of: Sampled, comparison: Comparison, target: Path, varied: Varied) -> Sample:
+def _sample(
+    of: Sampled, comparison: Comparison, target: Path, workers: int | None, cells: int, seed: int
+) -> Sample:
     plain = [run for run in comparison.results.runs if not run.variant]
     return Sampling(
         of,
-        varied.cells,
-        varied.seed,
+        cells,
+        seed,
         target / "sample",
         frozenset(key for run in plain for key in run.assumed),
         comparison.results,
         {row.claim.key: row.ours for row in of.claims(comparison)},
-        varied.workers,
+        workers,
         partial(View, err),
         note,
     ).run()
 
 
-def _sensitivity(of: headlines.Headlines, target: Path, varied: Varied) -> Found:
-    workers = varied.workers
+def _sensitivity(
+    of: headlines.Headlines, target: Path, workers: int | None, draws: int, seed: int
+) -> Found:
     with Watcher(err) as watch:
         began, points = time.monotonic(), len(of.runs.points)
         started = of.runs.run(workers, watch)
@@ -249,8 +234,8 @@ def _sensitivity(of: headlines.Headlines, target: Path, varied: Varied) -> Found
         kept_runs(target),
         took * min(points, workers or processors()) / points,
         workers=workers,
-        draws=varied.draws,
-        seed=varied.seed,
+        draws=draws,
+        seed=seed,
         shown=partial(View, err),
         say=note,
     )

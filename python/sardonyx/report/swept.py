@@ -1,4 +1,4 @@
-"""The figures of a sweep: small multiples, parallel coordinates, the Pareto front, the best points.
+"""The figures of a sweep: small multiples, parallel coordinates, the Pareto front.
 
 Rows are points of shards. Where a figure has fewer axes than the sweep, the others are averaged,
 and it says so.
@@ -53,7 +53,7 @@ def groups(swept: Swept) -> list[Group]:
         Group(
             "about-sweep",
             "The sweep",
-            [_multiples(swept), _parallel(swept), _pareto(swept), _best(swept)],
+            [_multiples(swept), _parallel(swept), _pareto(swept)],
         )
     ]
     if swept.failed:
@@ -333,48 +333,6 @@ def _front(
 
 def _settings(row: Values, names: Sequence[str]) -> str:
     return ", ".join(f"{name} = {row[name]}" for name in names if row.get(name) is not None)
-
-
-def _best(swept: Swept) -> Figure | Missing:
-    head = Head("best", "The best points", "")
-    if not swept.goals:
-        return head.missing("This needs a figure: goals in the sweep's file, or --goal.")
-    settings = [name for name in swept.axes if name != swept.subject]
-    views: list[View] = []
-    rows: list[list[Cell]] = []
-    for goal in swept.goals:
-        for subject, own in swept.by_subject().items():
-            best = ranked(own, goal)[:BEST]
-            names = [_settings(row, settings) or goal.name for row in best]
-            rows += [
-                [f"{goal.name}, {subject}: {name}", row[goal.name]]
-                for name, row in zip(names, best, strict=True)
-            ]
-            if best and len(views) < VIEWS:
-                values = [row[goal.name] for row in best]
-                data = [
-                    {
-                        "type": "bar", "orientation": "h",
-                        "x": values, "y": [label(n) for n in names],
-                        "marker": {"color": LINE_COLOURS[0]},
-                        "hovertemplate": "%{y}<br>%{x:.6~g}<extra></extra>",
-                    }
-                ]  # fmt: skip
-                shape = layout("", height=120 + 24 * len(best))
-                shape["xaxis"] = {"title": {"text": label(goal.text)}, "automargin": True}
-                order = [label(n) for n in names]
-                shape["yaxis"] = {"type": "category", "categoryarray": order, "automargin": True,
-                                  "autorange": "reversed"}  # fmt: skip
-                views.append(View(f"{goal.name}, {subject}", data, shape))
-    if not views:
-        return head.missing("No point has the figure.")
-    return head.figure(
-        f"The best {BEST} points of each subject, by each figure.",
-        "Bars that are as long as each other differ in settings that do not matter here.",
-        views,
-        Table((("figure, subject: settings", ""), ("value", "")), rows[: 50 * BEST]),
-        choose="Figure",
-    )
 
 
 def _failed(swept: Swept) -> list[Block]:
