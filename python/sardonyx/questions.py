@@ -314,7 +314,6 @@ class Job(Value):
 class Owner(Value):
     """Some machines of one owner."""
 
-    #: The machines, by their numbers in the question.
     machines: tuple[int, ...]
     name: str
 
@@ -327,7 +326,7 @@ class Target(Value):
     pass_seconds: int = 200
 
 
-#: What becomes of an image's pages of zeros, which may never have been touched.
+#: The meaning of an image's pages of zeros, which may never have been touched.
 Zeros: TypeAlias = Literal["held", "no-holes", "none"]
 
 
