@@ -233,6 +233,28 @@ fn with_a_path() -> Mapping {
     }
 }
 
+/// A name is counted once, and every mapping or log that does something names what that is.
+#[test]
+fn mechanisms_have_names_of_their_own_and_layers_have_mechanisms() {
+    let layers: Vec<AnyLayer> = designs::built_in().collect();
+    let of = |layer: &AnyLayer| layer.about().tries.iter().copied().flatten().copied();
+    let mechanisms: Vec<_> = layers.iter().flat_map(of).collect();
+    for one in &mechanisms {
+        let same = mechanisms.iter().filter(|other| other.name == one.name);
+        assert!(
+            same.into_iter().all(|other| std::ptr::eq(*one, *other)),
+            "{}",
+            one.name
+        );
+    }
+    for layer in &layers {
+        let name = layer.about().name;
+        let keeps = matches!(layer, AnyLayer::Mapping(_) | AnyLayer::Logging(_));
+        let is_bare = ["identity", "none"].contains(&name);
+        assert!(!keeps || is_bare || of(layer).count() > 3, "{name}");
+    }
+}
+
 #[test]
 fn a_path_of_a_layer_that_no_run_takes_is_not_exercised() {
     designs::register(AnyLayer::Mapping(Box::leak(Box::new(with_a_path()))));
