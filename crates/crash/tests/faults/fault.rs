@@ -216,7 +216,7 @@ impl Plan {
             seed: self.seed + core,
             durability: DurabilityKind::on(&stack),
             sharing: self.sharing,
-            contents: sardonyx::workload::Contents::Drawn,
+            contents: self.contents,
         };
         let specs: Vec<ProgramSpec> = (0..self.cores).map(spec).collect();
         let machine = Machine::load("sca", self.settings).expect("a machine");

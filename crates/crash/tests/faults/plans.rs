@@ -1,6 +1,6 @@
 //! Small plans: each is one run with its first seed, and some of its cuts. They press what the faults of one part hide in.
 
-use sardonyx::workload::Sharing;
+use sardonyx::workload::{Contents, Sharing};
 
 /// A small plan: one run, some of its cuts, one seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -8,6 +8,8 @@ pub struct Plan {
     pub program: &'static str,
     pub cores: u64,
     pub sharing: Sharing,
+    /// What the program writes: of numbers more is equal than of what is drawn.
+    pub contents: Contents,
     pub item_bytes: u64,
     pub footprint: u64,
     pub transactions: u64,
@@ -36,6 +38,7 @@ pub const SMALL: Plan = Plan {
     program: "btree",
     cores: 1,
     sharing: Sharing::Packed,
+    contents: Contents::Drawn,
     item_bytes: 64,
     footprint: 4096,
     transactions: 24,
@@ -174,6 +177,7 @@ pub const FULL_OF_DUPLICATES: Plan = Plan {
 /// A longer run, because a few cuts in many thousands show the fault.
 pub const LONG_FULL_OF_DUPLICATES: Plan = Plan {
     transactions: 150,
+    contents: Contents::Numbered,
     cuts: 8000,
     seed: 7,
     ..FULL_OF_DUPLICATES
@@ -182,6 +186,7 @@ pub const LONG_FULL_OF_DUPLICATES: Plan = Plan {
 /// A log of long transactions, for a rare schedule.
 pub const LONG_LOGGED: Plan = Plan {
     transactions: 150,
+    contents: Contents::Numbered,
     cuts: 8000,
     recovery_cuts: 4,
     ..LOGGED
