@@ -11,6 +11,8 @@ use rustc_hash::FxHashMap;
 use crate::history::History;
 use crate::secrecy::numbers;
 use crate::verdict::violation::{Kind, Violation};
+use sardonyx::controller::integrity::MACS;
+use sardonyx::controller::layers::BESIDE;
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 /// Changes of a word from which on a rank is no accident: one that lacks a bit is, with probability 2^-64.
@@ -70,14 +72,35 @@ pub(crate) fn of_macs(history: &History) -> Vec<Violation> {
     let version = version.map_or(0, |(_, bits)| {
         ((1u64 << (bits.len() % 64)) - 1) << (bits.start % 64)
     });
-    let macs = history.layout().name_of(at).0;
+    let lie_beside = at == Place(0);
+    let macs = match lie_beside {
+        true => MACS,
+        false => history.layout().name_of(at).0,
+    };
     let regions = history.layout().regions().iter();
     let kept: Vec<_> = regions.skip_while(|region| region.name != macs).collect();
+    let mut beside: FxHashMap<Place, u64> = FxHashMap::default();
     let mut spans: BTreeMap<(&str, usize), Span> = BTreeMap::new();
     let mut lines: FxHashMap<Place, Line> = FxHashMap::default();
     let mut owners: FxHashMap<u64, (Place, usize)> = FxHashMap::default();
     let mut found = Vec::new();
     for (at, write) in history.journal.accepted() {
+        if let Some(mac) = write.sideband.filter(|_| lie_beside) {
+            let mac = u64::from_le_bytes(mac);
+            if let Some(old) = beside.insert(write.place, mac).filter(|old| *old != mac) {
+                let span = spans.entry((macs, BESIDE)).or_default();
+                span.take(old ^ mac, write.place);
+            }
+            let own = (write.place, BESIDE);
+            let owner = *owners.entry(mac).or_insert(own);
+            if owner != own && found.is_empty() {
+                let what = format!("places that differ have one MAC, {mac:#x}");
+                found.push(Violation {
+                    place: Some(write.place),
+                    ..Violation::new(Kind::Undetected, at, what)
+                });
+            }
+        }
         let Some(region) = kept.iter().find(|region| region.contains(write.place)) else {
             continue;
         };

@@ -99,6 +99,7 @@ pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str
             placement: |_, layout| placement(false, layout),
             shows: SHOWS,
             zeros_apart: false,
+            beside: None,
         },
         Mapping {
             about: about::<F>(
@@ -110,6 +111,7 @@ pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str
             placement: |_, layout| placement(false, layout),
             shows: SHOWS,
             zeros_apart: false,
+            beside: None,
         },
     ]
 }
