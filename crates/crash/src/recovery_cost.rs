@@ -57,7 +57,7 @@ pub struct Restart {
 /// # Errors
 /// No design has that name.
 pub fn restart(machine: &Machine, design: &str, filled: Filled) -> Result<Restart, UnknownDesign> {
-    let stack = Stack::named(design)?;
+    let stack = Stack::under(design, &machine.settings)?;
     let mut medium = Filling::begin(stack, machine, filled.lines);
     for line in 0..filled.written {
         medium.write(line, line + 1);

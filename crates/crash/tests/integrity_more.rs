@@ -153,6 +153,81 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
     }
 }
 
+const OVER_COUNTERS: (&str, &str) = ("integrity.leaves", "counters");
+const BESIDE: (&str, &str) = ("integrity.mac_place", "beside");
+/// Split counters that overflow soon.
+const NARROW: (&str, &str) = ("encryption.minor_bits", "2");
+
+/// Trees over the encryption's counters, MACs beside lines, both, and split counters alone.
+const ARRANGED: &[(&str, &[(&str, &str)])] = &[
+    ("fca@bonsai", &[OVER_COUNTERS]),
+    ("sca@osiris", &[BESIDE]),
+    ("identity+split@plp", &[OVER_COUNTERS, NARROW]),
+    ("fca@sgx-sound", &[BESIDE]),
+    (
+        "identity+split@bonsai-lazy-sound",
+        &[OVER_COUNTERS, BESIDE, NARROW],
+    ),
+    ("sca@phoenix", &[BESIDE]),
+    ("esd-sound+fca@triad", &[OVER_COUNTERS]),
+    ("identity+split", &[NARROW]),
+    ("fca@supermem", &[OVER_COUNTERS, BESIDE]),
+    ("hw-log/identity+fca@bonsai", &[OVER_COUNTERS]),
+    ("sca@anubis", &[BESIDE]),
+    ("identity+split@osiris", &[BESIDE, NARROW]),
+    ("hw-log/identity+split@triad", &[OVER_COUNTERS, NARROW]),
+    ("fca@anubis-asit", &[BESIDE]),
+    (
+        "dewrite-sound+fca@bonsai-lazy-sound",
+        &[OVER_COUNTERS, BESIDE],
+    ),
+    ("hw-log/identity+sca@plp", &[BESIDE]),
+];
+
+#[test]
+fn honest_recoveries_are_believed_at_every_cut_however_macs_and_versions_lie() {
+    for (design, settings) in sardonyx_property::some(ARRANGED, 6) {
+        for tight in [&[][..], TIGHT] {
+            let settings = [settings, tight].concat();
+            let history = history_under(&settings, "btree", design, 2, 3);
+            let options = Options {
+                recovery_cuts: 16,
+                ..Options::default()
+            };
+            let found = explore(&history, &options, &|_| true).expect("nobody cancels");
+            assert!(found.covered.cuts > 1000, "{design}: {:?}", found.covered);
+            let lives = found.covered.later_lives;
+            assert!(lives > 0, "{design}: {:?}", found.covered);
+            assert!(found.tally.kinds.is_empty(), "{design}: {:?}", found.tally);
+        }
+    }
+}
+
+#[test]
+fn the_attacker_is_noticed_however_macs_and_versions_lie() {
+    let guarded = ARRANGED.iter().filter(|(design, _)| design.contains('@'));
+    let guarded: Vec<_> = guarded.copied().collect();
+    for (design, settings) in sardonyx_property::some(&guarded, 6) {
+        for platform in [Platform::Adr, Platform::Eadr] {
+            let history = history_under(settings, "btree", design, 1, 3);
+            let options = Options {
+                platform,
+                ..Options::default()
+            };
+            let (looks, each, one) = (40, 10, None);
+            let found = attack(&history, &options, Attacks { looks, each, one });
+            assert_eq!((found.cuts, found.honest_refused), (40, 0), "{design}");
+            for when in When::ALL {
+                for kind in Attack::ALL {
+                    let came = found.of(when, kind);
+                    assert!(came.tried > 100, "{design}, {when:?} {kind:?}: {came:?}");
+                    assert_eq!(came.undetected, 0, "{design}, {when:?} {kind:?}: {came:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_recovery_is_counted_by_what_it_looks_at_and_timed_by_the_engine() {
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");

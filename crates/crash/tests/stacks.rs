@@ -18,7 +18,7 @@ const MAPPINGS: [&str; 6] = [
     "dedup-sha1-sound",
     "dewrite-sound",
 ];
-const POLICIES: [&str; 7] = [
+const POLICIES: [&str; 8] = [
     "no-encryption",
     "ideal",
     "fca",
@@ -26,6 +26,7 @@ const POLICIES: [&str; 7] = [
     "co-located",
     "co-located-cc",
     "deuce",
+    "split",
 ];
 /// Integrities that refuse honest recoveries, as published.
 const REFUSE: [&str; 2] = ["sgx", "bonsai-lazy"];
@@ -37,11 +38,13 @@ const PRESSED: [&[(&str, &str)]; 3] = [
     &[],
     &[
         ("integrity.minor_bits", "2"),
+        ("encryption.minor_bits", "2"),
         ("integrity.cache.bytes", "512"),
         ("integrity.cache.ways", "2"),
     ],
     &[
         ("integrity.minor_bits", "1"),
+        ("encryption.minor_bits", "1"),
         ("integrity.stop_loss", "1"),
         ("medium.queues.writes", "4"),
         ("medium.queues.high_watermark", "4"),
@@ -49,14 +52,25 @@ const PRESSED: [&[(&str, &str)]; 3] = [
     ],
 ];
 
-fn settings_of(stack: &Stack, number: usize) -> Vec<(&'static str, &'static str)> {
+fn settings_of(design: &str, number: usize) -> Vec<(&'static str, &'static str)> {
+    let stack = Stack::named(design).expect("a stack");
     let all = PRESSED[number % PRESSED.len()].iter().copied();
-    all.filter(|(key, _)| stack.uses(key)).collect()
+    let mut settings: Vec<_> = all.filter(|(key, _)| stack.uses(key)).collect();
+    // Every other stack that can has the encryption's counters as leaves of its tree, and MACs beside lines.
+    for (setting, wanted) in [
+        (("integrity.leaves", "counters"), number / 2 % 2 == 1),
+        (("integrity.mac_place", "beside"), number % 2 == 1),
+    ] {
+        let machine = Machine::load("sca", &[setting]).expect("a machine");
+        let stands = stack.uses(setting.0) && Stack::under(design, &machine.settings).is_ok();
+        settings.extend((stands && wanted).then_some(setting));
+    }
+    settings
 }
 
 fn history(design: &str, number: usize, seed: u64) -> Result<History, HistoryError> {
     let stack = Stack::named(design).expect("a stack");
-    let machine = Machine::load("sca", &settings_of(&stack, number)).expect("a machine");
+    let machine = Machine::load("sca", &settings_of(design, number)).expect("a machine");
     let cores = 1 + number as u64 / 3 % 2;
     let spec = |core| ProgramSpec {
         name: PROGRAMS[number % PROGRAMS.len()].into(),

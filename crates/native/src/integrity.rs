@@ -36,7 +36,7 @@ pub fn integrity_room(
     overrides: Vec<(String, String)>,
 ) -> PyResult<String> {
     let machine = Machine::load(machine, &overrides).map_err(bad)?;
-    let stack = Stack::named(design).map_err(bad)?;
+    let stack = Stack::under(design, &machine.settings).map_err(bad)?;
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
     stack.build(&machine.settings, &mut layout);
     let plain = design.split('@').next().expect("there is a first part");

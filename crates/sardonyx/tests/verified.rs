@@ -100,6 +100,7 @@ macro_rules! faulty {
             placement: |_, _| Placement::Home,
             shows: &[],
             zeros_apart: false,
+            beside: None,
         }
     };
 }

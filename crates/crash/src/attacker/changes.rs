@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::attacker::knowledge::{Groups, Knowledge, Now, Seen};
 use crate::attacker::report::Attack;
+use sardonyx::controller::layers::BESIDE;
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use sardonyx::medium::image::Content;
 
@@ -580,8 +581,11 @@ impl<'n> Changes<'n> {
     fn put_word(&mut self, place: Place, number: usize, word: [u8; 8]) {
         let now = self.now.get(place).copied();
         let content = self.lines.entry(place).or_insert(now);
-        let (line, _) = content.get_or_insert((ZERO_LINE, None));
-        line[number * 8..][..8].copy_from_slice(&word);
+        let (line, beside) = content.get_or_insert((ZERO_LINE, None));
+        match number {
+            BESIDE => *beside = Some(word),
+            number => line[number * 8..][..8].copy_from_slice(&word),
+        }
     }
 
     fn put_bits(&mut self, place: Place, bits: &Range<usize>, number: u64) {
@@ -606,6 +610,10 @@ pub(crate) fn number_of(line: &Line, bits: &Range<usize>) -> u64 {
     numbered.fold(0, |all, (at, from)| all | bit(from) << at)
 }
 
-fn word_of(content: Option<&Content>, number: usize) -> [u8; 8] {
-    content.map_or([0; 8], |(line, _)| line.as_chunks().0[number])
+/// A word of a line, or of what lies beside it.
+pub(crate) fn word_of(content: Option<&Content>, number: usize) -> [u8; 8] {
+    content.map_or([0; 8], |(line, beside)| match number {
+        BESIDE => beside.unwrap_or_default(),
+        number => line.as_chunks().0[number],
+    })
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use crate::attacker::changes::number_of;
+use crate::attacker::changes::{number_of, word_of};
 use crate::history::History;
 use sardonyx::controller::layers::PowerFail;
 use sardonyx::line::{Line, Place};
@@ -140,7 +140,7 @@ impl<'h> Knowledge<'h> {
 
     /// What is read under which version: what a line is now, as `image` has it.
     pub fn follow(&mut self, place: Place, image: &Image) {
-        let Some((kept, version)) = self.kept_under(place, |at| image.read(at)) else {
+        let Some((kept, version)) = self.kept_under(place, |at| image.content(at)) else {
             return;
         };
         let known = self.under.entry((place, version)).or_default();
@@ -152,19 +152,19 @@ impl<'h> Knowledge<'h> {
     fn kept_under(
         &self,
         place: Place,
-        read: impl Fn(Place) -> Option<Line>,
+        read: impl Fn(Place) -> Option<Content>,
     ) -> Option<(Kept, u64)> {
         let kept = self.kept.as_deref()?;
         let (node, bits) = kept.version_of(place)?;
         let (at, number) = kept.kept_of(place)?;
-        let mac = read(at)?.as_chunks().0[number];
-        let version = read(node).map_or(0, |line| number_of(&line, &bits));
-        Some(((read(place)?, mac), version))
+        let mac = word_of(Some(&read(at)?), number);
+        let version = read(node).map_or(0, |(line, _)| number_of(&line, &bits));
+        Some(((read(place)?.0, mac), version))
     }
 
     /// Lines that have been something else under the version that they have `now`: what each has been, with its MAC.
     pub fn same_version(&self, now: &Now) -> Vec<(Place, Kept)> {
-        let read = |at: Place| now.get(at).map(|content| content.0);
+        let read = |at: Place| now.get(at).copied();
         let mut found = Vec::new();
         for ((place, version), known) in &self.under {
             if known.len() < 2 {

@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 use sardonyx::config::{ConfigError, Machine};
 use sardonyx::controller::designs::{self, Stack, UnknownDesign};
-use sardonyx::controller::layers::{CounterLines, Counters, Guarantee, Placement, PowerFail};
+use sardonyx::controller::layers::{Counters, Guarantee, Placement, PowerFail};
 use sardonyx::controller::{Class, Controller, Write};
 use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{LINE_BYTES, Line, Logical, Persist, Place};
@@ -31,7 +31,7 @@ use sardonyx::mechanisms::{
     BESIDE, Exercised, HANDED_LINE, MIXED_COUNTER_LINE, SHARED_COUNTER_LINE,
 };
 use sardonyx::medium::image::Image;
-use sardonyx::medium::layout::Layout;
+use sardonyx::medium::layout::{CounterLines, Layout};
 use sardonyx::medium::params::MERGE;
 use sardonyx::medium::params::{CRASH_CACHED, CRASH_FIRST, CRASH_SPARE, CacheLevel};
 use sardonyx::memory::Memory;
@@ -186,7 +186,7 @@ impl SetUp {
         specs: &[ProgramSpec],
         seed: u64,
     ) -> Result<SetUp, HistoryError> {
-        let stack = Stack::named(design)?;
+        let stack = Stack::under(design, &machine.settings)?;
         let first = machine.settings.get(&CRASH_FIRST) * PAGE_LINES;
         let (programs, end) = Golden::all(specs, first)?;
         let mut machine = machine.with_cores(specs.len());
@@ -221,7 +221,7 @@ impl SetUp {
             found: Vec::new(),
             stack,
             small: Arc::new(fresh(&machine.settings)),
-            counters: (stack.policy.counter_lines)(&layout),
+            counters: layout.counters().cloned(),
             held: Held::from_stack(&layout, &stack, &machine.settings),
             layout: Arc::new(layout),
             machine: Arc::new(machine),

@@ -45,7 +45,7 @@ pub fn readable(
     unreadable: &mut dyn FnMut(&Lines) -> u64,
     (platform, cuts, seed): (Platform, u64, u64),
 ) -> Result<Readable, HistoryError> {
-    let stack = Stack::named(design)?;
+    let stack = Stack::under(design, &machine.settings)?;
     let end = initial.iter().map(|(line, _)| line + 1).max().unwrap_or(1);
     let mut machine = machine.with_cores(1);
     shrink(&mut machine, end * 2, 1);

@@ -8,10 +8,12 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_base::random::mix;
 
+use crate::attacker::changes::word_of;
 use crate::history::History;
 use crate::secrecy::{self, Encrypted, Held, Looked};
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::encryption::pad::OTHER_KEY;
+use sardonyx::controller::layers::BESIDE;
 use sardonyx::controller::logging::undo::{
     BUCKETS, MOST_BUCKETS, PER_RECORD, RECORDS, TRANSACTIONS,
 };
@@ -549,18 +551,16 @@ impl History {
             .find(|(place, other)| {
                 let mut image = image.copy();
                 let line = image.read(*other);
-                let word = |at: Place, number: usize| {
-                    image
-                        .read(at)
-                        .map_or([0; 8], |line| line.as_chunks().0[number])
-                };
-                let mac = kept.kept_of(*other).map(|(at, number)| word(at, number));
-                if let (Some((at, number)), Some(mac)) = (kept.kept_of(*place), mac) {
+                let word =
+                    |(at, number): (Place, usize)| word_of(image.content(at).as_ref(), number);
+                let mac = kept.kept_of(*other).map(word);
+                let beside = mac.filter(|_| kept.kept_of(*place) == Some((*place, BESIDE)));
+                if let (Some((at, number)), Some(mac), None) = (kept.kept_of(*place), mac, beside) {
                     let mut macs = image.read(at).unwrap_or(ZERO_LINE);
                     macs[number * 8..][..8].copy_from_slice(&mac);
                     image.put(at, Some(&(macs, None)));
                 }
-                image.put(*place, line.map(|line| (line, None)).as_ref());
+                image.put(*place, line.map(|line| (line, beside)).as_ref());
                 let mut untimed = Untimed::new(image);
                 let mut recovered = stack.build(&self.small, &mut Layout::new(lines));
                 untimed.plan(|plan| recovered.recover(plan));

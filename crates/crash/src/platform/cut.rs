@@ -21,7 +21,7 @@ pub fn survivors(
     platform: Platform,
     seed: u64,
 ) -> Result<Image, UnknownDesign> {
-    let stack = Stack::named(design)?;
+    let stack = Stack::under(design, &machine.settings)?;
     let mut layout = Layout::new(machine.engine.medium.geometry.lines());
     let controller = stack.build(&machine.settings, &mut layout);
     let levelling = controller.levelling().cloned();

@@ -20,6 +20,7 @@ use crate::verdict::violation::{Kind, Violation};
 use sardonyx::controller::designs::AnyLayer;
 use sardonyx::controller::encryption::pad::KEY;
 use sardonyx::controller::integrity::{FIRST_VERSION, MACS};
+use sardonyx::controller::layers::BESIDE;
 use sardonyx::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::journal::MediumWrite;
@@ -240,7 +241,11 @@ pub(crate) fn shared(history: &History, looked: &Looked) -> Option<Violation> {
 
 /// MACs that are the same under a version that is much greater: whoever has an old line waits for it.
 pub(crate) fn versions(history: &History) -> Option<Violation> {
-    history.power_fail()?.version_of(Place(0))?;
+    let kept = history.power_fail()?;
+    let (node, _) = kept.version_of(Place(0))?;
+    // Data whose versions are the encryption's counters have the same under the same counters.
+    let are_counters = history.counter_place(Place(0)) == Some(node);
+    let lie_beside = kept.kept_of(Place(0)) == Some((Place(0), BESIDE));
     let of = |again: &Again| -> Vec<(Place, usize, u64)> {
         let macs = again.layout.region(MACS);
         let writes = again.beside.iter();
@@ -249,7 +254,17 @@ pub(crate) fn versions(history: &History) -> Option<Violation> {
             let carried = (0..LINE_BYTES / 8).filter(|word| write.words >> word & 1 == 1);
             carried.map(|word| (write.place, word, numbers(&write.line)[word]))
         });
-        words.filter(|(.., mac)| *mac != 0).collect()
+        let beside = again.sidebands.iter().filter(|_| lie_beside);
+        let beside = beside.map(|(at, mac)| (*at, BESIDE, u64::from_le_bytes(*mac)));
+        let number = |place: Place, word: usize| match macs {
+            Some(macs) if word != BESIDE => (place.0 - macs.first.0) * 8 + word as u64,
+            _ => place.0,
+        };
+        let counts = |(place, word, mac): &(Place, usize, u64)| {
+            let is_data = number(*place, *word) < again.layout.data_lines();
+            *mac != 0 && !(are_counters && is_data)
+        };
+        words.chain(beside).filter(counts).collect()
     };
     let own = history.again(&Handling::default(), FEW)?;
     let these: FxHashSet<_> = of(&own).into_iter().collect();

@@ -12,6 +12,8 @@ use rustc_hash::FxHashMap;
 use crate::history::History;
 use crate::secrecy::numbers;
 use crate::verdict::violation::{Kind, Violation};
+use sardonyx::controller::integrity::MACS;
+use sardonyx::controller::layers::BESIDE;
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 /// Changes of a word from which on a rank is no accident: one that lacks a bit is, with probability 2^-64.
@@ -94,7 +96,11 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     let version = version.map_or(0, |(_, bits)| {
         ((1u64 << (bits.len() % 64)) - 1) << (bits.start % 64)
     });
-    let macs = history.layout().name_of(at).0;
+    let lie_beside = at == Place(0);
+    let macs = match lie_beside {
+        true => MACS,
+        false => history.layout().name_of(at).0,
+    };
     let regions = history.layout().regions().iter();
     let on_chip = kept.on_chip().cloned();
     let kept = regions.skip_while(|region| region.name != macs);
@@ -102,10 +108,27 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
         .filter(|region| Some(*region) != on_chip.as_ref())
         .collect();
     let mut spans: BTreeMap<(&'static str, usize), Span> = BTreeMap::new();
+    let mut beside: FxHashMap<Place, u64> = FxHashMap::default();
     let mut lines: FxHashMap<Place, Line> = FxHashMap::default();
     let mut owners: FxHashMap<u64, (Place, usize)> = FxHashMap::default();
     let mut found = Vec::new();
     for (at, write) in history.journal.accepted() {
+        if let Some(mac) = write.sideband.filter(|_| lie_beside) {
+            let mac = u64::from_le_bytes(mac);
+            if let Some(old) = beside.insert(write.place, mac).filter(|old| *old != mac) {
+                let span = spans.entry((macs, BESIDE)).or_default();
+                span.take(old ^ mac, write.place);
+            }
+            let own = (write.place, BESIDE);
+            let owner = *owners.entry(mac).or_insert(own);
+            if owner != own && found.is_empty() {
+                let what = format!("places that differ have one MAC, {mac:#x}");
+                found.push(Violation {
+                    place: Some(write.place),
+                    ..Violation::new(Kind::Undetected, at, what)
+                });
+            }
+        }
         let Some(region) = kept.iter().find(|region| region.contains(write.place)) else {
             continue;
         };

@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 
 use crate::history::History;
 use crate::verdict::violation::{Kind, Violation};
+use sardonyx::controller::layers::BESIDE;
 use sardonyx::line::Place;
 use sardonyx::plan::journal::{Event, Mark, MediumWrite, Sealed};
 
@@ -54,11 +55,11 @@ fn vouching(history: &History, violation: &Violation) -> Vec<String> {
     };
     let mut told = vec![format!("  {}: {}", name(place), when(place))];
     if let Some((at, number)) = kept.kept_of(place) {
-        told.push(format!(
-            "  its MAC, word {number} of {}: {}",
-            name(at),
-            when(at)
-        ));
+        let word = match number {
+            BESIDE => "beside".to_owned(),
+            number => format!("word {number} of"),
+        };
+        told.push(format!("  its MAC, {word} {}: {}", name(at), when(at)));
     }
     let levels = (0..LEVELS).filter_map(|level| Some((level, kept.over(place, level)?)));
     for (level, node) in levels {

@@ -96,8 +96,22 @@ impl<W: Wrong> Guard for AroundGuard<W> {
         }
     }
 
-    fn before_write(&mut self, place: Place, plan: &Plan) {
-        self.right.before_write(place, plan);
+    fn opened(
+        &mut self,
+        place: Place,
+        got: At<Option<Line>>,
+        counter: At<u64>,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        self.right.opened(place, got, counter, plan)
+    }
+
+    fn sealed(&mut self, place: Place, counter: u64) {
+        self.right.sealed(place, counter);
+    }
+
+    fn before_write(&mut self, place: Place, plan: &mut Plan) -> Step {
+        self.right.before_write(place, plan)
     }
 
     fn write(

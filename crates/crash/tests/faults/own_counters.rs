@@ -6,11 +6,11 @@ use sardonyx::controller::designs::{self, AnyLayer};
 use sardonyx::controller::encryption::counter_mode::COUNTER_CACHE;
 use sardonyx::controller::encryption::global_counter::GlobalCounter;
 use sardonyx::controller::encryption::pad::Pads;
-use sardonyx::controller::layers::{About, CounterLines, Counters, Guarantee, Policy};
+use sardonyx::controller::layers::{About, Counters, Guarantee, Policy};
 use sardonyx::controller::metadata_cache::MetadataCache;
 use sardonyx::controller::{Class, Layer, Persist, Storey, Write};
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
-use sardonyx::medium::layout::{Layout, Region};
+use sardonyx::medium::layout::{CounterLines, Layout, Region};
 use sardonyx::medium::params::Unit;
 use sardonyx::plan::{At, Plan, Queue, Step, Stored};
 use sardonyx::settings::Settings;
@@ -53,10 +53,12 @@ impl Own {
         } else {
             settings
         };
+        let region = layout.reserve(REGION, layout.data_lines().div_ceil(PER_LINE));
+        layout.keep_counters(counter_lines(&region));
         Own {
             slip,
             pads: Pads::new(of_key),
-            region: layout.reserve(REGION, layout.data_lines().div_ceil(PER_LINE)),
+            region,
             cache: MetadataCache::new(&COUNTER_CACHE, Unit::Counters, Queue::Counter, settings),
             global: GlobalCounter::new(settings, layout),
         }
@@ -220,13 +222,15 @@ impl Layer for Own {
     }
 }
 
-fn counter_lines(layout: &Layout) -> Option<CounterLines> {
-    Some(CounterLines {
-        region: layout.region(REGION)?.clone(),
+fn counter_lines(region: &Region) -> CounterLines {
+    CounterLines {
+        region: region.clone(),
         per_line: PER_LINE,
+        persist: false,
         words: |number| 1 << number,
+        bits: |number| 64 * number as usize..64 * number as usize + 64,
         counter: counter_of,
-    })
+    }
 }
 
 fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
@@ -237,7 +241,6 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
         build: |settings, layout| Box::new(Own::new(Slip::ALL[SLIP], settings, layout)),
         guarantee: Guarantee::AfterProgramRecovery,
         counters: Counters::Global,
-        counter_lines,
         keeps: None,
     })))
 }

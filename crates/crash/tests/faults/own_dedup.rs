@@ -320,6 +320,7 @@ fn layer<const SLIP: usize, const SOUND: bool>(name: &'static str) -> AnyLayer {
         placement: |_, layout| placement(true, layout),
         shows: &[],
         zeros_apart: false,
+        beside: None,
     })))
 }
 

@@ -109,10 +109,12 @@ pub fn caches() -> impl Iterator<Item = &'static CacheKey> {
     keys().filter_map(|key| key.cache())
 }
 
-/// The error that there is no such design.
+/// The error that there is no such design, or that it cannot stand under the settings.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("there is no design \"{name}\": {remedy}")]
+#[error("{} \"{name}\"{}: {remedy}", if under.is_empty() { "there is no design" } else { "the design" }, under)]
 pub struct UnknownDesign {
+    /// Under which settings it cannot stand, if there is such a design.
+    pub under: String,
     /// The name that was asked for.
     pub name: String,
     /// The designs that there are.
@@ -153,6 +155,30 @@ impl Stack {
             })
         };
         layers().ok_or_else(|| unknown(name))
+    }
+
+    /// The same, if it can stand under `settings`.
+    ///
+    /// # Errors
+    /// There is no such design or layer, or two of its layers do not fit.
+    pub fn under(name: &str, settings: &Settings) -> Result<Stack, UnknownDesign> {
+        let stack = Stack::named(name)?;
+        let mut layout = Layout::new(1);
+        if settings.get(&ENABLED) {
+            (stack.policy.build)(settings, &mut layout);
+        }
+        if let Some(what) = stack.mapping.beside {
+            layout.keep_beside(what);
+        }
+        let policy = stack.policy.about.name;
+        match integrity::fits(stack.integrity, policy, &layout, settings) {
+            Ok(()) => Ok(stack),
+            Err((under, remedy)) => Err(UnknownDesign {
+                under: format!(" cannot stand with {under}"),
+                name: name.into(),
+                remedy,
+            }),
+        }
     }
 
     /// Its layers, from the top down.
@@ -256,7 +282,7 @@ pub fn build(
     settings: &Settings,
     layout: &mut Layout,
 ) -> Result<Controller, UnknownDesign> {
-    Ok(Stack::named(name)?.build(settings, layout))
+    Ok(Stack::under(name, settings)?.build(settings, layout))
 }
 
 /// A controller over a medium that already holds bytes: it knows nothing but those. `layout` is a
@@ -310,6 +336,7 @@ fn unknown(name: &str) -> UnknownDesign {
         format!("{meant}the designs are {names}, or MAPPING+POLICY as in esd+sca")
     };
     UnknownDesign {
+        under: String::new(),
         name: name.into(),
         remedy,
     }

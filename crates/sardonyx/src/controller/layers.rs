@@ -143,6 +143,8 @@ pub struct Mapping {
     pub shows: &'static [&'static str],
     /// Whether it treats lines of zeros apart.
     pub zeros_apart: bool,
+    /// What it needs the eight bytes beside each line for.
+    pub beside: Option<&'static str>,
 }
 
 /// What an attacker who reads and writes the medium cannot do without being noticed.
@@ -175,6 +177,9 @@ impl Refuses {
     };
 }
 
+/// The number of the word that lies beside a line, behind the eight of the line itself.
+pub const BESIDE: usize = LINE_BYTES / 8;
+
 /// What the controller does on reserve power to what lies in the medium. Its time is not modelled, and an attacker sees
 /// what it changes.
 pub trait PowerFail {
@@ -190,7 +195,8 @@ pub trait PowerFail {
     /// Lines that hold what is in registers on chip, where no attacker comes.
     fn on_chip(&self) -> Option<&Region>;
 
-    /// The places that have what is kept of the line at `place`: the word of one that is about it.
+    /// The places that have what is kept of the line at `place`: the word of one that is about it, or [`BESIDE`] where
+    /// it lies beside that line.
     fn kept_of(&self, place: Place) -> Option<(Place, usize)>;
 
     /// The line that has the version of the line at `place`, and the bits of it that are this version; none where
@@ -291,48 +297,8 @@ pub struct Policy {
     pub guarantee: Guarantee,
     /// How its counters count.
     pub counters: Counters,
-    /// Where its counters lie, in a layout in which it has been built, if they have lines of their own.
-    pub counter_lines: fn(&Layout) -> Option<CounterLines>,
     /// If words of a line that do not change may keep their ciphertext: the bytes of a word.
     pub keeps: Option<&'static Key<u64>>,
-}
-
-/// How encryption counters lie in lines of a region of their own, for readers of the medium's bytes. The counter of a
-/// place is in line number `place / per_line`.
-#[derive(Clone, Debug)]
-pub struct CounterLines {
-    /// The region.
-    pub region: Region,
-    /// Places whose counters one line holds.
-    pub per_line: u64,
-    /// The 8-byte words of a line, a bit each, that counter number `0..per_line` of it is made of.
-    pub words: fn(u64) -> u8,
-    /// Counter number `0..per_line` of a line, read from the line's bytes; 0 is never written.
-    pub counter: fn(&Line, u64) -> u64,
-}
-
-impl CounterLines {
-    /// The line with the counter of `place`, if that is a place of data.
-    pub fn line_of(&self, place: Place) -> Option<Place> {
-        let index = place.0 / self.per_line;
-        (index < self.region.lines).then(|| self.region.line(index))
-    }
-
-    /// The counter of `place` in its line.
-    pub fn counter_in(&self, line: &Line, place: Place) -> u64 {
-        (self.counter)(line, place.0 % self.per_line)
-    }
-
-    /// The places whose counters depend on the words `words` of the line at `at`; none if that is not a line of
-    /// counters.
-    pub fn covered(&self, at: Place, words: u8) -> Vec<Place> {
-        if !self.region.contains(at) {
-            return Vec::new();
-        }
-        let first = (at.0 - self.region.first.0) * self.per_line;
-        let covered = (0..self.per_line).filter(|number| (self.words)(*number) & words != 0);
-        covered.map(|number| Place(first + number)).collect()
-    }
 }
 
 /// The counters of an encryption.

@@ -12,6 +12,7 @@ pub mod layers;
 pub mod logging;
 pub mod mapping;
 pub mod metadata_cache;
+mod split_counters;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -167,6 +167,122 @@ fn an_unknown_design_is_told_what_there_is() {
     );
 }
 
+#[test]
+fn a_tree_over_counters_that_are_not_there_is_refused_with_a_remedy() {
+    use super::integrity::{LEAVES, Leaves};
+    let mut settings = Settings::default();
+    settings.set(&LEAVES, Leaves::Counters);
+    let built = |name| {
+        let mut layout = crate::medium::layout::Layout::new(64);
+        super::designs::build(name, &settings, &mut layout).map(|_| ())
+    };
+    for (design, remedy) in [
+        (
+            "co-located@bonsai",
+            "in lines of their own; take fca or split",
+        ),
+        (
+            "identity+no-encryption@plp",
+            "in lines of their own; take fca or split",
+        ),
+        ("ideal@triad", "from a forged one; take fca or split"),
+        ("sca@bonsai", "from a forged one; take fca or split"),
+        (
+            "identity+per-line@plp",
+            "from a forged one; take fca or split",
+        ),
+        ("sca@osiris", "take bonsai"),
+        ("sca@sgx-sound", "take bonsai"),
+    ] {
+        let Err(error) = built(design) else {
+            panic!("{design} stands")
+        };
+        let text = error.to_string();
+        let said = format!("the design \"{design}\" cannot stand with integrity.leaves=counters: ");
+        assert!(text.starts_with(&said) && text.contains(remedy), "{text}");
+        assert!(text.contains("integrity.leaves=own-versions"), "{text}");
+    }
+    for design in ["fca@bonsai", "sca@mac", "sca", "identity+split@plp"] {
+        built(design).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
+fn macs_beside_lines_are_refused_where_something_lies_there() {
+    use super::integrity::{MAC_PLACE, MacPlace};
+    let mut settings = Settings::default();
+    settings.set(&MAC_PLACE, MacPlace::Beside);
+    let built = |name| {
+        let mut layout = crate::medium::layout::Layout::new(64);
+        super::designs::build(name, &settings, &mut layout).map(|_| ())
+    };
+    for (design, why) in [
+        ("co-located@bonsai", "its encryption counter"),
+        ("ideal@bonsai", "the counter that it was written under"),
+        ("deuce@sgx-sound", "its encryption counter and bits"),
+        ("esd+fca@osiris", "its ECC"),
+        ("sca@merkle", "needs the MACs in a region"),
+        ("sca@mac", "needs the MACs in a region"),
+    ] {
+        let Err(error) = built(design) else {
+            panic!("{design} stands")
+        };
+        let text = error.to_string();
+        let said =
+            format!("the design \"{design}\" cannot stand with integrity.mac_place=beside: ");
+        assert!(text.starts_with(&said) && text.contains(why), "{text}");
+        assert!(text.contains("integrity.mac_place=region"), "{text}");
+    }
+    for design in [
+        "sca@osiris",
+        "co-located",
+        "fca@phoenix",
+        "dewrite-sound+fca@plp",
+    ] {
+        built(design).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Against a map, with minor numbers that overflow soon or never: a page that is encrypted anew reads as before, in a
+/// later life as well.
+#[test]
+fn lines_under_split_counters_read_as_they_were_written() {
+    for bits in [1, 2, 7] {
+        let mut settings = Settings::default();
+        settings.set(&super::encryption::split::MINOR_BITS, bits);
+        let mut rig = Rig::new("identity+split", &settings, 200);
+        let mut written = std::collections::BTreeMap::new();
+        let mut random = 1u64;
+        for number in 0..2000u64 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let line = if random >> 62 == 0 {
+                70
+            } else {
+                (random >> 40) % 200
+            };
+            if random >> 33 & 3 == 0 {
+                let known = written.get(&line).copied();
+                assert_eq!(rig.read(line), known, "{bits} {line}");
+                continue;
+            }
+            let content: Line = std::array::from_fn(|byte| (number * 3 + byte as u64) as u8);
+            rig.write(line, &content);
+            written.insert(line, content);
+            if number == 1000 {
+                assert!(rig.figure("page_encryptions") > 0.0 || bits == 7);
+                rig.restart();
+            }
+        }
+        assert!(rig.figure("page_encryptions") > 0.0, "{bits}");
+        assert_eq!(rig.figure("counter_bytes"), written.len() as f64);
+        for (line, content) in written {
+            assert_eq!(rig.read(line), Some(content), "{bits} {line}");
+        }
+    }
+}
+
 /// A name of a design that is a mapping's as well is that mapping, whatever the policy.
 #[test]
 fn one_name_means_one_thing() {

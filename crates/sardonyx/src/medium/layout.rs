@@ -2,7 +2,9 @@
 //! own, each so many lines further as the medium says ([`REGIONS_SKEW`]). Regions lie beyond the data's capacity, as extra rows; a table that is hashed, and so
 //! touched one line here and one there, is *sparse* and stored line by line.
 
-use crate::line::Place;
+use std::ops::Range;
+
+use crate::line::{Line, Place};
 use crate::settings::{Settings, keys};
 
 keys! {
@@ -46,6 +48,48 @@ impl Region {
     }
 }
 
+/// How encryption counters lie in lines of a region of their own, for readers of the medium's bytes. The counter of a
+/// place is in line number `place / per_line`.
+#[derive(Clone, Debug)]
+pub struct CounterLines {
+    /// The region.
+    pub region: Region,
+    /// Places whose counters one line holds.
+    pub per_line: u64,
+    /// Whether a line and its counter there are always accepted as one.
+    pub persist: bool,
+    /// The 8-byte words of a line, a bit each, that counter number `0..per_line` of it is made of.
+    pub words: fn(u64) -> u8,
+    /// The bits of a line that counter number `0..per_line` of it has to itself.
+    pub bits: fn(u64) -> Range<usize>,
+    /// Counter number `0..per_line` of a line, read from the line's bytes; 0 is never written.
+    pub counter: fn(&Line, u64) -> u64,
+}
+
+impl CounterLines {
+    /// The line with the counter of `place`, if that is a place of data.
+    pub fn line_of(&self, place: Place) -> Option<Place> {
+        let index = place.0 / self.per_line;
+        (index < self.region.lines).then(|| self.region.line(index))
+    }
+
+    /// The counter of `place` in its line.
+    pub fn counter_in(&self, line: &Line, place: Place) -> u64 {
+        (self.counter)(line, place.0 % self.per_line)
+    }
+
+    /// The places whose counters depend on the words `words` of the line at `at`; none if that is not a line of
+    /// counters.
+    pub fn covered(&self, at: Place, words: u8) -> Vec<Place> {
+        if !self.region.contains(at) {
+            return Vec::new();
+        }
+        let first = (at.0 - self.region.first.0) * self.per_line;
+        let covered = (0..self.per_line).filter(|number| (self.words)(*number) & words != 0);
+        covered.map(|number| Place(first + number)).collect()
+    }
+}
+
 /// Hands out regions.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -54,6 +98,8 @@ pub struct Layout {
     next_dense: u64,
     next_sparse: u64,
     regions: Vec<Region>,
+    counters: Option<CounterLines>,
+    beside: Option<&'static str>,
 }
 
 impl Layout {
@@ -65,6 +111,8 @@ impl Layout {
             next_dense: data_lines.next_multiple_of(64),
             next_sparse: SPARSE_START,
             regions: Vec::new(),
+            counters: None,
+            beside: None,
         }
     }
 
@@ -126,6 +174,26 @@ impl Layout {
     /// The region of that name.
     pub fn region(&self, name: &str) -> Option<&Region> {
         self.regions.iter().find(|region| region.name == name)
+    }
+
+    /// Says that the encryption counters of data lie so.
+    pub fn keep_counters(&mut self, counters: CounterLines) {
+        self.counters = Some(counters);
+    }
+
+    /// Where the encryption counters of data lie, if they have lines of their own.
+    pub fn counters(&self) -> Option<&CounterLines> {
+        self.counters.as_ref()
+    }
+
+    /// Says that this is kept in the eight bytes beside each line.
+    pub fn keep_beside(&mut self, what: &'static str) {
+        self.beside = Some(what);
+    }
+
+    /// What is kept in the eight bytes beside each line; `None` if a guard may have them.
+    pub fn beside(&self) -> Option<&'static str> {
+        self.beside
     }
 
     /// All regions, in the order in which they were reserved.

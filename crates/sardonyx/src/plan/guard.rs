@@ -19,8 +19,26 @@ pub trait Guard: Storey {
         plan: &mut Plan,
     ) -> At<Option<Line>>;
 
-    /// The line at `place` is about to be written.
-    fn before_write(&mut self, _place: Place, _plan: &Plan) {}
+    /// What was read at `place`, whose encryption counter is `counter`, before it is decrypted: what the encryption gets
+    /// of it, and when. A guard that takes encryption counters for versions verifies it here.
+    fn opened(
+        &mut self,
+        _place: Place,
+        got: At<Option<Line>>,
+        _counter: At<u64>,
+        _plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        got
+    }
+
+    /// The line at `place` is about to be written. Gives the step before which it is not accepted, which may be a
+    /// promise of the guard's.
+    fn before_write(&mut self, _place: Place, _plan: &mut Plan) -> Step {
+        Step::PAST
+    }
+
+    /// What the request at hand has written last to `place` is encrypted under `counter`.
+    fn sealed(&mut self, _place: Place, _counter: u64) {}
 
     /// The line at `place` is written by `stored`, whole as it will then be and once its bytes exist, with `sideband` beside it if it
     /// has one. What the guard writes and must not be accepted without the line joins its group

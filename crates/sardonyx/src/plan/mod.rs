@@ -288,6 +288,18 @@ impl Plan {
         self.past_guard(got, |guard, got, plan| guard.read(place, got, after, plan))
     }
 
+    /// What was read at `place`, whose encryption counter is `counter`, as the guard leaves it.
+    pub fn opened(
+        &mut self,
+        place: Place,
+        got: At<Option<Line>>,
+        counter: At<u64>,
+    ) -> At<Option<Line>> {
+        self.past_guard(got, |guard, got, plan| {
+            guard.opened(place, got, counter, plan)
+        })
+    }
+
     /// What a recovery finds at `place` in a medium at rest; it takes no time.
     #[inline]
     pub fn scan(&mut self, place: Place) -> Option<Line> {
@@ -428,6 +440,23 @@ impl Plan {
         self.put(place, At::new(&line, data.at), words, sideband, gate, queue)
     }
 
+    /// The write `stored` of `place`, which a promise holds back, brings these bytes beside the line.
+    pub fn put_beside(&mut self, place: Place, stored: Stored, beside: [u8; 8]) {
+        let at = self.at(place);
+        if !self.steps.at_once {
+            let payload = self.steps.get(stored.accepted).link as u32;
+            self.contents.overlay.payload_mut(payload).sideband = Some(beside);
+            return;
+        }
+        let image = &mut self.contents.image;
+        let content = image.content(at);
+        let line = content.map_or(ZERO_LINE, |(line, _)| line);
+        if let Some(undo) = &mut self.undo {
+            undo.push((at, content));
+        }
+        image.write(at, &line, 0, Some(beside));
+    }
+
     /// Refuses the line at `place`, some words of which stay, if the guard says that it is another.
     fn expect_held(&mut self, place: Place) {
         let Some(guard) = self.guard.take() else {
@@ -467,10 +496,10 @@ impl Plan {
         gate: Step,
         queue: Queue,
     ) -> Stored {
-        if let Some(mut guard) = self.guard.take() {
-            guard.before_write(place, self);
-            self.guard = Some(guard);
-        }
+        let gate = self.past_guard(gate, |guard, gate, plan| {
+            let held = guard.before_write(place, plan);
+            plan.both(gate, held)
+        });
         let (at, gate) = match self.levelling {
             None => (place, gate),
             Some(_) => (self.at(place), self.levelled(place, gate)),
@@ -696,9 +725,12 @@ impl Plan {
             .tell(|one| one.logged(Logged { from, until, data }));
     }
 
-    /// For observers: `stored` is encrypted under `counter`; `paired` is the counter's own write if
+    /// For the guard and observers: `stored` is encrypted under `counter`; `paired` is the counter's own write if
     /// the two are one group.
     pub fn sealed(&mut self, stored: Stored, place: Place, counter: u64, paired: Option<Stored>) {
+        if let Some(guard) = &mut self.guard {
+            guard.sealed(place, counter);
+        }
         let sealed = Sealed {
             order: stored.accepted.0,
             place,

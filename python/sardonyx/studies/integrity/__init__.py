@@ -129,12 +129,19 @@ def points(scale: Scale) -> list[Point]:
         )
         return Point(program, source, stack(base, scheme), variant)
 
+    def variants(base: str, scheme: str) -> list[Mapping[str, Scalar]]:
+        if base != CLAIMED:
+            return [{}]
+        own = [one.under for one in published() if one.under and scheme in one.schemes()]
+        once = [under for at, under in enumerate(own) if under not in own[:at]]
+        return [{}, *CAUSES.values(), *once]
+
     return [
         point(program, base, scheme, variant)
         for program in scale.programs
         for base in BASES
         for scheme in schemes()
-        for variant in ({}, *(CAUSES.values() if base == CLAIMED else ()))
+        for variant in variants(base, scheme)
     ]
 
 
@@ -452,6 +459,12 @@ class Published:
     sure: str
     source: str
     reading: str
+    #: Settings that make both what the paper has; they are not our defaults.
+    under: Mapping[str, Scalar]
+
+    def schemes(self) -> tuple[str | None, str | None]:
+        """Those that are held against each other."""
+        return _built(self.of), _built(self.over) if self.over else NONE
 
 
 UNITS: Mapping[str, Unit] = {
@@ -472,6 +485,8 @@ def published() -> tuple[Published, ...]:
     for row in tomllib.loads(text)["claim"]:
         stat: Statistic = row["stat"]
         metric = row["metric"] if "over" not in row else f"{row['metric']} over {row['over'][0]}"
+        under: dict[str, Scalar] = row.get("under", {})
+        metric += "".join(f", {key}={value}" for key, value in under.items())
         claim = Claim(
             row["paper"].lower(),
             f"{row['paper']}, abstract",
@@ -488,6 +503,7 @@ def published() -> tuple[Published, ...]:
                 row["sure"],
                 row["source"],
                 row["reading"],
+                under,
             )
         )
     return tuple(found)
@@ -530,11 +546,15 @@ def _beside(world: World, one: Published) -> ClaimRow:
                 return {"mean": arithmetic_mean(shaped.values())}
             return shaped
 
-        values = of_all({})
-        for cause, variant in CAUSES.items():
-            readings[cause] = statistic(one.claim, of_all(variant).values())
-        encrypted = of_all({}, stack(PLAIN, of), stack(PLAIN, over or NONE))
-        readings[f"over {PLAIN}"] = statistic(one.claim, encrypted.values())
+        values = of_all(one.under)
+        if one.under:
+            settings = ", ".join(f"{key}={value}" for key, value in one.under.items())
+            readings[f"without {settings}"] = statistic(one.claim, of_all({}).values())
+        else:
+            for cause, variant in CAUSES.items():
+                readings[cause] = statistic(one.claim, of_all(variant).values())
+            encrypted = of_all({}, stack(PLAIN, of), stack(PLAIN, over or NONE))
+            readings[f"over {PLAIN}"] = statistic(one.claim, encrypted.values())
     runs = [run for run in world.comparison.results.runs if run.design == design]
     whose = f"ours is {design}" + (f" over {stack(CLAIMED, over)}" if over else "")
     note = f"{one.reading}; {whose}; the paper's figure {one.sure}"

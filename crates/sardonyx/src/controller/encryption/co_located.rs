@@ -69,6 +69,7 @@ struct CoLocated {
 impl CoLocated {
     /// Without a counter cache (Fig. 5(a)), or with one (Fig. 5(b)).
     fn build(settings: &Settings, cache: Option<CounterTags>, layout: &mut Layout) -> Encryption {
+        layout.keep_beside("its encryption counter");
         Box::new(CoLocated {
             pads: Pads::new(settings),
             global: GlobalCounter::new(settings, layout),

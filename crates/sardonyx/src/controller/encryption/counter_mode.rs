@@ -1,18 +1,18 @@
 //! Counter-mode encryption with counters in lines of their own, eight to a line, behind a counter
 //! cache; and the policies of when a line's counter persists with it. Source: SCA (HPCA 2018).
-//! Left out: integrity (no MACs, no tree), split counters, and counters beside their lines.
+//! Left out: integrity (no MACs, no tree), split counters (`split`), and counters beside their lines.
 
 use super::global_counter::{
     self, FIRST_COUNTER, GlobalCounter, LIMITS, LIMITS_PER_LINE, MARK_STRIDE, SURVIVAL,
 };
 use super::pad::Pads;
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, FIGURES, WASTED_ENCRYPTIONS};
-use crate::controller::layers::{About, CounterLines, Counters, Design, File, Guarantee, Policy};
+use crate::controller::layers::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::{self, METADATA_EVICTION, MetadataCache, SETS};
 use crate::controller::{Class, Encryption, Figures, Layer, Persist, Storey, Write};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::mechanisms::{MIXED_COUNTER_LINE, Mechanism, SHARED_COUNTER_LINE};
-use crate::medium::layout::{Layout, Region};
+use crate::medium::layout::{CounterLines, Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::{AnyKey, Settings, keys, words};
@@ -88,19 +88,8 @@ pub(super) const fn global(
         build,
         guarantee,
         counters: Counters::Global,
-        counter_lines,
         keeps: None,
     }
-}
-
-/// Eight counters of eight bytes a line.
-fn counter_lines(layout: &Layout) -> Option<CounterLines> {
-    Some(CounterLines {
-        region: layout.region(REGION)?.clone(),
-        per_line: PER_LINE,
-        words: |number| 1 << number,
-        counter: |line, number| counter_of(line, Place(number)),
-    })
 }
 
 /// What this file has.
@@ -126,7 +115,6 @@ pub static FILE: File<Policy> = File {
             build: |settings, layout| Box::new(CounterMode::per_line(settings, layout)),
             guarantee: Guarantee::AfterProgramRecovery,
             counters: Counters::PerLine,
-            counter_lines,
             keeps: None,
         },
         global(
@@ -223,9 +211,11 @@ impl CounterMode {
     /// Each line counts its own writes; marked writes are counter-atomic.
     fn per_line(settings: &Settings, layout: &mut Layout) -> CounterMode {
         let lines = layout.data_lines().div_ceil(PER_LINE);
+        let region = layout.reserve(REGION, lines);
+        layout.keep_counters(counter_lines(&region, false));
         CounterMode {
             pads: Pads::new(settings),
-            region: layout.reserve(REGION, lines),
+            region,
             cache: MetadataCache::new(&COUNTER_CACHE, Unit::Counters, Queue::Counter, settings),
             numbers: Numbers::PerLine(settings.get(&FIRST_COUNTER)),
             atomicity: Atomicity::Marked,
@@ -239,6 +229,10 @@ impl CounterMode {
         let mut mode = CounterMode::per_line(settings, layout);
         mode.numbers = Numbers::Global(GlobalCounter::new(settings, layout));
         mode.atomicity = atomicity;
+        layout.keep_counters(counter_lines(&mode.region, atomicity == Atomicity::Every));
+        if atomicity == Atomicity::Free {
+            layout.keep_beside("the counter that it was written under");
+        }
         Box::new(mode)
     }
 
@@ -266,6 +260,18 @@ impl CounterMode {
             Atomicity::Every => true,
             Atomicity::Never | Atomicity::Free => false,
         }
+    }
+}
+
+/// Eight counters of eight bytes a line; with `persist` each is accepted with its line.
+fn counter_lines(region: &Region, persist: bool) -> CounterLines {
+    CounterLines {
+        region: region.clone(),
+        per_line: PER_LINE,
+        persist,
+        words: |number| 1 << number,
+        bits: |number| 64 * number as usize..64 * number as usize + 64,
+        counter: |line, number| counter_of(line, Place(number)),
     }
 }
 
@@ -319,6 +325,7 @@ impl Layer for CounterMode {
             .cache
             .get(place, after, &mut plan.because(Cause::Counter));
         let counter = self.counter(self.cache.line(cached), a, plan);
+        let stored = plan.opened(a, stored, At::new(counter, cached.at));
         let Some(line) = stored.value.filter(|_| counter != 0) else {
             return At::new(None, plan.both(stored.at, cached.at));
         };

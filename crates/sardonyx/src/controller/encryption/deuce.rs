@@ -90,10 +90,12 @@ pub static FILE: File<Policy> = File {
             tries: &[MECHANISMS],
             limits: LIMITS,
         },
-        build: |settings, _| build(settings),
+        build: |settings, layout| {
+            layout.keep_beside("its encryption counter and bits of its words");
+            build(settings)
+        },
         guarantee: Guarantee::EveryLine,
         counters: Counters::PerLine,
-        counter_lines: |_| None,
         keeps: Some(&WORD_BYTES),
     }],
     designs: &[Design {

@@ -18,7 +18,7 @@ figures! { "Encryption";
     WASTED_ENCRYPTIONS: Count Less "wasted_encryptions", "encryptions whose result was not used";
 }
 
-files! { Policy: none counter_mode co_located deuce }
+files! { Policy: none counter_mode co_located deuce split }
 
 // Without it `no-encryption` takes the place of any policy.
 keys! {

@@ -22,7 +22,6 @@ pub static FILE: File<Policy> = File {
         build: |_, _| build(),
         guarantee: Guarantee::EveryLine,
         counters: Counters::None,
-        counter_lines: |_| None,
         keeps: None,
     }],
     designs: &[Design {

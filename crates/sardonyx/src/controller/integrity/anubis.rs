@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use smallvec::SmallVec;
 
 use super::bmt::{ACCEPTS, BonsaiTrees, Kept, Policy, bonsai, build};
-use super::macs::{CACHE, VERIFY, word};
+use super::macs::{CACHE, MAC_PLACE, VERIFY, word};
 use super::osiris::{STOP_LOSS, is_due};
 use super::tree::put;
 use super::versions::{MINOR_BITS, Versions};
@@ -29,7 +29,15 @@ const ENTRIES: u64 = 8;
 const LINES: u64 = (1 << 28) / 64 / ENTRIES;
 const REGION: &str = "shadow";
 
-const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &STOP_LOSS];
+const KEYS: &[&dyn AnyKey] = &[
+    &VERIFY,
+    &CACHE,
+    &SETS,
+    &MINOR_BITS,
+    &ACCEPTS,
+    &STOP_LOSS,
+    &MAC_PLACE,
+];
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {
@@ -128,10 +136,10 @@ impl Policy for Shadow {
     /// compares the highest level with the register.
     fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
         let named = self.named(plan);
-        for level in 0..trees.levels.tree.levels.len() {
-            let region = trees.levels.tree.levels[level].clone();
-            for place in named.iter().filter(|place| region.contains(**place)) {
-                let index = place.0 - region.first.0;
+        for level in 0..trees.levels.tree.height() {
+            let of_level = |place: &Place| trees.levels.tree.find(*place);
+            let found: Vec<_> = named.iter().filter_map(of_level).collect();
+            for (_, index) in found.into_iter().filter(|(own, _)| *own == level) {
                 match level {
                     0 => drop(trees.restore_versions(index, self.stride, plan)),
                     _ => trees.levels.remake(level, index, plan),

@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::counter_tree::{COUNTER_BITS, LIMITS, MAC_WORD, Sums, counted, counter, sum};
 use super::guarded::{Guarded, Pending, Scheme, Trees, root, tree};
 use super::levels::{Levels, Open};
-use super::mac::KEYS;
-use super::macs::{PER_LINE, word};
+use super::mac::PLACED_KEYS as KEYS;
+use super::macs::word;
 use super::root::Learns;
 use super::tree::{ARITY, Node, put};
 use super::versions::Format;
@@ -162,7 +162,7 @@ fn count(
 /// All above the node `index` of versions follow.
 fn follow(levels: &mut Levels<Sums>, index: u64, plan: &mut Plan) {
     let (mut index, mut node) = (index, levels.known(0, index, Step::PAST, plan));
-    for level in 0..levels.tree.levels.len() {
+    for level in 0..levels.tree.height() {
         let (number, value) = (index % ARITY, At::new(sum(&node.value), node.at));
         if levels.tree.is_top(level) {
             put(&mut levels.register, number, value.value);
@@ -179,20 +179,25 @@ impl Asit {
     fn keep(
         &mut self,
         levels: &mut Levels<Sums>,
-        accepted: Step,
+        (accepted, is_beside): (Step, bool),
         stored: &mut Vec<Stored>,
         plan: &mut Plan,
     ) -> Step {
         let open = std::mem::take(&mut levels.open);
         let changed: Vec<Place> = open
             .keys()
-            .map(|(level, index)| levels.tree.levels[*level].line(*index))
+            .map(|(level, index)| levels.line(*level, *index))
             .collect();
         let mut noted: BTreeMap<Place, (Line, Step, Step)> = BTreeMap::new();
         let mut known = levels.recovered;
         for (((level, _), node), place) in open.into_iter().zip(&changed) {
             let cached = levels.cache.revisit(*place, Step::PAST, plan);
             let is_due = level == 0 && self.leaves.is_due(levels.cache.line(cached), &node.line);
+            // Versions of earlier groups, which a line of MACs that all write would put in order.
+            let earlier = match is_beside {
+                true => levels.cache.ripe_at(*place),
+                false => Step::PAST,
+            };
             let ripe = plan.both(node.at, accepted);
             levels
                 .cache
@@ -204,7 +209,7 @@ impl Asit {
             let is_taken =
                 before.is_some_and(|before| before != *place && changed.contains(&before));
             if is_due || is_taken {
-                let all = At::new(&node.line, node.at);
+                let all = At::new(&node.line, plan.both(node.at, earlier));
                 stored.push(plan.write(*place, all, Step::PAST));
                 levels.cache.renew(*place, &node.line, accepted);
                 continue;
@@ -222,7 +227,7 @@ impl Asit {
                 true => entry_of(*place, &node.line),
                 false => named(*place),
             };
-            noted.insert(line, (entry, node.at, gate));
+            noted.insert(line, (entry, plan.both(node.at, earlier), gate));
         }
         for (line, (entry, at, gate)) in noted {
             stored.push(plan.write(line, At::new(&entry, at), gate));
@@ -232,7 +237,7 @@ impl Asit {
 
     /// Memory's nodes of versions as the table says, by the greatest sum; what it names of each level.
     fn restore_versions(&self, trees: &mut Trees<Sums>, plan: &mut Plan) -> Vec<BTreeSet<u64>> {
-        let mut of_level = vec![BTreeSet::new(); trees.levels.tree.levels.len()];
+        let mut of_level = vec![BTreeSet::new(); trees.levels.tree.height()];
         for line in plan.written(&self.table) {
             let entry = plan.peek(line).unwrap_or(ZERO_LINE);
             let Some(place) = place_of(&entry) else {
@@ -271,35 +276,36 @@ impl Scheme<Sums> for Asit {
             .collect();
         let mut leaves = BTreeSet::new();
         for number in &numbers {
-            let (index, slot) = trees.versions.of_number(*number);
+            let index = trees.versions.index_of(*number);
             let mut node = trees.levels.known(0, index, Step::PAST, plan);
             trees.versions.bump(&mut node.value, *number);
-            let next = At::new(trees.versions.get(&node.value, slot), node.at);
-            count(&mut trees.levels, (0, index), (slot, next), plan);
+            let next = At::new(trees.versions.get(&node.value, *number), node.at);
+            count(&mut trees.levels, (0, index), (number % ARITY, next), plan);
             leaves.insert(index);
         }
         for (write, number) in group.iter().zip(numbers) {
-            let (index, slot) = trees.versions.of_number(number);
+            let index = trees.versions.index_of(number);
             let node = trees.levels.known(0, index, Step::PAST, plan);
-            let version = trees.versions.get(&node.value, slot);
-            trees.open_macs(number / PER_LINE, plan);
+            let version = trees.versions.get(&node.value, number);
             let known = plan.both(write.line.at, node.at);
-            let computed = plan.unit(Unit::Mac, known);
             let right =
                 trees
                     .macs
                     .mac_of_version(write.place, version, &write.line.value, write.sideband);
-            let open = trees.open_macs(number / PER_LINE, plan);
-            put(&mut open.line, number % PER_LINE, right);
-            open.at = plan.both(open.at, computed);
+            trees.put_mac((write.place, number), At::new(right, known), plan);
         }
         for index in leaves {
             follow(&mut trees.levels, index, plan);
         }
         let accepted = group[0].stored.accepted;
         let mut stored: Vec<Stored> = group.iter().map(|write| write.stored).collect();
-        let known = self.keep(&mut trees.levels, accepted, &mut stored, plan);
-        stored.extend(trees.write_macs(known, plan));
+        let known = self.keep(
+            &mut trees.levels,
+            (accepted, trees.macs.beside),
+            &mut stored,
+            plan,
+        );
+        stored.extend(trees.write_macs(group, known, plan));
         plan.group(&stored);
     }
 

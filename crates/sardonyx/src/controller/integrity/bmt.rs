@@ -3,7 +3,9 @@
 //!
 //! Lines of a group may share nodes ([`super::guarded`]). What a scheme decides is a [`Policy`]: which lines go to the
 //! medium with the group, in which order paths are computed, and what a recovery does.
-//! Left out: versions that are encryption counters.
+//! Lines of the encryption's counters may be versions of data ([`super::versions::Leaves`]): who writes such a line is the
+//! encryption, and the nodes above it follow what memory has of it.
+//! Left out: how a counter comes to memory, which the encryption says.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +13,14 @@ use smallvec::SmallVec;
 
 use super::guarded::{Guarded, Pending, Scheme, Settled, Trees, differing, root};
 use super::levels::{Levels, Open};
-use super::macs::{CACHE, PER_LINE, VERIFY, Vouched, word};
+use super::macs::{CACHE, MAC_PLACE, VERIFY, Vouched};
 use super::root::Learns;
 use super::tree::{ARITY, Hashes, Node, put};
-use super::versions::{Bump, Format, MINOR_BITS, Versions};
+use super::versions::{Format, LEAVES, MINOR_BITS, Versions};
 use crate::controller::layers::Integrity;
 use crate::controller::metadata_cache::SETS;
+use crate::controller::split_counters::Bump;
+use crate::exhausted::Exhausted;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
@@ -41,8 +45,16 @@ keys! {
         "When a write is in the persistence domain: with the root that has it, or before that is computed";
 }
 
-/// The keys of all Bonsai trees.
-pub const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS];
+/// The keys of Bonsai trees whose versions go to memory with their lines.
+pub const KEYS: &[&dyn AnyKey] = &[
+    &VERIFY,
+    &CACHE,
+    &SETS,
+    &MINOR_BITS,
+    &ACCEPTS,
+    &LEAVES,
+    &MAC_PLACE,
+];
 
 /// What a scheme with a Bonsai tree declares.
 pub const fn bonsai(
@@ -69,7 +81,7 @@ pub fn build<P: Policy>(
     let scheme = Bonsai {
         policy: policy(&trees, layout),
         accepts: settings.get(&ACCEPTS),
-        through: vec![Step::PAST; trees.levels.tree.levels.len()],
+        through: vec![Step::PAST; trees.levels.tree.height()],
     };
     Some(Box::new(Guarded { trees, scheme }))
 }
@@ -144,7 +156,7 @@ impl Levels<Hashes> {
     fn open(&mut self, level: usize, index: u64, plan: &mut Plan) -> &mut Open {
         if !self.open.contains_key(&(level, index)) {
             let line = self.known(level, index, Step::PAST, plan);
-            let place = self.tree.levels[level].line(index);
+            let place = self.line(level, index);
             // It has just been looked up, and may have made room for none but the one above it.
             let ripe = self.cache.ripe_at(place);
             let open = Open {
@@ -161,28 +173,34 @@ impl Levels<Hashes> {
 impl BonsaiTrees {
     /// Counts the write on, and gives the line of versions and the slot; at an overflow all 64 lines get new MACs, those
     /// of `group` with the others of the group.
-    fn count(&mut self, number: u64, group: &[Pending], plan: &mut Plan) -> (u64, u64, Bump) {
-        let (index, slot) = self.versions.of_number(number);
+    fn count(&mut self, number: u64, group: &[Pending], plan: &mut Plan) -> (u64, Bump) {
+        let index = self.versions.index_of(number);
         let open = self.levels.open(0, index, plan);
         let before = open.line;
         let bump = self.versions.bump(&mut open.line, number);
         if bump == Bump::Overflowed {
-            let first = index * self.versions.per_line();
-            let others = first..first + self.versions.per_line();
+            let others = self.versions.numbers(index);
             for number in others.filter(|other| *other != number) {
                 let place = self.macs.place(number);
                 if let Some(place) = place.filter(|at| group.iter().all(|one| one.place != *at)) {
+                    if self.macs.beside && self.is_pending(place) {
+                        // Its MAC would have to change under a write that is on its way already.
+                        plan.fail(Exhausted {
+                            problem: "a version overflows whose neighbour the same request writes by itself",
+                            remedy: "integrity.minor_bits=0, or integrity.mac_place=region",
+                        });
+                        continue;
+                    }
                     self.carry_over(number, place, &before, plan);
                 }
             }
         }
-        (index, slot, bump)
+        (index, bump)
     }
 
     /// A MAC of what is in a line that is not written, whose version has become another with the major number.
     fn carry_over(&mut self, number: u64, place: Place, before: &Line, plan: &mut Plan) {
-        let (_, slot) = self.versions.of_number(number);
-        let old = self.versions.get(before, slot);
+        let old = self.versions.get(before, number);
         if old == 0 {
             return;
         }
@@ -198,38 +216,18 @@ impl BonsaiTrees {
                 (read, plan.peek_sideband(place))
             }
         };
-        let macs = &self.open_macs(number / PER_LINE, plan).line;
-        let by = Vouched {
-            version: old,
-            mac: word(macs, (number % PER_LINE) as usize),
-        };
+        let mac = self.old_mac(number, sideband, plan);
+        let by = Vouched { version: old, mac };
         if !self.macs.vouches(by, place, read.value.as_ref(), sideband) {
             plan.refuse(place);
             return;
         }
         let line = read.value.unwrap_or(ZERO_LINE);
-        self.put_mac(number, place, At::new(&line, read.at), sideband, plan);
-    }
-
-    /// The MAC of the line at `place` under the version that the group gives it.
-    fn put_mac(
-        &mut self,
-        number: u64,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        plan: &mut Plan,
-    ) {
-        let (index, slot) = self.versions.of_number(number);
+        let index = self.versions.index_of(number);
         let versions = self.levels.open(0, index, plan).line;
-        let version = self.versions.get(&versions, slot);
-        let mac = self
-            .macs
-            .mac_of_version(place, version, line.value, sideband);
-        let at = plan.unit(Unit::Mac, line.at);
-        let open = self.open_macs(number / PER_LINE, plan);
-        put(&mut open.line, number % PER_LINE, mac);
-        open.at = plan.both(at, open.at);
+        let version = self.versions.get(&versions, number);
+        let mac = self.macs.mac_of_version(place, version, &line, sideband);
+        self.put_mac((place, number), At::new(mac, read.at), plan);
     }
 }
 
@@ -242,7 +240,7 @@ impl<P: Policy> Bonsai<P> {
             Order::Pipelined | Order::Coalesced => start,
         };
         let mut index = index;
-        for level in 0..levels.tree.levels.len() {
+        for level in 0..levels.tree.height() {
             let hash = Hashes::of(level, index, &levels.open(level, index, plan).line);
             at = plan.both(at, self.through[level]);
             at = plan.unit(Unit::Mac, at);
@@ -268,7 +266,7 @@ impl<P: Policy> Bonsai<P> {
         plan: &mut Plan,
     ) -> Step {
         let (mut indices, mut done) = (leaves, Step::PAST);
-        for level in 0..levels.tree.levels.len() {
+        for level in 0..levels.tree.height() {
             for index in &indices {
                 let open = levels.open(level, *index, plan);
                 let hash = Hashes::of(level, *index, &open.line);
@@ -325,23 +323,54 @@ impl<P: Policy> Scheme<Hashes> for Bonsai<P> {
     fn settle(&mut self, trees: &mut BonsaiTrees, group: &[Pending], plan: &mut Plan) {
         let mut counted: BTreeMap<u64, (SmallVec<[u64; 4]>, bool)> = BTreeMap::new();
         for write in group {
+            if let Some(index) = trees.leaf(write.place) {
+                // What the counters are now is on its way already, and nothing of it is anybody's to count.
+                let (line, at) = (write.line.value, write.line.at);
+                let ripe = Step::PAST;
+                trees
+                    .levels
+                    .open
+                    .insert((0, index), Open { line, at, ripe });
+                counted.entry(index).or_default();
+                continue;
+            }
             let number = trees.macs.number(write.place).expect("it is protected");
-            let (index, slot, bump) = trees.count(number, group, plan);
-            let (slots, overflowed) = counted.entry(index).or_default();
-            slots.push(slot);
+            if trees.versions.is_counter(number) {
+                continue;
+            }
+            let (index, bump) = trees.count(number, group, plan);
+            let (numbers, overflowed) = counted.entry(index).or_default();
+            numbers.push(number);
             *overflowed |= bump == Bump::Overflowed;
         }
         for write in group {
-            let number = trees.macs.number(write.place).expect("it is protected");
-            let (index, _) = trees.versions.of_number(number);
-            let known = trees.levels.open(0, index, plan).at;
-            let at = plan.both(write.line.at, known);
-            let line = At::new(&write.line.value, at);
-            trees.put_mac(number, write.place, line, write.sideband, plan);
-            let settled = Settled {
+            let mut settled = Settled {
                 line: At::new(Some(write.line.value), write.line.at),
                 sideband: write.sideband,
             };
+            let Some(number) = trees.macs.number(write.place) else {
+                trees.under_way.insert(write.place, settled);
+                continue;
+            };
+            let (version, at) = match trees.versions.is_counter(number) {
+                true => {
+                    let counter = write.counter.expect("data are sealed");
+                    (counter, write.line.at)
+                }
+                false => {
+                    let open = trees.levels.open(0, trees.versions.index_of(number), plan);
+                    let version = trees.versions.get(&open.line, number);
+                    (version, plan.both(write.line.at, open.at))
+                }
+            };
+            let (line, beside) = (&write.line.value, write.sideband);
+            let mac = trees
+                .macs
+                .mac_of_version(write.place, version, line, beside);
+            trees.put_mac((write.place, number), At::new(mac, at), plan);
+            if trees.macs.beside {
+                settled.sideband = Some(mac.to_le_bytes());
+            }
             trees.under_way.insert(write.place, settled);
         }
         let leaves: Vec<u64> = counted.keys().copied().collect();
@@ -351,7 +380,7 @@ impl<P: Policy> Scheme<Hashes> for Bonsai<P> {
             Order::Sequential | Order::Pipelined => {
                 let follow = leaves.into_iter();
                 let follow = follow.map(|index| self.follow(levels, index, plan));
-                follow.last().expect("a group has writes")
+                follow.last().unwrap_or(Step::PAST)
             }
         };
         let root = match self.accepts {
@@ -369,21 +398,31 @@ impl<P: Policy> Scheme<Hashes> for Bonsai<P> {
                         .through_versions(&trees.versions, &open.line, slots)
                 }
             };
+        for write in group {
+            let leaf = levels.tree.find(write.place);
+            let Some((_, index)) = leaf else {
+                continue;
+            };
+            levels.open.remove(&(0, index));
+            if self.policy.merges() {
+                plan.merges(write.stored);
+            }
+        }
         let changed = std::mem::take(&mut levels.open).into_iter();
         let (through, lazy): (Vec<Changed>, Vec<Changed>) = changed.partition(is_through);
         let (mut known, mut through) = (root, through);
         for ((level, index), open) in lazy {
-            let place = levels.tree.levels[level].line(index);
+            let place = levels.line(level, index);
             match self.keep(levels, (place, &open), accepted, plan) {
                 Kept::After(step) => known = plan.both(known, step),
                 Kept::Through => through.push(((level, index), open)),
             }
         }
         stored.extend(self.policy.noted(plan));
-        stored.extend(trees.write_macs(known, plan));
+        stored.extend(trees.write_macs(group, known, plan));
         let levels = &mut trees.levels;
         for ((level, index), open) in through {
-            let place = levels.tree.levels[level].line(index);
+            let place = levels.line(level, index);
             let words = differing(place, &open.line, plan);
             let at = plan.both(open.at, open.ripe);
             let line = At::new(&open.line, at);

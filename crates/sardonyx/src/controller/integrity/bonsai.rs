@@ -4,12 +4,13 @@
 //! honest recovery is refused; or what memory has is believed (`integrity.bonsai.after_cut`), and freshness is gone.
 //! `bonsai-lazy-sound` is the sound reading: versions go with their lines, and a recovery makes the nodes anew.
 //! The papers on persistent trees (Triad-NVM, ISCA 2019; PLP, MICRO 2020) have the first as their baseline, from memory.
-//! Left out: encryption counters as versions ([`super::versions`]).
+//! Left out: nodes that change above a line only when that line leaves the cache, as a tree that is written back has it:
+//! here the path is hashed at each write.
 
 use super::bmt::{BonsaiTrees, KEYS as SHARED, Order, Policy, bonsai, build};
 use super::macs::{CACHE, VERIFY};
 use super::tree::Hashes;
-use super::versions::MINOR_BITS;
+use super::versions::{LEAVES, MINOR_BITS};
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::plan::Plan;
@@ -39,6 +40,8 @@ const LAZY: &[&dyn AnyKey] = &[
     &MINOR_BITS,
     &super::bmt::ACCEPTS,
     &AFTER_CUT,
+    &LEAVES,
+    &super::macs::MAC_PLACE,
 ];
 
 /// What this file has.

@@ -13,9 +13,11 @@ use smallvec::SmallVec;
 
 use super::levels::{Levels, Open};
 use super::mac::{FIGURES, INTEGRITY_CACHE_HIT_RATE, UNITS};
-use super::macs::{MECHANISMS, PER_LINE, VERIFY, Verify, Vouched, Where, verified, word};
+use super::macs::{
+    MECHANISMS, PER_LINE, VERIFY, Verify, Vouched, Where, beside, verified, word,
+};
 use super::root::{Learns, Root};
-use super::tree::{Node, REGISTER_BYTES, Tree};
+use super::tree::{ARITY, Node, REGISTER_BYTES, put};
 use super::versions::{Format, Versions};
 use crate::controller::layers::{About, Integrity, Limit, MakePowerFail, PowerFail, Refuses};
 use crate::figures::Figures;
@@ -24,7 +26,7 @@ use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
 use crate::plan::storey::Storey;
-use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::plan::{At, Plan, Promise, Queue, Step, Stored};
 use crate::settings::{AnyKey, Settings};
 use crate::stats::Cause;
 
@@ -71,6 +73,10 @@ pub struct Pending {
     pub line: At<Line>,
     pub sideband: Option<[u8; 8]>,
     pub stored: Stored,
+    /// What it is encrypted under, where counters are versions.
+    pub counter: Option<u64>,
+    /// It is not accepted before this is kept.
+    pub held: Option<Promise>,
 }
 
 /// The number of a group, the last of its writes, and all.
@@ -91,9 +97,17 @@ pub struct Trees<N> {
     pub levels: Levels<N>,
     verify: Verify,
     pending: Vec<Pending>,
+    /// Places of groups of the request that have not been settled.
+    unsettled: Vec<Place>,
     pub under_way: FxHashMap<Place, Settled>,
+    /// The line that was read last and has not been verified, and after which step it was asked for.
+    asked: Option<(Place, Step)>,
+    /// What the write that is about to come is not accepted before.
+    held: Option<Promise>,
     /// Lines of MACs that the group at hand has changed.
-    pub open_macs: BTreeMap<u64, Open>,
+    open_macs: BTreeMap<u64, Open>,
+    /// MACs of the group that lie beside their lines.
+    beside: BTreeMap<Place, At<u64>>,
 }
 
 impl<N: Node> Trees<N> {
@@ -104,21 +118,24 @@ impl<N: Node> Trees<N> {
         settings: &Settings,
         layout: &mut Layout,
     ) -> Trees<N> {
-        let (macs, versions) = Versions::reserve(format, settings, layout);
-        let tree = Tree::reserve(versions.region.clone(), layout);
+        let (macs, versions, tree) = Versions::reserve(format, settings, layout);
         Trees {
             macs,
             versions,
             levels: Levels::new(tree, queue, settings),
             verify: settings.get(&VERIFY),
             pending: Vec::new(),
+            unsettled: Vec::new(),
             under_way: FxHashMap::default(),
+            asked: None,
+            held: None,
             open_macs: BTreeMap::new(),
+            beside: BTreeMap::new(),
         }
     }
 
     /// The line of MACs with that number, as one that the group changes.
-    pub fn open_macs(&mut self, index: u64, plan: &mut Plan) -> &mut Open {
+    fn open_macs(&mut self, index: u64, plan: &mut Plan) -> &mut Open {
         let place = self.macs.region.line(index);
         let cache = &mut self.levels.cache;
         self.open_macs.entry(index).or_insert_with(|| {
@@ -131,31 +148,142 @@ impl<N: Node> Trees<N> {
         })
     }
 
-    /// The writes of the lines of MACs that the group has changed, which wait for `known`.
-    pub fn write_macs(&mut self, known: Step, plan: &mut Plan) -> SmallVec<[Stored; 16]> {
-        let changed = std::mem::take(&mut self.open_macs).into_iter();
-        let written = changed.map(|(index, open)| {
+    /// The MAC of the line with that number before the group, which may have looked it up already.
+    pub fn old_mac(&mut self, number: u64, sideband: Option<[u8; 8]>, plan: &mut Plan) -> u64 {
+        match self.macs.beside {
+            true => beside(sideband),
+            false => {
+                let macs = &self.open_macs(number / PER_LINE, plan).line;
+                word(macs, (number % PER_LINE) as usize)
+            }
+        }
+    }
+
+    /// The MAC of the line at `place`, which has that number, is computed when all is known that goes into it.
+    pub fn put_mac(&mut self, (place, number): (Place, u64), mac: At<u64>, plan: &mut Plan) {
+        let at = plan.unit(Unit::Mac, mac.at);
+        if self.macs.beside {
+            self.beside.insert(place, At::new(mac.value, at));
+            return;
+        }
+        let open = self.open_macs(number / PER_LINE, plan);
+        put(&mut open.line, number % PER_LINE, mac.value);
+        open.at = plan.both(at, open.at);
+    }
+
+    /// Lets the group's writes go when `known` is, with their MACs; and gives the further writes by which MACs come to
+    /// the medium.
+    pub fn write_macs(
+        &mut self,
+        group: &[Pending],
+        known: Step,
+        plan: &mut Plan,
+    ) -> SmallVec<[Stored; 16]> {
+        let beside = std::mem::take(&mut self.beside);
+        let mut written: SmallVec<[Stored; 16]> = SmallVec::new();
+        for write in group {
+            let mac = beside.get(&write.place).copied();
+            if let Some(mac) = mac {
+                plan.put_beside(write.place, write.stored, mac.value.to_le_bytes());
+            }
+            if let Some(held) = write.held {
+                let known = mac.map_or(known, |mac| plan.both(mac.at, known));
+                plan.keep(held, known);
+            }
+        }
+        let others = beside.iter();
+        let others = others.filter(|(at, _)| group.iter().all(|write| write.place != **at));
+        for (place, mac) in others {
+            let line = plan.peek(*place).unwrap_or(ZERO_LINE);
+            let line = At::new(&line, plan.both(mac.at, known));
+            let bytes = Some(mac.value.to_le_bytes());
+            written.push(plan.write_words(*place, line, 0xff, bytes, Step::PAST, Queue::Data));
+        }
+        for (index, open) in std::mem::take(&mut self.open_macs) {
             let place = self.macs.region.line(index);
             let words = differing(place, &open.line, plan);
             let line = At::new(&open.line, plan.both(open.at, known));
-            let written = plan.write_words(place, line, words, None, Step::PAST, Queue::Data);
+            written.push(plan.write_words(place, line, words, None, Step::PAST, Queue::Data));
             self.levels.cache.renew(place, &open.line, Step::PAST);
-            written
-        });
-        written.collect()
+        }
+        written
     }
 
-    /// Whether the line with that number is what its version, in `versions`, and its MAC, in `macs`, vouch for.
-    fn vouches(&self, number: u64, got: Option<&Line>, kept: (&Line, &Line), plan: &Plan) -> bool {
+    /// What of the tree the line at `place` is, if it is one of the encryption's counters: its index in the lowest level.
+    pub fn leaf(&self, place: Place) -> Option<u64> {
+        let (counters, _) = self.versions.counters.as_ref()?;
+        let is_counters = counters.region.contains(place);
+        let (_, index) = is_counters.then(|| self.levels.tree.find(place))??;
+        Some(index)
+    }
+
+    /// Whether the request at hand writes the line in a group that has not been settled.
+    pub fn is_pending(&self, place: Place) -> bool {
+        self.unsettled.contains(&place)
+    }
+
+    fn is_guarded(&self, place: Place) -> bool {
+        self.macs.number(place).is_some() || self.leaf(place).is_some()
+    }
+
+    /// A read may wait for a write of the same request, which cannot go before its versions and MACs have: these must
+    /// not wait for what the read waits for.
+    fn after(&self, after: Step) -> Step {
+        match self.pending.is_empty() {
+            true => after,
+            false => Step::PAST,
+        }
+    }
+
+    /// What was read at `place`, which has that number, under `version`.
+    fn verify(
+        &mut self,
+        (place, number): (Place, u64),
+        got: At<Option<Line>>,
+        version: At<u64>,
+        after: Step,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        let sideband = plan.peek_sideband(place);
+        let mac = match self.macs.beside {
+            true => At::new(beside(sideband), version.at),
+            false => {
+                let macs = self.macs.region.line(number / PER_LINE);
+                let cached = self.levels.cache.get(macs, after, plan);
+                let mac = word(self.levels.cache.line(cached), (number % PER_LINE) as usize);
+                At::new(mac, plan.both(version.at, cached.at))
+            }
+        };
+        let by = Vouched {
+            version: version.value,
+            mac: mac.value,
+        };
+        let is_right = self.macs.vouches(by, place, got.value.as_ref(), sideband);
+        verified(place, got, (is_right, mac.at), self.verify, plan)
+    }
+
+    /// Whether the line with that number is what its version, in `versions`, and its MAC vouch for, as they are on chip or
+    /// in memory.
+    fn vouches(&self, number: u64, got: Option<&Line>, versions: &Line, plan: &Plan) -> bool {
         let Some(place) = self.macs.place(number) else {
             return false;
         };
-        let (_, slot) = self.versions.of_number(number);
         let by = Vouched {
-            version: self.versions.get(kept.0, slot),
-            mac: word(kept.1, (number % PER_LINE) as usize),
+            version: self.versions.get(versions, number),
+            mac: self.mac_of((place, number), plan),
         };
         self.macs.vouches(by, place, got, plan.peek_sideband(place))
+    }
+
+    fn mac_of(&self, (place, number): (Place, u64), plan: &Plan) -> u64 {
+        match self.macs.beside {
+            true => beside(plan.peek_sideband(place)),
+            false => {
+                let macs = self.macs.region.line(number / PER_LINE);
+                let macs = self.levels.peek(macs, plan);
+                word(&macs, (number % PER_LINE) as usize)
+            }
+        }
     }
 
     /// The line `index` of versions as the MACs of its lines say, by trial of less than `stride` versions further than
@@ -163,8 +291,7 @@ impl<N: Node> Trees<N> {
     /// to refuse.
     pub fn restore_versions(&mut self, index: u64, stride: u64, plan: &mut Plan) -> Line {
         let mut line = self.levels.own(0, index, plan);
-        let first = index * self.versions.per_line();
-        for number in first..first + self.versions.per_line() {
+        for number in self.versions.numbers(index) {
             if let Some(found) = self.tried(&line, number, stride, plan) {
                 line = found;
             }
@@ -176,11 +303,8 @@ impl<N: Node> Trees<N> {
 
     fn tried(&self, line: &Line, number: u64, stride: u64, plan: &mut Plan) -> Option<Line> {
         let place = self.macs.place(number)?;
-        let (_, slot) = self.versions.of_number(number);
-        let macs = plan.peek(self.macs.region.line(number / PER_LINE));
-        let macs = macs.unwrap_or(ZERO_LINE);
-        if word(&macs, (number % PER_LINE) as usize) == 0 {
-            return (self.versions.get(line, slot) == 0).then_some(*line);
+        if self.mac_of((place, number), plan) == 0 {
+            return (self.versions.get(line, number) == 0).then_some(*line);
         }
         let data = plan.peek(place)?;
         (0..stride).find_map(|steps| {
@@ -188,7 +312,7 @@ impl<N: Node> Trees<N> {
             if steps > 0 {
                 plan.unit(Unit::Mac, Step::PAST); // one for the line itself is counted with its read
             }
-            self.vouches(number, Some(&data), (&later, &macs), plan)
+            self.vouches(number, Some(&data), &later, plan)
                 .then_some(later)
         })
     }
@@ -272,37 +396,71 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
         plan: &mut Plan,
     ) -> At<Option<Line>> {
         let trees = &mut self.trees;
-        let Some(number) = trees.macs.number(place) else {
+        let (leaf, number) = (trees.leaf(place), trees.macs.number(place));
+        // The request at hand may have written it, and it has not left the chip.
+        if leaf.or(number).is_none() || trees.under_way.contains_key(&place) {
             return got;
-        };
-        if trees.under_way.contains_key(&place) {
-            return got; // the request at hand has written it, and it has not left the chip
         }
         let plan = &mut plan.because(Cause::Integrity);
-        // A read may wait for a write of the same request, which cannot go before its versions and MACs have: these
-        // must not wait for what the read waits for.
-        let after = match trees.pending.is_empty() {
-            true => after,
-            false => Step::PAST,
-        };
-        let (index, _) = trees.versions.of_number(number);
+        let after = trees.after(after);
+        if let Some(index) = leaf {
+            let above = trees.levels.above(0, index, after, plan);
+            let line = got.value.unwrap_or(ZERO_LINE);
+            let is_right = N::is_right(0, index, &line, above.value);
+            plan.exercise(Mechanism::VerifiedNode);
+            return verified(place, got, (is_right, above.at), trees.verify, plan);
+        }
+        let number = number.expect("it has one");
+        if trees.versions.is_counter(number) {
+            trees.asked = Some((place, after));
+            return got; // it is verified when its counter is known
+        }
+        let index = trees.versions.index_of(number);
         let versions = trees.levels.known(0, index, after, plan);
-        let macs = trees.macs.region.line(number / PER_LINE);
-        let cached = trees.levels.cache.get(macs, after, plan);
-        let kept = plan.both(versions.at, cached.at);
-        let by = (&versions.value, trees.levels.cache.line(cached));
-        let is_right = trees.vouches(number, got.value.as_ref(), by, plan);
-        verified(place, got, (is_right, kept), trees.verify, plan)
+        let version = trees.versions.get(&versions.value, number);
+        trees.verify(
+            (place, number),
+            got,
+            At::new(version, versions.at),
+            after,
+            plan,
+        )
     }
 
-    fn before_write(&mut self, place: Place, plan: &Plan) {
-        if self.trees.macs.number(place).is_some() {
-            let found = self.trees.under_way.entry(place);
-            found.or_insert_with(|| Settled {
-                line: At::past(plan.peek(place)),
-                sideband: plan.peek_sideband(place),
-            });
+    fn opened(
+        &mut self,
+        place: Place,
+        got: At<Option<Line>>,
+        counter: At<u64>,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        let trees = &mut self.trees;
+        let number = trees.macs.number(place);
+        let number = number.filter(|number| trees.versions.is_counter(*number));
+        match number {
+            Some(number) if !trees.under_way.contains_key(&place) => {
+                let plan = &mut plan.because(Cause::Integrity);
+                // Its MAC is asked for with the line.
+                let asked = trees.asked.take().filter(|(asked, _)| *asked == place);
+                let after = asked.map_or(counter.at, |(_, after)| after);
+                trees.verify((place, number), got, counter, after, plan)
+            }
+            _ => got,
         }
+    }
+
+    fn before_write(&mut self, place: Place, plan: &mut Plan) -> Step {
+        let trees = &mut self.trees;
+        if !trees.is_guarded(place) {
+            return Step::PAST;
+        }
+        trees.under_way.entry(place).or_insert_with(|| Settled {
+            line: At::past(plan.peek(place)),
+            sideband: plan.peek_sideband(place),
+        });
+        let is_held = trees.macs.beside || trees.leaf(place).is_some();
+        trees.held = is_held.then(|| plan.promise());
+        trees.held.map_or(Step::PAST, Promise::step)
     }
 
     fn write(
@@ -313,7 +471,7 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
         stored: Stored,
         plan: &mut Plan,
     ) -> Step {
-        if self.trees.macs.number(place).is_none() {
+        if !self.trees.is_guarded(place) {
             return stored.done;
         }
         let write = Pending {
@@ -321,24 +479,42 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
             line: At::new(*line.value, line.at),
             sideband: sideband.or_else(|| plan.peek_sideband(place)),
             stored,
+            counter: None,
+            held: self.trees.held.take(),
         };
         self.scheme.write(&mut self.trees, write, plan)
     }
 
+    fn sealed(&mut self, place: Place, counter: u64) {
+        let mut pending = self.trees.pending.iter_mut().rev();
+        if let Some(write) = pending.find(|write| write.place == place) {
+            write.counter = Some(counter);
+        }
+    }
+
     fn holds(&self, place: Place, plan: &Plan) -> bool {
         let trees = &self.trees;
-        let Some(number) = trees.macs.number(place) else {
-            return true;
-        };
         if trees.under_way.contains_key(&place) {
             return true;
         }
-        let (index, _) = trees.versions.of_number(number);
-        let version = trees.levels.peek(trees.versions.region.line(index), plan);
-        let macs = trees.macs.region.line(number / PER_LINE);
-        let macs = trees.levels.peek(macs, plan);
         let line = plan.peek(place);
-        trees.vouches(number, line.as_ref(), (&version, &macs), plan)
+        if let Some(index) = trees.leaf(place) {
+            let above = match trees.levels.tree.is_top(0) {
+                true => trees.levels.register,
+                false => {
+                    let above = trees.levels.line(1, index / ARITY);
+                    trees.levels.peek(above, plan)
+                }
+            };
+            let above = trees.levels.tree.kept::<N>(0, index, &above);
+            return N::is_right(0, index, &line.unwrap_or(ZERO_LINE), above);
+        }
+        let Some(number) = trees.macs.number(place) else {
+            return true;
+        };
+        let index = trees.versions.index_of(number);
+        let version = trees.levels.peek(trees.levels.line(0, index), plan);
+        trees.vouches(number, line.as_ref(), &version, plan)
     }
 
     fn finish(&mut self, plan: &mut Plan) {
@@ -347,7 +523,10 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
         if let [_] = pending.as_slice() {
             self.scheme.settle(&mut self.trees, &pending, plan);
         } else {
-            for (.., group) in groups(pending, plan) {
+            let mut groups = groups(pending, plan).into_iter();
+            while let Some((.., group)) = groups.next() {
+                let later = groups.as_slice().iter().flat_map(|(.., later)| later);
+                self.trees.unsettled = later.map(|write| write.place).collect();
                 self.scheme.settle(&mut self.trees, &group, plan);
             }
         }

@@ -51,22 +51,32 @@ impl<N: Node> Levels<N> {
         }
     }
 
-    /// Line `index` of `level` in the cache, verified if it was not there.
-    pub fn fetch(&mut self, level: usize, index: u64, after: Step, plan: &mut Plan) -> Lookup {
-        let place = self.tree.levels[level].line(index);
-        if self.cache.peek(place).is_some() {
-            return self.cache.get(place, after, plan);
-        }
+    /// Where line `index` of `level` lies.
+    pub fn line(&self, level: usize, index: u64) -> Place {
+        self.tree.line(level, index).expect("a line of the level")
+    }
+
+    /// What stands above line `index` of `level`, verified.
+    pub fn above(&mut self, level: usize, index: u64, after: Step, plan: &mut Plan) -> At<u64> {
         let above = match self.tree.is_top(level) {
             true => At::past(self.register),
             false => self.known(level + 1, index / ARITY, after, plan),
         };
-        let kept = self.tree.kept::<N>(level, index, &above.value);
+        At::new(self.tree.kept::<N>(level, index, &above.value), above.at)
+    }
+
+    /// Line `index` of `level` in the cache, verified if it was not there.
+    pub fn fetch(&mut self, level: usize, index: u64, after: Step, plan: &mut Plan) -> Lookup {
+        let place = self.line(level, index);
+        if self.cache.peek(place).is_some() {
+            return self.cache.get(place, after, plan);
+        }
+        let above = self.above(level, index, after, plan);
         let mut cached = self.cache.get(place, after, plan);
         let both = plan.both(cached.at, above.at);
         cached.at = plan.unit(Unit::Mac, both);
         plan.exercise(&VERIFIED_NODE);
-        if !N::is_right(level, index, self.cache.line(cached), kept) {
+        if !N::is_right(level, index, self.cache.line(cached), above.value) {
             plan.refuse(place);
         }
         cached
@@ -97,10 +107,14 @@ impl<N: Node> Levels<N> {
 
     /// The lines of `level` that memory has, by index.
     pub fn written(&self, level: usize, plan: &Plan) -> Nodes {
-        let region = &self.tree.levels[level];
-        let lines = plan.written(region).into_iter();
-        let lines = lines.map(|at| (at.0 - region.first.0, plan.peek(at).unwrap_or(ZERO_LINE)));
-        lines.collect()
+        let regions = self.tree.regions(level);
+        let lines = regions.flat_map(|(first, region)| {
+            let lines = plan.written(&region).into_iter();
+            lines.map(move |at| (first + at.0 - region.first.0, at))
+        });
+        lines
+            .map(|(index, at)| (index, plan.peek(at).unwrap_or(ZERO_LINE)))
+            .collect()
     }
 
     /// What the register has kept over a cut.
@@ -127,14 +141,14 @@ impl<N: Node> Levels<N> {
 
     /// Writes the nodes above `level` that differ from memory's.
     pub fn rewrite(&mut self, level: usize, levels: &[Nodes], plan: &mut Plan) {
-        for (nodes, region) in levels.iter().zip(self.tree.levels[level + 1..].to_vec()) {
-            for place in plan.written(&region) {
-                if !nodes.contains_key(&(place.0 - region.first.0)) {
-                    self.restore(place, &ZERO_LINE, plan);
+        for (level, nodes) in (level + 1..).zip(levels) {
+            for (index, _) in self.written(level, plan) {
+                if !nodes.contains_key(&index) {
+                    self.restore(self.line(level, index), &ZERO_LINE, plan);
                 }
             }
             for (index, node) in nodes {
-                self.restore(region.line(*index), node, plan);
+                self.restore(self.line(level, *index), node, plan);
             }
         }
     }
@@ -150,7 +164,9 @@ impl<N: Node> Levels<N> {
 
     /// What memory has of a line of the tree, which has to be right whatever stands above it.
     pub fn own(&self, level: usize, index: u64, plan: &mut Plan) -> Line {
-        let place = self.tree.levels[level].line(index);
+        let Some(place) = self.tree.line(level, index) else {
+            return ZERO_LINE;
+        };
         let line = plan.peek(place).unwrap_or(ZERO_LINE);
         if !N::is_whole(level, index, &line) {
             plan.refuse(place);
@@ -161,21 +177,21 @@ impl<N: Node> Levels<N> {
     /// Makes node `index` of `level` anew from the lines below it.
     pub fn remake(&mut self, level: usize, index: u64, plan: &mut Plan) {
         let mut node = ZERO_LINE;
-        let below = self.tree.levels[level - 1].lines;
+        let below = self.tree.lines(level - 1);
         for child in (index * ARITY)..(index * ARITY + ARITY).min(below) {
             let of = N::of(level - 1, child, &self.own(level - 1, child, plan));
             if of != 0 {
                 N::put((level, index), &mut node, child % ARITY, of);
             }
         }
-        self.restore(self.tree.levels[level].line(index), &node, plan);
+        self.restore(self.line(level, index), &node, plan);
     }
 
     /// Compares the highest level that memory has with the register.
     pub fn compare_top(&mut self, plan: &mut Plan) {
-        let top = self.tree.levels.len() - 1;
+        let top = self.tree.height() - 1;
         let mut register = ZERO_LINE;
-        for index in 0..self.tree.levels[top].lines {
+        for index in 0..self.tree.lines(top) {
             let of = N::of(top, index, &self.own(top, index, plan));
             put(&mut register, index, of);
         }

@@ -1,9 +1,12 @@
 //! A MAC of each line of the medium: of data, counters, tables and logs. In one group with its line, so that no cut
 //! comes between the two. Source: none in particular, it is what every scheme begins with (SipHash-2-4 of 64 bits
 //! here, where papers truncate to as much). No freshness: what was true once is believed for ever.
-//! Left out: counters in MACs; a tree.
+//! Left out: counters in MACs; a tree; MACs beside lines, as nothing would say any more that a line was written which is
+//! taken away with its MAC.
 
-use super::macs::{CACHE, VERIFIED, VERIFY, Verify, Where, verified, word};
+use super::macs::{
+    CACHE, MAC_PLACE, MacPlace, PER_LINE, VERIFIED, VERIFY, Verify, Where, verified, word,
+};
 use crate::controller::layers::{About, File, Integrity, PowerFail, Refuses};
 use crate::controller::metadata_cache::{Lookup, MetadataCache, SETS};
 use crate::figures::{Figures, figures};
@@ -23,6 +26,8 @@ figures! { "Integrity";
 
 /// The keys of schemes with MACs.
 pub const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS];
+/// The same of schemes whose MACs may lie beside their lines.
+pub const PLACED_KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MAC_PLACE];
 /// The units of schemes with MACs.
 pub const UNITS: &[Unit] = &[Unit::Mac, Unit::Metadata];
 
@@ -39,7 +44,10 @@ pub static FILE: File<Integrity> = File {
             limits: &[],
         },
         build: |settings, layout| {
-            let macs = Mac::new(Where::reserve(settings, layout), settings);
+            let macs = Mac::new(
+                Where::reserve((PER_LINE, MacPlace::Region), None, settings, layout),
+                settings,
+            );
             let cache = MetadataCache::new(&CACHE, Unit::Metadata, Queue::Data, settings);
             Some(Box::new(Cached { macs, cache }))
         },
@@ -49,7 +57,10 @@ pub static FILE: File<Integrity> = File {
             ..Refuses::NOTHING
         },
         registers: |_| 0,
-        power_fail: Some(|settings, layout| Box::new(Where::from_layout(settings, layout))),
+        power_fail: Some(|settings, layout| {
+            let by = (PER_LINE, MacPlace::Region);
+            Box::new(Where::from_layout(by, None, settings, layout))
+        }),
     }],
     designs: &[],
 };

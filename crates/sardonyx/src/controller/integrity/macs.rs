@@ -6,9 +6,10 @@
 use super::keyed::SipHasher24;
 
 use crate::controller::encryption::pad;
+use crate::controller::layers::BESIDE;
 use crate::line::{Line, Place};
 use crate::mechanisms::mechanisms;
-use crate::medium::layout::{Layout, Region};
+use crate::medium::layout::{CounterLines, Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Step};
 use crate::settings::{Settings, keys, words};
@@ -38,6 +39,23 @@ keys! {
     VERIFY: Verify = word("integrity.verify", "wait"),
         Assumed("the sound reading; papers mostly speculate, which hides the latency"),
         "When a line that was read may be used: after it is verified, or at once";
+}
+
+/// Where MACs lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MacPlace {
+    /// Eight to a line of a region of their own.
+    Region,
+    /// In the eight bytes beside the line, which a memory with 72-bit lines reads and writes with it.
+    Beside,
+}
+
+words!(MacPlace { "region" => Region, "beside" => Beside });
+
+keys! {
+    MAC_PLACE: MacPlace = word("integrity.mac_place", "region"),
+        Assumed("papers put the MAC where the ECC is; policies here may have their counters there"),
+        "Where the MAC of a line lies: in a line of eight, or beside the line, where nothing else lies then";
 }
 
 keys! {
@@ -90,45 +108,56 @@ pub struct Where {
     regions: Vec<(Region, u64)>,
     /// Lines that are protected, with those left out so that regions begin where they should.
     pub count: u64,
-    /// The lines of MACs.
+    /// The lines of MACs; none if they lie beside lines.
     pub region: Region,
+    /// Whether MACs lie beside their lines.
+    pub beside: bool,
     keys: [[u8; 16]; 2],
 }
 
 impl Where {
-    /// Reserves room for a MAC of each line that `layout` has so far.
-    pub fn reserve(settings: &Settings, layout: &mut Layout) -> Where {
-        Where::reserve_by(PER_LINE, settings, layout)
+    /// Reserves room for a MAC of each line that `layout` has so far, but for lines of `counters`; the first line of each
+    /// region has a number that `by` divides, itself a multiple of [`PER_LINE`].
+    pub fn reserve(
+        (by, at): (u64, MacPlace),
+        counters: Option<&CounterLines>,
+        settings: &Settings,
+        layout: &mut Layout,
+    ) -> Where {
+        let (regions, count) = protected(layout, layout.regions(), counters, by);
+        let lines = match at {
+            MacPlace::Region => count.div_ceil(PER_LINE),
+            MacPlace::Beside => 0,
+        };
+        let region = layout.reserve_sparse(REGION, lines);
+        Where::new(regions, count, (region, at), settings)
     }
 
-    /// The same, the first line of each region having a number that `by` divides, itself a multiple of
-    /// [`PER_LINE`].
-    pub fn reserve_by(by: u64, settings: &Settings, layout: &mut Layout) -> Where {
-        let (regions, count) = protected(layout, layout.regions(), by);
-        let region = layout.reserve_sparse(REGION, count.div_ceil(PER_LINE));
+    /// The same in a layout in which it is reserved.
+    pub fn from_layout(
+        (by, at): (u64, MacPlace),
+        counters: Option<&CounterLines>,
+        settings: &Settings,
+        layout: &Layout,
+    ) -> Where {
+        let all = layout.regions();
+        let own = all.iter().position(|region| region.name == REGION);
+        let own = own.expect("it has been reserved");
+        let (regions, count) = protected(layout, &all[..own], counters, by);
+        Where::new(regions, count, (all[own].clone(), at), settings)
+    }
+
+    fn new(
+        regions: Vec<(Region, u64)>,
+        count: u64,
+        (region, at): (Region, MacPlace),
+        settings: &Settings,
+    ) -> Where {
         Where {
             regions,
             count,
             region,
-            keys: [KEY, VERSION_KEY].map(|key| pad::other(key, settings)),
-        }
-    }
-
-    /// As [`Where::reserve`] in a layout in which it is reserved.
-    pub fn from_layout(settings: &Settings, layout: &Layout) -> Where {
-        Where::of_by(PER_LINE, settings, layout)
-    }
-
-    /// As [`Where::reserve_by`] in a layout in which it is reserved.
-    pub fn of_by(by: u64, settings: &Settings, layout: &Layout) -> Where {
-        let all = layout.regions();
-        let own = all.iter().position(|region| region.name == REGION);
-        let own = own.expect("it has been reserved");
-        let (regions, count) = protected(layout, &all[..own], by);
-        Where {
-            regions,
-            count,
-            region: all[own].clone(),
+            beside: at == MacPlace::Beside,
             keys: [KEY, VERSION_KEY].map(|key| pad::other(key, settings)),
         }
     }
@@ -136,6 +165,7 @@ impl Where {
     /// The MAC of `line` at `place` with what lies beside it; never 0, which says that nothing was written.
     pub fn mac(&self, place: Place, line: &Line, sideband: Option<[u8; 8]>) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.keys[0]);
+        let sideband = sideband.filter(|_| !self.beside); // what lies there is the MAC
         hasher.write(&place.0.to_le_bytes());
         hasher.write(line);
         hasher.write(&[u8::from(sideband.is_some())]);
@@ -152,6 +182,7 @@ impl Where {
         sideband: Option<[u8; 8]>,
     ) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.keys[1]);
+        let sideband = sideband.filter(|_| !self.beside); // what lies there is the MAC
         hasher.write(&place.0.to_le_bytes());
         hasher.write(&version.to_le_bytes());
         hasher.write(line);
@@ -192,9 +223,17 @@ impl Where {
         Some(Place(region.first.0 + number - first))
     }
 
+    /// The protected lines, by region.
+    pub fn regions(&self) -> impl Iterator<Item = &Region> {
+        self.regions.iter().map(|(region, _)| region)
+    }
+
     /// The line that has the MAC of the line at `place`, and which of its words that is; none of MACs and nodes.
     pub fn of_line(&self, place: Place) -> Option<(Place, usize)> {
         let number = self.number(place)?;
+        if self.beside {
+            return Some((place, BESIDE));
+        }
         let word = (number % PER_LINE) as usize;
         Some((self.region.line(number / PER_LINE), word))
     }
@@ -202,13 +241,20 @@ impl Where {
 
 /// Data and `regions`, each with the number of its first MAC, and how many there are. Each begins a line of MACs:
 /// of two lines that are written as one, such as one of data and its counter's, each has a line of MACs of its own.
-fn protected(layout: &Layout, regions: &[Region], by: u64) -> (Vec<(Region, u64)>, u64) {
+fn protected(
+    layout: &Layout,
+    regions: &[Region],
+    counters: Option<&CounterLines>,
+    by: u64,
+) -> (Vec<(Region, u64)>, u64) {
     let data = Region {
         name: "data",
         first: Place(0),
         lines: layout.data_lines(),
     };
     let mut count = 0;
+    let is_leaf = |region: &&Region| counters.is_some_and(|lines| lines.region == **region);
+    let regions = regions.iter().filter(|region| !is_leaf(region));
     let all = std::iter::once(&data).chain(regions);
     let numbered = all.map(|region| {
         let first = count;
@@ -216,6 +262,11 @@ fn protected(layout: &Layout, regions: &[Region], by: u64) -> (Vec<(Region, u64)
         (region.clone(), first)
     });
     (numbered.collect(), count)
+}
+
+/// The MAC that lies beside a line, 0 if there is none.
+pub fn beside(sideband: Option<[u8; 8]>) -> u64 {
+    sideband.map_or(0, u64::from_le_bytes)
 }
 
 /// Word `number` of `line`.

@@ -9,7 +9,7 @@
 use super::guarded::tree;
 use super::levels::Levels;
 use super::mac::{INTEGRITY_CACHE_HIT_RATE, KEYS, Mac};
-use super::macs::{Where, word};
+use super::macs::{MacPlace, PER_LINE, Where, word};
 use super::root::Followed;
 use super::tree::{ARITY, Hashes, Node, Tree, put};
 use crate::controller::layers::{File, Integrity, PowerFail};
@@ -32,14 +32,17 @@ pub static FILE: File<Integrity> = File {
         &[],
         (
             |settings, layout| {
-                let macs = Mac::new(Where::reserve(settings, layout), settings);
-                let tree = Tree::reserve(macs.at.region.clone(), layout);
+                let macs = Mac::new(
+                    Where::reserve((PER_LINE, MacPlace::Region), None, settings, layout),
+                    settings,
+                );
+                let tree = Tree::reserve(macs.at.region.clone(), None, layout);
                 let levels = Levels::new(tree, Queue::Data, settings);
                 Some(Box::new(Merkle { macs, levels }))
             },
             |settings, layout| {
-                let at = Where::from_layout(settings, layout);
-                let tree = Tree::from_layout(at.region.clone(), layout);
+                let at = Where::from_layout((PER_LINE, MacPlace::Region), None, settings, layout);
+                let tree = Tree::from_layout(at.region.clone(), None, layout);
                 Box::new(Root {
                     at,
                     above: Followed::new(tree),
@@ -59,7 +62,7 @@ impl Merkle {
     /// The line `index` of MACs is `line`, and all above it follows.
     fn follow(&mut self, index: u64, line: At<Line>, plan: &mut Plan) {
         let (mut index, mut line, levels) = (index, line, &mut self.levels);
-        for level in 0..levels.tree.levels.len() {
+        for level in 0..levels.tree.height() {
             let hash = Hashes::of(level, index, &line.value);
             line.at = plan.unit(Unit::Mac, line.at);
             if levels.tree.is_top(level) {

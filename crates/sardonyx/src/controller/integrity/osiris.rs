@@ -3,17 +3,18 @@
 //! Low-Cost Mechanism to Enable Restoration of Secure Non-Volatile Memories", MICRO 2018; from memory. The check is the
 //! ECC of the decrypted line there, which the attacker can make right (codes have no key), so that the tree alone says
 //! no: here it is the MAC, and the register has the last word all the same.
-//! Left out: ECC as the check, which saves the MACs' lines; Osiris Plus, which writes no evicted versions.
+//! Left out: ECC as the check (MACs beside lines, `integrity.mac_place`, save as many writes as it does); Osiris Plus,
+//! which writes no evicted versions.
 
 use std::collections::BTreeSet;
 
 use super::bmt::{ACCEPTS, BonsaiTrees, Policy, bonsai, build};
-use super::macs::{CACHE, PER_LINE, VERIFY};
+use super::macs::{CACHE, MAC_PLACE, PER_LINE, VERIFY};
 use super::tree::{Hashes, Nodes};
 use super::versions::{MINOR_BITS, Versions};
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
-use crate::line::Line;
+use crate::line::{Line, Place};
 use crate::plan::Plan;
 use crate::settings::{AnyKey, keys};
 
@@ -24,7 +25,15 @@ keys! {
         in Between("2", "16", "half of it and four times as much");
 }
 
-const OWN_KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &STOP_LOSS];
+const OWN_KEYS: &[&dyn AnyKey] = &[
+    &VERIFY,
+    &CACHE,
+    &SETS,
+    &MINOR_BITS,
+    &ACCEPTS,
+    &STOP_LOSS,
+    &MAC_PLACE,
+];
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {
@@ -46,7 +55,7 @@ struct StopLoss {
 
 /// Whether one of the versions that have been counted is at the end of a stride.
 pub(super) fn is_due(versions: &Versions, line: &Line, counted: &[u64], stride: u64) -> bool {
-    let due = |slot: &u64| versions.since(line, *slot, stride) == 0;
+    let due = |number: &u64| versions.since(line, *number, stride) == 0;
     counted.iter().any(due)
 }
 
@@ -61,11 +70,21 @@ impl Policy for StopLoss {
 
     /// Tries the version of every line that has a MAC, and makes all nodes anew.
     fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
-        let macs = plan.written(&trees.macs.region).into_iter();
-        let of_macs = macs.map(|at| {
-            let first = (at.0 - trees.macs.region.first.0) * PER_LINE;
-            trees.versions.of_number(first).0
-        });
+        let of_macs = match trees.macs.beside {
+            true => trees
+                .macs
+                .regions()
+                .flat_map(|at| plan.written(at))
+                .collect(),
+            false => plan.written(&trees.macs.region),
+        };
+        let first = |at: Place| match trees.macs.number(at) {
+            Some(number) => number,
+            None => (at.0 - trees.macs.region.first.0) * PER_LINE,
+        };
+        let of_macs = of_macs
+            .into_iter()
+            .map(|at| trees.versions.index_of(first(at)));
         let versions = plan.written(&trees.versions.region).into_iter();
         let own = versions.map(|at| at.0 - trees.versions.region.first.0);
         let lines: BTreeSet<u64> = of_macs.chain(own).collect();

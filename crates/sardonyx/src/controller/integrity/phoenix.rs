@@ -12,7 +12,7 @@
 use super::asit::{Leaves, build};
 use super::counter_tree::{LIMITS, Sums};
 use super::guarded::{root, tree};
-use super::macs::{CACHE, VERIFY};
+use super::macs::{CACHE, MAC_PLACE, VERIFY};
 use super::osiris::STOP_LOSS;
 use super::root::Learns;
 use super::versions::Format;
@@ -20,7 +20,7 @@ use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::settings::AnyKey;
 
-const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &STOP_LOSS];
+const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &STOP_LOSS, &MAC_PLACE];
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {

@@ -7,8 +7,8 @@
 //! what one request writes as one.
 
 use super::bmt::{ACCEPTS, BonsaiTrees, Order, Policy, bonsai, build};
-use super::macs::{CACHE, VERIFY};
-use super::versions::MINOR_BITS;
+use super::macs::{CACHE, MAC_PLACE, VERIFY};
+use super::versions::{LEAVES, MINOR_BITS};
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::plan::Plan;
@@ -33,7 +33,16 @@ keys! {
         "How plp computes the paths of lines: one after the other, by levels, or merged where they meet";
 }
 
-const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &UPDATES];
+const KEYS: &[&dyn AnyKey] = &[
+    &VERIFY,
+    &CACHE,
+    &SETS,
+    &MINOR_BITS,
+    &ACCEPTS,
+    &UPDATES,
+    &LEAVES,
+    &MAC_PLACE,
+];
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {

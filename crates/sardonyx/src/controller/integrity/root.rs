@@ -12,17 +12,18 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::asit;
-use super::macs::{PER_LINE, Vouched, Where, word};
+use super::macs::{PER_LINE, Vouched, Where, beside, word};
 use super::tree::{ARITY, Node, Nodes, Tree, put};
-use super::versions::{Bump, Format, Versions};
+use super::versions::{Format, Versions};
 use crate::controller::layers::PowerFail;
+use crate::controller::split_counters::Bump;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::plan::start_gap::Places;
 use crate::settings::Settings;
 
 /// Versions that a line on chip is ahead of the medium's, at most: all that a minor number counts.
-const MOST_AHEAD: u64 = super::versions::MOST_MINOR;
+const MOST_AHEAD: u64 = crate::controller::split_counters::MOST_MINOR;
 
 /// What says which versions the chip knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub struct Followed<N> {
 impl<N: Node> Followed<N> {
     pub fn new(tree: Tree) -> Followed<N> {
         Followed {
-            levels: vec![Nodes::new(); tree.levels.len() - 1],
+            levels: vec![Nodes::new(); tree.height() - 1],
             tree,
             register: ZERO_LINE,
             nodes: PhantomData,
@@ -64,7 +65,7 @@ impl<N: Node> Followed<N> {
     /// all nodes between.
     pub fn follow(&mut self, index: u64, line: Line, writes_nodes: bool, image: &mut Places) {
         let (mut index, mut line) = (index, line);
-        for level in 0..self.tree.levels.len() {
+        for level in 0..self.tree.height() {
             let of = N::of(level, index, &line);
             if self.tree.is_top(level) {
                 put(&mut self.register, index, of);
@@ -74,7 +75,8 @@ impl<N: Node> Followed<N> {
             self.tree.put::<N>(level, index, node, of);
             (index, line) = (index / ARITY, *node);
             if writes_nodes {
-                image.write(self.tree.levels[level + 1].line(index), &line, 0xff, None);
+                let place = self.tree.line(level + 1, index).expect("a node");
+                image.write(place, &line, 0xff, None);
             }
         }
         image.write(self.tree.register.line(0), &self.register, 0xff, None);
@@ -104,9 +106,9 @@ impl<N: Node> Root<N> {
         settings: &Settings,
         layout: &Layout,
     ) -> Root<N> {
-        let (macs, versions) = Versions::from_layout(format, settings, layout);
+        let (macs, versions, tree) = Versions::from_layout(format, settings, layout);
         Root {
-            above: Followed::new(Tree::from_layout(versions.region.clone(), layout)),
+            above: Followed::new(tree),
             table: matches!(learns, Learns::Table | Learns::NamedMacs)
                 .then(|| layout.region(asit::REGION).expect("it has been reserved"))
                 .cloned(),
@@ -125,32 +127,46 @@ impl<N: Node> Root<N> {
 
     /// The versions of the lines of line `index` of MACs, which has been written; the line of versions that is another.
     fn look(&mut self, index: u64, image: &Places) -> Option<u64> {
-        let read = |at| image.read(at).unwrap_or(ZERO_LINE);
-        let now = read(self.macs.region.line(index));
+        let now = image.read(self.macs.region.line(index));
+        let now = now.unwrap_or(ZERO_LINE);
         let before = self.known.insert(index, now).unwrap_or(ZERO_LINE);
         let mut changed = None;
         for at in (0..PER_LINE as usize).filter(|at| word(&now, *at) != word(&before, *at)) {
-            let number = index * PER_LINE + at as u64;
-            let (of, slot) = self.versions.of_number(number);
-            let Some(place) = self.macs.place(number) else {
-                continue;
-            };
-            let kept = read(self.versions.region.line(of));
-            let newest = self.versions.newest(&self.newest(of), &kept);
-            let (line, beside) = (image.read(place), image.sideband(place));
-            let is_right = |versions: &Line| {
-                let (version, mac) = (self.versions.get(versions, slot), word(&now, at));
-                let by = Vouched { version, mac };
-                line.is_some() && self.macs.vouches(by, place, line.as_ref(), beside)
-            };
-            let mut ahead =
-                (0..=MOST_AHEAD).map_while(|steps| self.versions.later(&newest, number, steps));
-            if let Some(right) = ahead.find(is_right) {
-                self.newest.insert(of, right);
-                changed = Some(of);
-            }
+            let found = self.look_at(index * PER_LINE + at as u64, word(&now, at), image);
+            changed = found.or(changed);
         }
         changed
+    }
+
+    /// The version of the line with that number, whose MAC is `mac`.
+    fn look_at(&mut self, number: u64, mac: u64, image: &Places) -> Option<u64> {
+        let place = self.macs.place(number);
+        let place = place.filter(|_| !self.versions.is_counter(number))?;
+        let of = self.versions.index_of(number);
+        let kept = image.read(self.versions.region.line(of));
+        let kept = kept.unwrap_or(ZERO_LINE);
+        let newest = self.versions.newest(&self.newest(of), &kept);
+        let (line, beside) = (image.read(place)?, image.sideband(place));
+        let is_right = |versions: &Line| {
+            let version = self.versions.get(versions, number);
+            let by = Vouched { version, mac };
+            self.macs.vouches(by, place, Some(&line), beside)
+        };
+        let mut ahead =
+            (0..=MOST_AHEAD).map_while(|steps| self.versions.later(&newest, number, steps));
+        let right = ahead.find(is_right)?;
+        self.newest.insert(of, right);
+        Some(of)
+    }
+
+    /// What is accepted at `place` says of versions, if MACs do.
+    fn look_for_macs(&mut self, place: Place, image: &Places) -> Option<u64> {
+        let macs = &self.macs.region;
+        if macs.contains(place) {
+            return self.look(place.0 - macs.first.0, image);
+        }
+        let number = self.macs.number(place).filter(|_| self.macs.beside)?;
+        self.look_at(number, beside(image.sideband(place)), image)
     }
 
     /// The versions that the table's line at `place` has a copy of, if it is newer than what is known.
@@ -176,9 +192,22 @@ impl<N: Node> Root<N> {
             .follow(index, self.newest(index), writes_nodes, image);
     }
 
+    /// Own versions alone: counters are the encryption's to write.
     fn write_versions(&mut self, index: u64, image: &mut Places) {
-        let place = self.versions.region.line(index);
-        image.write(place, &self.newest(index), 0xff, None);
+        if index < self.versions.region.lines {
+            let place = self.versions.region.line(index);
+            image.write(place, &self.newest(index), 0xff, None);
+        }
+    }
+
+    /// The index of the line of counters at `place`, whose bytes are known from now on.
+    fn learn_counters(&mut self, place: Place, image: &Places) -> Option<u64> {
+        let (counters, _) = self.versions.counters.as_ref()?;
+        let is_counters = counters.region.contains(place);
+        let (_, index) = is_counters.then(|| self.above.tree.find(place))??;
+        let line = image.read(place).unwrap_or(ZERO_LINE);
+        self.newest.insert(index, line);
+        Some(index)
     }
 
     /// Puts back what the run has written over what reserve power knows better.
@@ -187,6 +216,12 @@ impl<N: Node> Root<N> {
             // Under versions of the run, and at an overflow of lines that nobody has written now.
             let first = (place.0 - self.macs.region.first.0) * PER_LINE;
             (first..first + PER_LINE).for_each(|number| self.write_mac(number, image));
+            return;
+        }
+        if let Some(number) = self.macs.number(place) {
+            if self.macs.beside {
+                self.write_mac(number, image);
+            }
             return;
         }
         if self.table.as_ref().is_some_and(|at| at.contains(place)) {
@@ -206,8 +241,8 @@ impl<N: Node> Root<N> {
 
     /// The MAC of the line with that number, if it has a version.
     fn write_mac(&self, number: u64, image: &mut Places) {
-        let (index, slot) = self.versions.of_number(number);
-        let version = self.versions.get(&self.newest(index), slot);
+        let index = self.versions.index_of(number);
+        let version = self.versions.get(&self.newest(index), number);
         let held = self
             .macs
             .place(number)
@@ -215,6 +250,10 @@ impl<N: Node> Root<N> {
         if let Some((place, line)) = held.filter(|_| version > 0) {
             let beside = image.sideband(place);
             let right = self.macs.mac_of_version(place, version, &line, beside);
+            if self.macs.beside {
+                image.write(place, &line, 0, Some(right.to_le_bytes()));
+                return;
+            }
             let mut macs = ZERO_LINE;
             put(&mut macs, number % PER_LINE, right);
             let at = self.macs.region.line(number / PER_LINE);
@@ -245,6 +284,11 @@ impl<N: Node> PowerFail for Root<N> {
             let line = image.read(at).unwrap_or(ZERO_LINE);
             self.newest.insert(at.0 - first, line);
         }
+        if let Some((counters, _)) = self.versions.counters.clone() {
+            for at in image.written_in(&counters.region) {
+                self.learn_counters(at, image);
+            }
+        }
         match (self.learns, self.table.clone()) {
             (Learns::Table, Some(table)) => {
                 for at in image.written_in(&table) {
@@ -253,8 +297,10 @@ impl<N: Node> PowerFail for Root<N> {
             }
             (Learns::Versions, _) => {}
             _ => {
-                for at in image.written_in(&self.macs.region) {
-                    self.look(at.0 - self.macs.region.first.0, image);
+                let regions = std::iter::once(&self.macs.region).chain(self.macs.regions());
+                let places: Vec<Place> = regions.flat_map(|at| image.written_in(at)).collect();
+                for at in places {
+                    self.look_for_macs(at, image);
                 }
             }
         }
@@ -265,17 +311,15 @@ impl<N: Node> PowerFail for Root<N> {
         if self.dumps {
             return self.put_back(place, image);
         }
-        let changed = if self.versions.region.contains(place) {
+        let changed = if let Some(index) = self.learn_counters(place, image) {
+            Some(index)
+        } else if self.versions.region.contains(place) {
             let kept = image.read(place).unwrap_or(ZERO_LINE);
             Some(self.learn(place.0 - self.versions.region.first.0, kept))
         } else {
             match self.learns {
                 Learns::Versions => None,
-                Learns::Macs | Learns::NamedMacs => {
-                    let macs = &self.macs.region;
-                    let index = macs.contains(place).then(|| place.0 - macs.first.0);
-                    index.and_then(|index| self.look(index, image))
-                }
+                Learns::Macs | Learns::NamedMacs => self.look_for_macs(place, image),
                 Learns::Table => {
                     let is_in = |table: &Region| table.contains(place);
                     let is_entry = self.table.as_ref().is_some_and(is_in);
@@ -291,21 +335,34 @@ impl<N: Node> PowerFail for Root<N> {
     fn dumped(&mut self, place: Place, image: &mut Places) {
         // A node that is drained says of its versions what the dumps of their lines say.
         self.dumps |= self.learns == Learns::Versions;
-        let Some(number) = self.macs.number(place) else {
+        let counters = self.learn_counters(place, image);
+        let number = self.macs.number(place);
+        if counters.or(number).is_none() {
             return;
-        };
+        }
         if !self.dumps {
             self.take_over(image);
         }
-        let (index, _) = self.versions.of_number(number);
+        if let Some(index) = counters {
+            // Whichever of them changed: a MAC is under the counter that memory has.
+            self.versions
+                .numbers(index)
+                .for_each(|number| self.write_mac(number, image));
+            return self.follow(index, image);
+        }
+        let number = number.expect("it has one");
+        if self.versions.is_counter(number) {
+            return self.write_mac(number, image);
+        }
+        let index = self.versions.index_of(number);
         let mut line = self.newest(index);
         let bump = self.versions.bump(&mut line, number);
         self.newest.insert(index, line);
         self.write_versions(index, image);
         self.write_mac(number, image);
         if bump == Bump::Overflowed {
-            let first = index * self.versions.per_line();
-            (first..first + self.versions.per_line())
+            self.versions
+                .numbers(index)
                 .for_each(|number| self.write_mac(number, image));
         }
         self.follow(index, image);
@@ -320,11 +377,9 @@ impl<N: Node> PowerFail for Root<N> {
     }
 
     fn version_of(&self, place: Place) -> Option<(Place, Range<usize>)> {
-        let (index, slot) = self.versions.of_number(self.macs.number(place)?);
-        Some((
-            self.versions.region.line(index),
-            self.versions.bits_of(slot),
-        ))
+        let number = self.macs.number(place)?;
+        let line = self.above.tree.over(self.versions.index_of(number), 0)?;
+        Some((line, self.versions.bits_of(number)))
     }
 
     fn over(&self, place: Place, level: usize) -> Option<Place> {
@@ -335,7 +390,7 @@ impl<N: Node> PowerFail for Root<N> {
         };
         let tree = &self.above.tree;
         match number {
-            Some(number) => tree.over(self.versions.of_number(number).0, level),
+            Some(number) => tree.over(self.versions.index_of(number), level),
             None => tree.over_node(place, level),
         }
     }

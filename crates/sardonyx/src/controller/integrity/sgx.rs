@@ -17,7 +17,7 @@
 use super::counter_tree::{LIMITS, Sums, sum};
 use super::guarded::{Guarded, Pending, Scheme, Trees, root, tree};
 use super::levels::Levels;
-use super::mac::KEYS;
+use super::mac::PLACED_KEYS as KEYS;
 use super::macs::PER_LINE;
 use super::root::Learns;
 use super::tree::{ARITY, Node};
@@ -86,7 +86,7 @@ fn renew(
 /// The node `index` of versions has become `node`, and all above it follow.
 fn follow(levels: &mut Levels<Sums>, index: u64, node: At<Line>, plan: &mut Plan) {
     let (mut index, mut node) = (index, node);
-    for level in 0..levels.tree.levels.len() {
+    for level in 0..levels.tree.height() {
         let number = index % ARITY;
         if levels.tree.is_top(level) {
             super::tree::put(&mut levels.register, number, sum(&node.value));
@@ -106,41 +106,47 @@ impl Scheme<Sums> for Sgx {
         let plan = &mut plan.because(Cause::Integrity);
         trees.under_way.clear();
         let number = trees.macs.number(write.place).expect("it is protected");
-        let (index, slot) = trees.versions.of_number(number);
+        let index = trees.versions.index_of(number);
         let levels = &mut trees.levels;
         let cached = levels.fetch(0, index, Step::PAST, plan);
         let mut node = *levels.cache.line(cached);
         trees.versions.bump(&mut node, number);
-        let version = trees.versions.get(&node, slot);
+        let version = trees.versions.get(&node, number);
         let node = At::new(node, renew(levels, cached, (&node, Step::PAST), plan));
         let mut done = write.stored.done;
         if self.sound {
-            let place = levels.tree.levels[0].line(index);
+            let place = levels.line(0, index);
             let after = At::new(&node.value, node.at);
             let kept = plan.write_words(place, after, 0xff, None, Step::PAST, Queue::Data);
             levels.cache.clean(cached, 0xff);
             plan.group(&[write.stored, kept]);
             done = plan.both(done, kept.done);
         }
-        let at = trees.macs.region.line(number / PER_LINE);
-        let macs = levels.cache.get(at, Step::PAST, plan);
-        let known = plan.both(write.line.at, cached.at);
-        let computed = plan.unit(Unit::Mac, known);
-        let right =
-            trees
-                .macs
-                .mac_of_version(write.place, version, &write.line.value, write.sideband);
-        let bytes = right.to_le_bytes();
-        let word = number % PER_LINE;
-        let ripe = write.stored.accepted;
-        levels
-            .cache
-            .set_bytes(macs, word as usize * 8, &bytes, ripe, plan);
-        let lines = At::new(levels.cache.line(macs), plan.both(computed, macs.at));
-        let kept = plan.write_words(at, lines, 1 << word, None, Step::PAST, Queue::Data);
-        levels.cache.clean(macs, 1 << word);
-        plan.group(&[write.stored, kept]);
-        done = plan.both(done, kept.done);
+        let (line, beside) = (&write.line.value, write.sideband);
+        let right = trees
+            .macs
+            .mac_of_version(write.place, version, line, beside);
+        if trees.macs.beside {
+            let known = plan.both(write.line.at, cached.at);
+            let computed = plan.unit(Unit::Mac, known);
+            plan.put_beside(write.place, write.stored, right.to_le_bytes());
+            plan.keep(write.held.expect("it is held"), computed);
+        } else {
+            let at = trees.macs.region.line(number / PER_LINE);
+            let macs = levels.cache.get(at, Step::PAST, plan);
+            let known = plan.both(write.line.at, cached.at);
+            let computed = plan.unit(Unit::Mac, known);
+            let word = number % PER_LINE;
+            let (bytes, ripe) = (right.to_le_bytes(), write.stored.accepted);
+            levels
+                .cache
+                .set_bytes(macs, word as usize * 8, &bytes, ripe, plan);
+            let lines = At::new(levels.cache.line(macs), plan.both(computed, macs.at));
+            let kept = plan.write_words(at, lines, 1 << word, None, Step::PAST, Queue::Data);
+            levels.cache.clean(macs, 1 << word);
+            plan.group(&[write.stored, kept]);
+            done = plan.both(done, kept.done);
+        }
         follow(levels, index, node, plan);
         done
     }
@@ -156,7 +162,7 @@ impl Scheme<Sums> for Sgx {
         }
         for (index, node) in levels.written(0, plan) {
             if !Sums::is_whole(0, index, &node) {
-                plan.refuse(levels.tree.levels[0].line(index));
+                plan.refuse(levels.line(0, index));
             }
         }
         levels.rebuild_above(0, plan);

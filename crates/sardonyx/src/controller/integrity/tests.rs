@@ -51,14 +51,38 @@ fn version(line: &Line, slot: usize, together: usize) -> u64 {
     }
 }
 
-/// MACs under the versions that lie in `region`; how many lines have one.
-fn versioned(rig: &Rig, before: &[Region], region: &Region) -> (Vec<u64>, usize) {
+/// MACs under the versions that lie in `region`, or of data under the counters there; how many lines have one.
+fn versioned(
+    rig: &Rig,
+    before: &[Region],
+    region: &Region,
+    counters: Option<&Region>,
+) -> (Vec<u64>, usize) {
     let together = if region.name == "versions" { 8 } else { 64 };
-    let places = protected(rig, before, together);
+    let before: Vec<Region> = before
+        .iter()
+        .filter(|one| Some(*one) != counters)
+        .cloned()
+        .collect();
+    let places = protected(rig, &before, together);
+    let data = match counters {
+        Some(_) => (rig.layout.data_lines() as usize).next_multiple_of(together),
+        None => 0,
+    };
     let mut counted = 0;
     let mac = |(number, place): (usize, &Option<u64>)| {
-        let line = bytes(rig, region.first.0 + (number / together) as u64);
-        let version = line.map_or(0, |line| version(&line, number % together, together));
+        let version = match counters.filter(|_| number < data) {
+            Some(counters) if counters.lines * 8 < rig.layout.data_lines() => {
+                let line = bytes(rig, counters.first.0 + number as u64 / 64);
+                line.map_or(0, |line| version(&line, number % 64, 64))
+            }
+            Some(counters) => words(bytes(rig, counters.first.0 + number as u64 / 8))[number % 8],
+            None => {
+                let number = number - data;
+                let line = bytes(rig, region.first.0 + (number / together) as u64);
+                line.map_or(0, |line| version(&line, number % together, together))
+            }
+        };
         let held = place.and_then(|place| bytes(rig, place));
         assert_eq!(
             version == 0,
@@ -69,36 +93,51 @@ fn versioned(rig: &Rig, before: &[Region], region: &Region) -> (Vec<u64>, usize)
             return 0;
         };
         counted += 1;
+        let macs_beside = rig.layout.region("macs").unwrap().lines == 0;
         let beside = rig.plan.peek_sideband(Place(place));
-        let (flag, beside) = (u8::from(beside.is_some()), beside.unwrap_or_default());
+        let covered = beside.filter(|_| !macs_beside);
+        let (flag, covered) = (u8::from(covered.is_some()), covered.unwrap_or_default());
         let parts: &[&[u8]] = &[
             &place.to_le_bytes(),
             &version.to_le_bytes(),
             &held,
             &[flag],
-            &beside,
+            &covered,
         ];
-        hash(b"sardonyx: newest", parts)
+        let mac = hash(b"sardonyx: newest", parts);
+        if macs_beside {
+            assert_eq!(beside, Some(mac.to_le_bytes()), "beside {place}");
+        }
+        mac
     };
     (places.iter().enumerate().map(mac).collect(), counted)
 }
 
-/// Everything of a Bonsai tree: MACs under versions, and a tree over the lines of these. How many lines that were.
-fn compare_bonsai(rig: &Rig) -> usize {
+/// Everything of a Bonsai tree: MACs under versions, and a tree over the lines of these; or over those of the
+/// encryption's counters, which are the versions of data and stand behind the others. How many lines that were.
+fn compare_bonsai(rig: &Rig, over_counters: bool) -> usize {
     let all = rig.layout.regions();
     let own = all.iter().position(|region| region.name == "macs").unwrap();
     let versions = all
         .iter()
         .find(|region| region.name.starts_with("versions"))
         .unwrap();
-    let (macs, mut compared) = versioned(rig, &all[..own], versions);
-    for (index, right) in macs.chunks(8).enumerate() {
+    let counters = rig.layout.region("counters").filter(|_| over_counters);
+    assert_eq!(counters.is_some(), over_counters);
+    let (macs, mut compared) = versioned(rig, &all[..own], versions, counters);
+    let lines = macs.chunks(8).enumerate().take(all[own].lines as usize);
+    for (index, right) in lines {
         let kept = words(bytes(rig, all[own].first.0 + index as u64));
         assert_eq!(kept[..right.len()], *right, "MACs {index}");
     }
     // The lowest level of the tree is not computed: it is what has been counted.
     let counted = (0..versions.lines).flat_map(|index| words(bytes(rig, versions.first.0 + index)));
-    let counted: Vec<u64> = counted.collect();
+    let mut counted: Vec<u64> = counted.collect();
+    if let Some(counters) = counters {
+        counted.resize(counted.len().next_multiple_of(64), 0);
+        let lines = (0..counters.lines).map(|index| bytes(rig, counters.first.0 + index));
+        counted.extend(lines.flat_map(words));
+    }
     let nodes = all
         .iter()
         .filter(|region| region.name.starts_with("nodes-"));
@@ -225,6 +264,29 @@ const BONSAI: &[&str] = &[
     "esd-sound+fca@plp",
 ];
 
+/// The same where the tree stands over the encryption's counters.
+const OVER_COUNTERS: &[&str] = &[
+    "fca@bonsai",
+    "fca@bonsai-lazy",
+    "identity+split@bonsai-lazy-sound",
+    "esd-sound+fca@supermem",
+    "fca@triad",
+    "esd-sound+fca@plp",
+    "identity+split@bonsai",
+    "identity+split@triad",
+];
+
+/// Schemes whose MACs may lie beside the lines, over policies that have nothing there.
+const BESIDE: &[&str] = &[
+    "sca@bonsai",
+    "fca@bonsai-lazy-sound",
+    "sca@supermem",
+    "fca@osiris",
+    "sca@anubis",
+    "identity+split@triad",
+    "identity+split@plp",
+];
+
 fn shrunk() -> Settings {
     let mut settings = Settings::default();
     for key in designs::caches() {
@@ -241,9 +303,21 @@ proptest! {
         requests in prop::collection::vec((0..400u64, any::<u8>(), 0..8u8), 1..300),
         (small, bits) in (any::<bool>(), prop_oneof![Just(0u64), Just(2), Just(7)]),
     ) {
-        for design in BONSAI {
+        let over_counters = OVER_COUNTERS.iter().map(|design| (*design, true, false));
+        let beside = BESIDE.iter().flat_map(|design| [(*design, false, true), (*design, true, true)]);
+        let all = BONSAI.iter().map(|design| (*design, false, false)).chain(over_counters).chain(beside);
+        for (design, over_counters, beside) in all {
             let mut settings = if small { shrunk() } else { Settings::default() };
             settings.set(&super::versions::MINOR_BITS, bits);
+            if over_counters {
+                settings.set(&super::LEAVES, super::Leaves::Counters);
+            }
+            if beside {
+                settings.set(&super::MAC_PLACE, super::MacPlace::Beside);
+            }
+            if over_counters && crate::controller::designs::Stack::under(design, &settings).is_err() {
+                continue; // its versions have to be tried
+            }
             let mut rig = Rig::new(design, &settings, 640);
             for (line, content, what) in &requests {
                 match what {
@@ -255,7 +329,7 @@ proptest! {
             }
             rig.controller.flush(&mut rig.plan);
             prop_assert!(rig.plan.refused.is_empty(), "{design}: {:?}", rig.plan.refused);
-            let before = compare_bonsai(&rig);
+            let before = compare_bonsai(&rig, over_counters);
             rig.restart();
             prop_assert!(rig.plan.refused.is_empty(), "{design}, again: {:?}", rig.plan.refused);
             for (line, content, what) in &requests {
@@ -266,7 +340,7 @@ proptest! {
             }
             rig.controller.flush(&mut rig.plan);
             prop_assert!(rig.plan.refused.is_empty(), "{design}, later: {:?}", rig.plan.refused);
-            prop_assert!(compare_bonsai(&rig) >= before);
+            prop_assert!(compare_bonsai(&rig, over_counters) >= before);
         }
     }
 }

@@ -28,50 +28,96 @@ const NAMES: [&str; 20] = [
 #[derive(Clone, Debug)]
 pub struct Tree {
     /// The lines of the lowest level, and above them a region of nodes for each level.
-    pub levels: Vec<Region>,
+    levels: Vec<Region>,
+    /// Further lines of the lowest level, and the index of the first.
+    more: Option<(u64, Region)>,
     /// The register's line.
     pub register: Region,
 }
 
 impl Tree {
-    /// Reserves room for a tree over `leaves`.
-    pub fn reserve(leaves: Region, layout: &mut Layout) -> Tree {
-        let mut levels = vec![leaves];
-        while levels[levels.len() - 1].lines > ARITY {
-            let lines = levels[levels.len() - 1].lines.div_ceil(ARITY);
-            levels.push(layout.reserve_sparse(NAMES[levels.len() - 1], lines));
+    /// Reserves room for a tree over `leaves`, and over `more` if there are any.
+    pub fn reserve(leaves: Region, more: Option<Region>, layout: &mut Layout) -> Tree {
+        let mut tree = Tree::over_leaves(leaves, more);
+        while tree.lines(tree.levels.len() - 1) > ARITY {
+            let lines = tree.lines(tree.levels.len() - 1).div_ceil(ARITY);
+            let name = NAMES[tree.levels.len() - 1];
+            tree.levels.push(layout.reserve_sparse(name, lines));
         }
-        let register = layout.reserve_sparse(REGISTER, 1);
-        Tree { levels, register }
+        tree.register = layout.reserve_sparse(REGISTER, 1);
+        tree
     }
 
     /// The same in a layout in which it is reserved.
-    pub fn from_layout(leaves: Region, layout: &Layout) -> Tree {
+    pub fn from_layout(leaves: Region, more: Option<Region>, layout: &Layout) -> Tree {
+        let mut tree = Tree::over_leaves(leaves, more);
         let nodes = NAMES.iter().map_while(|name| layout.region(name).cloned());
+        tree.levels.extend(nodes);
         let register = layout.region(REGISTER).expect("it has been reserved");
+        tree.register = register.clone();
+        tree
+    }
+
+    fn over_leaves(leaves: Region, more: Option<Region>) -> Tree {
+        let first = leaves.lines.next_multiple_of(ARITY);
         Tree {
-            levels: std::iter::once(leaves).chain(nodes).collect(),
-            register: register.clone(),
+            more: more.map(|more| (first, more)),
+            register: leaves.clone(),
+            levels: vec![leaves],
         }
+    }
+
+    /// The number of levels.
+    pub fn height(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// The lines of `level`, with those that it leaves out between two regions.
+    pub fn lines(&self, level: usize) -> u64 {
+        match &self.more {
+            Some((first, more)) if level == 0 => first + more.lines,
+            _ => self.levels[level].lines,
+        }
+    }
+
+    /// Line `index` of `level`; none where a level leaves one out.
+    pub fn line(&self, level: usize, index: u64) -> Option<Place> {
+        let own = &self.levels[level];
+        match &self.more {
+            Some((first, more)) if level == 0 && index >= *first => Some(more.line(index - first)),
+            Some(_) if level == 0 && index >= own.lines => None,
+            _ => Some(own.line(index)),
+        }
+    }
+
+    /// The regions of `level`, each with the index of its first line.
+    pub fn regions(&self, level: usize) -> impl Iterator<Item = (u64, Region)> + use<> {
+        let more = self.more.clone().filter(|_| level == 0);
+        std::iter::once((0, self.levels[level].clone())).chain(more)
+    }
+
+    /// The index of the first of the further lines of the lowest level.
+    pub fn first_more(&self) -> Option<u64> {
+        self.more.as_ref().map(|(first, _)| *first)
     }
 
     /// The line of `level` that stands over line `index` of the lowest level.
     pub fn over(&self, index: u64, level: usize) -> Option<Place> {
-        let region = self.levels.get(level)?;
-        Some(region.line((0..level).fold(index, |index, _| index / ARITY)))
+        if level >= self.height() {
+            return None;
+        }
+        self.line(level, (0..level).fold(index, |index, _| index / ARITY))
     }
 
     /// The line of `level` above a line of the tree, or that line itself; `None` if the line lies above `level` or is
     /// not in the tree.
     pub fn over_node(&self, place: Place, level: usize) -> Option<Place> {
-        let own = self
-            .levels
-            .iter()
-            .position(|region| region.contains(place))?;
-        let index = place.0 - self.levels[own].first.0;
+        let (own, index) = self.find(place)?;
         let up = level.checked_sub(own)?;
-        let region = self.levels.get(level)?;
-        Some(region.line((0..up).fold(index, |index, _| index / ARITY)))
+        if level >= self.height() {
+            return None;
+        }
+        self.line(level, (0..up).fold(index, |index, _| index / ARITY))
     }
 
     /// Whether nothing but the register stands above `level`.
@@ -81,11 +127,11 @@ impl Tree {
 
     /// The line that `place` is: its level and its index there.
     pub fn find(&self, place: Place) -> Option<(usize, u64)> {
-        let level = self
-            .levels
-            .iter()
-            .position(|region| region.contains(place))?;
-        Some((level, place.0 - self.levels[level].first.0))
+        (0..self.height()).find_map(|level| {
+            let mut regions = self.regions(level);
+            let (first, region) = regions.find(|(_, region)| region.contains(place))?;
+            Some((level, first + place.0 - region.first.0))
+        })
     }
 
     /// Rebuilds the levels above `level`, from its lines that hold something: nodes by level from the lowest up, and
@@ -93,7 +139,7 @@ impl Tree {
     pub fn rebuild<N: Node>(&self, level: usize, lines: Nodes) -> (Vec<Nodes>, Line) {
         let mut levels: Vec<Nodes> = Vec::new();
         let mut below = lines;
-        for level in level..self.levels.len() {
+        for level in level..self.height() {
             let mut above = Nodes::new();
             for (index, line) in &below {
                 let node = above.entry(index / ARITY).or_insert(ZERO_LINE);

@@ -5,8 +5,8 @@
 //! Left out: a part of memory that need not persist, with a tree of its own (its root is the paper's third part).
 
 use super::bmt::{ACCEPTS, BonsaiTrees, Policy, bonsai, build};
-use super::macs::{CACHE, VERIFY};
-use super::versions::MINOR_BITS;
+use super::macs::{CACHE, MAC_PLACE, VERIFY};
+use super::versions::{LEAVES, MINOR_BITS};
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::plan::Plan;
@@ -20,7 +20,16 @@ keys! {
         under |by| by.short.then_some(1);
 }
 
-const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MINOR_BITS, &ACCEPTS, &LEVELS];
+const KEYS: &[&dyn AnyKey] = &[
+    &VERIFY,
+    &CACHE,
+    &SETS,
+    &MINOR_BITS,
+    &ACCEPTS,
+    &LEVELS,
+    &LEAVES,
+    &MAC_PLACE,
+];
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {
@@ -30,7 +39,7 @@ pub static FILE: File<Integrity> = File {
         "a line is atomic with its MAC, its version and the lowest levels of nodes; the others are made anew",
         |settings, layout| {
             build(settings, layout, |trees, _| {
-                let highest = trees.levels.tree.levels.len() - 1;
+                let highest = trees.levels.tree.height() - 1;
                 let levels = highest.min(settings.get(&LEVELS) as usize);
                 Lowest { levels }
             })

@@ -1,17 +1,17 @@
 //! Versions: how often each line of the medium has been written, in lines of their own. What a MAC binds a line to,
 //! and what a Bonsai tree stands over. Source of the split format: Yan et al. (ISCA 2006), from memory: a line has a
 //! major number of 8 bytes and 64 minor ones of 7 bits.
-//! They are the integrity's own, beside the counters of an encryption: policies here count globally, in a cache of
-//! their own or not at all, and tables and logs must be as fresh as data. Papers have one counter for both, so the
-//! traffic of theirs is that of a scheme over `identity+no-encryption`.
+//! They are the integrity's own; or those of data are the encryption's counters ([`Leaves`]), as papers have it.
+//! Tables and logs have no counters and must be as fresh as data, so they always have versions.
 //! Left out: minor numbers of more bits, or of several lengths.
 
 use super::counter_tree::{COUNTER_BITS, counted, counter, sum};
-use super::macs::{PER_LINE, Where, word};
-use super::tree::put;
-use crate::line::{LINE_BYTES, Line};
-use crate::medium::layout::{Layout, Region};
-use crate::settings::{Settings, keys};
+use super::macs::{MAC_PLACE, PER_LINE, Where, word};
+use super::tree::{Tree, put};
+use crate::controller::split_counters::{self, Bump, minor, set_minor};
+use crate::line::Line;
+use crate::medium::layout::{CounterLines, Layout, Region};
+use crate::settings::{Settings, keys, words};
 
 keys! {
     MINOR_BITS: u64 = int("integrity.minor_bits", (0, 7), 7),
@@ -19,6 +19,23 @@ keys! {
         "Bits of the minor versions, 64 to a line under one major; 0: eight versions of eight bytes, and no minor ones"
         in Between("0", "7", "the tree is a level higher and nothing overflows, or minor numbers do")
         under |by| by.stride.map(|stride| if stride > 2 { 2 } else { 0 });
+}
+
+/// What a tree stands over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// Versions of the integrity's own, of every line.
+    OwnVersions,
+    /// The lines of the encryption's counters; tables and logs have versions.
+    Counters,
+}
+
+words!(Leaves { "own-versions" => OwnVersions, "counters" => Counters });
+
+keys! {
+    LEAVES: Leaves = word("integrity.leaves", "own-versions"),
+        Assumed("papers have one number for a line's version and its encryption counter; some policies have none that fits"),
+        "What Bonsai trees stand over: versions of every line, or the encryption's counters, and versions of tables and logs";
 }
 
 // No layer lists it: no machine sets it, the crash explorer does.
@@ -39,21 +56,6 @@ const NAMES: [&str; 8] = [
     "versions-6",
     "versions-7",
 ];
-
-const ROOM: u64 = 7;
-/// What they hold.
-pub const MOST_MINOR: u64 = (1 << ROOM) - 1;
-/// The first bit after the major number.
-const FIRST_BIT: u64 = 64;
-
-/// What one more write of a line does to its version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bump {
-    /// It is one more.
-    Counted,
-    /// The major number is one more, so the versions of all 64 lines are others.
-    Overflowed,
-}
 
 /// How versions lie in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +80,7 @@ impl Format {
     fn per_line(self) -> u64 {
         match self {
             Format::Whole | Format::Node => PER_LINE,
-            Format::Split(_) => 64,
+            Format::Split(_) => split_counters::PER_LINE,
         }
     }
 
@@ -90,38 +92,66 @@ impl Format {
     }
 }
 
-/// Where the versions lie.
+/// Where the versions lie. Protected lines are known by their numbers.
 #[derive(Clone, Debug)]
 pub struct Versions {
     /// Their lines.
     pub region: Region,
     format: Format,
     first: u64,
+    /// Counters that are the versions of data, and the number of the first line that is none of data.
+    pub counters: Option<(CounterLines, u64)>,
+    /// The index of the first line of counters in the lowest level of the tree.
+    first_counters: u64,
 }
 
 impl Versions {
-    /// Reserves room for MACs of all lines that `layout` has so far, and for their versions.
-    pub fn reserve(format: Format, settings: &Settings, layout: &mut Layout) -> (Where, Versions) {
-        let macs = Where::reserve_by(format.per_line(), settings, layout);
-        let lines = macs.count.div_ceil(format.per_line());
+    /// Reserves room for MACs of all lines that `layout` has so far, for their versions, and for a tree over these.
+    pub fn reserve(
+        format: Format,
+        settings: &Settings,
+        layout: &mut Layout,
+    ) -> (Where, Versions, Tree) {
+        let counters = counters(format, settings, layout);
+        let by = (format.per_line(), settings.get(&MAC_PLACE));
+        let macs = Where::reserve(by, counters.as_ref(), settings, layout);
+        let first = first_own(format, counters.is_some(), layout);
+        let lines = (macs.count - first).div_ceil(format.per_line());
         let region = layout.reserve_sparse(format.region(), lines);
+        let more = counters.as_ref().map(|counters| counters.region.clone());
+        let tree = Tree::reserve(region.clone(), more, layout);
         let versions = Versions {
             region,
             format,
             first: settings.get(&FIRST_VERSION),
+            first_counters: tree.first_more().unwrap_or(u64::MAX),
+            counters: counters.map(|counters| (counters, first)),
         };
-        (macs, versions)
+        (macs, versions, tree)
     }
 
     /// The same in a layout in which they are reserved, for reserve power, which counts on from what is there.
-    pub fn from_layout(format: Format, settings: &Settings, layout: &Layout) -> (Where, Versions) {
+    pub fn from_layout(
+        format: Format,
+        settings: &Settings,
+        layout: &Layout,
+    ) -> (Where, Versions, Tree) {
+        let counters = counters(format, settings, layout);
         let region = layout.region(format.region());
+        let region = region.expect("it has been reserved").clone();
+        let first = first_own(format, counters.is_some(), layout);
+        let more = counters.as_ref().map(|counters| counters.region.clone());
+        let tree = Tree::from_layout(region.clone(), more, layout);
+        let by = (format.per_line(), settings.get(&MAC_PLACE));
+        let macs = Where::from_layout(by, counters.as_ref(), settings, layout);
         let versions = Versions {
-            region: region.expect("it has been reserved").clone(),
+            region,
             format,
             first: 0,
+            first_counters: tree.first_more().unwrap_or(u64::MAX),
+            counters: counters.map(|counters| (counters, first)),
         };
-        (Where::of_by(format.per_line(), settings, layout), versions)
+        (macs, versions, tree)
     }
 
     /// Versions of a line.
@@ -130,46 +160,89 @@ impl Versions {
         self.format.per_line()
     }
 
-    /// The bits of a line that version `slot` has to itself.
-    pub fn bits_of(&self, slot: u64) -> std::ops::Range<usize> {
+    /// The counters that have the version of the line with that number, if it is a counter.
+    fn counter_of(&self, number: u64) -> Option<(&CounterLines, u64)> {
+        let (counters, _) = self
+            .counters
+            .as_ref()
+            .filter(|(_, first)| number < *first)?;
+        Some((counters, number % counters.per_line))
+    }
+
+    /// Whether the version of the line with that number is the encryption's counter.
+    pub fn is_counter(&self, number: u64) -> bool {
+        self.counter_of(number).is_some()
+    }
+
+    /// The numbers of the lines whose versions are in line `index` of the lowest level.
+    pub fn numbers(&self, index: u64) -> std::ops::Range<u64> {
+        let (first, per_line) = match &self.counters {
+            Some((counters, _)) if index >= self.first_counters => {
+                let per_line = counters.per_line;
+                ((index - self.first_counters) * per_line, per_line)
+            }
+            Some((_, first)) => (first + index * self.per_line(), self.per_line()),
+            None => (index * self.per_line(), self.per_line()),
+        };
+        first..first + per_line
+    }
+
+    /// The bits of a line that the version with that number has to itself.
+    pub fn bits_of(&self, number: u64) -> std::ops::Range<usize> {
+        if let Some((counters, slot)) = self.counter_of(number) {
+            return (counters.bits)(slot);
+        }
+        let slot = self.slot(number);
         let (first, bits) = match self.format {
             Format::Whole => (64 * slot, 64),
-            Format::Split(_) => (FIRST_BIT + slot * ROOM, ROOM),
+            Format::Split(_) => return split_counters::bits_of(slot),
             Format::Node => (COUNTER_BITS * slot, COUNTER_BITS),
         };
         first as usize..(first + bits) as usize
     }
 
-    /// The line of the version of the protected line with that number, and which of its versions it is.
-    #[inline]
-    pub fn of_number(&self, number: u64) -> (u64, u64) {
-        (number / self.per_line(), number % self.per_line())
+    fn own(&self, number: u64) -> u64 {
+        number - self.counters.as_ref().map_or(0, |(_, first)| *first)
     }
 
-    /// Version `slot` of `line`; 0 is that of a line that was never written.
-    pub fn get(&self, line: &Line, slot: u64) -> u64 {
+    fn slot(&self, number: u64) -> u64 {
+        self.own(number) % self.per_line()
+    }
+
+    /// The line of the tree's lowest level that has the version of the line with that number.
+    #[inline]
+    pub fn index_of(&self, number: u64) -> u64 {
+        match self.counter_of(number) {
+            Some((counters, _)) => self.first_counters + number / counters.per_line,
+            None => self.own(number) / self.per_line(),
+        }
+    }
+
+    /// The version of the line with that number in `line`; 0 is that of a line that was never written.
+    pub fn get(&self, line: &Line, number: u64) -> u64 {
+        if let Some((counters, slot)) = self.counter_of(number) {
+            return (counters.counter)(line, slot);
+        }
+        let slot = self.slot(number);
         match self.format {
             Format::Whole => word(line, slot as usize),
-            Format::Split(_) => match minor(line, slot) {
-                0 => 0,
-                minor => word(line, 0) << ROOM | minor,
-            },
+            Format::Split(_) => split_counters::get(line, slot),
             Format::Node => counter(line, slot),
         }
     }
 
-    /// How far version `slot` of `line` is from the last multiple of `stride`, which a minor number's overflow is.
-    pub fn since(&self, line: &Line, slot: u64, stride: u64) -> u64 {
+    /// How far the version with that number is from the last multiple of `stride`, which a minor number's overflow is.
+    pub fn since(&self, line: &Line, number: u64, stride: u64) -> u64 {
         match self.format {
-            Format::Split(_) => minor(line, slot) % stride,
-            Format::Whole | Format::Node => self.get(line, slot) % stride,
+            Format::Split(_) => minor(line, self.slot(number)) % stride,
+            Format::Whole | Format::Node => self.get(line, number) % stride,
         }
     }
 
     /// Counts one more write of the protected line with that number. A line that has been written has a minor number of
     /// 1 at least.
     pub fn bump(&self, line: &mut Line, number: u64) -> Bump {
-        let (index, slot) = self.of_number(number);
+        let (index, slot) = (self.index_of(number), self.slot(number));
         match self.format {
             Format::Whole => {
                 let next = (word(line, slot as usize) + 1).max(self.first);
@@ -181,20 +254,7 @@ impl Versions {
                 *line = counted(0, index, line, slot, next);
                 Bump::Counted
             }
-            Format::Split(bits) if minor(line, slot) < (1 << bits) - 1 => {
-                let major = word(line, 0).max(self.first);
-                put(line, 0, major);
-                set_minor(line, slot, minor(line, slot) + 1);
-                Bump::Counted
-            }
-            Format::Split(_) => {
-                let major = word(line, 0) + 1;
-                put(line, 0, major);
-                for slot in 0..self.per_line() {
-                    set_minor(line, slot, minor(line, slot).min(1));
-                }
-                Bump::Overflowed
-            }
+            Format::Split(bits) => split_counters::bump(line, slot, bits, self.first),
         }
     }
 
@@ -211,7 +271,7 @@ impl Versions {
     pub fn newest(&self, one: &Line, other: &Line) -> Line {
         let age = |line: &Line| match self.format {
             Format::Whole => 0,
-            Format::Split(_) => word(line, 0),
+            Format::Split(_) => split_counters::major(line),
             Format::Node => sum(line),
         };
         if age(one) != age(other) {
@@ -219,36 +279,32 @@ impl Versions {
         }
         let mut newest = *one;
         for slot in 0..self.per_line() {
-            let found = self.get(other, slot);
-            if found > self.get(one, slot) {
-                match self.format {
-                    Format::Split(_) => set_minor(&mut newest, slot, found & MOST_MINOR),
-                    Format::Whole | Format::Node => put(&mut newest, slot, found),
+            match self.format {
+                Format::Split(_) if minor(other, slot) > minor(one, slot) => {
+                    set_minor(&mut newest, slot, minor(other, slot));
                 }
+                Format::Whole if word(other, slot as usize) > word(one, slot as usize) => {
+                    put(&mut newest, slot, word(other, slot as usize));
+                }
+                _ => {}
             }
         }
         newest
     }
 }
 
-/// The bytes that minor number `slot` has bits in, as a number, and its lowest bit there.
-fn minor_bits(slot: u64) -> (usize, u64) {
-    let bit = FIRST_BIT + slot * ROOM;
-    let byte = ((bit / 8) as usize).min(LINE_BYTES - 2);
-    (byte, bit - byte as u64 * 8)
+/// The encryption's counters, if they are leaves of a tree over such versions.
+fn counters(format: Format, settings: &Settings, layout: &Layout) -> Option<CounterLines> {
+    let asked = format != Format::Node && settings.get(&LEAVES) == Leaves::Counters;
+    layout.counters().filter(|_| asked).cloned()
 }
 
-fn minor(line: &Line, slot: u64) -> u64 {
-    let (byte, low) = minor_bits(slot);
-    let two = u16::from_le_bytes([line[byte], line[byte + 1]]);
-    u64::from(two) >> low & MOST_MINOR
-}
-
-fn set_minor(line: &mut Line, slot: u64, minor: u64) {
-    let (byte, low) = minor_bits(slot);
-    let two = u16::from_le_bytes([line[byte], line[byte + 1]]);
-    let two = two & !((MOST_MINOR << low) as u16) | (minor << low) as u16;
-    line[byte..byte + 2].copy_from_slice(&two.to_le_bytes());
+/// The number of the first protected line that has a version of the integrity's own.
+fn first_own(format: Format, counters: bool, layout: &Layout) -> u64 {
+    match counters {
+        true => layout.data_lines().next_multiple_of(format.per_line()),
+        false => 0,
+    }
 }
 
 #[cfg(test)]
@@ -265,7 +321,7 @@ mod tests {
             let mut settings = Settings::default();
             settings.set(&MINOR_BITS, bits);
             let format = Format::from_settings(&settings);
-            let (_, versions) = Versions::reserve(format, &settings, &mut layout);
+            let (_, versions, _) = Versions::reserve(format, &settings, &mut layout);
             let per_line = versions.per_line();
             let (mut line, mut random, mut overflows) = (ZERO_LINE, 1u64, 0);
             let mut seen = vec![0; per_line as usize];

@@ -146,6 +146,7 @@ const fn mapping(
         placement: |settings, layout| placement(settings.get(&RECLAIM) == Reclaim::Counted, layout),
         shows: &[],
         zeros_apart: false,
+        beside: Some("its ECC, by which the design finds duplicates"),
     }
 }
 

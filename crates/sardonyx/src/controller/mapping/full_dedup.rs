@@ -106,6 +106,7 @@ pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str
             placement: |_, layout| placement(false, layout),
             shows: SHOWS,
             zeros_apart: false,
+            beside: None,
         },
         Mapping {
             about: about::<F>(
@@ -117,6 +118,7 @@ pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str
             placement: |_, layout| placement(false, layout),
             shows: SHOWS,
             zeros_apart: false,
+            beside: None,
         },
     ]
 }

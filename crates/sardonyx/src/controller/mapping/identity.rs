@@ -24,6 +24,7 @@ pub static FILE: File<Mapping> = File {
         placement: |_, _| Placement::Home,
         shows: &[],
         zeros_apart: false,
+        beside: None,
     }],
     designs: &[Design {
         name: "baseline",

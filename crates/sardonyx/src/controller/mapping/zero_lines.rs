@@ -66,6 +66,7 @@ pub static FILE: File<Mapping> = File {
         placement: |_, layout| placement(layout),
         shows: &[],
         zeros_apart: true,
+        beside: None,
     }],
     designs: &[Design {
         name: "zero-lines",

@@ -1,0 +1,301 @@
+//! Counter mode with split counters: a line of counters is about a page, 64 lines that share a major number and have a
+//! minor one each. Every write persists with its counter. Where a minor number overflows, all lines of its page that
+//! have been written are read, decrypted and encrypted under their new counters, in one group with the write and the
+//! line of counters. Source: Yan et al., "Improving Cost, Performance, and Security of Memory Encryption and
+//! Authentication" (ISCA 2006), from memory; it says nothing of power cuts, so that one group does it is *assumed*.
+//! Left out: counters that persist on demand, as minor numbers share words and one would carry its neighbours; an
+//! encryption of the page in the background.
+
+use super::counter_mode::{COUNTER_CACHE, COUNTER_CACHE_PER_CORE};
+use super::global_counter::{FIRST_COUNTER, PLACES};
+use super::pad::Pads;
+use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, WASTED_ENCRYPTIONS};
+use crate::controller::layers::{About, Counters, File, Guarantee, Limit, Policy, Reached};
+use crate::controller::metadata_cache::{MetadataCache, SETS};
+use crate::controller::split_counters::{self, Bump, PER_LINE};
+use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
+use crate::figures::figures;
+use crate::line::{Line, Place, ZERO_LINE};
+use crate::mechanisms::Mechanism;
+use crate::medium::layout::{CounterLines, Layout, Region};
+use crate::medium::params::Unit;
+use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::settings::{Settings, keys};
+use crate::stats::Cause;
+
+keys! {
+    MINOR_BITS: u64 = int("encryption.minor_bits", (1, 7), 7),
+        Source("split counters, Yan et al. (ISCA 2006), from memory"),
+        "Bits of the minor counters of split, 64 to a line under one major; where one overflows its page is encrypted anew"
+        in Between("4", "7", "a page is encrypted anew eight times as often, or as in the paper")
+        under |by| if by.limits { Some(1) } else { by.stride.map(|_| 2) };
+}
+
+figures! { "Encryption";
+    PAGE_ENCRYPTIONS: Count Less "page_encryptions", "`split`: pages encrypted anew because a minor counter overflowed";
+}
+
+const LIMITS: &[Limit] = &[
+    Limit {
+        name: "minor encryption counters",
+        bits: 7,
+        begins: None,
+        pads: false,
+        reached: Reached::Pressed,
+    },
+    Limit {
+        name: "encryption counters",
+        bits: 57,
+        begins: Some(&FIRST_COUNTER),
+        pads: true,
+        reached: Reached::Never("it takes 2^57 overflows of a page"),
+    },
+    PLACES,
+];
+
+/// What this file has.
+pub static FILE: File<Policy> = File {
+    layers: &[Policy {
+        about: About {
+            name: "split",
+            keys: &[
+                &ENABLED,
+                &MINOR_BITS,
+                &FIRST_COUNTER,
+                &COUNTER_CACHE,
+                &COUNTER_CACHE_PER_CORE,
+                &SETS,
+            ],
+            units: &[Unit::Aes],
+            figures: &[
+                &[&COUNTER_CACHE_HIT_RATE, &COUNTER_BYTES, &WASTED_ENCRYPTIONS],
+                FIGURES,
+            ],
+            cut: "every counter is atomic with its line, and a page that overflows with all its lines",
+            tries: &[Mechanism::SharedCounterLine],
+            limits: LIMITS,
+        },
+        build: |settings, layout| build(settings, layout),
+        guarantee: Guarantee::EveryLine,
+        counters: Counters::PerLine,
+        keeps: None,
+    }],
+    designs: &[],
+};
+
+const REGION: &str = "counters";
+
+struct Split {
+    pads: Pads,
+    region: Region,
+    /// Of lines of counters, which never differ from the medium's.
+    cache: MetadataCache,
+    bits: u64,
+    first: u64,
+    counted: u64,
+    wasted: u64,
+    pages: u64,
+}
+
+fn build(settings: &Settings, layout: &mut Layout) -> Encryption {
+    let lines = layout.data_lines().div_ceil(PER_LINE);
+    let region = layout.reserve(REGION, lines);
+    layout.keep_counters(CounterLines {
+        region: region.clone(),
+        per_line: PER_LINE,
+        persist: true,
+        words,
+        bits: split_counters::bits_of,
+        counter: split_counters::get,
+    });
+    Box::new(Split {
+        pads: Pads::new(settings),
+        region,
+        cache: MetadataCache::new(&COUNTER_CACHE, Unit::Counters, Queue::Counter, settings),
+        bits: settings.get(&MINOR_BITS),
+        // The first counter is 1, which a major number of 0 has.
+        first: settings.get(&FIRST_COUNTER) - 1,
+        counted: 0,
+        wasted: 0,
+        pages: 0,
+    })
+}
+
+/// The words of a line that counter `slot` is made of: its own, and the major number.
+fn words(slot: u64) -> u8 {
+    let bits = split_counters::bits_of(slot);
+    1 | 1 << (bits.start / 64) | 1 << ((bits.end - 1) / 64)
+}
+
+/// The line at `place` as it is on its way, or else as it is read.
+fn newest(place: Place, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    match plan.under_way(place).accepted == Step::PAST {
+        true => plan.read(place, after),
+        // To read it would be to wait for it, and it may wait for this request.
+        false => At::past(plan.peek(place)),
+    }
+}
+
+impl Split {
+    fn counter_line(&self, a: Place) -> Place {
+        self.region.line(a.0 / PER_LINE)
+    }
+
+    /// Writes `data` to `a` under `counter`.
+    fn write_under(
+        &self,
+        a: Place,
+        counter: At<u64>,
+        data: At<&Line>,
+        gate: Step,
+        plan: &mut Plan,
+    ) -> Stored {
+        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, counter.at);
+        let at = plan.both(data.at, pad);
+        let line = self.pads.crypt(a, counter.value, data.value);
+        plan.write_words(a, At::new(&line, at), 0xff, None, gate, Queue::Data)
+    }
+
+    /// Writes all other lines of the page of `a` under their counters in `now`, which have been under those in `before`.
+    fn encrypt_page(
+        &mut self,
+        a: Place,
+        (before, now): (&Line, &Line),
+        (known, gate): (Step, Step),
+        plan: &mut Plan,
+    ) -> Vec<(Stored, Place, u64)> {
+        self.pages += 1;
+        let first = a.0 - a.0 % PER_LINE;
+        let plan = &mut plan.because(Cause::Encryption);
+        let mut written = Vec::new();
+        for slot in (0..PER_LINE).filter(|slot| first + slot != a.0) {
+            let (place, old) = (Place(first + slot), split_counters::get(before, slot));
+            if old == 0 {
+                continue;
+            }
+            let read = newest(place, known, plan);
+            let read = plan.opened(place, read, At::new(old, known));
+            let Some(line) = read.value else {
+                continue; // it has been refused
+            };
+            let pad = plan.unit(Unit::Aes, known);
+            let plain = self.pads.crypt(place, old, &line);
+            let data = At::new(&plain, plan.both(read.at, pad));
+            let counter = At::new(split_counters::get(now, slot), known);
+            let from = plan.upcoming();
+            let stored = self.write_under(place, counter, data, gate, plan);
+            plan.logged(from, &plain);
+            written.push((stored, place, counter.value));
+        }
+        written
+    }
+}
+
+impl Storey for Split {
+    fn flush(&mut self, plan: &mut Plan) {
+        self.cache.flush(&mut plan.because(Cause::Counter));
+    }
+
+    fn recover(&mut self, plan: &mut Plan) {
+        self.counted = 0;
+        for place in plan.written(&self.region) {
+            let line = plan.scan(place).unwrap_or(ZERO_LINE);
+            let minors = (0..PER_LINE).map(|slot| split_counters::minor(&line, slot));
+            self.counted += minors.filter(|minor| *minor != 0).count() as u64;
+        }
+    }
+
+    fn forget_figures(&mut self) {
+        self.cache.forget_figures();
+        (self.wasted, self.pages) = (0, 0);
+    }
+
+    fn figures(&self, out: &mut Figures) {
+        out.put(&COUNTER_CACHE_HIT_RATE, self.cache.hits());
+        // A byte less a bit of its own, and its part of the major number.
+        out.put(&COUNTER_BYTES, self.counted as f64);
+        out.put(&WASTED_ENCRYPTIONS, self.wasted as f64);
+        out.put(&PAGE_ENCRYPTIONS, self.pages as f64);
+    }
+}
+
+impl Layer for Split {
+    type Addr = Place;
+
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+        let stored = plan.read(a, after);
+        let place = self.counter_line(a);
+        let cached = self
+            .cache
+            .get(place, after, &mut plan.because(Cause::Counter));
+        let counter = split_counters::get(self.cache.line(cached), a.0 % PER_LINE);
+        let stored = plan.opened(a, stored, At::new(counter, cached.at));
+        let Some(line) = stored.value.filter(|_| counter != 0) else {
+            return At::new(None, plan.both(stored.at, cached.at));
+        };
+        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, cached.at);
+        let at = plan.both(stored.at, pad);
+        At::new(Some(self.pads.crypt(a, counter, &line)), at)
+    }
+
+    fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {
+        let Write {
+            at: a, data, gate, ..
+        } = write;
+        let (place, slot) = (self.counter_line(a), a.0 % PER_LINE);
+        let cached = self
+            .cache
+            .get(place, data.at, &mut plan.because(Cause::Counter));
+        let before = *self.cache.line(cached);
+        let mut now = before;
+        let bump = split_counters::bump(&mut now, slot, self.bits, self.first);
+        self.counted += u64::from(split_counters::get(&before, slot) == 0);
+        let counter = At::new(split_counters::get(&now, slot), cached.at);
+        let stored = self.write_under(a, counter, data, gate, plan);
+        let others = match bump {
+            Bump::Counted => Vec::new(),
+            Bump::Overflowed => self.encrypt_page(a, (&before, &now), (cached.at, gate), plan),
+        };
+        let carried = match bump {
+            Bump::Counted => words(slot),
+            Bump::Overflowed => 0xff,
+        };
+        let accepted = stored.accepted;
+        let counters = &mut plan.because(Cause::Counter);
+        self.cache
+            .set_bytes_drained(cached, 0, &now, accepted, accepted, counters);
+        let line = At::new(&now, cached.at);
+        let paired = counters.write_words(place, line, carried, None, gate, Queue::Counter);
+        self.cache.clean(cached, 0xff);
+        let mut group: Vec<Stored> = others.iter().map(|(stored, ..)| *stored).collect();
+        group.extend([stored, paired]);
+        counters.group(&group);
+        counters.sealed(stored, a, counter.value, Some(paired));
+        for (stored, place, counter) in others {
+            counters.sealed(stored, place, counter, Some(paired));
+        }
+        let done = group
+            .iter()
+            .fold(Step::PAST, |done, one| counters.both(done, one.done));
+        Stored { accepted, done }
+    }
+
+    fn discard_encryption(&mut self, a: Place, data: Step, plan: &mut Plan) {
+        self.wasted += 1;
+        let place = self.counter_line(a);
+        let mut plan = plan.because(Cause::Encryption);
+        let cached = self.cache.get(place, data, &mut plan);
+        plan.unit(Unit::Aes, cached.at);
+    }
+
+    fn persist_metadata(&mut self, a: Place, after: Step, plan: &mut Plan) -> Stored {
+        let place = self.counter_line(a);
+        self.cache
+            .persist(place, after, &mut plan.because(Cause::Counter))
+    }
+
+    fn hint(&self, a: Place, plan: &Plan) {
+        plan.touch_ahead(a);
+        self.cache.touch_ahead(self.counter_line(a), plan);
+    }
+}

@@ -1,0 +1,86 @@
+//! Split counters: a line has a major number of 8 bytes and 64 minor ones of 7 bits or fewer, one for each line of a page.
+//! Where a minor number overflows the major one is one more, and all lines of the page have other counters. Source: Yan
+//! et al. (ISCA 2006), from memory.
+//! Left out: what an overflow makes of the page's lines, which who counts has to say.
+
+use std::ops::Range;
+
+use crate::line::{LINE_BYTES, Line};
+
+/// Minor numbers of a line.
+pub const PER_LINE: u64 = 64;
+/// Bits that a minor number has room in.
+const ROOM: u64 = 7;
+/// The most that a minor number can be.
+pub const MOST_MINOR: u64 = (1 << ROOM) - 1;
+/// The first bit after the major number.
+const FIRST_BIT: u64 = 64;
+
+/// What one more write of a line does to its counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bump {
+    /// It is one more.
+    Counted,
+    /// The major number is one more, so the counters of all lines that have one are others.
+    Overflowed,
+}
+
+/// The bits of a line that minor number `slot` has to itself.
+pub fn bits_of(slot: u64) -> Range<usize> {
+    let first = (FIRST_BIT + slot * ROOM) as usize;
+    first..first + ROOM as usize
+}
+
+/// The bytes that minor number `slot` has bits in, as a number, and its lowest bit there.
+fn two_bytes(slot: u64) -> (usize, u64) {
+    let bit = FIRST_BIT + slot * ROOM;
+    let byte = ((bit / 8) as usize).min(LINE_BYTES - 2);
+    (byte, bit - byte as u64 * 8)
+}
+
+/// The major number.
+pub fn major(line: &Line) -> u64 {
+    u64::from_le_bytes(line.as_chunks().0[0])
+}
+
+fn set_major(line: &mut Line, major: u64) {
+    line[..8].copy_from_slice(&major.to_le_bytes());
+}
+
+/// Minor number `slot`; 0 is that of a line that was never written.
+pub fn minor(line: &Line, slot: u64) -> u64 {
+    let (byte, low) = two_bytes(slot);
+    let two = u16::from_le_bytes([line[byte], line[byte + 1]]);
+    u64::from(two) >> low & MOST_MINOR
+}
+
+/// Sets minor number `slot`.
+pub fn set_minor(line: &mut Line, slot: u64, minor: u64) {
+    let (byte, low) = two_bytes(slot);
+    let two = u16::from_le_bytes([line[byte], line[byte + 1]]);
+    let two = two & !((MOST_MINOR << low) as u16) | (minor << low) as u16;
+    line[byte..byte + 2].copy_from_slice(&two.to_le_bytes());
+}
+
+/// Counter `slot`, of both numbers; 0 is that of a line that was never written.
+pub fn get(line: &Line, slot: u64) -> u64 {
+    match minor(line, slot) {
+        0 => 0,
+        minor => major(line) << ROOM | minor,
+    }
+}
+
+/// Counts one more write of `slot` in minor numbers of so many bits; the major one is `first` at least. A line that has
+/// been written has a minor number of 1 at least.
+pub fn bump(line: &mut Line, slot: u64, bits: u64, first: u64) -> Bump {
+    if minor(line, slot) < (1 << bits) - 1 {
+        set_major(line, major(line).max(first));
+        set_minor(line, slot, minor(line, slot) + 1);
+        return Bump::Counted;
+    }
+    set_major(line, major(line) + 1);
+    for slot in 0..PER_LINE {
+        set_minor(line, slot, minor(line, slot).min(1));
+    }
+    Bump::Overflowed
+}
