@@ -16,7 +16,7 @@ use crate::controller::split_counters::{self, Bump, PER_LINE};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
 use crate::figures::figures;
 use crate::line::{Line, Place, ZERO_LINE};
-use crate::mechanisms::Mechanism;
+use crate::mechanisms::SHARED_COUNTER_LINE;
 use crate::medium::layout::{CounterLines, Layout, Region};
 use crate::medium::params::Unit;
 use crate::plan::{At, Plan, Queue, Step, Stored};
@@ -72,7 +72,7 @@ pub static FILE: File<Policy> = File {
                 FIGURES,
             ],
             cut: "every counter is atomic with its line, and a page that overflows with all its lines",
-            tries: &[Mechanism::SharedCounterLine],
+            tries: &[&[&SHARED_COUNTER_LINE]],
             limits: LIMITS,
         },
         build: |settings, layout| build(settings, layout),

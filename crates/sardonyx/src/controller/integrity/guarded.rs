@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::levels::{Levels, Open};
 use super::mac::{FIGURES, INTEGRITY_CACHE_HIT_RATE, UNITS};
 use super::macs::{
-    MECHANISMS, PER_LINE, VERIFY, Verify, Vouched, Where, beside, verified, word,
+    MECHANISMS, PER_LINE, VERIFIED_NODE, VERIFY, Verify, Vouched, Where, beside, verified, word,
 };
 use super::root::{Learns, Root};
 use super::tree::{ARITY, Node, REGISTER_BYTES, put};
@@ -407,7 +407,7 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
             let above = trees.levels.above(0, index, after, plan);
             let line = got.value.unwrap_or(ZERO_LINE);
             let is_right = N::is_right(0, index, &line, above.value);
-            plan.exercise(Mechanism::VerifiedNode);
+            plan.exercise(&VERIFIED_NODE);
             return verified(place, got, (is_right, above.at), trees.verify, plan);
         }
         let number = number.expect("it has one");
