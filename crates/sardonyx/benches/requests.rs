@@ -1,4 +1,4 @@
-//! Nanoseconds of processor time a request, beside a floor measured in the same run: AES-128-CTR of one
+//! Nanoseconds of host time a request, beside a floor measured in the same run: AES-128-CTR of one
 //! line plus two independent random 64-byte reads of a 1 GiB array. Machines are noisy; quote the
 //! ratios. `make bench` runs it; `--requests N` changes the length, `--only NAME` picks one row; `--integrity` has
 //! what schemes of integrity cost the simulator in place of all that. `--count NAME` runs one row without the floor
@@ -64,12 +64,6 @@ fn content(i: u64) -> Line {
     line
 }
 
-/// Processor time of this thread: other work on the machine is not in it.
-fn processor_ns() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
-}
-
 fn floor(count: usize) -> f64 {
     let mut array = memmap2::MmapMut::map_anon(GIB_LINES as usize * 64).expect("1 GiB");
     #[cfg(target_os = "linux")]
@@ -78,7 +72,7 @@ fn floor(count: usize) -> f64 {
     let cipher = Aes128::new(&Array::from([7u8; 16]));
     let mut random = SplitMix64(3);
     let mut sum = 0u64;
-    let start = processor_ns();
+    let start = Instant::now();
     for i in 0..count as u64 {
         let mut pad: [aes::Block; 4] = Default::default();
         for (block, pad) in pad.iter_mut().enumerate() {
@@ -96,7 +90,7 @@ fn floor(count: usize) -> f64 {
         }
     }
     black_box(sum);
-    (processor_ns() - start) / count as f64
+    start.elapsed().as_nanos() as f64 / count as f64
 }
 
 /// Feeds requests as fast as the ingress takes them.
@@ -106,7 +100,7 @@ fn feed(
     mut hint: impl FnMut(&mut Engine, u64),
     mut handle: impl FnMut(&mut sardonyx::plan::Plan, Direction, u64, u64) -> Stored,
 ) -> f64 {
-    let start = processor_ns();
+    let start = Instant::now();
     for (i, (kind, line)) in requests.iter().enumerate() {
         while !engine.admits() {
             engine.advance_until(Time::NEVER);
@@ -131,7 +125,7 @@ fn feed(
         engine.answers().for_each(drop);
     }
     engine.assert_at_rest();
-    (processor_ns() - start) / requests.len() as f64
+    start.elapsed().as_nanos() as f64 / requests.len() as f64
 }
 
 fn machine() -> Machine {
@@ -198,6 +192,12 @@ fn design(name: &str, count: usize, first: &[(Direction, u64)]) -> f64 {
     pass(first);
     pass(&requests(count, 1));
     pass(&requests(count, 2))
+}
+
+/// Processor time of this thread: other work on the machine is not in it.
+fn processor_ns() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
 
 /// A stack under random requests to 1 MiB of the machine `sca`, in time or without a clock.
@@ -302,11 +302,11 @@ fn decoding() -> f64 {
     for _ in 0..5 {
         let mut reader = sardonyx::trace::TraceReader::open(path).expect("a trace");
         let (mut batch, mut records) = (Vec::new(), 0);
-        let start = processor_ns();
+        let start = Instant::now();
         while reader.next_batch(&mut batch).expect("records") {
             records += batch.len();
         }
-        best = best.min((processor_ns() - start) / records as f64);
+        best = best.min(start.elapsed().as_nanos() as f64 / records as f64);
     }
     best
 }

@@ -75,8 +75,9 @@ impl Column {
     }
 }
 
-/// Banks that are compared without a branch between them.
+/// Banks that are compared without a branch between them, and how many such sets there can be.
 const STRIDE: usize = 8;
+const STRIDES: usize = MOST / STRIDE;
 
 /// Cycles of many banks are compared as floating-point numbers, which are exact up to 2^53: every host
 /// computes the minimum and the maximum of several of them at once.
@@ -116,9 +117,9 @@ pub(crate) struct Banks {
     /// channel allow it.
     limits: [f64; MOST * 4],
     /// The index of the limit that applies to each bank's next command.
-    limit_of: [[u8; STRIDE]; MOST / STRIDE],
+    limit_of: [[u8; STRIDE]; STRIDES],
     /// The earliest cycle of each bank's next command, [`IDLE`] for an idle bank, and the least of all.
-    earliest: [Cycles; MOST / STRIDE],
+    earliest: [Cycles; STRIDES],
     first: f64,
     strides: usize,
     count: usize,
@@ -148,8 +149,8 @@ impl Banks {
             ranks: [rank; MOST],
             columns: [Column::read(&timing), Column::write(&timing)],
             limits: [0.0; MOST * 4],
-            limit_of: [[0; STRIDE]; MOST / STRIDE],
-            earliest: [[IDLE; STRIDE]; MOST / STRIDE],
+            limit_of: [[0; STRIDE]; STRIDES],
+            earliest: [[IDLE; STRIDE]; STRIDES],
             first: IDLE,
             strides: (ranks as usize * per_rank).div_ceil(STRIDE),
             count: ranks as usize * per_rank,
@@ -213,22 +214,23 @@ impl Banks {
     /// Applies limits that have grown to the banks' next commands, and updates the first of these.
     #[inline(always)]
     fn apply_limits(&mut self) {
-        let mut first = IDLE;
-        let strides = self.earliest.iter_mut().zip(&self.limit_of);
-        for (earliest, limit_of) in strides.take(self.strides) {
-            for (earliest, limit) in earliest.iter_mut().zip(limit_of) {
+        self.first = IDLE;
+        for stride in 0..self.strides {
+            let earliest = &mut self.earliest[stride % STRIDES];
+            for (earliest, limit) in earliest.iter_mut().zip(&self.limit_of[stride % STRIDES]) {
                 *earliest = later(self.limits[*limit as usize], *earliest);
             }
-            first = sooner(least(earliest), first);
+            self.first = sooner(least(earliest), self.first);
         }
-        self.first = first;
     }
 
     /// Updates the first of the next commands when no limit has grown.
     #[inline]
     fn update_first(&mut self) {
-        let strides = self.earliest.iter().take(self.strides);
-        self.first = strides.fold(IDLE, |first, at| sooner(least(at), first));
+        self.first = least(&self.earliest[0]);
+        for stride in 1..self.strides {
+            self.first = sooner(least(&self.earliest[stride % STRIDES]), self.first);
+        }
     }
 
     /// A bank whose next command may go at `cycle`, the first such bank from `turn` on, and the command.
@@ -238,10 +240,10 @@ impl Banks {
         if now < self.first || cycle < self.bus_used {
             return None; // too early, or a command has gone out in this cycle
         }
-        let strides = self.earliest.iter().take(self.strides).enumerate();
-        let legal = strides.fold(0, |set, (stride, at)| {
-            set | not_above(at, now) << (stride * STRIDE)
-        });
+        let mut legal = not_above(&self.earliest[0], now);
+        for stride in 1..self.strides {
+            legal |= not_above(&self.earliest[stride % STRIDES], now) << (stride * STRIDE);
+        }
         let bank = (legal.rotate_right(turn).trailing_zeros() + turn) as usize % MOST;
         let command = self.limit_of.as_flattened()[bank] as usize % 4;
         Some((bank, command))

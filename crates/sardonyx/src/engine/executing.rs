@@ -17,17 +17,21 @@ use crate::units::{Energy, Time};
 impl Engine {
     pub(super) fn start_fresh(&mut self) {
         for at in 0..self.plan.steps.fresh.len() {
-            self.start(self.plan.steps.fresh[at]);
+            self.ready.push(self.plan.steps.fresh[at]);
             self.start_ready();
         }
         self.plan.steps.fresh.clear();
     }
 
+    #[inline]
     pub(super) fn finish(&mut self, step: Step) {
-        self.end(step);
-        self.start_ready();
+        self.end_here(step);
+        if !self.ready.is_empty() {
+            self.start_ready();
+        }
     }
 
+    #[inline(never)]
     pub(super) fn start_ready(&mut self) {
         while let Some(step) = self.ready.pop() {
             self.start(step);
@@ -36,6 +40,11 @@ impl Engine {
 
     /// Finishes one step. Steps that become ready wait in `ready`.
     pub(super) fn end(&mut self, step: Step) {
+        self.end_here(step);
+    }
+
+    #[inline(always)]
+    fn end_here(&mut self, step: Step) {
         if self.plan.observers.of_ends() {
             self.note_end(step, self.plan.steps.get(step).action);
         }
@@ -173,7 +182,8 @@ impl Engine {
     }
 
     /// Starts a ready step, or makes it wait for a slot.
-    pub(super) fn start(&mut self, step: Step) {
+    #[inline(always)]
+    fn start(&mut self, step: Step) {
         let now = self.now;
         let record = self.plan.steps.get_mut(step);
         (record.ready, record.state) = (now, State::Started);
@@ -252,7 +262,7 @@ impl Engine {
     }
 
     /// `step` will be finished at `done`, by a source whose times only grow.
-    #[inline]
+    #[inline(always)]
     pub(super) fn result(&mut self, source: usize, done: u64, step: Step) {
         let results = &mut self.results[source];
         if self.reorders && results.back().is_some_and(|last| last.0 > done) {

@@ -176,7 +176,7 @@ impl Image {
             if let Some(beside) = sideband {
                 self.sidebands.insert(place.0, beside);
             }
-            let at = locate(self.touch(place, 0), place);
+            let at = self.touch(place, 0);
             let old = &mut self.segments[at.segment][at.line..at.line + LINE_BYTES];
             match words {
                 0xff => old.copy_from_slice(line),
@@ -205,8 +205,7 @@ impl Image {
             *writes = writes.saturating_add(1);
             *writes
         } else {
-            let frame = self.touch(place, WORN);
-            let at = locate(frame, place);
+            let at = self.touch(place, WORN);
             let segment = &mut self.segments[at.segment];
             let old = &mut segment[at.line..at.line + LINE_BYTES];
             let old = old.try_into().expect("a line's bytes");
@@ -419,9 +418,9 @@ impl Image {
         frame_of(self.pages.get((place.0 / FRAME_LINES) as usize)?[1])
     }
 
-    /// The line's frame, one that is new if need be; the line has been written, and was zeros before. The frame is
+    /// Where the line is, in a frame that is new if need be; the line has been written, and was zeros before. The frame is
     /// marked with `worn`.
-    fn touch(&mut self, place: Place, worn: u64) -> usize {
+    fn touch(&mut self, place: Place, worn: u64) -> At {
         let page = (place.0 / FRAME_LINES) as usize;
         if page >= self.pages.len() {
             // A fresh zeroed table costs no memory until it is touched. Growing in place would touch it, and so would a
@@ -457,7 +456,7 @@ impl Image {
             let wear = locate(frame, Place(0)).wear;
             segment[wear..wear + FRAME_LINES as usize * WEAR_BYTES].fill(0);
         }
-        frame
+        at
     }
 }
 
