@@ -27,7 +27,7 @@ from sardonyx.sweeps.varying import MergedInTime, Setting, Simulated, Varying
 WITHIN = 0.15
 NEAR = "15 %"
 #: Words in the names of shares that are changes, and have a sign.
-CHANGE = frozenset({"reduction", "gain", "lead", "drop", "loss", "saving", "vs"})
+CHANGE = frozenset({"reduction", "gain", "lead", "drop", "loss", "saving", "speedup", "vs"})
 
 
 def words(row: ClaimRow) -> list[str]:

@@ -73,7 +73,7 @@ class SampledClaim:
     def decided(self) -> str:
         """What decides it, for people."""
         named = [f"{' x '.join(share.choices)} {share.value:.0%}" for share in self.named]
-        return ", ".join(named) or "no choice alone"
+        return ", ".join(named) or "no choice that stands out"
 
 
 @dataclass(frozen=True, slots=True)
