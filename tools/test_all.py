@@ -50,6 +50,8 @@ PARTS = (
     Part("golden", "all golden files", (PYTHON, "tools/golden.py")),
     Part("tables", "tables of the docs whose commands are quick",
          (PYTHON, "tools/tables.py", "--quick")),
+    Part("instructions", "instructions that a request takes, against a table",
+         (PYTHON, "tools/instructions.py")),
     Part("arm", "the simulator's tests on AArch64, under QEMU", (PYTHON, "tools/arm.py")),
     Part("mutants", "changes to the engine and the layers that tests must notice",
          (PYTHON, "tools/mutants.py", "--minutes", "12")),
@@ -93,7 +95,7 @@ def main() -> int:
     print(f"\nseed {os.environ.get('SARDONYX_TEST_SEED', 'none')}")
     for part, status, seconds, processor in rows:
         said = "passed" if status == 0 else f"failed, status {status}"
-        print(f"{part.name:10} {seconds / 60:6.1f} min {processor / 60:6.1f} of processor  {said}")
+        print(f"{part.name:12} {seconds / 60:6.1f} min {processor / 60:6.1f} of processor  {said}")
     failed = sum(status != 0 for _, status, _, _ in rows)
     print(f"{len(rows) - failed} passed, {failed} failed")
     return 1 if failed else 0

@@ -484,12 +484,12 @@ fn overwrite(old: &mut Line, new: &Line, words: u8) -> u32 {
     let (olds, _) = old.as_chunks_mut::<8>();
     let (news, _) = new.as_chunks::<8>();
     let mut flips = [0; LINE_BYTES / 8];
-    for at in 0..flips.len() {
-        flips[at] = u64::from_le_bytes(olds[at]) ^ u64::from_le_bytes(news[at]);
-        if words >> at & 1 == 0 {
-            flips[at] = 0;
-        }
-        olds[at] = (u64::from_le_bytes(olds[at]) ^ flips[at]).to_le_bytes();
+    let lines = olds.iter_mut().zip(news);
+    for (at, (flipped, (old, new))) in flips.iter_mut().zip(lines).enumerate() {
+        let was = u64::from_le_bytes(*old);
+        let carried = u64::from(words >> at & 1).wrapping_neg();
+        *flipped = (was ^ u64::from_le_bytes(*new)) & carried;
+        *old = (was ^ *flipped).to_le_bytes();
     }
     ones(flips)
 }
@@ -497,14 +497,20 @@ fn overwrite(old: &mut Line, new: &Line, words: u8) -> u32 {
 /// The bits that are set, counted in all bytes at once: not every host has an instruction for them.
 #[inline]
 fn ones(words: [u64; LINE_BYTES / 8]) -> u32 {
-    let (mut bytes, every) = (0, u64::MAX);
+    // The lower halves of all fields of 2, 4, 8 and 16 bits, and the lowest bits of those of 16.
+    const PAIRS: u64 = u64::MAX / 3;
+    const FOURS: u64 = u64::MAX / 5;
+    const BYTES: u64 = u64::MAX / 17;
+    const HALVES: u64 = u64::MAX / 257;
+    const EACH: u64 = u64::MAX / 65535;
+    let mut bytes = 0;
     for word in words {
-        let pairs = word - ((word >> 1) & (every / 3));
-        let fours = (pairs & (every / 5)) + ((pairs >> 2) & (every / 5));
-        bytes += (fours + (fours >> 4)) & (every / 17);
+        let pairs = word - ((word >> 1) & PAIRS);
+        let fours = (pairs & FOURS) + ((pairs >> 2) & FOURS);
+        bytes += (fours + (fours >> 4)) & BYTES;
     }
-    let halves = (bytes & (every / 257)) + ((bytes >> 8) & (every / 257));
-    (halves.wrapping_mul(every / 65535) >> 48) as u32
+    let halves = (bytes & HALVES) + ((bytes >> 8) & HALVES);
+    (halves.wrapping_mul(EACH) >> 48) as u32
 }
 
 #[cfg(test)]
