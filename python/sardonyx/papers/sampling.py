@@ -28,12 +28,10 @@ from sardonyx.runs.jobs import Setting, Simulations
 from sardonyx.runs.results import Info, Results, Run, Trace
 from sardonyx.runs.tailbench import TimedRuns
 from sardonyx.sweeps.rows import Rows, RowSweep, Shown, options, run_of
-from sardonyx.sweeps.varying import CORES, Range, Varying
+from sardonyx.sweeps.varying import Range, Varying
 
 #: Cells of a sample, and of a quick one.
 CELLS, QUICK_CELLS = 200, 40
-#: Assumed keys that are another design, and no uncertainty about one.
-DESIGNS_OF_THEIR_OWN = frozenset({CORES, "encryption.enabled"})
 #: Values that are tried for a key that the other keys' values rule out.
 AGAIN = 16
 #: The middle share of cells that is given beside the median, from here to as much from the top.
@@ -114,7 +112,7 @@ class Sampling:
         return [
             key
             for key in known
-            if key.ends and key.parameter in self.assumed - DESIGNS_OF_THEIR_OWN
+            if key.ends and key.parameter in self.assumed
             if key.parameter not in usual
         ]
 

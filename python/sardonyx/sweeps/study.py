@@ -30,7 +30,7 @@ from sardonyx.runs.sensitivity import (
     Varied,
 )
 from sardonyx.sweeps.rows import Rows, RowSweep, Shown, options, run_of
-from sardonyx.sweeps.varying import CORES, Range, Setting, Simulated, Varying
+from sardonyx.sweeps.varying import Range, Setting, Simulated, Varying
 
 #: Halvings of what lies between a key's value and its low or high: the value at which a conclusion
 #: flips is known to a 32nd of that.
@@ -149,7 +149,7 @@ class Study:
         used = {key: [n for n in everything if self.depends(n, key.parameter)] for key in known}
         keys = [key for key in known if used[key]]
         alone = [(key, end) for key in keys for end in key.ends]
-        draws = self._draws([key for key in keys if key.ends and key.parameter != CORES])
+        draws = self._draws([key for key in keys if key.ends])
         single = [(n, {key.parameter: end}) for key, end in alone for n in used[key]]
         together = [(n, own) for draw in draws for n in everything if (own := self.own(n, draw))]
         sweeps = self._sweeps([*single, *together])

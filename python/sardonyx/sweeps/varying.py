@@ -21,9 +21,8 @@ from sardonyx.runs.results import Run
 from sardonyx.runs.sources import SYNTH, known_programs
 from sardonyx.runs.tailbench import PLAIN, TimedRuns
 
-#: The key that says how many cores run. It is left out of the draws, which would take as many times
-#: as long.
-CORES = "cores"
+#: Assumed keys whose other values are another design or machine, and no uncertainty about this one.
+OTHERS = frozenset({"cores", "encryption.enabled"})
 #: Settings of one run, by key, as ``--set`` takes them.
 Setting: TypeAlias = Mapping[str, str]
 
@@ -118,7 +117,9 @@ def ranges_of(assumed: Iterable[Mapping[str, Any]]) -> list[Range]:
             "value": value,
             "why": str(each["why"]),
         }
-        if "inert" in said:
+        if key["parameter"] in OTHERS:
+            found.append(Range(**key, left_out="another value is another design"))
+        elif "inert" in said:
             found.append(Range(**key, left_out=f"changes no figure: {said['inert']}"))
         elif "others" in said:
             others = tuple(str(word) for word in said["others"])
@@ -187,8 +188,6 @@ class Simulated:
 
     def depends(self, number: int, key: str, run: Run) -> bool:
         point = self.points[number]
-        if key == CORES:
-            return CORES in run.assumed and run.copies == 1 and point.copies is None
         return key in run.assumed and key not in point.variant
 
     def possible(self, setting: Setting) -> bool:
@@ -217,11 +216,10 @@ class Simulated:
     def row(self, number: int, setting: Setting) -> dict[str, Any]:
         point = self.points[number]
         job, source = point.job(self.shared), point.source
-        cores = setting.get(CORES)
         row: dict[str, Any] = {
             "design": point.design,
-            "copies": int(cores) if cores else job.copies,
-            "distinct": 1.0 if cores else job.distinct,
+            "copies": job.copies,
+            "distinct": job.distinct,
             "verify": job.verify,
             "warmup": job.warmup if not job.warmup_share else f"{100 * job.warmup_share!r}%",
         }
@@ -249,7 +247,7 @@ class Simulated:
         requests, speed = run.metric("requests"), run.metric("requests_per_second")
         if not requests or not speed:
             return None
-        return float(setting.get(CORES, 1)) * requests / speed
+        return requests / speed
 
     def parameters(self, setting: Setting) -> Mapping[str, Any]:
         pairs = [*self.shared.overrides, *setting.items()]
@@ -258,7 +256,7 @@ class Simulated:
 
     def _overrides(self, number: int, setting: Setting) -> list[tuple[str, str]]:
         job = self.points[number].job(self.shared)
-        return [*job.overrides, *(pair for pair in setting.items() if pair[0] != CORES)]
+        return [*job.overrides, *setting.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ keys! {
     BUCKETS: u64 = int("log.buckets", (1, 32_768), 128),
         Assumed("no source; four for each of 32 transactions"),
         "Buckets of the log"
-        in Between("64", "512", "two to sixteen for each of 32 transactions")
+        in Between("64", "32768", "two for each of 32 transactions, to a log of 1 GiB")
         under |by| Some(if by.limits { 320 } else { 64 });
     FIRST_BUCKET: u64 = int("log.first_bucket", (0, 32_767), 0),
         Source("for the crash explorer: a machine that has run for long"),
