@@ -26,7 +26,9 @@ def test_the_metrics_page_names_what_runs_have() -> None:
     designs = [design["name"] for design in sardonyx.designs()]
     runs = list(sardonyx.compare([ladder], designs=designs).runs)
     runs += sardonyx.compare(
-        ["btree"], designs=["sca", "esd+sca", "hw-log", "sca@mac"], machine="sca"
+        ["btree"],
+        designs=["sca", "esd+sca", "hw-log", "sca@mac", "identity+split"],
+        machine="sca",
     ).runs
     runs += sardonyx.compare([ladder], designs=["sca"], machine="optane").runs
     cells = {"medium.cells.coding": "changed", "medium.levelling.scheme": "start-gap"}

@@ -297,7 +297,7 @@ fn shrunk() -> Settings {
 }
 
 proptest! {
-    #![proptest_config(sardonyx_property::cases(12))]
+    #![proptest_config(sardonyx_property::cases(6))]
     #[test]
     fn versions_nodes_and_root_of_bonsai_trees_are_those_of_a_plain_recursive_tree(
         requests in prop::collection::vec((0..400u64, any::<u8>(), 0..8u8), 1..300),
