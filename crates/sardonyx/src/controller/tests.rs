@@ -208,6 +208,42 @@ fn a_tree_over_counters_that_are_not_there_is_refused_with_a_remedy() {
 }
 
 #[test]
+fn split_counters_are_refused_under_what_settles_no_groups() {
+    let settings = Settings::default();
+    let built = |name: &str| {
+        let mut layout = crate::medium::layout::Layout::new(64);
+        super::designs::build(name, &settings, &mut layout).map(|_| ())
+    };
+    for scheme in [
+        "mac",
+        "merkle",
+        "sgx",
+        "sgx-sound",
+        "anubis-asit",
+        "phoenix",
+    ] {
+        let design = format!("identity+split@{scheme}");
+        let Err(error) = built(&design) else {
+            panic!("{design} stands")
+        };
+        let text = error.to_string();
+        let said =
+            format!("the design \"{design}\" cannot stand with split counters: {scheme} writes");
+        assert!(
+            text.starts_with(&said) && text.contains("take bonsai"),
+            "{text}"
+        );
+    }
+    for design in [
+        "identity+split",
+        "esd-sound+split@osiris",
+        "identity+split@plp",
+    ] {
+        built(design).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[test]
 fn macs_beside_lines_are_refused_where_something_lies_there() {
     use super::integrity::{MAC_PLACE, MacPlace};
     let mut settings = Settings::default();

@@ -78,7 +78,7 @@ keys! {
     PLACEMENT: BucketPlacement = word("log.placement", "staggered"),
         Assumed("no source; who lays out a log knows the banks, as SCA's programs are laid out here"),
         "Whether a bucket begins in another bank than the one before, or where that ends";
-    TIMEOUT: u64 = int("log.timeout_ns", (1, 1 << 40), 2048),
+    TIMEOUT: u64 = int("log.timeout_ns", (1, 1 << 30), 2048),
         Assumed("no source; 4096 cycles at 2 GHz"),
         "Nanoseconds after which a record that is not full gets its header"
         in Between("512", "8192", "a quarter of the default and four times")

@@ -16,8 +16,8 @@ use crate::stats::Cause;
 
 mechanisms! {
     FULL_COUNT = "duplicates beyond a full count", least 1;
-    BEYOND_BUCKET = "entries beyond a full bucket", least 1;
-    BEYOND_GONE = "entries gone from beyond a full bucket", least 1;
+    BEYOND_BUCKET = "entries beyond a full bucket", least 0; // few programs have so many
+    BEYOND_GONE = "entries gone from beyond a full bucket", least 0;
 }
 
 /// The last byte of a bucket: entries that lie beyond it because it was full.
