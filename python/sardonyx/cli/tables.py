@@ -226,7 +226,8 @@ def cells_table(sample: Sample) -> RenderableType:
         said = Text(f"{claim.where}: {whose}{claim.title}: ")
         if claim.holds is not None and claim.low is not None and claim.high is not None:
             ends = f"[{100 * claim.low:.0f}, {100 * claim.high:.0f}]"
-            said.append(f"as the paper says in {claim.holds:.0%} of cells {ends}", style="bold")
+            cells = "cells" if claim.cells == sample.cells else f"{claim.cells} cells"
+            said.append(f"as the paper says in {claim.holds:.0%} of {cells} {ends}", style="bold")
             said.append("; ")
         paper = written_claim(claim.paper, claim.unit)
         said.append(f"median {median} ({least} to {most}), the paper {paper}")
@@ -235,6 +236,8 @@ def cells_table(sample: Sample) -> RenderableType:
     notes = [sample.note] if sample.note else []
     if lacking:
         notes.append(f"{len(lacking)} claims are of figures that no cell has.")
+    if sample.redrawn:
+        notes.append(f"In {sample.redrawn} cells keys ruled each other out, and took other values.")
     notes += [f"could not be run: {each}" for each in sample.failures[:FAILURES]]
     return Group(*lines, *(Text(each, style="dim") for each in notes), Text())
 

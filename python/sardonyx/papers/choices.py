@@ -1,9 +1,19 @@
-"""Choices of a workload that several papers leave open, as ranges that a sample draws from."""
+"""What several papers leave open about their programs, as the sample of a reproduction draws it.
+
+All ranges are *assumed*. Left out: how a sample is drawn and run (``papers.sampling``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from sardonyx.papers.claims import ClaimRow
+from sardonyx.papers.reproduction import Asked
+from sardonyx.papers.sampling import Sampled
+from sardonyx.runs.comparison import Comparison
+from sardonyx.runs.jobs import Point, Setting, Settings, Simulations, parse_warmup
 from sardonyx.sweeps.varying import Range
 
 #: Instructions between two transactions.
@@ -17,9 +27,42 @@ THINK = Range(
 )
 
 
-def program_choices(programs: Sequence[str], footprint: int, seed: int) -> tuple[Range, ...]:
-    """Which of the programs runs, the bytes of its structure, and its seed."""
-    return (
+@dataclass(frozen=True, slots=True)
+class DrawnProgram:
+    """A program as a cell has it. ``footprint`` and ``transaction_size`` are bytes."""
+
+    name: str
+    footprint: int
+    transaction_size: int
+    seed: int
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """What a paper's scale calls them."""
+        return {
+            "footprint": self.footprint,
+            "transaction_size": self.transaction_size,
+            "seed": self.seed,
+        }
+
+
+def program_sample(
+    asked: Asked,
+    programs: Sequence[str],
+    footprint: int,
+    item_sizes: tuple[int, int, int],
+    transactions: int,
+    plain: Callable[[DrawnProgram], Sequence[Point]],
+    claims: Callable[[Comparison], Sequence[ClaimRow]],
+    note: str,
+) -> Sampled:
+    """The ``plain`` runs of one of the programs, over sizes, seed, warm-up and think time.
+
+    ``item_sizes`` are the least, the usual and the greatest bytes of an item, and each core makes
+    so many ``transactions``. What the user gave for the warm-up is not drawn.
+    """
+    smallest, usual, largest = map(str, item_sizes)
+    choices = [
         Range("workload", programs[0], "which program", others=tuple(programs[1:])),
         Range(
             "footprint",
@@ -29,5 +72,22 @@ def program_choices(programs: Sequence[str], footprint: int, seed: int) -> tuple
             str(footprint * 4),
             whole=True,
         ),
-        Range("seed", str(seed), "of what is drawn in programs", "0", "999", whole=True),
-    )
+        Range("item size", usual, "bytes that a transaction writes", smallest, largest, whole=True),
+        Range("seed", str(asked.seed), "of what is drawn in programs", "0", "999", whole=True),
+        THINK,
+    ]
+    if asked.warmup is None:
+        choices.append(Range("warmup", "0.33", "the share of transactions", "0.1", "0.6"))
+
+    def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
+        program = DrawnProgram(
+            values["workload"],
+            int(values["footprint"]),
+            int(values["item size"]),
+            int(values["seed"]),
+        )
+        count, share = parse_warmup(asked.warmup or f"{100 * float(values['warmup']):.0f}%")
+        warmup = count + int(share * transactions)
+        return Simulations(Settings(asked.machine, keys, warmup), plain(program))
+
+    return Sampled(tuple(choices), runs, claims, asked.machine, asked.overrides, note)

@@ -7,7 +7,7 @@ for what chance puts there (the epsilon squared of an analysis of variance; Kell
 a pair it is what both together explain beyond each alone. Intervals are of the basic bootstrap. A
 choice stands out if it explains more than the most that any choice explains of the figure's values
 in another order, in 19 of 20 orders (the maximum's permutation test; Westfall and Young, 1993).
-Left out: how the sample is drawn (``papers.sample``).
+Left out: how the sample is drawn (``papers.sampling``).
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class SampledClaim:
     95 % interval; nothing of a figure that has no sign), how many are ``near`` the paper's figure,
     the median and the middle 90 % of ours, and what decides it, most first.
 
-    ``point`` is our figure where every choice has its usual value. A claim that no cell can give
-    says why in ``reason``.
+    ``point`` is our figure of the reproduction's own runs. A claim that no cell can give says why
+    in ``reason``.
     """
 
     key: str
@@ -72,13 +72,17 @@ class SampledClaim:
     @property
     def decided(self) -> str:
         """What decides it, for people."""
+        if not self.deciding:
+            return "nothing that could be told: it does not vary, or the cells are too few"
         named = [f"{' x '.join(share.choices)} {share.value:.0%}" for share in self.named]
         return ", ".join(named) or "no choice that stands out"
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A reproduction's sample, as results keep it. ``failures`` say what could not be run."""
+    """A reproduction's sample, as results keep it. In ``redrawn`` cells a key has another value
+    than the hypercube's, which the others ruled out; ``failures`` say what could not be run.
+    """
 
     cells: int
     seed: int
@@ -86,4 +90,5 @@ class Sample:
     choices: tuple[Choice, ...]
     claims: tuple[SampledClaim, ...]
     note: str = ""
+    redrawn: int = 0
     failures: tuple[str, ...] = ()

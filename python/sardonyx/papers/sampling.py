@@ -3,7 +3,7 @@
 A cell is one workload, one value of each choice of the workload (window, copies, sizes, seed ..)
 and one of each assumed key of the machine, drawn as a Latin hypercube: over all cells each choice
 takes values from all of its range, evenly. What is concluded of a claim is the share of cells that
-have the paper's sign, where the middle 90 % lie, and which choices decide it (``sweeps.indices``).
+have the paper's sign, where the middle 90 % lie, and which choices decide it (``papers.indices``).
 Every run is a point of a sweep in a folder, so that what was done is found again.
 Left out: which runs and choices a paper has (each paper).
 """
@@ -45,8 +45,9 @@ CellRuns: TypeAlias = Callable[[Mapping[str, str], Sequence[Setting]], Simulatio
 class Sampled:
     """The runs of a paper's headline claims as a function of what the paper leaves open.
 
-    ``choices`` are those of the workload; all are *assumed*, and their ``value`` is what the paper
-    describes best. ``machine`` and ``overrides`` are of the machine whose assumed keys are drawn.
+    ``choices`` are those of the workload, by a name, or keys of the machine that no assumed key
+    stands for; all are *assumed*, and their ``value`` is what the paper describes best. ``machine``
+    and ``overrides`` are of the machine whose assumed keys are drawn; a key in them is not drawn.
     """
 
     choices: tuple[Range, ...]
@@ -61,8 +62,8 @@ class Sampled:
 class Sampling:
     """A sample that is to be run: ``cells`` of them, drawn from ``seed``, kept in ``folder``.
 
-    ``assumed`` are the keys on which the runs depend; ``point`` has our figures where every choice
-    has its usual value, by the claims' keys.
+    ``assumed`` are the keys on which the runs depend; ``base`` are the results of the
+    reproduction's own runs, and ``point`` has our figures there, by the claims' keys.
     """
 
     of: Sampled
@@ -76,11 +77,14 @@ class Sampling:
     shown: Shown | None = None
     say: Callable[[str], None] = lambda _: None
     _failures: dict[str, int] = field(default_factory=dict)
+    _redrawn: int = 0
 
     def run(self) -> Sample:
         """Run all cells; the answer depends on the claims' runs, the cells and the seed alone."""
+        workload = [choice for choice in self.of.choices if "." not in choice.parameter]
         keys = self._keys()
-        drawn = self._drawn([*self.of.choices, *keys])
+        choices = [*workload, *keys]
+        drawn = self._drawn(choices)
         cells = [self._cell(number, drawn, keys) for number in range(self.cells)]
         rows = [(cell, n, cell.varying.row(n, {})) for cell in cells for n in cell.numbers]
         answers = self._run(rows)
@@ -89,15 +93,17 @@ class Sampling:
             judged.append(self._judge(cell, [answers[cell.number, n] for n in cell.numbers]))
         values = {
             choice.parameter: [cell.values[choice.parameter] for cell in cells]
-            for choice in (*self.of.choices, *keys)
+            for choice in choices
         }
+        claimed = self.of.claims(Comparison(self.base))
         return Sample(
             self.cells,
             self.seed,
             len(rows),
-            tuple(_choice(each) for each in (*self.of.choices, *keys)),
-            tuple(self._claim(row, judged, values) for row in self.of.claims(self._at_base())),
+            tuple(map(_choice, choices)),
+            tuple(self._claim(row, judged, values) for row in claimed),
             self.of.note,
+            self._redrawn,
             tuple(
                 f"{text} ({count} runs)" if count > 1 else text
                 for text, count in sorted(self._failures.items())
@@ -107,13 +113,13 @@ class Sampling:
     # ---- cells
 
     def _keys(self) -> list[Range]:
+        """The keys that are drawn: those among the choices, and the assumed ones."""
         usual = {choice.parameter: choice.value for choice in self.of.choices}
-        known = varying(self.of.runs(usual, self.of.overrides)).ranges()
+        set_ = {key for key, _ in self.of.overrides}
+        assumed = varying(self.of.runs(usual, self.of.overrides)).ranges()
         return [
-            key
-            for key in known
-            if key.ends and key.parameter in self.assumed
-            if key.parameter not in usual
+            *(key for key in self.of.choices if "." in key.parameter and key.parameter not in set_),
+            *(key for key in assumed if key.ends and key.parameter in self.assumed - usual.keys()),
         ]
 
     def _drawn(self, choices: Sequence[Range]) -> dict[str, list[str]]:
@@ -130,21 +136,23 @@ class Sampling:
 
     def _cell(self, number: int, drawn: Mapping[str, Sequence[str]], keys: Sequence[Range]) -> Cell:
         values = {name: each[number] for name, each in drawn.items()}
-        generator = random.Random(f"{self.seed} {number} again")
-        workload = {choice.parameter: values[choice.parameter] for choice in self.of.choices}
-        overrides = list(self.of.overrides)
-        whole = [*overrides, *((key.parameter, values[key.parameter]) for key in keys)]
-        runs = self.of.runs(workload, whole)
+        overrides = [*self.of.overrides, *((key.parameter, values[key.parameter]) for key in keys)]
+        runs = self.of.runs(values, overrides)
         if not _possible(runs):
+            # Keys that rule each other out: each takes its value beside those before, or another.
+            self._redrawn += 1
+            generator = random.Random(f"{self.seed} {number} again")
+            overrides = list(self.of.overrides)
             for key in keys:
-                tried = [values[key.parameter]]
-                tried += [key.drawn(generator) for _ in range(AGAIN)] + [key.value]
-                for value in tried:
-                    if _possible(self.of.runs(workload, [*overrides, (key.parameter, value)])):
-                        overrides.append((key.parameter, value))
-                        values[key.parameter] = value
-                        break
-            runs = self.of.runs(workload, overrides)
+                tried = [values[key.parameter], *(key.drawn(generator) for _ in range(AGAIN))]
+                possible = (
+                    value
+                    for value in tried
+                    if _possible(self.of.runs(values, [*overrides, (key.parameter, value)]))
+                )
+                values[key.parameter] = next(possible, key.value)
+                overrides.append((key.parameter, values[key.parameter]))
+            runs = self.of.runs(values, overrides)
         return Cell(number, values, runs, varying(runs))
 
     # ---- runs
@@ -187,9 +195,6 @@ class Sampling:
             runs=known,
         )
         return {row.claim.key: row for row in self.of.claims(Comparison(results))}
-
-    def _at_base(self) -> Comparison:
-        return Comparison(self.base)
 
     # ---- what it comes to
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sardonyx.draw.figure import GREY, RED, TEAL, Cell, Figure, Table, View, label, scatter
@@ -44,21 +44,14 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
         "hoverinfo": "skip",
         "showlegend": False,
     }
-    form = "%{x:.3~%}" if unit == "%" else "%{x:.2f}×"
-    dots = [
-        scatter(
-            "markers",
-            whose,
-            x,
-            names,
-            f"%{{y}}<br><b>{whose}</b>: {form}",
-            marker={"color": colour, "size": 10, "symbol": symbol, "line": {"width": 2}},
-        )
-        for whose, x, colour, symbol in (
+    dots = markers(
+        names,
+        unit,
+        (
             ("the paper's", [row.claim.value for row in rows], PAPERS, "diamond-open"),
             ("ours", [row.ours for row in rows], OURS, "circle"),
-        )
-    ]
+        ),
+    )
     values = [x for row in rows for x in (row.claim.value, row.ours) if x is not None]
     low, high = min(0.0, *values), max(values)
     room = 0.04 * (high - low)
@@ -75,8 +68,45 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
         if (least := min(values)) > 0:  # a generated trace can be a hundred times the paper's
             xaxis |= {"type": "log", "dtick": "D2"}
             xaxis["range"] = [math.log10(0.85 * min(1, least)), math.log10(1.2 * high)]
-    shape: dict[str, Any] = {
-        "height": 130 + 27 * len(rows),
+    cells: list[list[Cell]] = [[_name(row), row.claim.value, row.ours, row.gap] for row in rows]
+    return Figure(
+        key,
+        title,
+        rows[0].claim.paper.upper(),
+        "Each line is one claim: an open diamond where the paper reports it, a dot where we find "
+        "it.",
+        "Workloads differ from the paper's, so a gap is not an error by itself. The notes in the "
+        "table say how each figure is defined.",
+        [View("", [gaps, *dots], rows_of(names, xaxis))],
+        Table((("claim", ""), ("paper", unit), ("ours", unit), ("gap", unit)), cells),
+        sorted({name for row in rows for name in row.assumed}),
+    )
+
+
+def markers(
+    names: Sequence[str],
+    unit: str,
+    kinds: Sequence[tuple[str, Sequence[float | None], str, str]],
+) -> list[dict[str, Any]]:
+    """The claims' values as points: of each kind whose they are, the values, colour and symbol."""
+    form = "%{x:.3~%}" if unit == "%" else "%{x:.2f}×"
+    return [
+        scatter(
+            "markers",
+            whose,
+            values,
+            names,
+            f"%{{y}}<br><b>{whose}</b>: {form}",
+            marker={"color": colour, "size": 10, "symbol": symbol, "line": {"width": 2}},
+        )
+        for whose, values, colour, symbol in kinds
+    ]
+
+
+def rows_of(names: Sequence[str], xaxis: Mapping[str, Any]) -> dict[str, Any]:
+    """The layout of a plot with a row for each claim, the first on top."""
+    return {
+        "height": 130 + 27 * len(names),
         "hovermode": "closest",
         "margin": {"l": 64, "r": 36, "t": 36, "b": 48},
         "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
@@ -90,19 +120,6 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
             "automargin": True,
         },
     }
-    cells: list[list[Cell]] = [[_name(row), row.claim.value, row.ours, row.gap] for row in rows]
-    return Figure(
-        key,
-        title,
-        rows[0].claim.paper.upper(),
-        "Each line is one claim: an open diamond where the paper reports it, a dot where we find "
-        "it.",
-        "Workloads differ from the paper's, so a gap is not an error by itself. The notes in the "
-        "table say how each figure is defined.",
-        [View("", [gaps, *dots], shape)],
-        Table((("claim", ""), ("paper", unit), ("ours", unit), ("gap", unit)), cells),
-        sorted({name for row in rows for name in row.assumed}),
-    )
 
 
 def _name(row: ClaimRow) -> str:

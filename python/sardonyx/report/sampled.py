@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sardonyx.draw.figure import GREY, RED, TEAL, Cell, Figure, Table, View, label, scatter
+from sardonyx.draw.figure import GREY, Cell, Figure, Table, View, label
 from sardonyx.papers.sample import Sample, SampledClaim
+from sardonyx.report.claims import OURS, PAPERS, markers, rows_of
 
-OURS, PAPERS, POINT = TEAL, RED, GREY
+POINT = GREY
 #: Choices that are drawn, those that explain most.
 CHOICES = 15
 
@@ -34,7 +35,7 @@ def figures(sample: Sample | None) -> list[Figure]:
 def _forest(key: str, title: str, sample: Sample, claims: Sequence[SampledClaim]) -> Figure:
     ratios = claims[0].unit == "x"
     names = [label(_name(claim)) for claim in claims]
-    form = "%{x:.2f}×" if ratios else "%{x:.3~%}"
+    unit = "x" if ratios else "%"
     spans = {
         "type": "scatter",
         "mode": "lines",
@@ -45,21 +46,15 @@ def _forest(key: str, title: str, sample: Sample, claims: Sequence[SampledClaim]
         "opacity": 0.45,
         "hoverinfo": "skip",
     }
-    dots = [
-        scatter(
-            "markers",
-            whose,
-            x,
-            names,
-            f"%{{y}}<br><b>{whose}</b>: {form}",
-            marker={"color": colour, "size": 10, "symbol": symbol, "line": {"width": 2}},
-        )
-        for whose, x, colour, symbol in (
+    dots = markers(
+        names,
+        unit,
+        (
             ("the paper's", [claim.paper for claim in claims], PAPERS, "diamond-open"),
             ("median of cells", [claim.median for claim in claims], OURS, "circle"),
-            ("every choice as usual", [claim.point for claim in claims], POINT, "line-ns-open"),
-        )
-    ]
+            ("the plain runs", [claim.point for claim in claims], POINT, "line-ns-open"),
+        ),
+    )
     ends = [end for claim in claims for end in (claim.least, claim.most, claim.paper, claim.point)]
     known = [end for end in ends if end is not None]
     none = 1.0 if ratios else 0.0
@@ -69,28 +64,9 @@ def _forest(key: str, title: str, sample: Sample, claims: Sequence[SampledClaim]
         xaxis |= {"type": "log", "dtick": "D2", "range": [math.log10(low), math.log10(high)]}
     xaxis |= {"ticksuffix": "×", "tickformat": ",~f"} if ratios else {"tickformat": ".0%"}
     xaxis["title"] = {"text": "×, 1 is no change" if ratios else "share"}
-    shape: dict[str, Any] = {
-        "height": 130 + 27 * len(claims),
-        "hovermode": "closest",
-        "margin": {"l": 64, "r": 36, "t": 36, "b": 48},
-        "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0},
-        "xaxis": xaxis,
-        "shapes": [
-            {
-                "type": "line", "x0": none, "x1": none, "y0": 0, "y1": 1, "yref": "paper",
-                "line": {"color": GREY, "dash": "dot"},
-            }
-        ],
-        "yaxis": {
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": names[::-1],
-            "range": [-0.7, len(names) - 0.3],
-            "showgrid": True,
-            "automargin": True,
-        },
-    }  # fmt: skip
-    unit = "x" if ratios else "%"
+    even = {"type": "line", "x0": none, "x1": none, "y0": 0, "y1": 1, "yref": "paper"}
+    line = {"color": GREY, "dash": "dot"}
+    shape = rows_of(names, xaxis) | {"shapes": [{**even, "line": line}]}
     cells: list[list[Cell]] = [
         [
             _name(claim), claim.paper, claim.median, claim.least, claim.most, claim.holds,

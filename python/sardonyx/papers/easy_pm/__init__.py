@@ -15,7 +15,7 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.papers.causes import Sweep, crossing
-from sardonyx.papers.choices import THINK, program_choices
+from sardonyx.papers.choices import DrawnProgram, program_sample
 from sardonyx.papers.claims import (
     Claim,
     ClaimRow,
@@ -30,7 +30,7 @@ from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproductio
 from sardonyx.papers.sampling import Sampled
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Setting, Settings, Simulations, parse_warmup
+from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
 from sardonyx.runs.programs import (
     COUNTER_CACHE,
@@ -45,7 +45,6 @@ from sardonyx.runs.programs import (
     written_size,
 )
 from sardonyx.runs.results import Run, Scalar
-from sardonyx.sweeps.varying import Range
 
 #: The paper's structures, and SCA's two that it does not have.
 PAPERS = ("array-swap", "hash", "chain-queue", "bplus-tree", "rbtree")
@@ -748,36 +747,20 @@ def varied(asked: Asked) -> Headlines:
 def sampled(asked: Asked) -> Sampled:
     """Plain runs of one structure on the paper's cores, over what the paper leaves open."""
     scale = TINY if asked.quick else QUICK
-    choices = (
-        *program_choices(PAPERS, scale.footprint, asked.seed),
-        Range(
-            "item size", str(scale.transaction_size), "not in the paper", "64", "1024", whole=True
-        ),
-        THINK,
-    )
 
-    def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
-        one = replace(
-            scale,
-            footprint=int(values["footprint"]),
-            transaction_size=int(values["item size"]),
-            seed=int(values["seed"]),
-        )
-        program = values["workload"]
-        plain = [
+    def plain(program: DrawnProgram) -> list[Point]:
+        return [
             point
-            for point in points(one, [program])
-            if not point.variant and point.copies == CORES and point.trace == program
-            if point.design in (SOFTWARE, BASELINE, ALC, EASY)
+            for point in points(replace(scale, **program.sizes), [program.name])
+            if not point.variant and point.copies == CORES and point.trace == program.name
+            if point.design in JUDGED
         ]
-        think = (THINK.parameter, values[THINK.parameter])
-        return Simulations(Settings(asked.machine, [*keys, think], scale.warmup), plain)
 
-    note = (
-        f"A cell is one structure on {CORES} cores, {scale.transactions:,} transactions of which "
-        f"{scale.warmup:,} warm up."
+    sizes = (64, scale.transaction_size, 1024)
+    note = f"A cell is one structure on {CORES} cores, {scale.transactions:,} transactions on each."
+    return program_sample(
+        asked, PAPERS, scale.footprint, sizes, scale.transactions, plain, claims, note
     )
-    return Sampled(choices, runs, claims, asked.machine, asked.overrides, note)
 
 
 class EasyPm:

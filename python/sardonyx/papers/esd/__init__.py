@@ -582,29 +582,38 @@ def sampled(asked: Asked, whole: Mapping[str, Source]) -> Sampled:
     """The four designs on one workload, over what the paper leaves open about it."""
     names = list(whole)
     records = asked.limit or (TINY_WINDOW if asked.quick else SAMPLED_WINDOW)
-    least, usual, most = str(records // 3), str(records), str(2 * records)
-    choices = (
+    copies = asked.copies or CORES
+    choices = [
         Range("workload", names[0], "which programs stand in", others=tuple(names[1:])),
         Range("window", str(MIDDLE), "no paper says which part of a program ran", "0", "1"),
-        Range("records", usual, "nor how much of it", least, most, whole=True),
-        Range("warmup", "0.5", "nor what warmed up", "0.25", "0.75"),
-        Range("own contents", "1", "eight copies of a program, or of eight inputs", "0", "1"),
+        Range(
+            "records",
+            str(records),
+            "nor how much of it: three times less, to twice as much",
+            str(-(-records // 3)),
+            str(2 * records),
+            whole=True,
+        ),
         Range("seed", str(asked.seed), "of generated traces", "0", "999", whole=True),
-    )
+    ]
+    if asked.warmup is None:
+        choices.append(Range("warmup", "0.5", "the share of records", "0.25", "0.75"))
+    if copies > 1:
+        why = "copies of a program, or the same program on inputs of its own"
+        choices.append(Range("own contents", "1", why, "0", "1"))
 
     def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
-        name, limit = values["workload"], int(values["records"])
-        source = whole[name].replace(window=float(values["window"]), limit=limit)
+        name = values["workload"]
+        source = whole[name].replace(window=float(values["window"]), limit=int(values["records"]))
         if isinstance(source, SynthSource):
             source = source.replace(seed=int(values["seed"]))
-        settings = Settings(
-            asked.machine, keys, 0, asked.copies or CORES, float(values["own contents"]),
-            round(float(values["warmup"]), 3),
-        )  # fmt: skip
+        count, share = parse_warmup(asked.warmup or f"{100 * float(values['warmup']):.1f}%")
+        own = float(values.get("own contents", 0))
+        settings = Settings(asked.machine, keys, count, copies, own, share)
         return Simulations(settings, [Point(name, source, design) for design in DESIGNS])
 
-    note = f"A cell is one workload of {len(names)}, on {asked.copies or CORES} cores."
-    return Sampled(choices, runs, claims, asked.machine, asked.overrides, note)
+    note = f"A cell is one workload of {len(names)}, on {copies} cores."
+    return Sampled(tuple(choices), runs, claims, asked.machine, asked.overrides, note)
 
 
 class Esd:

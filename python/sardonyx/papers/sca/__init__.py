@@ -17,7 +17,7 @@ from operator import sub
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.papers.choices import THINK, program_choices
+from sardonyx.papers.choices import DrawnProgram, program_sample
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
@@ -26,7 +26,7 @@ from sardonyx.papers.sca import causes, stages
 from sardonyx.papers.sca.causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
 from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Setting, Settings, Simulations, parse_warmup
+from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
 from sardonyx.runs.programs import (
     ACCESSES,
@@ -45,7 +45,6 @@ from sardonyx.runs.programs import (
     written_size,
 )
 from sardonyx.runs.results import Run, Scalar
-from sardonyx.sweeps.varying import Range
 
 PROGRAMS = ("array-swap", "queue", "hash", "btree", "rbtree")
 DESIGNS = ("no-encryption", "ideal", "co-located", "co-located-cc", "fca", "sca")
@@ -456,36 +455,28 @@ def sampled(asked: Asked) -> Sampled:
     """Plain runs of one program, on one core and on several, over what the paper leaves open."""
     scale = TINY if asked.quick else SMALL
     cores = (1, 4) if asked.quick else (1, 8)
-    choices = (
-        *program_choices(PROGRAMS, scale.footprint, asked.seed),
-        Range("item size", "64", "the paper varies it in one figure", "64", "4096", whole=True),
-        THINK,
-    )
 
-    def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> Simulations:
-        one = replace(
-            scale,
-            footprint=int(values["footprint"]),
-            transaction_size=int(values["item size"]),
-            seed=int(values["seed"]),
-        )
-        program = values["workload"]
-        plain = [
+    def plain(program: DrawnProgram) -> list[Point]:
+        return [
             point
-            for point in points(one, [program])
-            if not point.variant and point.copies in cores and point.trace == program
+            for point in points(replace(scale, **program.sizes), [program.name])
+            if not point.variant and point.copies in cores and point.trace == program.name
         ]
-        think = (THINK.parameter, values[THINK.parameter])
-        return Simulations(Settings(asked.machine, [*keys, think], scale.warmup), plain)
-
-    def rows(comparison: Comparison) -> list[ClaimRow]:
-        return claims_of(comparison.programs)
 
     note = (
         f"A cell is one program on {' and '.join(map(str, cores))} cores, "
-        f"{scale.transactions:,} transactions of which {scale.warmup:,} warm up."
+        f"{scale.transactions:,} transactions on each."
     )
-    return Sampled(choices, runs, rows, asked.machine, asked.overrides, note)
+    return program_sample(
+        asked,
+        PROGRAMS,
+        scale.footprint,
+        (64, scale.transaction_size, 4096),
+        scale.transactions,
+        plain,
+        lambda comparison: claims_of(comparison.programs),
+        note,
+    )
 
 
 class Sca:

@@ -1,0 +1,126 @@
+"""A reproduction's sample: what is drawn, what is not, and what is said of it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import forest
+import pytest
+from rich.console import Console
+from sardonyx import _core
+from sardonyx.cli.tables import cells_table
+from sardonyx.papers.claims import Claim, ClaimRow
+from sardonyx.papers.indices import shares
+from sardonyx.papers.reproduction import Asked, BesidePaper
+from sardonyx.papers.sample import Choice, Sample, SampledClaim, Share
+from sardonyx.papers.sampling import Sampling
+from sardonyx.report import sampled
+from sardonyx.runs.jobs import Simulations
+from sardonyx.runs.results import Machine, Results, Run
+from sardonyx.studies import reproductions
+
+ASSUMED = frozenset({"medium.queues.high_watermark", "medium.queues.low_watermark", "log.buckets"})
+
+
+def sampling(cells: int, paper: str = "easy-pm", **asked: object) -> Sampling:
+    wishes = Asked((), paper, quick=True, **asked)  # type: ignore[arg-type]
+    of = reproductions()[paper].plan(wishes).sampled
+    assert of is not None
+    base = Results("0", Machine(paper), runs=(Run("hash", "easy-pm", metrics={}),))
+    return Sampling(of, cells, 1, Path(), ASSUMED, base, {})
+
+
+def test_each_part_of_a_range_is_drawn_once() -> None:
+    one = sampling(20)
+    drawn = one._drawn(one.of.choices)
+    seeds = sorted(int(each) * 20 // 1000 for each in drawn["seed"])
+    assert seeds == list(range(20))
+    names = ("array-swap", "bplus-tree", "chain-queue", "hash", "rbtree")
+    assert sorted(drawn["workload"]) == [name for name in names for _ in range(4)]
+    assert one._drawn(one.of.choices) == drawn
+
+
+def test_what_the_user_gives_is_not_drawn() -> None:
+    free = sampling(4)
+    names = {key.parameter for key in free._keys()}
+    assert names == ASSUMED | {"think.instructions"}
+    fixed = sampling(4, overrides=[("log.buckets", "64"), ("think.instructions", "7")], warmup="9")
+    assert {key.parameter for key in fixed._keys()} == ASSUMED - {"log.buckets"}
+    assert "warmup" not in {choice.parameter for choice in fixed.of.choices}
+    cell = fixed._cell(0, fixed._drawn([*fixed.of.choices, *fixed._keys()]), fixed._keys())
+    assert isinstance(cell.runs, Simulations)
+    assert cell.runs.settings.warmup == 9
+    assert ("think.instructions", "7") in cell.runs.settings.overrides
+    assert len(dict(cell.runs.settings.overrides)) == len(cell.runs.settings.overrides)
+    alone = sampling(4, "esd", copies=1, limit=1)
+    assert "own contents" not in {choice.parameter for choice in alone.of.choices}
+    assert min(int(each) for each in alone._drawn(alone.of.choices)["records"]) == 1
+
+
+def test_keys_that_rule_each_other_out_are_drawn_again_and_said() -> None:
+    one = sampling(30)
+    keys = [
+        replace(key, low="0", high="40") if key.parameter.endswith("low_watermark") else key
+        for key in one._keys()
+    ]
+    drawn = one._drawn([*one.of.choices, *keys])
+    for number in range(30):
+        cell = one._cell(number, drawn, keys)
+        assert isinstance(cell.runs, Simulations)
+        overrides = dict(cell.runs.settings.overrides)
+        assert overrides == {key.parameter: cell.values[key.parameter] for key in keys}
+        _core.machine("easy-pm", list(overrides.items()))
+    assert 0 < one._redrawn < 30
+
+
+def row(number: float | None) -> ClaimRow:
+    claim = Claim("easy-pm", "Fig. 9", "throughput_gain_over_alc", "easy-pm", "mean", 0.1)
+    return ClaimRow(claim, number, "%", "")
+
+
+def test_a_claim_says_how_many_cells_it_rests_on() -> None:
+    one = sampling(6)
+    judged = [{row(x).claim.key: row(x)} for x in (0.2, -0.1, 0.3, None, 0.1)] + [{}]
+    found = one._claim(row(0.5), judged, {"seed": [str(number) for number in range(6)]})
+    assert (found.cells, found.holds, found.near) == (4, 0.75, 0.25)
+    assert found.median == pytest.approx(0.15) and found.paper == 0.1
+    assert "could be told" in found.decided
+    console = Console(width=200)
+    with console.capture() as said:
+        console.print(cells_table(Sample(6, 1, 24, (), (found,), redrawn=2)))
+    assert "as the paper says in 75% of 4 cells [30, 95]" in said.get()
+    assert "In 2 cells keys ruled each other out" in said.get()
+    none = one._claim(row(None), [{}] * 6, {})
+    assert none.cells == 0 and none.holds is None and none.reason
+
+
+def test_main_effects_alone_are_no_pair() -> None:
+    wrong = 0
+    for seed in range(10):
+        generator = random.Random(seed)
+        x = {name: [generator.random() for _ in range(200)] for name in "abcdef"}
+        y = [3 * a + 2 * b + c for a, b, c in zip(x["a"], x["b"], x["c"], strict=True)]
+        wrong += any(len(s.choices) > 1 and s.stands_out for s in shares(x, y, seed))
+    assert wrong <= 1
+
+
+CLAIM = SampledClaim(
+    "k", "Fig. 9", "throughput gain over alc, mean", "easy-pm", "%", 0.25, 40, 0.8, 0.65, 0.9, 0.1,
+    0.5, -0.1, 1.0, 0.4, (Share(("log.reuse",), 0.3, 0.2, 0.4, True),),
+)  # fmt: skip
+
+
+def test_a_sample_is_drawn_in_the_report_and_as_a_picture() -> None:
+    half = replace(CLAIM, key="h", title="write reduction vs hw-log, max", median=0.5, paper=0.8)
+    choices = (Choice("log.reuse", "fifo", "fifo, lifo", "no source"),)
+    sample = Sample(40, 0, 160, choices, (CLAIM, half))
+    claims, deciding = sampled.figures(sample)
+    assert len(claims.table.rows) == 2 and deciding.table.rows[0][:2] == ["log.reuse", 0.3]
+    picture = forest.drawn(BesidePaper(sample=sample))
+    assert "80% [65, 90]" in picture and picture.count("<circle") == 2
+    assert forest.ratio(0.25, CLAIM) == 1.25
+    assert forest.ratio(0.8, half) == pytest.approx(5)
+    with pytest.raises(SystemExit, match="--cells"):
+        forest.drawn(BesidePaper())
