@@ -146,6 +146,7 @@ macro_rules! tagged {
             },
             build: |_, layout| build($flip, layout),
             promises: Refuses::NOTHING,
+            settles_groups: true,
             registers: |_| 0,
             power_fail: None,
         }

@@ -4,6 +4,8 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::settings::Settings;
+
 /// A state or a transition, by how often it occurs.
 #[derive(Debug)]
 pub struct Mechanism {
@@ -14,6 +16,8 @@ pub struct Mechanism {
     pub least: u64,
     /// Keys with values that bring runs to it.
     pub by: &'static [(&'static str, u64)],
+    /// Whether it can occur at all under the machine's settings.
+    pub occurs: fn(&Settings) -> bool,
 }
 
 impl Mechanism {
@@ -23,7 +27,15 @@ impl Mechanism {
             name,
             least,
             by: &[],
+            occurs: |_| true,
         }
+    }
+
+    /// The mechanism, where it occurs under such settings alone.
+    #[must_use]
+    pub const fn under(mut self, occurs: fn(&Settings) -> bool) -> Mechanism {
+        self.occurs = occurs;
+        self
     }
 
     /// The mechanism, to which these keys bring runs.
@@ -42,15 +54,15 @@ impl PartialEq for Mechanism {
 
 impl Eq for Mechanism {}
 
-/// Declares mechanisms: of each its name, the least amount that a verdict rests on, and keys with values that bring
-/// runs to it, if the plan itself may not. `MECHANISMS` lists them.
+/// Declares mechanisms: of each its name, the least amount that a verdict rests on, keys with values that bring runs to
+/// it, if the plan itself may not, and the settings under which it occurs, if not under all. `MECHANISMS` lists them.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! mechanisms {
-    ($($mechanism:ident = $name:literal, least $least:literal $(, by $by:expr)?;)+) => {
+    ($($mechanism:ident = $name:literal, least $least:literal $(, by $by:expr)? $(, under $occurs:expr)?;)+) => {
         $(#[doc = $name]
         pub static $mechanism: $crate::mechanisms::Mechanism =
-            $crate::mechanisms::Mechanism::new($name, $least)$(.by($by))?;)+
+            $crate::mechanisms::Mechanism::new($name, $least)$(.by($by))?$(.under($occurs))?;)+
 
         /// The mechanisms that are declared here.
         pub const MECHANISMS: &[&$crate::mechanisms::Mechanism] = &[$(&$mechanism),+];

@@ -13,11 +13,13 @@ use crate::history::History;
 use crate::secrecy::numbers;
 use crate::verdict::violation::{Kind, Violation};
 use sardonyx::controller::integrity::MACS;
-use sardonyx::controller::layers::BESIDE;
+use sardonyx::controller::layers::{BESIDE, PowerFail};
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 /// Changes of a word from which on a rank is no accident: one that lacks a bit is, with probability 2^-64.
 const ENOUGH: usize = 128;
+/// Versions that a line holds, at most.
+const MOST_VERSIONS: u64 = 64;
 /// Bits that change in a hash, at least: of a MAC, and of what may as well be an address.
 const FEWEST: [u32; 2] = [12, 32];
 
@@ -83,6 +85,33 @@ impl Span {
     }
 }
 
+/// Where versions lie in the lines of their region: the bits of each word.
+struct Versions {
+    region: &'static str,
+    words: [u64; LINE_BYTES / 8],
+}
+
+impl Versions {
+    /// As they lie in the line that has the first place's version.
+    fn of_first_line(kept: &dyn PowerFail, history: &History) -> Versions {
+        let mut words = [0; LINE_BYTES / 8];
+        let first = kept.version_of(Place(0)).map(|(line, _)| line);
+        let places = (0..MOST_VERSIONS).filter_map(|place| kept.version_of(Place(place)));
+        for (_, bits) in places.filter(|(line, _)| Some(*line) == first) {
+            bits.for_each(|bit| words[bit / 64] |= 1 << (bit % 64));
+        }
+        let region = first.map_or("", |line| history.layout().name_of(line).0);
+        Versions { region, words }
+    }
+
+    fn in_word(&self, region: &str, word: usize) -> u64 {
+        match region == self.region {
+            true => self.words[word],
+            false => 0,
+        }
+    }
+}
+
 /// MACs, nodes and sums that are narrower than their words, or MACs that two places share.
 pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violation> {
     let Some((kept, at)) = history.power_fail().and_then(|kept| {
@@ -91,11 +120,8 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     }) else {
         return Vec::new();
     };
-    // A version that shares a word with its MAC.
-    let version = kept.version_of(Place(0)).filter(|(node, _)| *node == at);
-    let version = version.map_or(0, |(_, bits)| {
-        ((1u64 << (bits.len() % 64)) - 1) << (bits.start % 64)
-    });
+    // Versions are no hashes, wherever they lie: all of a page may go up together.
+    let versions = Versions::of_first_line(&*kept, history);
     let lie_beside = at == Place(0);
     let macs = match lie_beside {
         true => MACS,
@@ -141,7 +167,7 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
             }
             if before[word] != 0 {
                 let span = spans.entry((region.name, word)).or_default();
-                let own = if is_macs { version } else { 0 };
+                let own = versions.in_word(region.name, word);
                 span.take((before[word] ^ new[word]) & !own, write.place);
             }
             let own = (write.place, word);
@@ -163,9 +189,9 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     for ((region, _), span) in &spans {
         widths.reach(region, span.changes);
     }
-    let narrow = spans.iter().filter(|((region, _), span)| {
+    let narrow = spans.iter().filter(|((region, word), span)| {
         let is_macs = *region == macs;
-        let own = if is_macs { version.count_ones() } else { 0 };
+        let own = versions.in_word(region, *word).count_ones();
         span.is_hash(FEWEST[usize::from(!is_macs)]) && span.rank() < u64::BITS - own
     });
     found.extend(narrow.map(|((region, word), span)| {

@@ -110,6 +110,7 @@ impl Bounds<'_> {
         used.extend(queues.forwarding.then_some(&FORWARD));
         used.extend(self.stack.tries());
         used.extend(parts::of(&self.machine.settings).flat_map(|part| part.tries));
+        used.retain(|mechanism| (mechanism.occurs)(&self.machine.settings));
         let encrypts = self.stack.encrypts(&self.machine.settings);
         used.extend(encrypts.then_some(&OTHER_CONTENTS));
         used.extend([&HANDED_LINE, &BESIDE]);

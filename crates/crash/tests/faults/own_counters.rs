@@ -227,6 +227,7 @@ fn counter_lines(region: &Region) -> CounterLines {
         region: region.clone(),
         per_line: PER_LINE,
         persist: false,
+        groups_lines: false,
         words: |number| 1 << number,
         bits: |number| 64 * number as usize..64 * number as usize + 64,
         counter: counter_of,

@@ -267,6 +267,7 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
             limits: &[],
         },
         build: |_, layout| Some(Box::new(Macs::build(Slip::ALL[SLIP], layout))),
+        settles_groups: false,
         promises: Refuses {
             tamper: true,
             splice: true,

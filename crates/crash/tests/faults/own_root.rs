@@ -315,6 +315,7 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
             Some(Box::new(Rooted(Sum::new(Slip::ALL[SLIP], macs, register))))
         },
         promises: Refuses::ALL,
+        settles_groups: true,
         registers: |_| 64,
         power_fail: Some(|_: &Settings, layout: &Layout| {
             let macs = Macs::from_layout(own_guard::Slip::Nothing, layout);

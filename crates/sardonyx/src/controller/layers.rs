@@ -224,6 +224,8 @@ pub struct Integrity {
     pub build: fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>,
     /// What it refuses, in a run and after a cut.
     pub promises: Refuses,
+    /// Whether it writes each line of MACs and nodes once a group, however many lines of data the group has.
+    pub settles_groups: bool,
     /// Bytes of the on-chip registers that survive a power cut, without caches.
     pub registers: fn(&Settings) -> u64,
     /// What its registers and its reserve power keep, in a layout in which it has been built; nothing if none.

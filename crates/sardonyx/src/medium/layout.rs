@@ -58,6 +58,8 @@ pub struct CounterLines {
     pub per_line: u64,
     /// Whether a line and its counter there are always accepted as one.
     pub persist: bool,
+    /// Whether a write may take other lines of data into its group.
+    pub groups_lines: bool,
     /// The 8-byte words of a line, a bit each, that counter number `0..per_line` of it is made of.
     pub words: fn(u64) -> u8,
     /// The bits of a line that counter number `0..per_line` of it has to itself.

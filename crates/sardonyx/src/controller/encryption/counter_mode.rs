@@ -269,6 +269,7 @@ fn counter_lines(region: &Region, persist: bool) -> CounterLines {
         region: region.clone(),
         per_line: PER_LINE,
         persist,
+        groups_lines: false,
         words: |number| 1 << number,
         bits: |number| 64 * number as usize..64 * number as usize + 64,
         counter: |line, number| counter_of(line, Place(number)),
@@ -325,13 +326,8 @@ impl Layer for CounterMode {
             .cache
             .get(place, after, &mut plan.because(Cause::Counter));
         let counter = self.counter(self.cache.line(cached), a, plan);
-        let stored = plan.opened(a, stored, At::new(counter, cached.at));
-        let Some(line) = stored.value.filter(|_| counter != 0) else {
-            return At::new(None, plan.both(stored.at, cached.at));
-        };
-        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, cached.at);
-        let at = plan.both(stored.at, pad);
-        At::new(Some(self.pads.crypt(a, counter, &line)), at)
+        self.pads
+            .decrypt(a, stored, At::new(counter, cached.at), plan)
     }
 
     fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {

@@ -6,7 +6,10 @@ use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
 use crate::line::{Line, Place};
+use crate::medium::params::Unit;
+use crate::plan::{At, Plan};
 use crate::settings::{Settings, keys};
+use crate::stats::Cause;
 
 /// The processor's key. A simulator keeps no secrets: it is fixed so that results repeat.
 pub const KEY: [u8; 16] = *b"sardonyx-aes-128";
@@ -48,6 +51,25 @@ impl Pads {
     /// `line` under the pad of (`a`, `counter`), or from under it.
     pub fn crypt(&self, a: Place, counter: u64, line: &Line) -> Line {
         crypt(&self.cipher, initial_value(a, counter), line)
+    }
+
+    /// What `stored`, read from `a`, was before it was encrypted under `counter`; nothing if that is 0, as of a line
+    /// that was never written.
+    #[inline]
+    pub fn decrypt(
+        &self,
+        a: Place,
+        stored: At<Option<Line>>,
+        counter: At<u64>,
+        plan: &mut Plan,
+    ) -> At<Option<Line>> {
+        let stored = plan.opened(a, stored, counter);
+        let Some(line) = stored.value.filter(|_| counter.value != 0) else {
+            return At::new(None, plan.both(stored.at, counter.at));
+        };
+        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, counter.at);
+        let at = plan.both(stored.at, pad);
+        At::new(Some(self.crypt(a, counter.value, &line)), at)
     }
 }
 

@@ -104,6 +104,7 @@ fn build(settings: &Settings, layout: &mut Layout) -> Encryption {
         region: region.clone(),
         per_line: PER_LINE,
         persist: true,
+        groups_lines: true,
         words,
         bits: split_counters::bits_of,
         counter: split_counters::get,
@@ -119,6 +120,13 @@ fn build(settings: &Settings, layout: &mut Layout) -> Encryption {
         wasted: 0,
         pages: 0,
     })
+}
+
+/// A line that has been written under a counter.
+struct Sealed {
+    stored: Stored,
+    place: Place,
+    counter: u64,
 }
 
 /// The words of a line that counter `slot` is made of: its own, and the major number.
@@ -160,10 +168,11 @@ impl Split {
     fn encrypt_page(
         &mut self,
         a: Place,
-        (before, now): (&Line, &Line),
-        (known, gate): (Step, Step),
+        before: &Line,
+        now: At<&Line>,
+        gate: Step,
         plan: &mut Plan,
-    ) -> Vec<(Stored, Place, u64)> {
+    ) -> Vec<Sealed> {
         self.pages += 1;
         let first = a.0 - a.0 % PER_LINE;
         let plan = &mut plan.because(Cause::Encryption);
@@ -173,19 +182,21 @@ impl Split {
             if old == 0 {
                 continue;
             }
-            let read = newest(place, known, plan);
-            let read = plan.opened(place, read, At::new(old, known));
-            let Some(line) = read.value else {
+            let read = newest(place, now.at, plan);
+            let read = self.pads.decrypt(place, read, At::new(old, now.at), plan);
+            let Some(plain) = read.value else {
                 continue; // it has been refused
             };
-            let pad = plan.unit(Unit::Aes, known);
-            let plain = self.pads.crypt(place, old, &line);
-            let data = At::new(&plain, plan.both(read.at, pad));
-            let counter = At::new(split_counters::get(now, slot), known);
+            let counter = At::new(split_counters::get(now.value, slot), now.at);
             let from = plan.upcoming();
+            let data = At::new(&plain, read.at);
             let stored = self.write_under(place, counter, data, gate, plan);
             plan.logged(from, &plain);
-            written.push((stored, place, counter.value));
+            written.push(Sealed {
+                stored,
+                place,
+                counter: counter.value,
+            });
         }
         written
     }
@@ -229,13 +240,8 @@ impl Layer for Split {
             .cache
             .get(place, after, &mut plan.because(Cause::Counter));
         let counter = split_counters::get(self.cache.line(cached), a.0 % PER_LINE);
-        let stored = plan.opened(a, stored, At::new(counter, cached.at));
-        let Some(line) = stored.value.filter(|_| counter != 0) else {
-            return At::new(None, plan.both(stored.at, cached.at));
-        };
-        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, cached.at);
-        let at = plan.both(stored.at, pad);
-        At::new(Some(self.pads.crypt(a, counter, &line)), at)
+        self.pads
+            .decrypt(a, stored, At::new(counter, cached.at), plan)
     }
 
     fn write(&mut self, write: Write<Place>, plan: &mut Plan) -> Stored {
@@ -254,7 +260,7 @@ impl Layer for Split {
         let stored = self.write_under(a, counter, data, gate, plan);
         let others = match bump {
             Bump::Counted => Vec::new(),
-            Bump::Overflowed => self.encrypt_page(a, (&before, &now), (cached.at, gate), plan),
+            Bump::Overflowed => self.encrypt_page(a, &before, At::new(&now, cached.at), gate, plan),
         };
         let carried = match bump {
             Bump::Counted => words(slot),
@@ -267,12 +273,12 @@ impl Layer for Split {
         let line = At::new(&now, cached.at);
         let paired = counters.write_words(place, line, carried, None, gate, Queue::Counter);
         self.cache.clean(cached, 0xff);
-        let mut group: Vec<Stored> = others.iter().map(|(stored, ..)| *stored).collect();
+        let mut group: Vec<Stored> = others.iter().map(|sealed| sealed.stored).collect();
         group.extend([stored, paired]);
         counters.group(&group);
         counters.sealed(stored, a, counter.value, Some(paired));
-        for (stored, place, counter) in others {
-            counters.sealed(stored, place, counter, Some(paired));
+        for other in others {
+            counters.sealed(other.stored, other.place, other.counter, Some(paired));
         }
         let done = group
             .iter()

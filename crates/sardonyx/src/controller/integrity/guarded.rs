@@ -53,6 +53,7 @@ pub const fn tree(
         },
         build,
         promises: Refuses::ALL,
+        settles_groups: true,
         registers: |_| REGISTER_BYTES,
         power_fail: Some(power_fail),
     }

@@ -51,6 +51,7 @@ pub static FILE: File<Integrity> = File {
             let cache = MetadataCache::new(&CACHE, Unit::Metadata, Queue::Data, settings);
             Some(Box::new(Cached { macs, cache }))
         },
+        settles_groups: false,
         promises: Refuses {
             tamper: true,
             splice: true,

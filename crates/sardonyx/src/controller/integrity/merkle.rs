@@ -25,31 +25,35 @@ use crate::stats::Cause;
 
 /// What this file has.
 pub static FILE: File<Integrity> = File {
-    layers: &[tree(
-        "merkle",
-        KEYS,
-        "the root is a register that follows each MAC; nodes are made anew from the MACs",
-        &[],
-        (
-            |settings, layout| {
-                let macs = Mac::new(
-                    Where::reserve((PER_LINE, MacPlace::Region), None, settings, layout),
-                    settings,
-                );
-                let tree = Tree::reserve(macs.at.region.clone(), None, layout);
-                let levels = Levels::new(tree, Queue::Data, settings);
-                Some(Box::new(Merkle { macs, levels }))
-            },
-            |settings, layout| {
-                let at = Where::from_layout((PER_LINE, MacPlace::Region), None, settings, layout);
-                let tree = Tree::from_layout(at.region.clone(), None, layout);
-                Box::new(Root {
-                    at,
-                    above: Followed::new(tree),
-                })
-            },
-        ),
-    )],
+    layers: &[Integrity {
+        settles_groups: false,
+        ..tree(
+            "merkle",
+            KEYS,
+            "the root is a register that follows each MAC; nodes are made anew from the MACs",
+            &[],
+            (
+                |settings, layout| {
+                    let macs = Mac::new(
+                        Where::reserve((PER_LINE, MacPlace::Region), None, settings, layout),
+                        settings,
+                    );
+                    let tree = Tree::reserve(macs.at.region.clone(), None, layout);
+                    let levels = Levels::new(tree, Queue::Data, settings);
+                    Some(Box::new(Merkle { macs, levels }))
+                },
+                |settings, layout| {
+                    let at =
+                        Where::from_layout((PER_LINE, MacPlace::Region), None, settings, layout);
+                    let tree = Tree::from_layout(at.region.clone(), None, layout);
+                    Box::new(Root {
+                        at,
+                        above: Followed::new(tree),
+                    })
+                },
+            ),
+        )
+    }],
     designs: &[],
 };
 

@@ -25,9 +25,6 @@ use crate::settings::Settings;
 /// The integrity of a stack that names none.
 pub const DEFAULT: &str = none::NAME;
 
-/// The policy that encrypts a page anew (`encryption/split.rs`).
-const SPLIT: &str = "split";
-
 files! { Integrity: none mac merkle bonsai supermem osiris triad anubis plp sgx asit phoenix }
 
 /// Whether an integrity can stand below the layers that `layout` was reserved for: if not, under which setting, and what to do.
@@ -59,17 +56,13 @@ pub fn fits(
         }
     }
     let counters = layout.counters();
-    // A page that is encrypted anew is one group, in which lines share MACs: only what settles groups writes each once.
-    if policy == SPLIT
-        && counters.is_some()
-        && integrity.about.name != DEFAULT
-        && !has(versions::MINOR_BITS.name())
-    {
+    if counters.is_some_and(|counters| counters.groups_lines) && !integrity.settles_groups {
         let name = integrity.about.name;
         let remedy = format!(
-            "{name} writes a line of MACs again for each line of a page; take bonsai, plp or osiris"
+            "{policy} writes many lines in one group, and {name} would write a line of MACs there for each; take \
+             bonsai, osiris, plp or phoenix, or fca"
         );
-        return Err(("split counters", remedy));
+        return Err(("counters that lines share", remedy));
     }
     // Without freshness there is no tree that could stand over anything.
     if settings.get(&LEAVES) == Leaves::OwnVersions || !integrity.promises.replay {

@@ -19,6 +19,7 @@ pub static FILE: File<Integrity> = File {
         },
         build: |_, _| None,
         promises: Refuses::NOTHING,
+        settles_groups: true,
         registers: |_| 0,
         power_fail: None,
     }],

@@ -35,26 +35,36 @@ use crate::stats::Cause;
 /// What this file has.
 pub static FILE: File<Integrity> = File {
     layers: &[
-        tree(
-            "sgx",
-            KEYS,
-            "loses the versions and counters that are in the cache, and honest lines are refused",
-            LIMITS,
-            (
-                |settings, layout| build(false, settings, layout),
-                |settings, layout| root::<Sums>((Format::Node, Learns::Versions), settings, layout),
-            ),
-        ),
-        tree(
-            "sgx-sound",
-            KEYS,
-            "each line's version is atomic with it; counters are made anew as sums, which the register has",
-            LIMITS,
-            (
-                |settings, layout| build(true, settings, layout),
-                |settings, layout| root::<Sums>((Format::Node, Learns::Versions), settings, layout),
-            ),
-        ),
+        Integrity {
+            settles_groups: false,
+            ..tree(
+                "sgx",
+                KEYS,
+                "loses the versions and counters that are in the cache, and honest lines are refused",
+                LIMITS,
+                (
+                    |settings, layout| build(false, settings, layout),
+                    |settings, layout| {
+                        root::<Sums>((Format::Node, Learns::Versions), settings, layout)
+                    },
+                ),
+            )
+        },
+        Integrity {
+            settles_groups: false,
+            ..tree(
+                "sgx-sound",
+                KEYS,
+                "each line's version is atomic with it; counters are made anew as sums, which the register has",
+                LIMITS,
+                (
+                    |settings, layout| build(true, settings, layout),
+                    |settings, layout| {
+                        root::<Sums>((Format::Node, Learns::Versions), settings, layout)
+                    },
+                ),
+            )
+        },
     ],
     designs: &[],
 };

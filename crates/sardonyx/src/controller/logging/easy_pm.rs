@@ -60,7 +60,8 @@ static KEYS: [&dyn AnyKey; 10] = [
 
 mechanisms! {
     VECTORS_MADE = "vectors made", least 30;
-    HEADER_COUNTED = "headers counted in the medium", least 0; // registers may count them
+    HEADER_COUNTED = "headers counted in the medium", least 30,
+        under |settings| settings.get(&VALID_HEADERS) != Valid::Registers;
 }
 
 /// What this file has.
