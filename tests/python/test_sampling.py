@@ -124,3 +124,25 @@ def test_a_sample_is_drawn_in_the_report_and_as_a_picture() -> None:
     assert forest.ratio(0.8, half) == pytest.approx(5)
     with pytest.raises(SystemExit, match="--cells"):
         forest.drawn(BesidePaper())
+
+
+def test_only_keys_of_designs_that_a_claim_is_about_can_decide_it() -> None:
+    one = sampling(4)
+    keys = frozenset({"log.records", "easy_pm.valid_headers", "core.width"})
+    assumed = {"hw-log": keys - {"easy_pm.valid_headers"}, "easy-pm": keys, "sca": {"core.width"}}
+    drawn = one._drawn(one.of.choices)
+    cell = one._cell(0, drawn, [])
+    runs = [
+        replace(
+            cell.asked(n),
+            metrics={"transactions_per_second": 10.0 + n, "medium_write_bytes": 5.0 + n},
+            assumed=tuple(assumed.get(cell.varying.designs[n], ())),
+        )
+        for n in cell.numbers
+    ]
+    one.base, one.assumed = replace(one.base, runs=tuple(runs)), keys
+    found = one._bearing(cell, {(0, n): run for n, run in enumerate(runs)})
+    over_log = next(each for key, each in found.items() if "gain_over_baseline" in key)
+    assert over_log == keys
+    writes = next(each for key, each in found.items() if "writes_per_line_written" in key)
+    assert writes <= keys - {"easy_pm.valid_headers"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import costs
@@ -89,6 +90,12 @@ def test_a_long_test_needs_the_mark(
     listed = capsys.readouterr().out
     assert "::a" in listed and "::c" in listed and "::b" not in listed and "quick" not in listed
     assert costs.read() == sorted(found, key=lambda one: -one.seconds)
+    # On a machine of a quarter of the speed the same tests take four times the seconds.
+    many = [cost(f"t{number}", 1) for number in range(40)]
+    assert len(judged(monkeypatch, tmp_path, cost("c", 3.2), *many)) == 1
+    slower = [replace(each, seconds=4 * each.seconds) for each in many]
+    assert len(judged(monkeypatch, tmp_path, cost("c", 12.8), *slower)) == 1
+    assert judged(monkeypatch, tmp_path, cost("c", 4), *slower) == []
     monkeypatch.setenv("SARDONYX_TEST_SEED", "5")
     assert judged(monkeypatch, tmp_path, *found) == []
 

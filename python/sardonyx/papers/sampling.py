@@ -91,17 +91,31 @@ class Sampling:
         judged: list[dict[str, ClaimRow]] = []
         for cell in cells:
             judged.append(self._judge(cell, [answers[cell.number, n] for n in cell.numbers]))
+        whole = [cell for cell, found_ in zip(cells, judged, strict=True) if found_]
+        bearing = self._bearing(whole[0], answers) if whole else {}
         values = {
             choice.parameter: [cell.values[choice.parameter] for cell in cells]
             for choice in choices
         }
+        free = {choice.parameter for choice in self.of.choices}
         claimed = self.of.claims(Comparison(self.base))
         return Sample(
             self.cells,
             self.seed,
             len(rows),
             tuple(map(_choice, choices)),
-            tuple(self._claim(row, judged, values) for row in claimed),
+            tuple(
+                self._claim(
+                    row,
+                    judged,
+                    {
+                        name: each
+                        for name, each in values.items()
+                        if name in free or name in bearing.get(row.claim.key, ())
+                    },
+                )
+                for row in claimed
+            ),
             self.of.note,
             self._redrawn,
             tuple(
@@ -183,6 +197,28 @@ class Sampling:
                     self._failures[run] = self._failures.get(run, 0) + 1
                 answers[cell.number, number] = run if isinstance(run, Run) else None
         return answers
+
+    def _bearing(
+        self, cell: Cell, answers: Mapping[tuple[int, int], Run | None]
+    ) -> dict[str, set[str]]:
+        """The assumed keys that can bear on each claim: those on which runs depend without which
+        the claim has another figure.
+        """
+        runs = [answers[cell.number, n] for n in cell.numbers]
+        figures = {key: row.ours for key, row in self._judge(cell, runs).items()}
+        found: dict[str, set[str]] = {key: set() for key in figures}
+        for design in dict.fromkeys(cell.varying.designs):
+            own = [n for n in cell.numbers if cell.varying.designs[n] == design]
+            plain = next((run for run in self.base.runs if run.design == design), None)
+            if plain is None:
+                continue
+            keys = {k for k in self.assumed for n in own if cell.varying.depends(n, k, plain)}
+            left = [run for n, run in enumerate(runs) if n not in own]
+            without = self._judge(cell, left) if left else {}
+            for key, figure in figures.items():
+                if key not in without or without[key].ours != figure:
+                    found[key] |= keys
+        return found
 
     def _judge(self, cell: Cell, runs: Sequence[Run | None]) -> dict[str, ClaimRow]:
         known = tuple(run for run in runs if run is not None)
