@@ -1,5 +1,6 @@
 from m5.objects.AbstractMemory import AbstractMemory
 from m5.params import *
+from m5.util.pybind import PyBindMethod
 
 
 class SardonyxMemory(AbstractMemory):
@@ -8,9 +9,15 @@ class SardonyxMemory(AbstractMemory):
     type = "SardonyxMemory"
     cxx_header = "sardonyx_memory.hh"
     cxx_class = "gem5::memory::SardonyxMemory"
+    # powerCut(platform, seed) and recover() -> (lines kept, lines lost), after m5.simulate has returned; they need the
+    # setting host.power_cut=yes. recover() leaves the bytes that survived in gem5's own store.
+    cxx_exports = [PyBindMethod("powerCut"), PyBindMethod("recover")]
 
     port = ResponsePort("port to the crossbar or the cache above")
     machine = Param.String("esd", "a preset of Sardonyx's, or a machine file")
     design = Param.String("esd", "a design: esd, sca, LOGGING/MAPPING+POLICY@INTEGRITY")
     settings = VectorParam.String([], "KEY=VALUE: the machine's keys and host.* (docs/hosts/simulators.md)")
-    figures = Param.String("sardonyx.json", "the figures, in gem5's output folder")
+    figures = Param.String("", "file for the figures, in gem5's output folder; empty: this memory's name and .json")
+    cleans = Param.Bool(True, "a clwb may come, and is answered when its line is persistent")
+    counter_atomic = VectorParam.AddrRange([], "writes here persist together with their encryption counters")
+    atomic_latency = Param.Latency("50ns", "of an access in atomic mode, which Sardonyx does not time (assumed)")

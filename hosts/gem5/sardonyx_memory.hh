@@ -3,13 +3,14 @@
 #define SARDONYX_MEMORY_HH
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
-#include <unordered_map>
+#include <utility>
+#include <vector>
 
-#include <sardonyx.h>
+#include <sardonyx_coupling.hh>
 
+#include "base/statistics.hh"
 #include "mem/abstract_mem.hh"
 #include "mem/port.hh"
 #include "params/SardonyxMemory.hh"
@@ -23,12 +24,17 @@ class SardonyxMemory : public AbstractMemory
 {
   public:
     SardonyxMemory(const SardonyxMemoryParams &p);
-    ~SardonyxMemory() override;
 
     void init() override;
     void startup() override;
     DrainState drain() override;
     Port &getPort(const std::string &name, PortID idx = InvalidPortID) override;
+    void preDumpStats() override;
+    void resetStats() override;
+
+    // For the configuration script, between two calls of m5.simulate (SardonyxMemory.py).
+    void powerCut(const std::string &platform, uint64_t seed);
+    std::pair<uint64_t, uint64_t> recover();
 
   private:
     class MemoryPort : public ResponsePort
@@ -40,6 +46,7 @@ class SardonyxMemory : public AbstractMemory
         Tick recvAtomic(PacketPtr pkt) override;
         void recvFunctional(PacketPtr pkt) override;
         bool recvTimingReq(PacketPtr pkt) override;
+        bool tryTiming(PacketPtr) override { return true; }
         void recvRespRetry() override;
         AddrRangeList getAddrRanges() const override;
 
@@ -47,31 +54,48 @@ class SardonyxMemory : public AbstractMemory
         SardonyxMemory &memory;
     };
 
+    // Who waits for an answer, and how long it was on its way here; nobody waits for a write-back's.
+    struct Waiting
+    {
+        PacketPtr pkt;
+        Tick delay;
+    };
+
+    void checkCleans();
+    void eachBlock(void (SardonyxMemory::*act)(Addr offset, uint8_t *bytes, size_t size));
+    void loadBlock(Addr offset, uint8_t *bytes, size_t size);
+    void storeBlock(Addr offset, uint8_t *bytes, size_t size);
     Tick atomic(PacketPtr pkt);
     void functional(PacketPtr pkt);
+    void stored(Addr address, size_t size);
     bool timing(PacketPtr pkt);
-    bool send(PacketPtr pkt, uint64_t tag);
-    void load();
+    bool present(PacketPtr pkt);
+    uint32_t flags(const Packet &pkt) const;
+    void advance();
     void happen();
     void wake();
-    void respond(PacketPtr pkt);
+    void respond(PacketPtr pkt, Tick at);
     void sendResponses();
+    void ended();
+    void readFigures();
     void writeFigures();
-    int64_t ok(int64_t result, const char *what) const;
+    Addr place(Addr address) const;
     uint64_t now() const;
+    template <class Call> void ok(Call call) const;
 
     MemoryPort port;
-    sardonyx_memory handle = 0;
-    std::string figures;
-    uint64_t tags = 0;
-    /// Taken by Sardonyx, and without an answer.
-    std::unordered_map<uint64_t, PacketPtr> open;
-    std::deque<PacketPtr> responses;
-    bool retryRequest = false, retryResponse = false;
-    /// The refused request's tag and time: its wait is part of its latency.
-    uint64_t refusedTag = 0, refusedSince = 0;
+    const SardonyxMemoryParams &params;
+    std::unique_ptr<sardonyx::Coupling<Waiting>> memory;
+    sardonyx::Answers<PacketPtr> responses;
+    // A sender was refused and has not been told to try again.
+    bool retryOwed = false;
+    bool off = false;
+    // gem5's time at which Sardonyx's clock began, in ps.
+    uint64_t began = 0;
     std::unique_ptr<Packet> pendingDelete;
     EventFunctionWrapper happenEvent, responseEvent;
+    statistics::Group figures;
+    std::vector<std::pair<std::string, std::unique_ptr<statistics::Scalar>>> scalars;
 };
 
 } // namespace memory

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from sardonyx._core import SardonyxError
 
 #: From the memory outwards.
 VIEWS = ("controller", "port", "application")
-EVENTS = ("asked", "refused", "done")
+EVENTS = ("asked", "refused", "done", "end")
 COLUMNS = ("view", "event", "tag", "ps", "bytes")
 #: Fewer requests than these, in any view, say nothing.
 LEAST = 200
@@ -64,18 +65,21 @@ class Verdict:
     errors: dict[str, tuple[float, float, float]] = field(default_factory=dict)
     #: Why nothing can be said, if so.
     unsaid: str = ""
+    #: The log ends before the host did: its last requests are not judged.
+    cut_off: bool = False
 
 
 def read_log(path: str) -> pd.DataFrame:
     """The log's rows, ``line`` beside; `SardonyxError` with the line if it is none."""
     try:
-        with Path(path).open(encoding="utf-8") as file:
-            head = file.readline().strip()
+        text = Path(path).read_text(encoding="utf-8")
+        head = text.partition("\n")[0].strip()
         if tuple(head.split(",")) != COLUMNS:
             raise SardonyxError(
                 f"{path}:1: not a log of host.log; its first line is {','.join(COLUMNS)}"
             )
-        rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+        whole = text[: text.rfind("\n") + 1]  # a line that was cut off says nothing
+        rows = pd.read_csv(StringIO(whole), dtype=str, keep_default_na=False)
     except (OSError, UnicodeDecodeError) as error:
         raise SardonyxError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     except pd.errors.ParserError as error:
@@ -105,7 +109,7 @@ def judge(path: str, bound: float = 0.05, clocks: float = 0.001, path_ns: float 
     there and back, in the host's own model.
     """
     rows = read_log(path)
-    verdict = Verdict(path)
+    verdict = Verdict(path, cut_off=not len(rows) or rows["event"].iloc[-1] != "end")
     pairs: dict[str, pd.DataFrame] = {}
     for view in VIEWS:
         of = rows[rows["view"] == view]
@@ -121,6 +125,7 @@ def judge(path: str, bound: float = 0.05, clocks: float = 0.001, path_ns: float 
     for view in VIEWS[1:]:
         if view in pairs:
             _between(view, pairs[view], inner, refused, verdict)
+            _answers(view, pairs[view], inner, int(rows["ps"].max()), verdict)
     if not verdict.unsaid:
         _compare(pairs, verdict, bound, clocks, path_ns * 1000)
     return verdict
@@ -149,9 +154,7 @@ def _pairs(of: pd.DataFrame, view: str, verdict: Verdict) -> pd.DataFrame:
     _fault(verdict, "answered twice", view, extra[known], "the answer had come before")
     _fault(verdict, "never asked", view, extra[~known], "an answer to nothing")
     both = both[both["_merge"] != "right_only"].copy()
-    early = both[both["line_done"] < both["line"]]
-    _fault(verdict, "answered before it was asked", view, early, "the order in the log")
-    back = both[(both["ps_done"] < both["ps"]) & ~(both["line_done"] < both["line"])]
+    back = both[both["ps_done"] < both["ps"]]
     _fault(verdict, "time goes back", view, back, "the answer's time is before the asking")
     both["latency"] = both["ps_done"] - both["ps"]
     longest = both["latency"].max()
@@ -190,6 +193,25 @@ def _between(
     _fault(verdict, "another size", view, sizes, "other bytes than the controller has")
     unanswered = both["ps_done_in"].isna() & both["ps_done"].notna()
     _fault(verdict, "answered by itself", view, both[unanswered], "the controller has no answer")
+
+
+def _answers(
+    view: str, outer: pd.DataFrame, inner: pd.DataFrame, end: int, verdict: Verdict
+) -> None:
+    """Answers that came before the controller had them, and such as the controller gave alone."""
+    both = outer.merge(inner, on=["tag", "nth"], suffixes=("", "_in"))
+    early = both[both["ps_done"] < both["ps_done_in"]].copy()
+    early["line"] = early["line_done"]
+    _fault(verdict, "answered early", view, early, "before the controller's answer")
+    given = both[both["ps_done_in"].notna()]
+    longest = (given["ps_done"] - given["ps_done_in"]).max()
+    # An answer may be under way when the log ends, but no longer than any other was.
+    since = end - given["ps_done_in"]
+    kept = since > longest if verdict.cut_off or longest > 0 else since >= 0
+    lost = given[given["ps_done"].isna() & kept].copy()
+    lost["line"] = lost["line_done_in"]
+    says = "the controller answered; the answer never arrived"
+    _fault(verdict, "lost its answer", view, lost, says)
 
 
 def _compare(

@@ -34,8 +34,10 @@ def sound(requests: int = 2000, port_late: int = 500) -> list[Row]:
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def written(rows: list[Row], path: Path) -> str:
-    lines = [",".join(map(str, row)) for row in rows]
+def written(rows: list[Row], path: Path, idle: int = 10_000) -> str:
+    """The log as a file; the host ends so many ps after its last row."""
+    last = max((row[3] for row in rows), default=0) + idle
+    lines = [",".join(map(str, row)) for row in [*rows, ("controller", "end", 0, last, 0)]]
     path.write_text("\n".join([HEAD, *lines]) + "\n")
     return str(path)
 
@@ -107,6 +109,12 @@ def fast(rows: list[Row]) -> list[Row]:
         (fast, "port: clocks disagree at"),
         (at_port(lambda row: (row[3] + 9_000, 64)), "port: curves disagree at"),
         (at_port(lambda row: (max(row[3] - 200_000, 0), 64)), "port: time goes back"),
+        (at_port(lambda row: (row[3] - 549, 64)), "port: answered early, 2,000 times, first at"),
+        (lambda rows: drop("port", "done", 1999)(rows), "port: lost its answer at"),
+        (
+            lambda rows: [row for row in rows if row[:2] != ("port", "done") or row[2] < 1992],
+            "port: lost its answer, 8 times, first at",
+        ),
     ],
 )
 def test_what_disagrees_is_refused_with_the_place(
@@ -141,7 +149,16 @@ def test_nothing_is_said_of_next_to_nothing(tmp_path: Path) -> None:
 
 
 def test_requests_that_are_open_at_the_end_are_not_lost(tmp_path: Path) -> None:
-    assert "they agree" in run(written(sound()[:-3], tmp_path / "log"))
+    assert "they agree" in run(written(sound()[:-3], tmp_path / "log", idle=0))
+
+
+def test_a_log_that_was_cut_off_says_so(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    written(sound(), log)
+    log.write_bytes(log.read_bytes()[:-40])  # in the middle of a line
+    said = run(str(log))
+    assert "the log was cut off" in said and "they agree" in said
+    assert "cut off" not in run(written(sound(), log))
 
 
 @pytest.mark.parametrize(

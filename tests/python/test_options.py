@@ -164,6 +164,7 @@ PLACES = {"--json", "--out", "--html", "--plot", "--jobs", "--socket", "--output
 #: And what is asked when there is a first answer.
 PLACES |= {"diff --exit-code"}  # the status alone
 PLACES |= {"crash-test designs --machine", "compare --sensitivity", "reproduce --sensitivity"}
+PLACES |= {"reproduce --cells"}  # test_sampling.py has it
 # What they do comes after the answer that is looked at here; test_crash_causes.py has it.
 PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit", "crash-test recovery --depth"}
 PLACES |= {"crash-test threads --orders"}

@@ -190,6 +190,10 @@ int64_t sardonyx_idle(sardonyx_memory memory,
 // or SARDONYX_FAILED, also if a request was lost.
 int64_t sardonyx_finish(sardonyx_memory memory);
 
+// Writes host.log to its file as far as it goes, for a host that never destroys its memory. Returns 0, or
+// SARDONYX_FAILED.
+int64_t sardonyx_flush_log(sardonyx_memory memory);
+
 // Takes the next answers, at most `room`, in the order in which they came. Returns their number, or
 // SARDONYX_FAILED.
 //
@@ -211,7 +215,8 @@ uint64_t sardonyx_cycle(sardonyx_memory memory);
 // Returns the machine's capacity in bytes; SARDONYX_NEVER if there is no such memory.
 uint64_t sardonyx_capacity(sardonyx_memory memory);
 
-// Returns the most requests that the controller holds at a time; SARDONYX_NEVER if there is no such memory.
+// Returns the room of the controller's ingress, where requests wait for its queues; SARDONYX_NEVER if there is
+// no such memory. A design's own accesses need room too: sardonyx_accepts alone says whether one is taken.
 uint64_t sardonyx_ingress(sardonyx_memory memory);
 
 // Returns the number of requests that were taken and are not in the array, or read, yet; SARDONYX_NEVER if

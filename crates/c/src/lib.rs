@@ -167,7 +167,7 @@ pub extern "C" fn sardonyx_destroy(memory: sardonyx_memory) -> i64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_accepts(memory: sardonyx_memory) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
-        Ok(hosting.host.accepts()?.into())
+        Ok(hosting.accepts()?.into())
     })
 }
 
@@ -212,6 +212,7 @@ pub extern "C" fn sardonyx_flush(
     tag: u64,
 ) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
+        hosting.goes_on()?;
         hosting.host.flush(address, source, tag)?;
         Ok(0)
     })
@@ -222,6 +223,7 @@ pub extern "C" fn sardonyx_flush(
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_fence(memory: sardonyx_memory, source: u32, tag: u64) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
+        hosting.goes_on()?;
         hosting.host.fence(source, tag)?;
         Ok(0)
     })
@@ -283,9 +285,18 @@ pub extern "C" fn sardonyx_idle(memory: sardonyx_memory, last: i32) -> i64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_finish(memory: sardonyx_memory) -> i64 {
     with(memory, SARDONYX_FAILED, |hosting| {
-        hosting.host.finish()?;
-        hosting.flush_log()?;
+        hosting.finish()?;
         Ok(hosting.host.answers() as i64)
+    })
+}
+
+/// Writes host.log to its file as far as it goes, for a host that never destroys its memory. Returns 0, or
+/// SARDONYX_FAILED.
+#[unsafe(no_mangle)]
+pub extern "C" fn sardonyx_flush_log(memory: sardonyx_memory) -> i64 {
+    with(memory, SARDONYX_FAILED, |hosting| {
+        hosting.flush_log()?;
+        Ok(0)
     })
 }
 
@@ -343,7 +354,8 @@ pub extern "C" fn sardonyx_capacity(memory: sardonyx_memory) -> u64 {
     number(memory, |hosting| hosting.host.capacity())
 }
 
-/// Returns the most requests that the controller holds at a time; SARDONYX_NEVER if there is no such memory.
+/// Returns the room of the controller's ingress, where requests wait for its queues; SARDONYX_NEVER if there is
+/// no such memory. A design's own accesses need room too: sardonyx_accepts alone says whether one is taken.
 #[unsafe(no_mangle)]
 pub extern "C" fn sardonyx_ingress(memory: sardonyx_memory) -> u64 {
     number(memory, |hosting| {

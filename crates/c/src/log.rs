@@ -93,8 +93,9 @@ impl HostLog {
         self.line(&format!("{view},{event},{tag},{ps},{bytes}"))
     }
 
-    /// Writes everything to the file.
-    pub fn flush(&mut self) -> Result<(), Problem> {
+    /// Writes everything to the file, with a last line that says that nothing is missing up to `ps`.
+    pub fn flush(&mut self, ps: u64) -> Result<(), Problem> {
+        self.line(&format!("controller,end,0,{ps},0"))?;
         let done = self.file.flush();
         done.map_err(|why| Problem(format!("host.log={}: {why}", self.path)))
     }

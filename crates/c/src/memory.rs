@@ -29,6 +29,8 @@ pub struct Hosting {
     pub host: Hosted,
     contents: Drawn,
     left: Option<Image>,
+    /// `sardonyx_finish` has ended the input.
+    finished: bool,
     /// The log, if requests and answers are logged.
     pub log: Option<HostLog>,
     unlogged: Option<Problem>,
@@ -47,6 +49,7 @@ impl Hosting {
             host,
             contents: settings.contents,
             left: None,
+            finished: false,
             log,
             unlogged: None,
             text: CString::default(),
@@ -59,6 +62,7 @@ impl Hosting {
         request: &sardonyx_request,
         bytes: Option<&[u8]>,
     ) -> Result<bool, Problem> {
+        self.goes_on()?;
         let &sardonyx_request {
             address,
             tag,
@@ -114,6 +118,26 @@ impl Hosting {
         Ok(taken)
     }
 
+    /// Whether a request would be taken now.
+    pub fn accepts(&mut self) -> Result<bool, Problem> {
+        Ok(!self.finished && self.host.accepts()?)
+    }
+
+    /// An error after the end of the input.
+    pub fn goes_on(&self) -> Result<(), Problem> {
+        match self.finished {
+            false => Ok(()),
+            true => problem("sardonyx_finish has ended the input; nothing is taken after it"),
+        }
+    }
+
+    /// Ends the input.
+    pub fn finish(&mut self) -> Result<(), Problem> {
+        self.finished = true;
+        self.host.finish()?;
+        self.flush_log()
+    }
+
     /// The next answer, which is logged. If logging fails the answer is returned all the same; the next call reports
     /// the failure, and then nothing more is logged.
     pub fn answer(&mut self) -> Result<Option<Told>, Problem> {
@@ -133,9 +157,10 @@ impl Hosting {
         self.unlogged.is_some()
     }
 
-    /// Writes the log to its file.
+    /// Writes the log to its file, with a line that says that it is whole.
     pub fn flush_log(&mut self) -> Result<(), Problem> {
-        self.log.as_mut().map_or(Ok(()), HostLog::flush)
+        let now = self.host.now().ps();
+        self.log.as_mut().map_or(Ok(()), |log| log.flush(now))
     }
 
     fn drawn(&mut self, source: u32, address: u64) -> Result<[u8; LINE], Problem> {
@@ -170,7 +195,10 @@ impl Hosting {
     /// Recovers; returns the number of lines kept and lost.
     pub fn recover(&mut self) -> Result<(u64, u64), Problem> {
         match self.left.take() {
-            Some(left) => Ok(self.host.recover(left)?),
+            Some(left) => {
+                self.finished = false;
+                Ok(self.host.recover(left)?)
+            }
             None => problem("the power is not off; cut it first"),
         }
     }

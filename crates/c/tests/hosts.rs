@@ -280,16 +280,20 @@ fn the_first_program_of_the_page_prints_what_the_page_says() {
 /// A program for DRAMsim3, with DRAMsim3's library as `make c-library` builds it; none where nothing compiles C++, which
 /// it says.
 fn dramsim3_program(folder: &Path, source: &str) -> Option<PathBuf> {
+    cpp_program(folder, source, &["config.cc", "memory_system.cc"])
+}
+
+/// A program in C++, with those files of DRAMsim3's face.
+fn cpp_program(folder: &Path, source: &str, face: &[&str]) -> Option<PathBuf> {
     let (root, library) = (Path::new(env!("CARGO_MANIFEST_DIR")), library());
     let program = folder.join(source);
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let compiled = Command::new(compiler)
-        .args(["-std=c++11", "-O0", "-Wall", "-Wextra", "-Werror", "-I"])
+        .args(["-std=c++14", "-O0", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(root.join("include"))
         .arg("-I")
         .arg(root.join("dramsim3"))
-        .arg(root.join("dramsim3/config.cc"))
-        .arg(root.join("dramsim3/memory_system.cc"))
+        .args(face.iter().map(|file| root.join("dramsim3").join(file)))
         .arg(root.join(format!("tests/host/{source}.cc")))
         .arg("-o")
         .arg(&program)
@@ -304,6 +308,35 @@ fn dramsim3_program(folder: &Path, source: &str) -> Option<PathBuf> {
     };
     assert!(compiled.status.success(), "{}", said(&compiled));
     Some(program)
+}
+
+/// Hosts that behave as gem5's ports and SST's backends do, over what their adapters share.
+#[test]
+fn pretend_hosts_get_every_answer_once_and_no_clean_before_its_line_is_persistent() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = cpp_program(folder.path(), "pretend", &[]) else {
+        return;
+    };
+    let memories = [
+        ("ddr4-2400", "no-encryption"),
+        ("esd", "esd@bonsai"),
+        ("sca", "sca"),
+    ];
+    for host in ["gem5", "sst"] {
+        for (machine, design) in memories {
+            for line in ["64", "128"] {
+                let small = "engine.ingress=4";
+                let words = [host, machine, design, line, "1500", "1", small];
+                let output = command(&program).args(words).output().unwrap();
+                assert!(output.status.success(), "{words:?}: {}", said(&output));
+                assert!(
+                    !said(&output).contains(" 0 refusals"),
+                    "{words:?}: {}",
+                    said(&output)
+                );
+            }
+        }
+    }
 }
 
 #[test]
@@ -355,7 +388,18 @@ fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
     assert!(asked > 1000, "{asked}");
     // The program has a second memory, which is idle: its log is a file of its own.
     let second = std::fs::read_to_string(folder.path().join("log.csv.2")).unwrap();
-    assert_eq!(second, "view,event,tag,ps,bytes\n");
+    let mut lines = second.lines();
+    assert_eq!(lines.next(), Some("view,event,tag,ps,bytes"));
+    assert!(
+        lines.all(|line| line.starts_with("controller,end,0,")),
+        "{second}"
+    );
+    assert!(
+        text.trim_end()
+            .rsplit('\n')
+            .next()
+            .is_some_and(|line| line.starts_with("controller,end,"))
+    );
     let full = format!("{theirs}[sardonyx]\nhost.log = /dev/full\n");
     let output = run_text(&full, "");
     assert!(!output.status.success(), "{}", said(&output));

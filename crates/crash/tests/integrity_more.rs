@@ -155,34 +155,47 @@ fn the_attacker_of_a_sound_counter_tree_is_noticed() {
 
 const OVER_COUNTERS: (&str, &str) = ("integrity.leaves", "counters");
 const BESIDE: (&str, &str) = ("integrity.mac_place", "beside");
+/// Versions that do not overflow, as MACs beside lines need them.
+const WHOLE: (&str, &str) = ("integrity.minor_bits", "0");
 /// Split counters that overflow soon.
 const NARROW: (&str, &str) = ("encryption.minor_bits", "2");
 
 /// Trees over the encryption's counters, MACs beside lines, both, and split counters alone.
 const ARRANGED: &[(&str, &[(&str, &str)])] = &[
     ("fca@bonsai", &[OVER_COUNTERS]),
-    ("sca@osiris", &[BESIDE]),
+    ("sca@osiris", &[BESIDE, WHOLE]),
     ("identity+split@plp", &[OVER_COUNTERS, NARROW]),
     ("fca@sgx-sound", &[BESIDE]),
     (
         "identity+split@bonsai-lazy-sound",
-        &[OVER_COUNTERS, BESIDE, NARROW],
+        &[OVER_COUNTERS, BESIDE, WHOLE, NARROW],
     ),
-    ("sca@phoenix", &[BESIDE]),
+    ("sca@phoenix", &[BESIDE, WHOLE]),
     ("esd-sound+fca@triad", &[OVER_COUNTERS]),
     ("identity+split", &[NARROW]),
-    ("fca@supermem", &[OVER_COUNTERS, BESIDE]),
+    ("fca@supermem", &[OVER_COUNTERS, BESIDE, WHOLE]),
     ("hw-log/identity+fca@bonsai", &[OVER_COUNTERS]),
-    ("sca@anubis", &[BESIDE]),
-    ("identity+split@osiris", &[BESIDE, NARROW]),
+    ("sca@anubis", &[BESIDE, WHOLE]),
+    ("identity+split@osiris", &[BESIDE, WHOLE, NARROW]),
     ("hw-log/identity+split@triad", &[OVER_COUNTERS, NARROW]),
     ("fca@anubis-asit", &[BESIDE]),
     (
         "dewrite-sound+fca@bonsai-lazy-sound",
-        &[OVER_COUNTERS, BESIDE],
+        &[OVER_COUNTERS, BESIDE, WHOLE],
     ),
-    ("hw-log/identity+sca@plp", &[BESIDE]),
+    ("hw-log/identity+sca@plp", &[BESIDE, WHOLE]),
 ];
+
+#[test]
+fn versions_that_overflow_beside_macs_beside_lines_are_not_cut() {
+    let machine = Machine::load("sca", &[BESIDE]).expect("a machine");
+    let specs = [spec("btree", 1)];
+    let refused = History::record(&machine, "sca@osiris", &specs, 1).err();
+    let said = refused.expect("it cannot be cut").to_string();
+    assert!(said.contains("integrity.minor_bits=0"), "{said}");
+    let whole = Machine::load("sca", &[BESIDE, WHOLE]).expect("a machine");
+    assert!(History::record(&whole, "sca@osiris", &specs, 1).is_ok());
+}
 
 #[test]
 fn honest_recoveries_are_believed_at_every_cut_however_macs_and_versions_lie() {

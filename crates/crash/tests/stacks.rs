@@ -65,6 +65,13 @@ fn settings_of(design: &str, number: usize) -> Vec<(&'static str, &'static str)>
         let stands = stack.uses(setting.0) && Stack::under(design, &machine.settings).is_ok();
         settings.extend((stands && wanted).then_some(setting));
     }
+    let beside = settings
+        .iter()
+        .any(|(key, value)| *key == "integrity.mac_place" && *value == "beside");
+    if beside && stack.uses("integrity.minor_bits") {
+        settings.retain(|(key, _)| *key != "integrity.minor_bits");
+        settings.push(("integrity.minor_bits", "0"));
+    }
     settings
 }
 

@@ -74,6 +74,8 @@ def check_host(
         people.print(Text(line, style="red"), soft_wrap=True)
     document = {"sardonyx": _core.VERSION, "verdict": _word(verdict), **asdict(verdict)}
     write_json(json_to, {**document, "bound": bound, "clocks": clocks, "path_ns": path_ns})
+    if verdict.cut_off:
+        people.print("the log was cut off: the host has not ended, or never flushed it")
     if verdict.faults:
         people.print(f"refused: {len(verdict.faults)} kinds of disagreement; requests: {counts}")
         raise typer.Exit(CHECK_FAILED)

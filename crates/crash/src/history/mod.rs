@@ -22,6 +22,7 @@ use rustc_hash::FxHashMap;
 
 use sardonyx::config::{ConfigError, Machine};
 use sardonyx::controller::designs::{self, Stack, UnknownDesign};
+use sardonyx::controller::integrity::{MAC_PLACE, MINOR_BITS, MacPlace};
 use sardonyx::controller::layers::{Counters, Guarantee, Placement, PowerFail};
 use sardonyx::controller::{Class, Controller, Write};
 use sardonyx::exhausted::Exhausted;
@@ -96,6 +97,16 @@ pub enum HistoryError {
         short: u64,
         /// What the run uses.
         most: u64,
+    },
+    /// At an overflow of versions a scheme writes the MACs beside 63 other lines anew, and with them the lines: what a
+    /// cut leaves of that is not what the schemes promise.
+    #[error(
+        "{design} cannot be cut under integrity.mac_place=beside with versions that overflow; give \
+         integrity.minor_bits=0 too, or integrity.mac_place=region"
+    )]
+    OverflowBeside {
+        /// The design.
+        design: String,
     },
     /// An assertion failed in the run itself.
     #[error("the run ends early, which is a bug in the design or in Sardonyx: {0}")]
@@ -187,6 +198,14 @@ impl SetUp {
         seed: u64,
     ) -> Result<SetUp, HistoryError> {
         let stack = Stack::under(design, &machine.settings)?;
+        let settings = &machine.settings;
+        let overflows = stack.uses(MINOR_BITS.name()) && settings.get(&MINOR_BITS) != 0;
+        if overflows && settings.get(&MAC_PLACE) == MacPlace::Beside && stack.uses(MAC_PLACE.name())
+        {
+            return Err(HistoryError::OverflowBeside {
+                design: design.to_owned(),
+            });
+        }
         let first = machine.settings.get(&CRASH_FIRST) * PAGE_LINES;
         let (programs, end) = Golden::all(specs, first)?;
         let mut machine = machine.with_cores(specs.len());

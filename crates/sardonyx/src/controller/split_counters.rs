@@ -78,7 +78,7 @@ pub fn bump(line: &mut Line, slot: u64, bits: u64, first: u64) -> Bump {
         set_minor(line, slot, minor(line, slot) + 1);
         return Bump::Counted;
     }
-    set_major(line, major(line) + 1);
+    set_major(line, major(line).wrapping_add(1)); // an attacker's bytes may be any number
     for slot in 0..PER_LINE {
         set_minor(line, slot, minor(line, slot).min(1));
     }

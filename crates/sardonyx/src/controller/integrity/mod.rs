@@ -16,7 +16,7 @@ mod tree;
 mod versions;
 
 pub use macs::{MAC_PLACE, MacPlace, REGION as MACS, VERIFY, Verify};
-pub use versions::{FIRST_VERSION, LEAVES, Leaves};
+pub use versions::{FIRST_VERSION, LEAVES, Leaves, MINOR_BITS};
 
 use super::layers::{Integrity, files};
 use crate::medium::layout::Layout;
