@@ -21,8 +21,9 @@ from sardonyx import _core
 
 #: Seconds between two looks at how far the tasks are.
 LOOK_EVERY = 0.1
-#: Seconds that a call which was cancelled has to end.
-GRACE = 3.0
+#: Seconds that a call which was cancelled has to end: it looks many times a second, but may have to
+#: wait for a busy processor. Whoever interrupts a second time waits for nothing.
+GRACE = 20.0
 T = TypeVar("T")
 
 
