@@ -95,6 +95,10 @@ impl Acks {
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
+
+    fn rows(&self) -> impl Iterator<Item = u64> + '_ {
+        self.ends.iter().map(|(row, _)| *row)
+    }
 }
 
 /// A place in the program: an instruction, and the calls that led there.
@@ -144,6 +148,8 @@ pub struct Recording {
     pub marks: Vec<(u64, String)>,
     pub acks: Acks,
     pub has_acks: bool,
+    /// The events before which something was acknowledged, each once: the power is cut there too.
+    pub promises: Vec<u32>,
     pub program: String,
     pub rows: u64,
     pub notes: Vec<String>,
@@ -245,6 +251,7 @@ impl Recording {
             marks: entry(&provenance, "marks"),
             has_acks: provenance.more.contains_key("acks"),
             acks: Acks::from_parts(entry(&provenance, "acks")),
+            promises: Vec::new(),
             program: provenance.program.clone(),
             platform,
             processes: entry::<Vec<serde_json::Value>>(&provenance, "processes")
@@ -378,6 +385,13 @@ impl Recording {
         before
             .checked_sub(1)
             .map_or(0, |last| self.acks.ends[last].1)
+    }
+
+    /// Has the power cut wherever something was acknowledged, fence or no fence.
+    pub fn cut_at_promises(&mut self) {
+        let before = self.acks.rows().map(|row| self.events.before(row) as u32);
+        self.promises = before.collect();
+        self.promises.dedup();
     }
 
     /// The first `bytes` bytes that were printed.

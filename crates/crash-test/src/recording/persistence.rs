@@ -238,10 +238,12 @@ pub fn recent(state: &PendingState) -> Vec<u32> {
 
 pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit) {
     let mut state = PendingState::new(recording.lines.len());
-    let mut rises = 0;
+    let (mut rises, mut promises) = (0, recording.promises.iter().copied().peekable());
     let mut cut =
         |state: &mut PendingState, event: usize, visit: &mut dyn FnMut(u32, u32, &PendingState)| {
-            if !std::mem::take(&mut state.stored) && state.rises == rises {
+            // At a promise the images may be those of the cut before, but more was acknowledged.
+            let promised = promises.next_if(|&at| at as usize <= event).is_some();
+            if !std::mem::take(&mut state.stored) && state.rises == rises && !promised {
                 return; // the images are those of the cut before
             }
             rises = state.rises;
@@ -250,6 +252,9 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
     for (number, event) in recording.walk().enumerate() {
         if visit.ended() {
             return;
+        }
+        if recording.promises.binary_search(&(number as u32)).is_ok() {
+            cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
         }
         match (platform, event.act) {
             // Reserve power writes the caches back, so a store lasts from the moment on at which it is in one.

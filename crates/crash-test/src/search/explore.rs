@@ -136,6 +136,12 @@ pub fn explore(
         leave(&mut shared, &grounds, folder.path(), &found, keep)?;
     }
     found.recoveries = shared.recoveries.load(Ordering::Relaxed);
+    let flaky = shared.flaky.load(Ordering::Relaxed);
+    if flaky > 0 {
+        shared.recording.notes.push(format!(
+            "the recovery is flaky: on {flaky} images it failed in one run and coped in another; they count as coped with"
+        ));
+    }
     found.seconds = shared.clock.passed().as_secs_f64();
     Ok(Explored {
         shared,
@@ -189,6 +195,9 @@ fn opened(question: &Question) -> Result<Recording, CrashTestError> {
         )));
     }
     check(&recording, platform)?;
+    if question.wants_acks() {
+        recording.cut_at_promises();
+    }
     if let Some(order) = &question.thread_order {
         orders::apply(&mut recording, order, question.wants_acks())?;
     }

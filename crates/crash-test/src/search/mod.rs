@@ -186,6 +186,7 @@ impl<'a> Search<'a> {
 
     /// The first passes over the cuts from `start` on, those over the cuts before, at which the pool is being made, and then the others.
     fn look(&mut self, crew: &mut Crew, start: u32, creation: bool) -> Result<(), CrashTestError> {
+        self.shared.looks.store(true, Ordering::Relaxed);
         let creation = creation && start > 0;
         let end = match self.shared.recording.scope {
             Some((_, end)) => self.cut_from(end) + 1,

@@ -102,7 +102,7 @@ pub(crate) fn work(
                 let result = match (set(&shared.stop), enough) {
                     (true, _) => Err(CrashTestError::Cancelled),
                     (_, true) => Err(CrashTestError::Late),
-                    _ => bench.run(&image, acked, time).map(|ended| {
+                    _ => bench.run_surely(&image, acked, time).map(|ended| {
                         let said = match shared.recovery.fails(ended) {
                             true => bench.said(),
                             false => {

@@ -1,0 +1,155 @@
+"""``sardonyx crash-test`` of programs that acknowledge: promises before persistence are caught."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_cli_native import sardonyx
+
+pytestmark = pytest.mark.machine
+
+#: ``STEP`` says what happens to record ``i``; the check refuses a pool that is not made, with the
+#: status of a pool that lost what was promised.
+SOURCE = r"""
+#include <emmintrin.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+struct pool { long magic, count, gap[510], record[512]; };
+static struct pool *pool;
+static int fd, other;
+#define STORE pool->record[i] = i + 1; pool->count = i + 1;
+#define RECORD pool->record[i] = i + 1;
+#define COUNT pool->count = i + 1;
+#define PAST _mm_stream_si64((long long *)&pool->record[i], i + 1); \
+    _mm_stream_si64((long long *)&pool->count, i + 1);
+#define FLUSH(x) __asm__ volatile("clflushopt %0" : "+m"(x));
+#define FENCE _mm_sfence();
+#define BOTH FLUSH(pool->record[i]) FLUSH(pool->count)
+#define ACK if (write(1, "done\n", 5) != 5) return 0;
+#define ALL for (long at = 0; at < 512; at += 8) FLUSH(pool->record[at]) FLUSH(pool->count)
+static void *step(void *of) {
+    long i = (long)of;
+    STEP
+    return 0;
+}
+static void *ack(void *of) {
+    long i = (long)of;
+    (void)i;
+    LATER
+    return 0;
+}
+int main(int argc, char **argv) {
+    fd = open(argv[1], O_RDWR | O_CREAT, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof *pool)) return 3;
+    pool = mmap(0, sizeof *pool, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (argc > 3 && !strcmp(argv[2], "check")) {
+        long done = 0;
+        int c;
+        for (FILE *acks = fopen(argv[3], "r"); (c = getc(acks)) != EOF;) done += c == '\n';
+        if (pool->magic != 42 || pool->count < done) return 1;
+        for (long i = 0; i < done; i++)
+            if (pool->record[i] != i + 1) return 1;
+        return 0;
+    }
+    other = open("other", O_RDWR | O_CREAT, 0600);
+    pool->magic = 42;
+    FLUSH(pool->magic) FENCE
+    msync(pool, sizeof *pool, MS_SYNC);
+    for (long i = 0; i < 12; i++) {
+        pthread_t thread;
+        step((void *)i);
+        if (pthread_create(&thread, 0, ack, (void *)i) || pthread_join(thread, 0)) return 3;
+    }
+    END
+    return 0;
+}
+"""
+SURE = "RECORD FLUSH(pool->record[i]) FENCE COUNT FLUSH(pool->count) FENCE"
+#: What each does with a record, what another thread does then, what it does at the end, the
+#: platform, and the store that is not persistent when it is acknowledged, if one is not.
+PROGRAMS = {
+    "never": ("STORE ACK", "", "", "adr", "pool->"),
+    "at the end": ("STORE ACK", "", "ALL FENCE", "adr", "pool->"),
+    "after the promise": ("STORE ACK BOTH FENCE", "", "", "adr", "pool->"),
+    "no fence": ("STORE BOTH ACK", "", "", "adr", "pool->"),
+    "fence before the flush": ("STORE FENCE BOTH ACK", "", "", "adr", "pool->"),
+    "only the count": ("STORE FLUSH(pool->count) FENCE ACK", "", "", "adr", "pool->"),
+    "only the record": ("STORE FLUSH(pool->record[i]) FENCE ACK", "", "", "adr", "pool->"),
+    "past the caches, no fence": ("PAST ACK", "", "FENCE", "adr", "_mm_stream"),
+    "by another thread": ("STORE", "ACK", "ALL FENCE", "adr", "pool->"),
+    "msync at the end": ("STORE ACK", "", "msync(pool, 8192, MS_SYNC);", "pages", "pool->"),
+    "msync that does not wait": ("STORE msync(pool, 99, MS_ASYNC); ACK", "", "", "pages", "pool->"),
+    "msync of one page": ("STORE msync(pool, 4096, MS_SYNC); ACK", "", "", "pages", "pool->"),
+    "fsync of another file": ("STORE fsync(other); ACK", "", "", "pages", "pool->"),
+    "sure": (f"{SURE} ACK", "", "", "adr", None),
+    "sure past the caches": ("PAST FENCE ACK", "", "", "adr", None),
+    "sure by another thread": (SURE, "ACK", "", "adr", None),
+    "sure in the other": ("", f"{SURE} ACK", "", "adr", None),
+    "sure by reserve power": ("STORE ACK", "", "", "eadr", None),
+    "sure by msync": ("STORE msync(pool, 8192, MS_SYNC); ACK", "", "", "pages", None),
+    "sure by fsync": ("STORE fsync(fd); ACK", "", "", "sectors", None),
+    "nothing promised": ("STORE", "", "", "adr", None),
+}  # fmt: skip
+
+
+def searched(where: Path, name: str) -> dict[str, Any]:
+    """Build and record a program, and search it with all defaults."""
+    step, later, end, platform, fault = PROGRAMS[name]
+    if name == "nothing promised":
+        end = 'write(1, "bye", 3);'
+    macros = [f"-DSTEP={step}", f"-DLATER={later}", f"-DEND={end}"]
+    (where / "p.c").write_text(SOURCE)
+    build = ["cc", "-O1", "-g", "-pthread", *macros, "-o", "p", "p.c"]
+    subprocess.run(build, cwd=where, check=True)
+    record = ("--pc", "--acks", "-o", "r.parquet", "--", "./p", "pool")
+    sardonyx("trace", "record", *record, where=where)
+    recover = ("--pool", "pool", "--recover", "./p {pool} check {acks}", "--platform", platform)
+    status = int(fault is not None)
+    sardonyx(
+        "crash-test", "search", "r.parquet", *recover, "--json", "r.json",
+        where=where, status=status,
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads((where / "r.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_promise_before_it_is_persistent_is_caught_and_no_other(
+    tmp_path: Path, name: str
+) -> None:
+    found = searched(tmp_path, name)
+    fault = PROGRAMS[name][4]
+    if fault is None:
+        assert found["verdict"] == "no violation" and found["violations"] == 0
+        assert found["cuts_tried"] == found["cuts"]
+        return
+    # Twelve promises are cut at, wherever fences are.
+    assert found["cuts"] >= 12
+    lines = (tmp_path / "p.c").read_text().splitlines()
+    places = [place for place in (each["place"] for each in found["suspects"]) if "p.c:" in place]
+    found_lines = [lines[int(place.rpartition(":")[2]) - 1] for place in places]
+    # Where the last sync alone makes all sure, the whole run is creation, and begins with the magic.
+    wanted = ("STEP", "magic") if name == "msync at the end" else ("STEP",)
+    assert any(word in line for line in found_lines for word in wanted), found_lines
+
+
+def test_a_check_that_fails_now_and_then_is_no_cause(tmp_path: Path) -> None:
+    searched(tmp_path, "sure")
+    flaky = tmp_path / "flaky"
+    # Some runs fail, by their numbers of processes.
+    flaky.write_text(
+        '#!/bin/sh\n[ "$(wc -l < "$2")" -lt 12 ] && [ $(($$ % 13)) -lt 2 ] && exit 1\n'
+        'exec ./p "$1" check "$2"\n'
+    )
+    flaky.chmod(0o755)
+    recover = ("--pool", "pool", "--recover", f"{flaky} {{pool}} {{acks}}", "--jobs", "1")
+    ended = sardonyx("crash-test", "search", "r.parquet", *recover, where=tmp_path)
+    assert "the recovery is flaky" in ended.stdout + ended.stderr
