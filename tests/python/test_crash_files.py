@@ -1,0 +1,108 @@
+"""Crash tests of programs that write files: small faulty programs, their mended twins, databases."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from sardonyx import cli
+
+CASES = Path(__file__).parents[2] / "crates/crash-files/tests/programs/cases.c"
+#: On what a fault shows; all others show on ``ordered``.
+PLATFORMS = {
+    "create_without_folder": "strict",
+    "rename_before_sync": "writeback",
+    "journal_folder": "strict",
+    "folder_in_folder": "strict",
+    "move_between_folders": "strict",
+}
+NAMES = re.findall(r"ROW\((\w+)\),", CASES.read_text())
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cases, compiled."""
+    program = tmp_path_factory.mktemp("cases") / "cases"
+    command = ["cc", "-g", "-O1", "-o", str(program), str(CASES), "-lpthread"]
+    subprocess.run(command, check=True)
+    return program
+
+
+def folder(place: Path) -> Path:
+    """What the cases begin with."""
+    for name in ("a", "b"):
+        (place / name).mkdir(parents=True)
+    (place / "a" / "f").write_text("old\n")
+    for name in ("f", "h"):
+        (place / name).write_text("old\n")
+    (place / "both").write_text("old\nold\n")
+    (place / "p").write_text("a" * 8192)
+    return place
+
+
+def search(place: Path, recover: str, program: str, *more: str) -> dict[str, Any]:
+    """What is found, with the status that the command ended with."""
+    line = ["crash-test", "files", "--files", str(place), "--recover", recover, "--json", "-"]
+    ran = CliRunner().invoke(cli.app, [*line, *more, "--", *shlex.split(program)])
+    assert ran.exit_code in (0, 1, 3), ran.output
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found | {"status": ran.exit_code}
+
+
+def lines(case: str) -> set[str]:
+    """The lines that a report has to name, one of them at least."""
+    text = CASES.read_text().splitlines()
+    marked = enumerate(text, 1)
+    return {
+        f"cases.c:{number}"
+        for number, line in marked
+        if case in line.partition("// FAULT ")[2].split()
+    }
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("case", NAMES)
+def test_a_fault_is_found_with_its_line(case: str, cases: Path, tmp_path: Path) -> None:
+    place = folder(tmp_path / "d")
+    found = search(
+        place,
+        f"{cases} {case} bad check {{dir}} {{acks}}",
+        f"{cases} {case} bad run {place}",
+        "--platform",
+        PLATFORMS.get(case, "ordered"),
+        "--budget",
+        "10s",
+    )
+    assert found["status"] == 1, found
+    cause = found["causes"][0]
+    named = {one["place"] for role in ("early", "late") for one in cause[role]}
+    named |= {cause.get("promise", "").rpartition(" at ")[2]}
+    assert named & lines(case), cause["summary"]
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("case", NAMES)
+@pytest.mark.parametrize("platform", ["ordered", "writeback", "strict"])
+def test_a_mended_program_is_not_flagged(
+    case: str, platform: str, cases: Path, tmp_path: Path
+) -> None:
+    place = folder(tmp_path / "d")
+    found = search(
+        place,
+        f"{cases} {case} good check {{dir}} {{acks}}",
+        f"{cases} {case} good run {place}",
+        "--platform",
+        platform,
+        "--budget",
+        "1s",
+    )
+    assert found["status"] == 0 and found["images"] > 0, found
+    assert found["causes"] == []
