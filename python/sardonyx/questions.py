@@ -72,6 +72,8 @@ class CrashFilesQuestion(Value):
     program: tuple[str, ...]
     #: Seconds that the search may take, from the first recovery on.
     budget: float = 50.0
+    #: Whether syncs and writes are made to fail too, one in a run.
+    errors: bool = False
     #: A folder for the images of each cause.
     keep: str | None = None
     #: Bytes of memory for one recovery.

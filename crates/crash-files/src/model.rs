@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::content::{PAGE, SECTOR};
@@ -199,6 +199,8 @@ struct Builder {
     /// Effects that are not sure: data and sizes by their file, names by their folder.
     open: FxHashMap<Inode, Vec<u32>>,
     touched: FxHashMap<Inode, Touched>,
+    /// Data and sizes that a failed sync did not write, and that no later one tries again.
+    lost: FxHashSet<u32>,
 }
 
 impl Builder {
@@ -221,6 +223,7 @@ impl Builder {
             journal: None,
             open: FxHashMap::default(),
             touched: FxHashMap::default(),
+            lost: FxHashSet::default(),
         }
     }
 
@@ -273,8 +276,18 @@ impl Builder {
             Act::Sync { inode, how, range } => self.sync(*inode, *how, *range),
             Act::SyncAll => {
                 for number in 0..self.model.effects.len() as u32 {
-                    self.make_sure(number);
+                    if !self.lost.contains(&number) {
+                        self.make_sure(number);
+                    }
                 }
+            }
+            Act::Fail { inode } => {
+                let effects = &self.model.effects;
+                let named = |number: &u32| effects[*number as usize].class() == Class::Names;
+                let open = self.open.remove(inode).unwrap_or_default();
+                let (names, lost) = open.into_iter().partition(named);
+                self.open.insert(*inode, names);
+                self.lost.extend::<Vec<u32>>(lost);
             }
             Act::Acknowledge { .. } => {}
         }
@@ -438,7 +451,10 @@ impl Builder {
             let effect = &mut self.model.effects[number as usize];
             if effect.sure.is_none() {
                 effect.sure = Some(self.number);
-                left.extend(&effect.needs);
+                // A size that is written later does not bring lost data back; data of one sector do.
+                let brings = effect.class() == Class::Data;
+                let needs = effect.needs.iter().copied();
+                left.extend(needs.filter(|need| brings || !self.lost.contains(need)));
                 self.model.made_sure[self.number as usize].push(number);
             }
         }

@@ -41,6 +41,9 @@ pub struct Question {
     /// The number of workers; 0: one for each processor.
     #[serde(default)]
     pub threads: usize,
+    /// Whether syncs and writes are made to fail too, one in a run.
+    #[serde(default)]
+    pub errors: bool,
     /// A folder for the images of each cause.
     #[serde(default)]
     pub keep: Option<PathBuf>,

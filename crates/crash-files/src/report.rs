@@ -1,11 +1,9 @@
 //! What was found, as one JSON document, in the shape of the other crash tests' reports.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::images::{PASSES, Part};
-use crate::model::{Class, Model, What};
+use crate::model::{Class, Effect, Model, What};
 use crate::operations::{Act, Operation};
 use crate::search::{Cause, Explored};
 
@@ -15,6 +13,35 @@ const NAMED: usize = 2;
 const CALLS: usize = 8;
 
 pub fn report(explored: &Explored) -> Value {
+    let mut told = one_report(explored);
+    let mut causes = told["causes"].as_array().cloned().unwrap_or_default();
+    let mut errors = Vec::new();
+    for (fault, run) in &explored.errors {
+        let mut one = one_report(run);
+        for cause in one["causes"].as_array_mut().into_iter().flatten() {
+            let summary = cause["summary"].as_str().unwrap_or_default();
+            cause["summary"] = format!("with {fault}: {summary}").into();
+            cause["kept"] = Value::Null;
+            causes.push(cause.clone());
+        }
+        errors.push(json!({
+            "fault": fault, "ended": one["ended"], "images": one["images"], "verdict": one["verdict"],
+            "unsaid": one["unsaid"], "violations": one["violations"], "finished": one["finished"],
+        }));
+    }
+    let violations = |run: &Explored| run.found.violations;
+    let more: u64 = explored.errors.iter().map(|(_, run)| violations(run)).sum();
+    told["violations"] = (violations(explored) + more).into();
+    if more > 0 {
+        told["fails"] = true.into();
+        told["verdict"] = "violation".into();
+    }
+    told["causes"] = causes.into();
+    told["errors"] = errors.into();
+    told
+}
+
+fn one_report(explored: &Explored) -> Value {
     let (recording, found) = (&explored.recording, &explored.found);
     let operations = &recording.operations;
     let count = |what: fn(&Operation) -> bool| operations.iter().filter(|o| what(o)).count();
@@ -220,7 +247,21 @@ fn summary(explored: &Explored, cause: &Cause) -> String {
                 String::new()
             }
     };
-    let (early, late) = (some(&reduced.early), some(&reduced.late));
+    let in_part = |part: &&Part| reduced.late.contains(part);
+    let (torn, early): (Vec<&Part>, Vec<&Part>) = reduced.early.iter().partition(in_part);
+    let early: Vec<Part> = early.into_iter().copied().collect();
+    let late: Vec<Part> = reduced.late.iter().filter(|part| !torn.contains(part)).copied().collect();
+    if let [torn, ..] = torn[..] {
+        let rest = match (early.is_empty(), late.is_empty()) {
+            (true, true) => String::new(),
+            (false, true) => format!(", and {} had", some(&early)),
+            (true, false) => format!(", and {} had not", some(&late)),
+            _ => format!(", {} had, and {} had not", some(&early), some(&late)),
+        };
+        let torn = part(explored, *torn);
+        return format!("the recovery fails where {torn} had persisted only in part{rest}");
+    }
+    let (early, late) = (some(&early), some(&late));
     match (reduced.in_order, early.is_empty(), late.is_empty()) {
         (true, _, true) => {
             format!("the recovery fails after all that the program did: {early} is last")
@@ -243,41 +284,54 @@ fn summary(explored: &Explored, cause: &Cause) -> String {
 fn fate(explored: &Explored, at: usize, class: Class, until: usize) -> String {
     let operations = &explored.recording.operations;
     let operation = &operations[at];
+    let until = until.max(at);
     let (inode, what) = match class {
-        Class::Names => (folder(&explored.model, at), {
-            let parent = Path::new(&operation.path).parent();
-            let parent = parent.map(|p| p.display().to_string()).unwrap_or_default();
-            match parent.is_empty() {
-                true => "the folder itself".to_owned(),
-                false => format!("the folder {parent}"),
-            }
-        }),
+        Class::Names => {
+            let inode = folder(&explored.model, at, until);
+            (inode, inode.map_or_else(String::new, |inode| folder_name(explored, inode)))
+        }
         _ => (file(&operation.act), operation.path.clone()),
     };
-    let until = until.max(at);
-    let synced = (at..until).find(|&number| {
-        matches!(operations[number].act, Act::Sync { inode: of, .. } if Some(of) == inode)
-    });
-    let never = !operations[at..].iter().any(|later| {
-        matches!(later.act, Act::SyncAll)
-            || matches!(later.act, Act::Sync { inode: of, .. } if Some(of) == inode)
-    });
-    match synced {
-        Some(number) => format!("{} does not reach it", named(explored, number)),
-        None if never => format!("no fsync of {what} after it"),
-        None => format!("no fsync of {what} between"),
+    let of = |number: &usize| match operations[*number].act {
+        Act::Sync { inode: of, .. } | Act::Fail { inode: of } => Some(of) == inode,
+        _ => false,
+    };
+    match (at..until).find(of) {
+        Some(number) => match operations[number].act {
+            Act::Fail { .. } => format!("{} failed", named(explored, number)),
+            _ => format!("{} does not reach it", named(explored, number)),
+        },
+        None if (at..operations.len()).any(|number| of(&number)) => {
+            format!("no fsync of {what} between")
+        }
+        None => format!("no fsync of {what} after it"),
     }
 }
 
-fn folder(model: &Model, at: usize) -> Option<u32> {
+/// The folder of the first name of an operation that is not sure until another.
+fn folder(model: &Model, at: usize, until: usize) -> Option<u32> {
     let effects = model.of_operation[at].clone();
-    effects
-        .clone()
-        .next()
-        .and_then(|number| match &model.effects[number as usize].what {
-            What::Names(names) => names.last().map(|(name, _)| name.folder),
-            _ => None,
-        })
+    let mut effects = effects.map(|number| &model.effects[number as usize]);
+    let open = |effect: &&Effect| effect.sure.is_none_or(|sure| sure as usize >= until);
+    match &effects.find(open)?.what {
+        What::Names(names) => names.last().map(|(name, _)| name.folder),
+        _ => None,
+    }
+}
+
+fn folder_name(explored: &Explored, folder: u32) -> String {
+    let operations = &explored.recording.operations;
+    let made = operations.iter().rev().find(|operation| match operation.act {
+        Act::Create { inode, .. } | Act::Rename { inode, .. } => inode == folder,
+        _ => false,
+    });
+    match made {
+        Some(operation) => format!("the folder {}", operation.path),
+        None => match explored.recording.start.path(folder).as_deref() {
+            Some("") | None => "the folder itself".to_owned(),
+            Some(path) => format!("the folder {path}"),
+        },
+    }
 }
 
 fn file(act: &Act) -> Option<u32> {

@@ -172,8 +172,24 @@ impl Tree {
                     content.resize(*size);
                 }
             }
-            Act::Sync { .. } | Act::SyncAll | Act::Acknowledge { .. } => {}
+            Act::Sync { .. } | Act::SyncAll | Act::Fail { .. } | Act::Acknowledge { .. } => {}
         }
+    }
+
+    /// A path that leads to an inode, if one does.
+    pub fn path(&self, inode: Inode) -> Option<String> {
+        self.path_below(ROOT, inode, Path::new(""))
+    }
+
+    fn path_below(&self, from: Inode, to: Inode, path: &Path) -> Option<String> {
+        if from == to {
+            return Some(path.display().to_string());
+        }
+        let Node::Folder(entries) = &self.nodes[from as usize] else {
+            return None;
+        };
+        let mut below = entries.iter();
+        below.find_map(|(name, target)| self.path_below(*target, to, &path.join(name)))
     }
 
     /// A hash of all that can be seen in it.
@@ -208,6 +224,27 @@ impl Tree {
     /// No room.
     pub fn put(&self, folder: &Path) -> io::Result<()> {
         self.put_node(ROOT, folder, &mut BTreeMap::new(), 0)
+    }
+
+    /// Makes a folder that is there hold all of it, and nothing else.
+    ///
+    /// # Errors
+    /// No room; something may not be removed.
+    pub fn restore(&self, folder: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
+        }
+        let mut made = BTreeMap::new();
+        if let Node::Folder(entries) = &self.nodes[ROOT as usize] {
+            for (name, target) in entries.iter() {
+                self.put_node(*target, &folder.join(name), &mut made, 0)?;
+            }
+        }
+        Ok(())
     }
 
     fn put_node<'a>(

@@ -541,6 +541,7 @@ impl Recorder {
         let mut begun = self.done(name, to.to_owned(), Vec::new());
         begun.path = String::new();
         begun.site = self.site(thread);
+        self.compare_mapped(thread, begun.site);
         let operation = self.push(thread, &begun, Act::Acknowledge { text });
         begun.pending = Pending::Acknowledge { operation };
         Some(begun)

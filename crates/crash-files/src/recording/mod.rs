@@ -42,10 +42,28 @@ pub struct Recording {
     /// The places of calls, and the files that they lie in; nothing else.
     pub places: Places,
     pub notes: Vec<String>,
+    /// The syncs and writes that may be made to fail.
+    pub faultable: Vec<Faultable>,
     /// The first path that is not in the end as what was recorded makes it.
     pub unexplained: Option<String>,
     pub ended: String,
     pub seconds: f64,
+}
+
+/// A sync or a write of the run.
+#[derive(Clone, Debug)]
+pub struct Faultable {
+    pub shown: String,
+    pub command: u32,
+    pub site: u32,
+    pub syncs: bool,
+}
+
+/// One of them, counted from 0, and the error with which it ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    pub number: usize,
+    pub error: i32,
 }
 
 /// Part of a file below the folder in a process's memory.
@@ -73,6 +91,8 @@ struct Process {
 struct Thread {
     process: i32,
     begun: Option<Begun>,
+    /// The call fails with this error instead of doing anything.
+    failing: Option<i32>,
     /// Of the call that it has stopped at.
     registers: Option<Registers>,
 }
@@ -96,6 +116,8 @@ struct Recorder {
     sites: FxHashMap<(u32, u64, u32), u32>,
     stacks: Stacks,
     notes: BTreeSet<String>,
+    faultable: Vec<Faultable>,
+    fault: Option<Fault>,
     /// The thread whose operation is going on, and those that wait until it has ended.
     busy: Option<i32>,
     waiting: VecDeque<i32>,
@@ -123,6 +145,7 @@ pub struct Run<'a> {
     pub limit: Duration,
     /// Where its standard output and standard error go.
     pub outputs: [&'a Path; 2],
+    pub fault: Option<Fault>,
 }
 
 /// Runs a program to its end and records it.
@@ -162,6 +185,8 @@ impl Recorder {
             sites: FxHashMap::default(),
             stacks: Stacks::default(),
             notes: BTreeSet::new(),
+            faultable: Vec::new(),
+            fault: run.fault,
             busy: None,
             waiting: VecDeque::new(),
         })
@@ -269,6 +294,7 @@ impl Recorder {
             commands: self.commands,
             places: self.places,
             notes: self.notes.into_iter().collect(),
+            faultable: self.faultable,
             unexplained,
             ended,
             seconds,
@@ -331,6 +357,7 @@ impl Recorder {
         let known = Thread {
             process,
             begun: None,
+            failing: None,
             registers: None,
         };
         self.threads.insert(thread, known);
@@ -341,9 +368,15 @@ impl Recorder {
         self.commands.push(process::command(process));
         let new = Process {
             command: (self.commands.len() - 1) as u32,
-            ..Process::default()
+            code: process::code(process),
+            mappings: Vec::new(),
         };
+        // The program itself lies first, and what is first among the modules counts as the user's own.
+        let own = new.code.first().map(|code| code.start);
         self.processes.insert(process, new);
+        if let Some(start) = own {
+            self.add_module(process, start);
+        }
     }
 
     fn at_call(&mut self, thread: i32) {
@@ -373,6 +406,7 @@ impl Recorder {
                 let waits = matches!(begun.pending, Pending::Acknowledge { .. })
                     || begun.shown.starts_with("splice");
                 self.compare_mapped(thread, begun.site);
+                self.consider_fault(thread, &begun);
                 if let Some(known) = self.threads.get_mut(&thread) {
                     known.begun = Some(begun);
                 }
@@ -384,13 +418,49 @@ impl Recorder {
         }
     }
 
+    /// Lets a sync or a write fail if it is the one that has to.
+    fn consider_fault(&mut self, thread: i32, begun: &Begun) {
+        let syncs = match &begun.pending {
+            Pending::Write { .. } => false,
+            Pending::Done(acts) if matches!(acts[..], [Act::Sync { .. }]) => true,
+            _ => return,
+        };
+        let number = self.faultable.len();
+        let process = self.threads.get(&thread).map_or(thread, |known| known.process);
+        self.faultable.push(Faultable {
+            shown: begun.shown.clone(),
+            command: self.processes.get(&process).map_or(0, |process| process.command),
+            site: begun.site,
+            syncs,
+        });
+        if let Some(fault) = self.fault
+            && fault.number == number
+            && let Some(known) = self.threads.get_mut(&thread)
+            && let Some(registers) = &mut known.registers
+            && registers.skip_call(thread).is_ok()
+        {
+            known.failing = Some(fault.error);
+        }
+    }
+
     fn after_call(&mut self, thread: i32) {
-        let begun = self
-            .threads
-            .get_mut(&thread)
-            .and_then(|known| known.begun.take());
-        if let (Some(begun), Ok(registers)) = (begun, Registers::read(thread)) {
-            self.end(thread, begun, registers.answer());
+        let known = self.threads.get_mut(&thread);
+        let begun = known.and_then(|known| Some((known.begun.take()?, known.failing.take())));
+        if let (Some((begun, failing)), Ok(mut registers)) = (begun, Registers::read(thread)) {
+            match failing {
+                None => self.end(thread, begun, registers.answer()),
+                Some(error) => {
+                    let answer = -i64::from(error);
+                    if registers.set_answer(thread, answer).is_err() {
+                        self.note("an error could not be given to the program");
+                    }
+                    if let Pending::Done(acts) = &begun.pending
+                        && let [Act::Sync { inode, .. }] = acts[..]
+                    {
+                        self.push(thread, &begun, Act::Fail { inode });
+                    }
+                }
+            }
         }
         resume(thread, libc::PTRACE_CONT, 0);
         self.free(thread);

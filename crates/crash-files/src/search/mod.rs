@@ -18,10 +18,10 @@ use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::search::clock::Clock;
 
 use crate::images::{Image, Kind, Part, Plan};
-use crate::model::{Model, Platform};
-use crate::operations::Act;
+use crate::model::{Class, Model, Platform};
+use crate::operations::{Act, Operation};
 use crate::question::Question;
-use crate::recording::{Recording, Run, record};
+use crate::recording::{Fault, Recording, Run, record};
 use bench::{Bench, Case};
 use reduce::{Reduced, reduce};
 
@@ -32,6 +32,8 @@ const LEAST: f64 = 2.0;
 const SAME: u64 = 8;
 /// Causes that are looked for, at most.
 const MOST: usize = 24;
+/// Calls that are made to fail, at most: one run of the program each.
+const FAULTS: usize = 32;
 /// Cuts at which the recovery is tried until it first copes, at most.
 const STARTS: usize = 500;
 
@@ -88,7 +90,8 @@ pub struct Explored {
     /// Of each operation.
     pub places: Vec<Place>,
     pub found: Found,
-    pub wants_acks: bool,
+    /// Runs in which one call failed, with that call.
+    pub errors: Vec<(String, Explored)>,
 }
 
 struct Search<'a> {
@@ -106,12 +109,73 @@ struct Search<'a> {
     stop: AtomicBool,
 }
 
-/// Records the program, and searches.
+/// Records the program, and searches; then, if it is asked, with one sync or write after the other failing.
 ///
 /// # Errors
 /// Bad input; the program or the recovery cannot be run.
 pub fn explore(
     question: &Question,
+    tell: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<Explored, CrashTestError> {
+    let mut clean = question.clone();
+    if question.errors {
+        clean.budget /= 2.0;
+    }
+    let mut explored = explore_one(&clean, None, tell)?;
+    if !question.errors || explored.found.unsaid.is_some() {
+        return Ok(explored);
+    }
+    let faults = faults(&explored.recording);
+    clean.budget /= faults.len().max(1) as f64;
+    clean.keep = None;
+    for (fault, shown) in faults {
+        let start = &explored.recording.start;
+        let failed = CrashTestError::io(question.files.display());
+        start.restore(&question.files).map_err(failed)?;
+        let alone = explored.found.alone;
+        let one = explore_one(&clean, Some((fault, alone)), tell)?;
+        explored.errors.push((shown, one));
+    }
+    Ok(explored)
+}
+
+/// The first and the last call of each place, each as it is shown.
+fn faults(recording: &Recording) -> Vec<(Fault, String)> {
+    let mut sources = Sources::new(&recording.places);
+    let mut at: Vec<(String, Vec<usize>)> = Vec::new();
+    for (number, call) in recording.faultable.iter().enumerate() {
+        let place = place(recording, &mut sources, call.site, call.command).text;
+        let name = call.shown.split('(').next().unwrap_or_default();
+        let key = format!("{name} at {place}");
+        match at.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, numbers)) => numbers.push(number),
+            None => at.push((key, vec![number])),
+        }
+    }
+    let mut found = Vec::new();
+    for (key, numbers) in at {
+        let (_, place) = key.split_once(" at ").unwrap_or_default();
+        for number in [numbers[0], *numbers.last().unwrap_or(&0)] {
+            let call = &recording.faultable[number];
+            let (error, name) = match call.syncs {
+                true => (libc::EIO, "EIO"),
+                false => (libc::ENOSPC, "ENOSPC"),
+            };
+            let shown = format!("{} at {place} failing with {name}", call.shown);
+            found.push((Fault { number, error }, shown));
+        }
+        if numbers.len() == 1 {
+            found.pop();
+        }
+    }
+    found.truncate(FAULTS);
+    found
+}
+
+/// One run; with a fault the recovery is known to take so many seconds.
+fn explore_one(
+    question: &Question,
+    fault: Option<(Fault, f64)>,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Explored, CrashTestError> {
     let platform = Platform::named(&question.platform).ok_or_else(|| {
@@ -125,14 +189,15 @@ pub fn explore(
         folder: &question.files,
         limit: Duration::from_secs_f64(question.record_limit),
         outputs: [&outputs[0], &outputs[1]],
+        fault: fault.map(|(fault, _)| fault),
     })?;
     let model = Model::new(&recording.start, &recording.operations, platform);
     let places = places(&recording);
-    let wants_acks = question.recover.iter().any(|word| word.contains("{acks}"));
     let mut case = Case::new(question, recording, model);
     let mut found = Found::default();
     if !question.recover.is_empty() {
-        found = search(question, &mut case, &places, folder.path(), platform, tell)?;
+        let alone = fault.map(|(_, alone)| alone);
+        found = search(question, &mut case, &places, folder.path(), platform, alone, tell)?;
     }
     Ok(Explored {
         recording: case.recording,
@@ -140,7 +205,7 @@ pub fn explore(
         platform,
         places,
         found,
-        wants_acks,
+        errors: Vec::new(),
     })
 }
 
@@ -190,23 +255,23 @@ impl Case {
     }
 }
 
-/// Where each operation was asked for: a line of source if the program has lines, else its command.
+/// Where each operation was asked for.
 fn places(recording: &Recording) -> Vec<Place> {
     let mut sources = Sources::new(&recording.places);
-    let place = |operation: &crate::operations::Operation| {
-        let stack = match operation.site {
-            NOWHERE => Vec::new(),
-            site => sources.stack(site),
-        };
-        let frame = caller(&stack).cloned();
-        let command = recording.commands.get(operation.command as usize);
-        let command = command.map_or("?", String::as_str);
-        let text = frame
-            .as_ref()
-            .map_or_else(|| format!("'{command}'"), Frame::place);
-        Place { text, frame, stack }
-    };
+    let place = |one: &Operation| place(recording, &mut sources, one.site, one.command);
     recording.operations.iter().map(place).collect()
+}
+
+/// A line of source if the program has lines, else its command.
+fn place(recording: &Recording, sources: &mut Sources<'_>, site: u32, command: u32) -> Place {
+    let stack = match site {
+        NOWHERE => Vec::new(),
+        site => sources.stack(site),
+    };
+    let frame = caller(&stack).cloned();
+    let command = recording.commands.get(command as usize).map_or("?", String::as_str);
+    let text = frame.as_ref().map_or_else(|| format!("'{command}'"), Frame::place);
+    Place { text, frame, stack }
 }
 
 fn search(
@@ -215,6 +280,7 @@ fn search(
     places: &[Place],
     folder: &Path,
     platform: Platform,
+    alone: Option<f64>,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<Found, CrashTestError> {
     let mut found = Found::default();
@@ -227,16 +293,10 @@ fn search(
     let (refusal, start);
     {
         let mut bench = Bench::new(case, &folder.join("first"))?;
-        let tree = bench.tree(&case.last());
-        let began = Instant::now();
-        let (ended, said) = bench.run(&tree, case.last().cut, case.recovery.time)?;
-        found.alone = began.elapsed().as_secs_f64();
-        if case.recovery.fails(ended) {
-            found.unsaid = Some(format!(
-                "the recovery fails on the folder as the program left it ({ended}: {}); mend the recovery's command, or \
-                 give its status with --ok",
-                said.lines().next_back().unwrap_or("it printed nothing")
-            ));
+        if let Some(known) = alone {
+            found.alone = known;
+        } else if let Some(problem) = undisturbed(case, &mut bench, &mut found.alone)? {
+            found.unsaid = Some(problem);
             found.seconds = clock.passed().as_secs_f64();
             return Ok(found);
         }
@@ -270,6 +330,26 @@ fn search(
     search.run(question, folder, tell)
 }
 
+/// Runs the recovery on the folder as the program left it, and takes its time; says what is wrong if it fails.
+fn undisturbed(
+    case: &Case,
+    bench: &mut Bench<'_>,
+    alone: &mut f64,
+) -> Result<Option<String>, CrashTestError> {
+    let last = case.last();
+    let tree = bench.tree(&last);
+    let began = Instant::now();
+    let (ended, said) = bench.run(&tree, last.cut, case.recovery.time)?;
+    *alone = began.elapsed().as_secs_f64();
+    let said = said.lines().next_back().unwrap_or("it printed nothing");
+    Ok(case.recovery.fails(ended).then(|| {
+        format!(
+            "the recovery fails on the folder as the program left it ({ended}: {said}); mend the recovery's command, or give its status \
+             with --ok"
+        )
+    }))
+}
+
 /// Why there is nothing to search, if so.
 fn nothing(recording: &Recording) -> Option<String> {
     if let Some(path) = &recording.unexplained {
@@ -278,7 +358,7 @@ fn nothing(recording: &Recording) -> Option<String> {
              that ran beside, or a system call that is not followed); run it alone"
         ));
     }
-    let quiet = |o: &crate::operations::Operation| o.syncs() || o.acknowledges();
+    let quiet = |one: &Operation| one.syncs() || one.acknowledges();
     recording.operations.iter().all(quiet).then(|| {
         "the program changed nothing below the folder; name the folder that it works in with --files".to_owned()
     })
@@ -435,12 +515,7 @@ impl Search<'_> {
             }
         };
         found.violations += 1;
-        let key = |parts: &[Part]| -> FxHashSet<Part> {
-            parts
-                .iter()
-                .map(|(operation, class)| (self.keys[*operation as usize], *class))
-                .collect()
-        };
+        let key = |parts: &[Part]| parts.iter().map(|part| self.key(*part)).collect();
         let (early, late) = (key(&reduced.early), key(&reduced.late));
         let same = |cause: &&mut Cause| cause.early == early && cause.late == late;
         if let Some(known) = found.causes.iter_mut().find(same) {
@@ -459,6 +534,12 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// A part by its place; data and sizes of one place are one.
+    fn key(&self, (operation, class): Part) -> Part {
+        let class = if class == Class::Size { Class::Data } else { class };
+        (self.keys[operation as usize], class)
+    }
+
     /// Whether a cause that is known lets an image fail; counts it, as left out if it has not been run.
     fn is_known(&self, image: &Image, left_out: bool) -> bool {
         let mut found = lock(&self.found);
@@ -467,7 +548,7 @@ impl Search<'_> {
         }
         let part = |number: u32| {
             let effect = &self.case.model.effects[number as usize];
-            (self.keys[effect.operation as usize], effect.class())
+            self.key((effect.operation, effect.class()))
         };
         let (mut there, mut missing) = (FxHashSet::default(), FxHashSet::default());
         for number in self.case.model.optional(image.cut) {

@@ -63,13 +63,13 @@ static void *append(void *name) {
 #define CHECK(name) static int check_##name(void)
 
 CASE(create_without_folder) {
-    int fd = MAKE("f");  // FAULT create_without_folder
+    int fd = MAKE("g");  // FAULT create_without_folder
     WRITE(fd, "new\n");
     fsync(fd);
     if (good) sync_folder(".");
     ACK();
 }
-CHECK(create_without_folder) { return !acked || is("f", "new\n"); }
+CHECK(create_without_folder) { return !acked || is("g", "new\n"); }
 
 CASE(rename_without_folder) {
     int fd = MAKE("t");
@@ -356,6 +356,23 @@ CASE(thread_without_sync) {
 }
 CHECK(thread_without_sync) { return !acked || is("f", "old\nnew\n"); }
 
+CASE(error_ignored) {
+    int fd = open("f", O_WRONLY | O_APPEND);
+    if (write(fd, "new\n", 4) != 4 && good) exit(1);  // FAULT error_ignored
+    if (fsync(fd) && good) exit(1);  // FAULT error_ignored
+    ACK();
+}
+CHECK(error_ignored) { return !acked || is("f", "old\nnew\n"); }
+
+CASE(error_tried_again) {
+    int fd = open("f", O_WRONLY | O_APPEND);
+    if (write(fd, "new\n", 4) != 4) exit(1);  // FAULT error_tried_again
+    while (fsync(fd))  // FAULT error_tried_again
+        if (good) exit(1);
+    ACK();
+}
+CHECK(error_tried_again) { return !acked || is("f", "old\nnew\n"); }
+
 #define ROW(name) {#name, run_##name, check_##name}
 static const struct {
     const char *name;
@@ -368,7 +385,8 @@ static const struct {
     ROW(two_files), ROW(msync_missing), ROW(msync_of_another_page), ROW(msync_without_waiting), ROW(unlink_first),
     ROW(data_after_journal), ROW(journal_without_sync), ROW(journal_folder), ROW(folder_in_folder),
     ROW(move_between_folders), ROW(link_without_folder), ROW(wiped_without_sync), ROW(opened_without_dsync),
-    ROW(child_without_sync), ROW(thread_without_sync),
+    ROW(child_without_sync), ROW(thread_without_sync), ROW(error_ignored),
+    ROW(error_tried_again),
 };
 
 int main(int count, char **words) {

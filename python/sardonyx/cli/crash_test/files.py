@@ -82,6 +82,13 @@ class Files(Options):
             "(what POSIX promises, and no more)."
         ),
     ] = "ordered"
+    errors: Annotated[
+        bool,
+        typer.Option(
+            "--errors",
+            help="Run the program again with a sync (EIO) or a write (ENOSPC) failing, one a run.",
+        ),
+    ] = False
     budget: Annotated[
         str, typer.Option(metavar="TIME", help="Total time, from the first recovery on.")
     ] = "50s"
@@ -153,6 +160,7 @@ class Files(Options):
         return {
             "recover": recovery(recover, "--recover "),
             "ok": statuses(self.ok, "--ok "),
+            "errors": self.errors,
             "budget": seconds_in("--budget", self.budget),
             "time_limit": None if limit is None else seconds_in("--time-limit", limit),
             "memory_limit": size_in_bytes("--memory-limit", self.memory_limit, 1 << 20),
@@ -209,8 +217,10 @@ def ask(question: CrashFilesQuestion) -> dict[str, Any]:
     return watched(err, label, lambda p: crash_files(question, p), unit="recoveries")
 
 
-def replay(asked: Files, number: int) -> str:
+def replay(asked: Files, number: int | None) -> str:
     """How a cause is seen again: its kept folder, or how to keep it."""
+    if number is None:
+        return "--errors makes that run again"
     if asked.keep is None:
         return "--keep FOLDER leaves the folder that fails"
     place, copy = asked.keep / f"{number}-fails", asked.keep / f"{number}-copy"
@@ -261,9 +271,17 @@ def show(people: Console, found: dict[str, Any]) -> None:
     if not found["finished"] and found["passes_left"] and not found["unsaid"]:
         left = ", ".join(found["passes_left"])
         people.print(f"the plan was not finished; raise --budget. Skipped: {left}", soft_wrap=True)
+    if found["errors"]:
+        said = sum(not one["unsaid"] for one in found["errors"])
+        images = sum(one["images"] for one in found["errors"])
+        people.print(
+            f"{len(found['errors'])} runs with a call that failed, {images:,} images; of "
+            f"{len(found['errors']) - said} runs nothing can be said: --json tells why",
+            soft_wrap=True,
+        )
     if found["unsaid"]:
-        said = Text.assemble((found["verdict"], "yellow"), f": {found['unsaid']}")
-        people.print(said, soft_wrap=True)
+        text = Text.assemble((found["verdict"], "yellow"), f": {found['unsaid']}")
+        people.print(text, soft_wrap=True)
     elif not found["violations"]:
         people.print(Text(found["verdict"], style="green"))
     else:
@@ -280,6 +298,9 @@ def _show_causes(people: Console, found: dict[str, Any]) -> None:
             + ("" if first is None else f", the first after {first:.1f} s"),
         )
     )
+    named = [one for cause in causes for role in ("early", "late") for one in cause[role]]
+    if named and not any(one["frame"] for one in named):
+        note("no lines of source: the program has no debug information (-g), or is a script")
     new = [(number, cause) for number, cause in enumerate(causes, 1) if not cause["accepted"]]
     if len(new) < len(causes):
         accepted = len(causes) - len(new)
