@@ -110,14 +110,23 @@ impl Content {
             })
     }
 
-    pub fn hash(&self, hasher: &mut blake3::Hasher) {
+    /// Pages of zeros count as those that were never written.
+    pub fn hash_into(&self, hasher: &mut blake3::Hasher) {
         hasher.update(&self.size.to_le_bytes());
-        for (_, page, length) in self.parts() {
-            if length == PAGE {
-                hasher.update(page.hash().as_bytes());
-            } else {
-                hasher.update(&page.bytes[..length]);
+        for (at, page, length) in self.parts() {
+            let bytes = &page.bytes[..length];
+            let empty = match length {
+                PAGE => page.hash() == ZEROS.hash(),
+                _ => bytes.iter().all(|&byte| byte == 0),
+            };
+            if empty {
+                continue;
             }
+            hasher.update(&at.to_le_bytes());
+            match length {
+                PAGE => hasher.update(page.hash().as_bytes()),
+                _ => hasher.update(bytes),
+            };
         }
     }
 
@@ -219,7 +228,7 @@ mod tests {
     fn equal_contents_have_equal_hashes_however_they_were_written() {
         let hash = |content: &Content| {
             let mut hasher = blake3::Hasher::new();
-            content.hash(&mut hasher);
+            content.hash_into(&mut hasher);
             hasher.finalize()
         };
         let (mut one, mut other) = (Content::default(), Content::default());
@@ -231,6 +240,11 @@ mod tests {
         assert_ne!(hash(&one), hash(&other));
         other.write(5000, b"b");
         other.write(6500, b"beyond");
+        let (mut hole, mut zeros) = (Content::default(), Content::default());
+        hole.resize(8192);
+        zeros.resize(8192);
+        zeros.write(0, &[0; 8192]);
+        assert_eq!(hash(&hole), hash(&zeros));
         assert_eq!(hash(&one), hash(&other));
     }
 }

@@ -190,27 +190,6 @@ impl<'a> Plan<'a> {
         unreachable!("the position is one of as many as there are cuts")
     }
 
-    /// The next image; `None` once nothing new is drawn.
-    pub fn next(&mut self) -> Option<Image> {
-        loop {
-            if let Some(image) = self.batch.pop() {
-                return Some(image);
-            }
-            if self.at == self.cuts() {
-                if self.pass + 1 >= PASSES.len() && self.new_images == self.new_before {
-                    return None;
-                }
-                self.new_before = self.new_images;
-                self.at = 0;
-                self.pass += 1;
-            }
-            let cut = self.cut(self.at);
-            self.at += 1;
-            self.batch = self.at_cut(cut);
-            self.batch.reverse();
-        }
-    }
-
     fn at_cut(&mut self, cut: u32) -> Vec<Image> {
         let optional = self.model.optional(cut);
         let mut found = Vec::new();
@@ -278,6 +257,31 @@ impl<'a> Plan<'a> {
             }
         }
         found
+    }
+}
+
+impl Iterator for Plan<'_> {
+    type Item = Image;
+
+    /// The next image; `None` once nothing new is drawn.
+    fn next(&mut self) -> Option<Image> {
+        loop {
+            if let Some(image) = self.batch.pop() {
+                return Some(image);
+            }
+            if self.at == self.cuts() {
+                if self.pass + 1 >= PASSES.len() && self.new_images == self.new_before {
+                    return None;
+                }
+                self.new_before = self.new_images;
+                self.at = 0;
+                self.pass += 1;
+            }
+            let cut = self.cut(self.at);
+            self.at += 1;
+            self.batch = self.at_cut(cut);
+            self.batch.reverse();
+        }
     }
 }
 

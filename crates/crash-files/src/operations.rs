@@ -51,7 +51,9 @@ pub enum Act {
     },
     SyncAll,
     /// A sync that ended with an error: what it was to write counts as written to the kernel, and is on no disk.
-    Fail { inode: Inode },
+    Fail {
+        inode: Inode,
+    },
     /// What went to standard output is in `text`; what went to standard error or a socket is not.
     Acknowledge {
         text: Vec<u8>,

@@ -250,7 +250,12 @@ fn summary(explored: &Explored, cause: &Cause) -> String {
     let in_part = |part: &&Part| reduced.late.contains(part);
     let (torn, early): (Vec<&Part>, Vec<&Part>) = reduced.early.iter().partition(in_part);
     let early: Vec<Part> = early.into_iter().copied().collect();
-    let late: Vec<Part> = reduced.late.iter().filter(|part| !torn.contains(part)).copied().collect();
+    let late: Vec<Part> = reduced
+        .late
+        .iter()
+        .filter(|part| !torn.contains(part))
+        .copied()
+        .collect();
     if let [torn, ..] = torn[..] {
         let rest = match (early.is_empty(), late.is_empty()) {
             (true, true) => String::new(),
@@ -288,7 +293,10 @@ fn fate(explored: &Explored, at: usize, class: Class, until: usize) -> String {
     let (inode, what) = match class {
         Class::Names => {
             let inode = folder(&explored.model, at, until);
-            (inode, inode.map_or_else(String::new, |inode| folder_name(explored, inode)))
+            (
+                inode,
+                inode.map_or_else(String::new, |inode| folder_name(explored, inode)),
+            )
         }
         _ => (file(&operation.act), operation.path.clone()),
     };
@@ -321,10 +329,13 @@ fn folder(model: &Model, at: usize, until: usize) -> Option<u32> {
 
 fn folder_name(explored: &Explored, folder: u32) -> String {
     let operations = &explored.recording.operations;
-    let made = operations.iter().rev().find(|operation| match operation.act {
-        Act::Create { inode, .. } | Act::Rename { inode, .. } => inode == folder,
-        _ => false,
-    });
+    let made = operations
+        .iter()
+        .rev()
+        .find(|operation| match operation.act {
+            Act::Create { inode, .. } | Act::Rename { inode, .. } => inode == folder,
+            _ => false,
+        });
     match made {
         Some(operation) => format!("the folder {}", operation.path),
         None => match explored.recording.start.path(folder).as_deref() {

@@ -203,7 +203,7 @@ impl Tree {
         match &self.nodes[inode as usize] {
             Node::File(content) => {
                 hasher.update(b"f");
-                content.hash(hasher);
+                content.hash_into(hasher);
             }
             Node::Link(target) => {
                 hasher.update(b"l").update(target.as_bytes()).update(b"\0");
@@ -247,8 +247,8 @@ impl Tree {
         Ok(())
     }
 
-    fn put_node<'a>(
-        &'a self,
+    fn put_node(
+        &self,
         inode: Inode,
         path: &Path,
         made: &mut BTreeMap<Inode, std::path::PathBuf>,

@@ -181,25 +181,7 @@ impl Recorder {
     /// What a call that begins is going to do, if that has to be written down; `None` if not.
     pub(super) fn begin(&mut self, thread: i32, call: i64, a: [u64; 6]) -> Option<Begun> {
         let here = libc::AT_FDCWD as u64;
-        #[cfg(target_arch = "x86_64")]
-        let (call, a) = match call {
-            libc::SYS_open => (libc::SYS_openat, [here, a[0], a[1], a[2], 0, 0]),
-            libc::SYS_creat => {
-                let flags = (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as u64;
-                (libc::SYS_openat, [here, a[0], flags, a[1], 0, 0])
-            }
-            libc::SYS_rename => (libc::SYS_renameat2, [here, a[0], here, a[1], 0, 0]),
-            libc::SYS_link => (libc::SYS_linkat, [here, a[0], here, a[1], 0, 0]),
-            libc::SYS_unlink => (libc::SYS_unlinkat, [here, a[0], 0, 0, 0, 0]),
-            libc::SYS_rmdir => {
-                let flags = libc::AT_REMOVEDIR as u64;
-                (libc::SYS_unlinkat, [here, a[0], flags, 0, 0, 0])
-            }
-            libc::SYS_mkdir => (libc::SYS_mkdirat, [here, a[0], a[1], 0, 0, 0]),
-            libc::SYS_mknod => (libc::SYS_mknodat, [here, a[0], a[1], a[2], 0, 0]),
-            libc::SYS_symlink => (libc::SYS_symlinkat, [a[0], here, a[1], 0, 0, 0]),
-            _ => (call, a),
-        };
+        let (call, a) = general(call, a);
         match call {
             libc::SYS_openat => self.open(thread, a[0], a[1], a[2] as i32),
             libc::SYS_openat2 => {
@@ -677,6 +659,35 @@ impl Recorder {
             self.push(thread, &begun, Act::Sync { inode, how, range });
         }
     }
+}
+
+/// The call that does the same from a folder, for those that only x86-64 has.
+#[cfg(target_arch = "x86_64")]
+fn general(call: i64, a: [u64; 6]) -> (i64, [u64; 6]) {
+    let here = libc::AT_FDCWD as u64;
+    match call {
+        libc::SYS_open => (libc::SYS_openat, [here, a[0], a[1], a[2], 0, 0]),
+        libc::SYS_creat => {
+            let flags = (libc::O_CREAT | libc::O_TRUNC | libc::O_WRONLY) as u64;
+            (libc::SYS_openat, [here, a[0], flags, a[1], 0, 0])
+        }
+        libc::SYS_rename => (libc::SYS_renameat2, [here, a[0], here, a[1], 0, 0]),
+        libc::SYS_link => (libc::SYS_linkat, [here, a[0], here, a[1], 0, 0]),
+        libc::SYS_unlink => (libc::SYS_unlinkat, [here, a[0], 0, 0, 0, 0]),
+        libc::SYS_rmdir => {
+            let flags = libc::AT_REMOVEDIR as u64;
+            (libc::SYS_unlinkat, [here, a[0], flags, 0, 0, 0])
+        }
+        libc::SYS_mkdir => (libc::SYS_mkdirat, [here, a[0], a[1], 0, 0, 0]),
+        libc::SYS_mknod => (libc::SYS_mknodat, [here, a[0], a[1], a[2], 0, 0]),
+        libc::SYS_symlink => (libc::SYS_symlinkat, [a[0], here, a[1], 0, 0, 0]),
+        _ => (call, a),
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn general(call: i64, a: [u64; 6]) -> (i64, [u64; 6]) {
+    (call, a)
 }
 
 /// Where a write of so many bytes began, and whether it was synced.

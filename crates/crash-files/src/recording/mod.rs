@@ -426,10 +426,16 @@ impl Recorder {
             _ => return,
         };
         let number = self.faultable.len();
-        let process = self.threads.get(&thread).map_or(thread, |known| known.process);
+        let process = self
+            .threads
+            .get(&thread)
+            .map_or(thread, |known| known.process);
         self.faultable.push(Faultable {
             shown: begun.shown.clone(),
-            command: self.processes.get(&process).map_or(0, |process| process.command),
+            command: self
+                .processes
+                .get(&process)
+                .map_or(0, |process| process.command),
             site: begun.site,
             syncs,
         });

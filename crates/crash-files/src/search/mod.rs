@@ -197,7 +197,15 @@ fn explore_one(
     let mut found = Found::default();
     if !question.recover.is_empty() {
         let alone = fault.map(|(_, alone)| alone);
-        found = search(question, &mut case, &places, folder.path(), platform, alone, tell)?;
+        found = search(
+            question,
+            &mut case,
+            &places,
+            folder.path(),
+            platform,
+            alone,
+            tell,
+        )?;
     }
     Ok(Explored {
         recording: case.recording,
@@ -269,8 +277,13 @@ fn place(recording: &Recording, sources: &mut Sources<'_>, site: u32, command: u
         site => sources.stack(site),
     };
     let frame = caller(&stack).cloned();
-    let command = recording.commands.get(command as usize).map_or("?", String::as_str);
-    let text = frame.as_ref().map_or_else(|| format!("'{command}'"), Frame::place);
+    let command = recording
+        .commands
+        .get(command as usize)
+        .map_or("?", String::as_str);
+    let text = frame
+        .as_ref()
+        .map_or_else(|| format!("'{command}'"), Frame::place);
     Place { text, frame, stack }
 }
 
@@ -536,7 +549,11 @@ impl Search<'_> {
 
     /// A part by its place; data and sizes of one place are one.
     fn key(&self, (operation, class): Part) -> Part {
-        let class = if class == Class::Size { Class::Data } else { class };
+        let class = if class == Class::Size {
+            Class::Data
+        } else {
+            class
+        };
         (self.keys[operation as usize], class)
     }
 
