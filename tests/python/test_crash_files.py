@@ -1,4 +1,4 @@
-"""Crash tests of programs that write files: small faulty programs, their mended twins, databases."""
+"""Crash tests of programs that write files: faulty ones and their mended twins."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
-
 from sardonyx import cli
+from typer.testing import CliRunner
 
 CASES = Path(__file__).parents[2] / "crates/crash-files/tests/programs/cases.c"
 #: On what a fault shows; all others show on ``ordered``.

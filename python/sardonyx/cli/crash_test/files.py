@@ -272,16 +272,16 @@ def show(people: Console, found: dict[str, Any]) -> None:
         left = ", ".join(found["passes_left"])
         people.print(f"the plan was not finished; raise --budget. Skipped: {left}", soft_wrap=True)
     if found["errors"]:
-        said = sum(not one["unsaid"] for one in found["errors"])
+        unsaid = sum(bool(one["unsaid"]) for one in found["errors"])
         images = sum(one["images"] for one in found["errors"])
         people.print(
             f"{len(found['errors'])} runs with a call that failed, {images:,} images; of "
-            f"{len(found['errors']) - said} runs nothing can be said: --json tells why",
+            f"{unsaid} runs nothing can be said: --json tells why",
             soft_wrap=True,
         )
     if found["unsaid"]:
-        text = Text.assemble((found["verdict"], "yellow"), f": {found['unsaid']}")
-        people.print(text, soft_wrap=True)
+        said = Text.assemble((found["verdict"], "yellow"), f": {found['unsaid']}")
+        people.print(said, soft_wrap=True)
     elif not found["violations"]:
         people.print(Text(found["verdict"], style="green"))
     else:
