@@ -57,6 +57,7 @@ fn one_report(explored: &Explored) -> Value {
     json!({
         "program": recording.commands.first(),
         "ended": recording.ended,
+        "program_said": explored.said,
         "recorded_s": recording.seconds,
         "operations": operations.len(),
         "syncs": count(Operation::syncs),

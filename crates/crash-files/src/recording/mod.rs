@@ -137,7 +137,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_micros(5), Duration::from_m
 const AT_CALL: i32 = libc::SIGTRAP | 0x80;
 
 /// What is to be recorded.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Run<'a> {
     pub words: &'a [String],
     pub folder: &'a Path,
@@ -146,6 +146,8 @@ pub struct Run<'a> {
     /// Where its standard output and standard error go.
     pub outputs: [&'a Path; 2],
     pub fault: Option<Fault>,
+    /// Asked now and then whether the program is to go on.
+    pub go_on: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// Runs a program to its end and records it.
@@ -229,7 +231,7 @@ impl Recorder {
         let began = Instant::now();
         let first = self.spawn(run)?;
         let mut ended = None;
-        let mut late = false;
+        let (mut late, mut cancelled) = (false, false);
         let mut pause = PAUSES.0;
         loop {
             let mut status = 0;
@@ -241,14 +243,13 @@ impl Recorder {
                     libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG,
                 )
             };
+            let over = began.elapsed() > run.limit;
+            let asks = thread == 0 && pause == PAUSES.1;
+            if !cancelled && (over || (asks && !(run.go_on)())) {
+                (late, cancelled) = (over, true);
+                self.kill();
+            }
             match thread {
-                0 if began.elapsed() > run.limit && !late => {
-                    late = true;
-                    for &thread in self.threads.keys() {
-                        // SAFETY: threads that we trace.
-                        unsafe { libc::kill(thread, libc::SIGKILL) };
-                    }
-                }
                 0 => {
                     std::thread::sleep(pause);
                     pause = (pause * 2).min(PAUSES.1);
@@ -270,6 +271,8 @@ impl Recorder {
             self.note(&format!(
                 "the program was ended after {limit} s; --record-limit allows more"
             ));
+        } else if cancelled {
+            return Err(CrashTestError::Cancelled);
         }
         if self.commands.is_empty() {
             return Err(CrashTestError::new(format!(
@@ -299,6 +302,13 @@ impl Recorder {
             ended,
             seconds,
         })
+    }
+
+    fn kill(&self) {
+        for &thread in self.threads.keys() {
+            // SAFETY: threads that we trace.
+            unsafe { libc::kill(thread, libc::SIGKILL) };
+        }
     }
 
     fn gone(&mut self, thread: i32) {

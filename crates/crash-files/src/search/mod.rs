@@ -13,8 +13,8 @@ use sardonyx_crash_test::CrashTestError;
 use sardonyx_crash_test::images::copy::scratch;
 use sardonyx_crash_test::recording::NOWHERE;
 use sardonyx_crash_test::recording::source::{Frame, Sources, caller};
-use sardonyx_crash_test::recovery::Recovery;
 use sardonyx_crash_test::recovery::ending::Ended;
+use sardonyx_crash_test::recovery::{Recovery, said};
 use sardonyx_crash_test::search::clock::Clock;
 
 use crate::images::{Image, Kind, Part, Plan};
@@ -90,6 +90,8 @@ pub struct Explored {
     /// Of each operation.
     pub places: Vec<Place>,
     pub found: Found,
+    /// The end of what the program wrote to standard error.
+    pub said: String,
     /// Runs in which one call failed, with that call.
     pub errors: Vec<(String, Explored)>,
 }
@@ -190,7 +192,9 @@ fn explore_one(
         limit: Duration::from_secs_f64(question.record_limit),
         outputs: [&outputs[0], &outputs[1]],
         fault: fault.map(|(fault, _)| fault),
+        go_on: &|| tell(0, 0),
     })?;
+    let said = said(&outputs[1]);
     let model = Model::new(&recording.start, &recording.operations, platform);
     let places = places(&recording);
     let mut case = Case::new(question, recording, model);
@@ -213,6 +217,7 @@ fn explore_one(
         platform,
         places,
         found,
+        said,
         errors: Vec::new(),
     })
 }
@@ -618,15 +623,15 @@ impl Search<'_> {
         let acked = self.case.acked[cut as usize];
         match self.wants_acks {
             true => acked,
-            false => usize::from(acked > 0 || self.start.is_some_and(|start| cut >= start)),
+            false => usize::from(self.start.is_some_and(|start| cut >= start)),
         }
     }
 
-    /// Before the recovery first copes, and before anything was promised, it may refuse the folder as it refuses the
-    /// untouched one.
+    /// Before the recovery first copes, and before anything was printed that it is given, it may refuse the folder as it
+    /// refuses the untouched one.
     fn is_refusal(&self, cut: u32, ended: Ended) -> bool {
         self.refusal == Some(ended)
-            && self.case.acked[cut as usize] == 0
+            && (self.case.acked[cut as usize] == 0 || !self.wants_acks)
             && self.start.is_none_or(|start| cut < start)
     }
 }

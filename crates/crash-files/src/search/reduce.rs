@@ -31,11 +31,10 @@ pub fn reduce(
     image: &Image,
     run: &mut Try<'_>,
 ) -> Result<Option<Reduced>, CrashTestError> {
-    let Some(mut last) = run(image)? else {
+    let (Some(_), Some(mut last)) = (run(image)?, run(image)?) else {
         return Ok(None);
     };
     let optional = model.optional(image.cut);
-    let all = |effects: &[Part]| effects.to_vec();
     let mut smallest = image.clone();
     let mut fails = |choice: &Choice<'_>| -> Result<bool, CrashTestError> {
         let tried = Image {
@@ -85,11 +84,15 @@ pub fn reduce(
         choice.add_needed();
         fails(&choice)
     })?;
+    // What fails by chance has led here by chance.
+    let Some(last) = run(&smallest)? else {
+        return Ok(None);
+    };
     let names =
         |found: &[(Part, Vec<u32>)]| found.iter().map(|(part, _)| *part).collect::<Vec<_>>();
     Ok(Some(Reduced {
-        early: all(&names(&early)),
-        late: all(&names(&missing)),
+        early: names(&early),
+        late: names(&missing),
         image: smallest,
         ended: last.0,
         said: last.1,

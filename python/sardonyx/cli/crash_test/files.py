@@ -253,6 +253,8 @@ def show(people: Console, found: dict[str, Any]) -> None:
         f"{found['ended']}",
         soft_wrap=True,
     )
+    if found["ended"] != "exit status 0" and found["program_said"]:
+        note(f"the program said: {found['program_said'].splitlines()[-1]}")
     people.print(
         f"{found['images']:,} images at {found['cuts_tried']:,} of {found['cuts']:,} cuts on "
         f"{found['platform']}, {found['recoveries']:,} recoveries in {found['seconds']:.1f} s "
