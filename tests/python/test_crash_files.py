@@ -24,6 +24,8 @@ PLATFORMS = {
 }
 #: Faults that show once a call fails.
 ERRORS = {"error_ignored", "error_tried_again"}
+#: What differs from one system's cp and sync to another's.
+COPIES = {"write", "copy_file_range", "ioctl", "sync"}
 NAMES = re.findall(r"ROW\((\w+)\),", CASES.read_text())
 
 
@@ -108,3 +110,72 @@ def test_a_mended_program_is_not_flagged(
     )
     assert found["status"] == 0 and found["images"] > 0, found
     assert found["causes"] == []
+
+
+@pytest.mark.machine
+def test_what_is_kept_fails_again(cases: Path, tmp_path: Path) -> None:
+    place, kept = folder(tmp_path / "d"), tmp_path / "kept"
+    case = f"{cases} append_without_sync bad"
+    more = ("--keep", str(kept), "--sarif", str(tmp_path / "s"))
+    found = search(place, f"{case} check {{dir}} {{acks}}", f"{case} run {place}", *more)
+    ran = subprocess.run(["sh", "-c", found["causes"][0]["replay"]], capture_output=True)
+    assert ran.returncode == 1
+    assert b"a promise is broken" in ran.stdout
+    result = json.loads((tmp_path / "s").read_text())["runs"][0]["results"][0]
+    place_of = result["locations"][0]["physicalLocation"]
+    named = f"cases.c:{place_of['region']['startLine']}"
+    assert named in lines("append_without_sync")
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("recover", "program", "said"),
+    [
+        ("test -d {dir}", "true", "changed nothing below the folder"),
+        ("test -f {dir}/none", "touch {place}/g", "fails on the folder as the program left it"),
+        ("test -f {dir}/g", "touch {place}/g", "copes with nothing that is sure"),
+    ],
+)
+def test_of_what_says_nothing_nothing_is_said(
+    recover: str, program: str, said: str, tmp_path: Path
+) -> None:
+    place = folder(tmp_path / "d")
+    found = search(place, recover, program.format(place=place))
+    assert found["status"] == 3
+    assert said in found["unsaid"]
+
+
+@pytest.mark.machine
+def test_a_shell_script_is_followed_with_all_that_it_starts(tmp_path: Path) -> None:
+    place = folder(tmp_path / "d")
+    script = "cd $0; cp f g; sync g; mv g k; ln k l; mkdir m; rm l; echo done >> k; sync"
+    line = ["crash-test", "files", "--files", str(place), "--list", "--json", "-", "--"]
+    ran = CliRunner().invoke(cli.app, [*line, "sh", "-c", script, str(place)])
+    assert ran.exit_code == 0, ran.output
+    listed = json.loads(ran.stdout)["list"]
+    names = [one["operation"].partition("(")[0] for one in listed]
+    assert [name for name in names if name not in COPIES] == [
+        *("open", "fsync", "rename", "link", "mkdir", "unlink"),
+    ]
+    effects, sure = (sum(one[key] for one in listed) for key in ("effects", "makes_sure"))
+    assert effects == sure > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--files none --recover 'c {dir}' -- true", "--files none: is no folder"),
+        ("--files . --recover c -- true", "--recover 'c': does not say where the folder goes"),
+        ("--files . --recover 'c {dir}' -- no-such", "no-such: is no program that can be run"),
+        ("--files . -- true", "--recover 'CMD {dir}': give the command"),
+        ("--files . --list --seed 3 -- true", "--seed: does nothing with --list"),
+        ("--files . --recover 'c {dir}' --platform adr -- true", "--platform: there is no"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_runs(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = CliRunner().invoke(cli.app, ["crash-test", "files", *shlex.split(words)])
+    assert ran.exit_code == 2
+    assert said in " ".join(ran.stderr.split())
