@@ -62,6 +62,12 @@ def crash_test(question_json: str, progress: Progress | None) -> str:
     ``violations``, ``causes``, ``suspects`` and what was done.
     """
 
+def crash_files(question_json: str, progress: Progress | None) -> str:
+    """A program that writes files run, and its own recovery on what cuts could leave of a folder
+    (``questions.CrashFilesQuestion``): ``violations``, ``causes`` and what was done; without a
+    recovery the ``list`` of its operations.
+    """
+
 def crash_designs(
     question_json: str,
     start: tuple[int, float],

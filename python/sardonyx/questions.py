@@ -61,6 +61,40 @@ class Conversion(Value):
     levels: tuple[int, ...] | None = None
 
 
+class CrashFilesQuestion(Value):
+    """A program, the folder that it works in, and the command that recovers from an image of that
+    folder.
+    """
+
+    #: The folder that it works in.
+    files: str
+    #: The words of the program's command.
+    program: tuple[str, ...]
+    #: Seconds that the search may take, from the first recovery on.
+    budget: float = 50.0
+    #: Whether syncs and writes are made to fail too, one in a run.
+    errors: bool = False
+    #: A folder for the images of each cause.
+    keep: str | None = None
+    #: Bytes of memory for one recovery.
+    memory_limit: int = 4_294_967_296
+    #: Exit statuses that are no violation.
+    ok: tuple[int, ...] = (0,)
+    #: ``ordered``, ``writeback`` or ``strict``.
+    platform: str = "ordered"
+    #: Seconds that the program may run.
+    record_limit: float = 50.0
+    #: The words of the recovery's command, with ``{dir}`` and ``{acks}``; none if the operations
+    #: are only to be listed.
+    recover: tuple[str, ...] = ()
+    #: The seed that images are drawn from.
+    seed: int = 1
+    #: The number of workers; 0: one for each processor.
+    threads: int = 0
+    #: Seconds for one recovery; by default it follows from the undisturbed one.
+    time_limit: float | None = None
+
+
 class ScriptQuestion(Value):
     """What the machine does of its own accord in a run, in place of what the seed draws: three
     numbers each. Evictions: core, number of its operation, line that goes after it. Delays:

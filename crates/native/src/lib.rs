@@ -8,6 +8,7 @@ mod crash;
 mod curve;
 mod device;
 mod estimate;
+mod files;
 mod integrity;
 mod listening;
 mod machines;
@@ -78,6 +79,8 @@ mod _core {
     use super::device::store_check;
     #[pymodule_export]
     use super::estimate::{store_estimate, store_plan};
+    #[pymodule_export]
+    use super::files::crash_files;
     #[pymodule_export]
     use super::integrity::{integrities, integrity_recovery, integrity_room};
     #[pymodule_export]

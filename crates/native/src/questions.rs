@@ -32,6 +32,7 @@ pub fn questions() -> PyResult<String> {
         CurveQuestion,
         AccessesQuestion,
         sardonyx_crash_test::question::Question,
+        sardonyx_crash_files::question::Question,
         sardonyx_merge::question::Question,
         sardonyx_merge::timed::Question,
         sardonyx_store::Question,

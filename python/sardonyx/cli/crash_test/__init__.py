@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import shlex
 
-from sardonyx.cli.common import subcommands
-from sardonyx.cli.crash_test import designs, lint, recovery, replay, search, threads
+from sardonyx.cli.common import add_command, subcommands
+from sardonyx.cli.crash_test import designs, files, lint, recovery, replay, search, threads
 
 
 def remedy(words: list[str]) -> str:
@@ -28,3 +28,4 @@ app = subcommands(
     lint.lint,
     remedy=remedy,
 )
+add_command(app, files.files, **files.SETTINGS)

@@ -1,0 +1,318 @@
+//! Which images are tried, pass after pass: each is a cut, and what it leaves of the effects that are not sure then.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustc_hash::FxHashMap;
+
+use crate::model::{Class, Model};
+use crate::operations::Operation;
+
+/// How an image differs from what the program had done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// What is sure, and nothing else.
+    Sure,
+    /// Everything until the cut.
+    Whole,
+    /// Everything but one part of one operation, and what needs that.
+    Missing,
+    /// What is sure and one part of one operation, with what that needs.
+    Alone,
+    /// What is sure, and all up to some operation.
+    Prefix,
+    /// Everything, but the data of one operation only in part.
+    Torn,
+    Random,
+}
+
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// After so many operations.
+    pub cut: u32,
+    pub kind: Kind,
+    /// The effects that it has beyond what is sure, in their order.
+    pub present: Vec<u32>,
+    /// Whether blocks without their data hold what was deleted before, instead of zeros.
+    pub stale: bool,
+}
+
+/// Cuts are tried in so many rounds, each over cuts that lie so far apart, so that what is left out lies everywhere.
+const STRIDE: u32 = 16;
+/// Parts of operations that are left out or alone at one cut, at most: the last so many, and as many drawn ones.
+const PARTS: usize = 32;
+/// Images of one cut in each round of drawn ones.
+const DRAWN: usize = 4;
+
+/// Parts of operations: the effects of one class.
+pub type Part = (u32, Class);
+
+pub fn parts(model: &Model, effects: &[u32]) -> Vec<(Part, Vec<u32>)> {
+    let mut found: Vec<(Part, Vec<u32>)> = Vec::new();
+    let mut places: FxHashMap<Part, usize> = FxHashMap::default();
+    for &number in effects {
+        let effect = &model.effects[number as usize];
+        let part = (effect.operation, effect.class());
+        let place = *places.entry(part).or_insert(found.len());
+        if place == found.len() {
+            found.push((part, Vec::new()));
+        }
+        found[place].1.push(number);
+    }
+    found
+}
+
+/// What a cut may leave, as flags of its optional effects.
+pub struct Choice<'a> {
+    model: &'a Model,
+    pub optional: &'a [u32],
+    pub present: Vec<bool>,
+    first: u32,
+    /// For each effect from the first optional one on, its place among them and 1; 0 if it is sure.
+    places: Vec<u32>,
+}
+
+impl<'a> Choice<'a> {
+    /// Everything, or nothing, of some effects that are in their order.
+    pub fn new(model: &'a Model, optional: &'a [u32], all: bool) -> Choice<'a> {
+        let first = optional.first().copied().unwrap_or_default();
+        let length = optional.last().map_or(0, |last| last - first + 1);
+        let mut places = vec![0; length as usize];
+        for (place, number) in (1..).zip(optional) {
+            places[(number - first) as usize] = place;
+        }
+        Choice {
+            model,
+            optional,
+            present: vec![all; optional.len()],
+            first,
+            places,
+        }
+    }
+
+    fn place(&self, number: u32) -> Option<usize> {
+        let place = *self.places.get(number.checked_sub(self.first)? as usize)?;
+        (place as usize).checked_sub(1)
+    }
+
+    pub fn set(&mut self, effects: &[u32], present: bool) {
+        for &number in effects {
+            if let Some(place) = self.place(number) {
+                self.present[place] = present;
+            }
+        }
+    }
+
+    /// Takes away what lacks something that it needs.
+    pub fn drop_needy(&mut self) {
+        for place in 0..self.optional.len() {
+            if self.present[place] {
+                let needs = &self.model.effects[self.optional[place] as usize].needs;
+                let there = |&need: &u32| self.place(need).is_none_or(|place| self.present[place]);
+                self.present[place] = needs.iter().all(there);
+            }
+        }
+    }
+
+    /// Adds what something needs that is there.
+    pub fn add_needed(&mut self) {
+        for place in (0..self.optional.len()).rev() {
+            if self.present[place] {
+                for &need in &self.model.effects[self.optional[place] as usize].needs {
+                    if let Some(place) = self.place(need) {
+                        self.present[place] = true;
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn list(&self) -> Vec<u32> {
+        let both = self.optional.iter().zip(&self.present);
+        both.filter(|(_, present)| **present)
+            .map(|(&number, _)| number)
+            .collect()
+    }
+}
+
+/// All images, in the order in which they are tried; it ends when drawing finds none that are new for a while.
+pub struct Plan<'a> {
+    model: &'a Model,
+    operations: &'a [Operation],
+    stale: bool,
+    random: ChaCha8Rng,
+    pub pass: usize,
+    /// The position among the cuts of the pass.
+    at: u32,
+    batch: Vec<Image>,
+    /// How many images were new, and how many had been when the pass began.
+    pub new_images: u64,
+    new_before: u64,
+}
+
+/// The passes by their names; the last is repeated.
+pub const PASSES: [&str; 4] = [
+    "all and nothing",
+    "one left out, one alone",
+    "beginnings and torn writes",
+    "drawn",
+];
+
+impl<'a> Plan<'a> {
+    pub fn new(model: &'a Model, operations: &'a [Operation], stale: bool, seed: u64) -> Plan<'a> {
+        Plan {
+            model,
+            operations,
+            stale,
+            random: ChaCha8Rng::seed_from_u64(seed),
+            pass: 0,
+            at: 0,
+            batch: Vec::new(),
+            new_images: 0,
+            new_before: 0,
+        }
+    }
+
+    fn cuts(&self) -> u32 {
+        self.operations.len() as u32 + 1
+    }
+
+    /// The cut at a position of a pass: those far apart come first.
+    fn cut(&self, at: u32) -> u32 {
+        let mut left = at;
+        for round in 0..STRIDE {
+            let offset = round.reverse_bits() >> (32 - STRIDE.ilog2());
+            let count = self.cuts().saturating_sub(offset).div_ceil(STRIDE);
+            if left < count {
+                return offset + left * STRIDE;
+            }
+            left -= count;
+        }
+        unreachable!("the position is one of as many as there are cuts")
+    }
+
+    fn at_cut(&mut self, cut: u32) -> Vec<Image> {
+        let optional = self.model.optional(cut);
+        let mut found = Vec::new();
+        let mut add = |kind, choice: &Choice<'_>, stale| {
+            found.push(Image {
+                cut,
+                kind,
+                present: choice.list(),
+                stale,
+            });
+        };
+        let choose = |all| Choice::new(self.model, &optional, all);
+        match self.pass {
+            0 => {
+                add(Kind::Whole, &choose(true), false);
+                add(Kind::Sure, &choose(false), false);
+            }
+            1 => {
+                for (_, effects) in some_parts(self.model, &optional, &mut self.random) {
+                    let mut missing = choose(true);
+                    missing.set(&effects, false);
+                    missing.drop_needy();
+                    add(Kind::Missing, &missing, false);
+                    if self.stale {
+                        add(Kind::Missing, &missing, true);
+                    }
+                    let mut alone = choose(false);
+                    alone.set(&effects, true);
+                    alone.add_needed();
+                    add(Kind::Alone, &alone, self.stale);
+                }
+            }
+            2 => {
+                for (number, (part, effects)) in some_parts(self.model, &optional, &mut self.random)
+                    .into_iter()
+                    .enumerate()
+                {
+                    let mut prefix = choose(false);
+                    let end = self.model.of_operation[part.0 as usize].end;
+                    let until = optional.partition_point(|&number| number < end);
+                    prefix.present[..until].fill(true);
+                    add(Kind::Prefix, &prefix, false);
+                    if part.1 != Class::Data || effects.len() < 2 {
+                        continue;
+                    }
+                    let middle = 1 + self.random.random_range(0..effects.len() - 1);
+                    for (torn, stale) in [
+                        (&effects[middle..], false),
+                        (&effects[..middle], self.stale && number % 2 == 0),
+                        (&effects[middle - 1..middle], self.stale && number % 2 == 1),
+                    ] {
+                        let mut choice = choose(true);
+                        choice.set(torn, false);
+                        choice.drop_needy();
+                        add(Kind::Torn, &choice, stale);
+                    }
+                }
+            }
+            _ => {
+                for _ in 0..if optional.is_empty() { 0 } else { DRAWN } {
+                    let stale = self.stale && self.random.random_bool(0.5);
+                    let choice = drawn(choose(false), &mut self.random);
+                    add(Kind::Random, &choice, stale);
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Iterator for Plan<'_> {
+    type Item = Image;
+
+    /// The next image; `None` once nothing new is drawn.
+    fn next(&mut self) -> Option<Image> {
+        loop {
+            if let Some(image) = self.batch.pop() {
+                return Some(image);
+            }
+            if self.at == self.cuts() {
+                if self.pass + 1 >= PASSES.len() && self.new_images == self.new_before {
+                    return None;
+                }
+                self.new_before = self.new_images;
+                self.at = 0;
+                self.pass += 1;
+            }
+            let cut = self.cut(self.at);
+            self.at += 1;
+            self.batch = self.at_cut(cut);
+            self.batch.reverse();
+        }
+    }
+}
+
+/// The last parts, and some of those before.
+fn some_parts(model: &Model, optional: &[u32], random: &mut impl Rng) -> Vec<(Part, Vec<u32>)> {
+    let mut parts = parts(model, optional);
+    while parts.len() > PARTS * 2 {
+        let early = parts.len() - PARTS;
+        parts.swap_remove(random.random_range(0..early));
+    }
+    parts
+}
+
+/// Each operation's part, or each of its sectors, is there with a probability that is drawn too.
+fn drawn<'a>(mut choice: Choice<'a>, random: &mut impl Rng) -> Choice<'a> {
+    let share = [0.1, 0.5, 0.9][random.random_range(0..3)];
+    let whole = random.random_bool(0.5);
+    for (_, effects) in parts(choice.model, choice.optional) {
+        let all = random.random_bool(share);
+        for &number in &effects {
+            let present = if whole {
+                all
+            } else {
+                random.random_bool(share)
+            };
+            choice.set(&[number], present);
+        }
+    }
+    match random.random_bool(0.5) {
+        true => choice.add_needed(),
+        false => choice.drop_needy(),
+    }
+    choice
+}

@@ -1,0 +1,644 @@
+//! What a power cut may leave: every operation as effects, which need each other and become sure by syncs, as a
+//! platform has it.
+//!
+//! A cut leaves every effect that is sure by then, and any others that have begun, as long as each has what it needs.
+//! `docs/crash/files.md` has the platforms and their sources.
+
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use crate::content::{PAGE, SECTOR};
+use crate::operations::{Act, Name, Operation, Sync};
+use crate::tree::{Inode, Tree};
+
+/// What a file system promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    /// ext4 with `data=ordered` and delayed allocation
+    Ordered,
+    /// ext4 with `data=writeback`
+    Writeback,
+    /// What POSIX and the manual pages promise, and no more
+    Strict,
+}
+
+impl Platform {
+    pub const NAMES: [&'static str; 3] = ["ordered", "writeback", "strict"];
+
+    pub fn named(name: &str) -> Option<Platform> {
+        let all = [Platform::Ordered, Platform::Writeback, Platform::Strict];
+        let at = Platform::NAMES.iter().position(|known| *known == name)?;
+        Some(all[at])
+    }
+
+    pub fn name(self) -> &'static str {
+        Platform::NAMES[self as usize]
+    }
+
+    /// Whether names and set sizes become durable in their order, through one journal.
+    fn has_journal(self) -> bool {
+        self != Platform::Strict
+    }
+
+    /// Whether new blocks may hold what was deleted before.
+    pub fn shows_stale(self) -> bool {
+        self == Platform::Writeback
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    Data,
+    Size,
+    Names,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    /// Part of a sector, from some byte of its operation's data on; `fresh` if it lay beyond the file's end.
+    Data {
+        inode: Inode,
+        offset: u64,
+        from: usize,
+        length: usize,
+        fresh: bool,
+    },
+    /// `grows` if an earlier size that comes later leaves it as it is.
+    Size {
+        inode: Inode,
+        size: u64,
+        grows: bool,
+    },
+    Names(Vec<(Name, Option<Inode>)>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Effect {
+    /// The index of its operation.
+    pub operation: u32,
+    pub what: What,
+    /// Effects without which a cut cannot leave it; all of them come earlier.
+    pub needs: Vec<u32>,
+    /// The operation that makes it sure, if one does.
+    pub sure: Option<u32>,
+}
+
+impl Effect {
+    pub fn class(&self) -> Class {
+        match self.what {
+            What::Data { .. } => Class::Data,
+            What::Size { .. } => Class::Size,
+            What::Names(_) => Class::Names,
+        }
+    }
+
+    /// Does to a tree what it says; `stale` instead of its data, if given.
+    pub fn apply(&self, operations: &[Operation], tree: &mut Tree, stale: bool) {
+        match &self.what {
+            What::Data {
+                inode,
+                offset,
+                from,
+                length,
+                ..
+            } => {
+                let Act::Write { data, .. } = &operations[self.operation as usize].act else {
+                    return;
+                };
+                if let Some(content) = tree.content_mut(*inode) {
+                    match stale {
+                        true => content.write(*offset, &[STALE; SECTOR as usize][..*length]),
+                        false => content.write(*offset, &data[*from..from + length]),
+                    }
+                }
+            }
+            What::Size { inode, size, grows } => {
+                if let Some(content) = tree.content_mut(*inode) {
+                    let least = if *grows { content.size() } else { 0 };
+                    content.resize(least.max(*size));
+                }
+            }
+            What::Names(names) => {
+                for (name, target) in names {
+                    tree.enter(name.folder, &name.name, *target);
+                }
+            }
+        }
+    }
+}
+
+/// What blocks hold that were another file's: *assumed*, any byte that is unlikely to pass for data.
+const STALE: u8 = 0xa5;
+
+/// All effects of a run, in its order.
+#[derive(Debug, Default)]
+pub struct Model {
+    pub effects: Vec<Effect>,
+    /// The effects of each operation.
+    pub of_operation: Vec<Range<u32>>,
+    /// The effects that each operation makes sure.
+    pub made_sure: Vec<Vec<u32>>,
+}
+
+impl Model {
+    pub fn new(start: &Tree, operations: &[Operation], platform: Platform) -> Model {
+        let mut builder = Builder::new(start, platform);
+        for (number, operation) in operations.iter().enumerate() {
+            let from = builder.model.effects.len() as u32;
+            builder.number = number as u32;
+            builder.model.made_sure.push(Vec::new());
+            builder.add(&operation.act);
+            builder.model.made_sure[number].sort_unstable();
+            let end = builder.model.effects.len() as u32;
+            builder.model.of_operation.push(from..end);
+        }
+        builder.model
+    }
+
+    /// The effects that have begun before a cut (after so many operations) and are not sure then.
+    pub fn optional(&self, cut: u32) -> Vec<u32> {
+        let end = match cut {
+            0 => 0,
+            cut => self.of_operation[cut as usize - 1].end,
+        };
+        let open = |number: &u32| {
+            let sure = self.effects[*number as usize].sure;
+            sure.is_none_or(|operation| operation >= cut)
+        };
+        (0..end).filter(open).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct File {
+    size: u64,
+    /// Its last size that data set, and the last that cut something off, with where.
+    grown: Option<u32>,
+    shrunk: Option<(u32, u64)>,
+}
+
+/// How far the journal was when an inode was last changed at all, and when its size or its being there was.
+#[derive(Clone, Copy, Debug, Default)]
+struct Touched {
+    any: Option<u32>,
+    size: Option<u32>,
+}
+
+struct Builder {
+    model: Model,
+    platform: Platform,
+    number: u32,
+    files: FxHashMap<Inode, File>,
+    sectors: FxHashMap<(Inode, u64), u32>,
+    names: FxHashMap<Name, u32>,
+    /// The last effect in the journal.
+    journal: Option<u32>,
+    /// Effects that are not sure: data and sizes by their file, names by their folder.
+    open: FxHashMap<Inode, Vec<u32>>,
+    touched: FxHashMap<Inode, Touched>,
+    /// Data and sizes that a failed sync did not write, and that no later one tries again.
+    lost: FxHashSet<u32>,
+}
+
+impl Builder {
+    fn new(start: &Tree, platform: Platform) -> Builder {
+        let sizes = start.nodes.iter().enumerate().map(|(inode, _)| {
+            let size = start.content(inode as Inode).map_or(0, |c| c.size());
+            let file = File {
+                size,
+                ..File::default()
+            };
+            (inode as Inode, file)
+        });
+        Builder {
+            files: sizes.collect(),
+            model: Model::default(),
+            platform,
+            number: 0,
+            sectors: FxHashMap::default(),
+            names: FxHashMap::default(),
+            journal: None,
+            open: FxHashMap::default(),
+            touched: FxHashMap::default(),
+            lost: FxHashSet::default(),
+        }
+    }
+
+    fn effect(&mut self, what: What, needs: Vec<u32>) -> u32 {
+        let number = self.model.effects.len() as u32;
+        let inodes: Vec<Inode> = match &what {
+            What::Data { inode, .. } | What::Size { inode, .. } => vec![*inode],
+            What::Names(names) => names.iter().map(|(name, _)| name.folder).collect(),
+        };
+        for inode in inodes {
+            let open = self.open.entry(inode).or_default();
+            if open.last() != Some(&number) {
+                open.push(number);
+            }
+        }
+        self.model.effects.push(Effect {
+            operation: self.number,
+            what,
+            needs,
+            sure: None,
+        });
+        number
+    }
+
+    fn add(&mut self, act: &Act) {
+        match act {
+            Act::Create { name, inode } | Act::Link { name, inode } => {
+                self.name(vec![(name.clone(), Some(*inode))], Vec::new());
+                self.touch(*inode, true);
+            }
+            Act::Unlink { name } => self.name(vec![(name.clone(), None)], Vec::new()),
+            Act::Rename {
+                from,
+                to,
+                inode,
+                replaces,
+            } => self.rename(from, to, *inode, *replaces),
+            Act::Exchange { names } => {
+                let names = names
+                    .iter()
+                    .map(|(name, target)| (name.clone(), Some(*target)));
+                self.name(names.collect(), Vec::new());
+            }
+            Act::Write {
+                inode,
+                offset,
+                data,
+            } => self.write(*inode, *offset, data.len()),
+            Act::Resize { inode, size } => self.resize(*inode, *size),
+            Act::Sync { inode, how, range } => self.sync(*inode, *how, *range),
+            Act::SyncAll => {
+                for number in 0..self.model.effects.len() as u32 {
+                    if !self.lost.contains(&number) {
+                        self.make_sure(number);
+                    }
+                }
+            }
+            Act::Fail { inode } => {
+                let effects = &self.model.effects;
+                let named = |number: &u32| effects[*number as usize].class() == Class::Names;
+                let open = self.open.remove(inode).unwrap_or_default();
+                let (names, lost) = open.into_iter().partition(named);
+                self.open.insert(*inode, names);
+                self.lost.extend::<Vec<u32>>(lost);
+            }
+            Act::Acknowledge { .. } => {}
+        }
+    }
+
+    fn touch(&mut self, inode: Inode, size: bool) {
+        let touched = self.touched.entry(inode).or_default();
+        touched.any = self.journal;
+        if size {
+            touched.size = self.journal;
+        }
+    }
+
+    /// Names that lead elsewhere, at once.
+    fn name(&mut self, names: Vec<(Name, Option<Inode>)>, mut needs: Vec<u32>) {
+        let earlier = names.iter().filter_map(|(name, _)| self.names.get(name));
+        needs.extend(earlier);
+        needs.extend(self.journal.filter(|_| self.platform.has_journal()));
+        let number = self.effect(What::Names(names.clone()), needs);
+        self.journal = Some(number);
+        for (name, _) in names {
+            let folder = name.folder;
+            self.names.insert(name, number);
+            self.touch(folder, true);
+        }
+    }
+
+    fn rename(&mut self, from: &Name, to: &Name, inode: Inode, replaces: bool) {
+        let (gone, new) = ((from.clone(), None), (to.clone(), Some(inode)));
+        if self.platform == Platform::Strict {
+            // The old name goes after the new one is there, so that the file is never lost.
+            self.name(vec![new], Vec::new());
+            let needs = vec![self.names[to]];
+            self.name(vec![gone], needs);
+        } else {
+            // auto_da_alloc: what replaces a file by a rename has its data on the disk before.
+            let data = match replaces && self.platform == Platform::Ordered {
+                true => self.open.get(&inode).cloned().unwrap_or_default(),
+                false => Vec::new(),
+            };
+            self.name(vec![gone, new], data);
+        }
+        self.touch(inode, false);
+    }
+
+    fn write(&mut self, inode: Inode, offset: u64, length: usize) {
+        let mut file = self.files.get(&inode).copied().unwrap_or_default();
+        let (size, end) = (file.size, offset + length as u64);
+        let mut at = offset;
+        let mut page_data = Vec::new();
+        while at < end {
+            let next = ((at / SECTOR + 1) * SECTOR).min(end);
+            let number = self.sector(inode, &file, (offset, at, next));
+            page_data.push(number);
+            if next > size && (next == end || next.is_multiple_of(PAGE as u64)) {
+                // A block that was there is not waited for: ext4_da_write_end sets the size on the disk at once.
+                let there =
+                    size / PAGE as u64 == at / PAGE as u64 && !size.is_multiple_of(PAGE as u64);
+                let mut needs: Vec<u32> = file.grown.into_iter().collect();
+                if self.platform == Platform::Ordered && !there {
+                    needs.append(&mut page_data);
+                }
+                page_data.clear();
+                needs.extend(file.shrunk.map(|(number, _)| number));
+                needs.extend(self.journal.filter(|_| self.platform.has_journal()));
+                let (size, grows) = (next, true);
+                file.grown = Some(self.effect(What::Size { inode, size, grows }, needs));
+            } else if next.is_multiple_of(PAGE as u64) {
+                page_data.clear();
+            }
+            at = next;
+        }
+        file.size = size.max(end);
+        self.files.insert(inode, file);
+        self.touch(inode, end > size);
+    }
+
+    /// Part of a sector, from `at` to `next`, of a write that begins at an offset.
+    fn sector(&mut self, inode: Inode, file: &File, (offset, at, next): (u64, u64, u64)) -> u32 {
+        let key = (inode, at / SECTOR);
+        let mut needs: Vec<u32> = self.sectors.get(&key).copied().into_iter().collect();
+        if let Some((number, size)) = file.shrunk
+            && next > size
+        {
+            needs.push(number);
+        }
+        let what = What::Data {
+            inode,
+            offset: at,
+            from: (at - offset) as usize,
+            length: (next - at) as usize,
+            fresh: at >= file.size,
+        };
+        let number = self.effect(what, needs);
+        self.sectors.insert(key, number);
+        number
+    }
+
+    fn resize(&mut self, inode: Inode, size: u64) {
+        let mut file = self.files.get(&inode).copied().unwrap_or_default();
+        if size == file.size {
+            return;
+        }
+        let mut needs: Vec<u32> = file.shrunk.map(|(number, _)| number).into_iter().collect();
+        needs.extend(self.journal.filter(|_| self.platform.has_journal()));
+        if size < file.size {
+            // What it cuts off does not matter any more, and may not come back after it.
+            let effects = &self.model.effects;
+            let beyond = |number: &&u32| match &effects[**number as usize].what {
+                What::Data { offset, length, .. } => offset + *length as u64 > size,
+                What::Size { .. } => true,
+                What::Names(_) => false,
+            };
+            let open = self.open.get(&inode);
+            needs.extend(open.into_iter().flatten().filter(beyond));
+        }
+        let grows = size > file.size;
+        let number = self.effect(What::Size { inode, size, grows }, needs);
+        self.journal = Some(number);
+        if size < file.size {
+            file.shrunk = Some((number, size));
+        }
+        file.size = size;
+        self.files.insert(inode, file);
+        self.touch(inode, true);
+    }
+
+    fn sync(&mut self, inode: Inode, how: Sync, range: Option<(u64, u64)>) {
+        let open = self.open.remove(&inode).unwrap_or_default();
+        for &number in &open {
+            let within = match &self.model.effects[number as usize].what {
+                What::Data { offset, length, .. } => {
+                    range.is_none_or(|(from, end)| *offset < end && offset + *length as u64 > from)
+                }
+                What::Size { .. } => how != Sync::Mapped || self.platform.has_journal(),
+                What::Names(_) => true,
+            };
+            if within {
+                self.make_sure(number);
+            }
+        }
+        let still = |number: &u32| self.model.effects[*number as usize].sure.is_none();
+        let open = open.into_iter().filter(still).collect();
+        self.open.insert(inode, open);
+        if self.platform.has_journal() {
+            let touched = self.touched.get(&inode).copied().unwrap_or_default();
+            let until = match how {
+                Sync::All => touched.any,
+                Sync::Data | Sync::Mapped => touched.size,
+            };
+            if let Some(until) = until {
+                self.make_sure(until);
+            }
+        }
+    }
+
+    /// Makes an effect sure, and all that it needs.
+    fn make_sure(&mut self, number: u32) {
+        let mut left = vec![number];
+        while let Some(number) = left.pop() {
+            let effect = &mut self.model.effects[number as usize];
+            if effect.sure.is_none() {
+                effect.sure = Some(self.number);
+                // A size that is written later does not bring lost data back; data of one sector do.
+                let brings = effect.class() == Class::Data;
+                let needs = effect.needs.iter().copied();
+                left.extend(needs.filter(|need| brings || !self.lost.contains(need)));
+                self.model.made_sure[self.number as usize].push(number);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::images::Choice;
+    use crate::tree::{Node, ROOT};
+    use std::collections::BTreeSet;
+
+    fn name(text: &str) -> Name {
+        Name {
+            folder: ROOT,
+            name: text.into(),
+        }
+    }
+
+    fn write(inode: Inode, offset: u64, text: &str) -> Act {
+        Act::Write {
+            inode,
+            offset,
+            data: text.into(),
+        }
+    }
+
+    fn fsync(inode: Inode) -> Act {
+        Act::Sync {
+            inode,
+            how: Sync::All,
+            range: None,
+        }
+    }
+
+    fn create(text: &str, inode: Inode) -> Act {
+        Act::Create {
+            name: name(text),
+            inode,
+        }
+    }
+
+    /// A folder (0) with a file `f` (1) that holds "old", and two files without names (2, 3).
+    fn start() -> Tree {
+        let mut tree = Tree::empty();
+        for _ in 0..3 {
+            tree.add(Node::empty_file(), 0o644);
+        }
+        tree.apply(&create("f", 1));
+        tree.apply(&write(1, 0, "old"));
+        tree
+    }
+
+    /// All that `f`, `g` and `t` can hold after a cut at the end, each with a dash where it is not there.
+    fn left(platform: Platform, acts: &[Act]) -> BTreeSet<String> {
+        let operation = |act: &Act| Operation {
+            act: act.clone(),
+            shown: String::new(),
+            path: String::new(),
+            command: 0,
+            thread: 0,
+            site: 0,
+        };
+        let operations: Vec<Operation> = acts.iter().map(operation).collect();
+        let model = Model::new(&start(), &operations, platform);
+        let optional = model.optional(acts.len() as u32);
+        assert!(optional.len() < 16, "all subsets are tried");
+        let mut found = BTreeSet::new();
+        for subset in 0..1u32 << optional.len() {
+            let mut choice = Choice::new(&model, &optional, false);
+            for (place, present) in choice.present.iter_mut().enumerate() {
+                *present = subset >> place & 1 == 1;
+            }
+            choice.drop_needy();
+            let there = choice.list();
+            let mut tree = start();
+            for number in 0..model.effects.len() as u32 {
+                if !optional.contains(&number) || there.contains(&number) {
+                    model.effects[number as usize].apply(&operations, &mut tree, false);
+                }
+            }
+            found.insert(text(&tree));
+        }
+        found
+    }
+
+    fn text(tree: &Tree) -> String {
+        let Node::Folder(entries) = &tree.nodes[ROOT as usize] else {
+            unreachable!("the root is a folder");
+        };
+        let held = |name: &&str| {
+            let inode = entries.get(std::ffi::OsStr::new(name))?;
+            let bytes = tree.content(*inode)?.bytes();
+            Some(String::from_utf8_lossy(&bytes).replace('\0', "0"))
+        };
+        let names = ["f", "g", "t"];
+        let all = names.iter().map(|name| held(name).unwrap_or("-".into()));
+        all.collect::<Vec<_>>().join(" ")
+    }
+
+    fn set(texts: &[&str]) -> BTreeSet<String> {
+        texts.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    fn replaced(synced: bool) -> Vec<Act> {
+        let mut acts = vec![create("t", 2), write(2, 0, "new")];
+        acts.extend(synced.then(|| fsync(2)));
+        acts.push(Act::Rename {
+            from: name("t"),
+            to: name("f"),
+            inode: 2,
+            replaces: true,
+        });
+        acts
+    }
+
+    #[test]
+    fn a_rename_over_a_file_leaves_the_old_or_the_new_one_if_its_data_come_first() {
+        let unsynced = |platform| left(platform, &replaced(false));
+        let whole = set(&["old - -", "old - ", "old - new", "new - -"]);
+        assert_eq!(unsynced(Platform::Ordered), whole);
+        let writeback = set(&[
+            "old - -",
+            "old - ",
+            "old - 000",
+            "old - new",
+            " - -",
+            "000 - -",
+            "new - -",
+        ]);
+        assert_eq!(unsynced(Platform::Writeback), writeback);
+        let synced = left(Platform::Ordered, &replaced(true));
+        assert_eq!(synced, set(&["old - new", "new - -"]));
+        let strict = left(Platform::Strict, &replaced(true));
+        assert_eq!(
+            strict,
+            set(&["old - -", "old - new", "new - -", "new - new"])
+        );
+    }
+
+    #[test]
+    fn a_sync_of_a_file_makes_its_name_sure_where_there_is_a_journal() {
+        let acts = [create("g", 2), write(2, 0, "g"), fsync(2)];
+        assert_eq!(left(Platform::Ordered, &acts), set(&["old g -"]));
+        assert_eq!(left(Platform::Strict, &acts), set(&["old - -", "old g -"]));
+        let folder = [&acts[..], &[fsync(ROOT)]].concat();
+        assert_eq!(left(Platform::Strict, &folder), set(&["old g -"]));
+    }
+
+    #[test]
+    fn a_sync_reaches_what_was_done_before_the_file_was_changed_last_and_not_after() {
+        let acts = [write(1, 0, "new"), create("g", 2), fsync(1)];
+        assert_eq!(left(Platform::Ordered, &acts), set(&["new - -", "new  -"]));
+        let acts = [create("g", 2), write(1, 0, "new"), fsync(1)];
+        assert_eq!(left(Platform::Ordered, &acts), set(&["new  -"]));
+    }
+
+    #[test]
+    fn what_a_truncation_cuts_off_does_not_come_back() {
+        let empty = Act::Resize { inode: 1, size: 0 };
+        let acts = [write(1, 3, "er"), empty.clone(), write(1, 0, "x")];
+        let found = left(Platform::Strict, &acts);
+        let all = [
+            " - -",
+            "0 - -",
+            "x - -",
+            "old - -",
+            "old00 - -",
+            "older - -",
+        ];
+        assert_eq!(found, set(&all));
+    }
+
+    #[test]
+    fn an_msync_reaches_its_range() {
+        let sync = |from, end| Act::Sync {
+            inode: 1,
+            how: Sync::Mapped,
+            range: Some((from, end)),
+        };
+        let acts = [write(1, 0, "n"), sync(4096, 8192)];
+        assert_eq!(left(Platform::Ordered, &acts).len(), 2);
+        let acts = [write(1, 0, "n"), sync(0, 4096)];
+        assert_eq!(left(Platform::Strict, &acts), set(&["nld - -"]));
+    }
+}

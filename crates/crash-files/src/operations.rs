@@ -1,0 +1,95 @@
+//! What a program did to the files below a folder, in one order.
+
+use std::ffi::OsString;
+
+use crate::tree::Inode;
+
+/// A name in a folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    pub folder: Inode,
+    pub name: OsString,
+}
+
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// A new inode under a name: a file, a folder or a symbolic link.
+    Create {
+        name: Name,
+        inode: Inode,
+    },
+    Link {
+        name: Name,
+        inode: Inode,
+    },
+    Unlink {
+        name: Name,
+    },
+    Rename {
+        from: Name,
+        to: Name,
+        inode: Inode,
+        replaces: bool,
+    },
+    Exchange {
+        names: [(Name, Inode); 2],
+    },
+    Write {
+        inode: Inode,
+        offset: u64,
+        data: Vec<u8>,
+    },
+    /// The size is set without data: ftruncate, `O_TRUNC`, fallocate.
+    Resize {
+        inode: Inode,
+        size: u64,
+    },
+    Sync {
+        inode: Inode,
+        how: Sync,
+        range: Option<(u64, u64)>,
+    },
+    SyncAll,
+    /// A sync that ended with an error: what it was to write counts as written to the kernel, and is on no disk.
+    Fail {
+        inode: Inode,
+    },
+    /// What went to standard output is in `text`; what went to standard error or a socket is not.
+    Acknowledge {
+        text: Vec<u8>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// fsync, `O_SYNC`
+    All,
+    /// fdatasync, `O_DSYNC`
+    Data,
+    /// msync
+    Mapped,
+}
+
+#[derive(Clone, Debug)]
+pub struct Operation {
+    pub act: Act,
+    /// The system call and what it was of, for people: `rename("a.tmp", "a")`.
+    pub shown: String,
+    /// The path below the folder, of what it was done to.
+    pub path: String,
+    /// The index of its command among [`Recording::commands`].
+    pub command: u32,
+    pub thread: i32,
+    /// An index of the places in the recording, or `sardonyx_crash_test::recording::NOWHERE`.
+    pub site: u32,
+}
+
+impl Operation {
+    pub fn acknowledges(&self) -> bool {
+        matches!(self.act, Act::Acknowledge { .. })
+    }
+
+    pub fn syncs(&self) -> bool {
+        matches!(self.act, Act::Sync { .. } | Act::SyncAll)
+    }
+}

@@ -1,0 +1,619 @@
+//! Runs a program and all that it starts, and writes down what they do to the files below a folder: by ptrace, with a
+//! filter that stops a thread only at calls that may matter.
+//!
+//! One such call is let through at a time, so that the operations have one order. What a program stores to files that
+//! it maps is found by comparing them before each operation. Left out: 32-bit programs, and calls that
+//! [`calls`] does not name.
+#![allow(unsafe_code)]
+
+mod calls;
+mod machine;
+mod process;
+mod stack;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use sardonyx_crash_test::CrashTestError;
+use sardonyx_crash_test::recording::{Module, NOWHERE, Recording as Places, Site};
+
+use crate::operations::{Act, Operation};
+use crate::tree::{Inode, Tree};
+use calls::{Begun, Pending};
+use machine::Registers;
+use process::Code;
+use stack::Stacks;
+
+/// A run: the folder before it, and what was done below it.
+#[derive(Debug)]
+pub struct Recording {
+    /// The folder as it was before, with every inode that there ever was.
+    pub start: Tree,
+    pub operations: Vec<Operation>,
+    /// The commands of the programs that ran.
+    pub commands: Vec<String>,
+    /// The places of calls, and the files that they lie in; nothing else.
+    pub places: Places,
+    pub notes: Vec<String>,
+    /// The syncs and writes that may be made to fail.
+    pub faultable: Vec<Faultable>,
+    /// The first path that is not in the end as what was recorded makes it.
+    pub unexplained: Option<String>,
+    pub ended: String,
+    pub seconds: f64,
+}
+
+/// A sync or a write of the run.
+#[derive(Clone, Debug)]
+pub struct Faultable {
+    pub shown: String,
+    pub command: u32,
+    pub site: u32,
+    pub syncs: bool,
+}
+
+/// One of them, counted from 0, and the error with which it ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    pub number: usize,
+    pub error: i32,
+}
+
+/// Part of a file below the folder in a process's memory.
+#[derive(Clone, Debug)]
+struct Mapping {
+    start: u64,
+    length: u64,
+    offset: u64,
+    inode: Inode,
+    path: String,
+    file: Arc<File>,
+    /// Where it was mapped.
+    site: u32,
+}
+
+#[derive(Debug, Default)]
+struct Process {
+    /// The index of its command.
+    command: u32,
+    code: Vec<Code>,
+    mappings: Vec<Mapping>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    process: i32,
+    begun: Option<Begun>,
+    /// The call fails with this error instead of doing anything.
+    failing: Option<i32>,
+    /// Of the call that it has stopped at.
+    registers: Option<Registers>,
+}
+
+struct Recorder {
+    root: PathBuf,
+    device: u64,
+    start: Tree,
+    /// The folder as it is now, by what was recorded.
+    tree: Tree,
+    inodes: FxHashMap<(u64, u64), Inode>,
+    /// Standard output and standard error, by identity.
+    outputs: Vec<(u64, u64)>,
+    operations: Vec<Operation>,
+    commands: Vec<String>,
+    threads: FxHashMap<i32, Thread>,
+    processes: FxHashMap<i32, Process>,
+    /// Files that a process could have stored to.
+    mapped: BTreeMap<Inode, Mapping>,
+    places: Places,
+    sites: FxHashMap<(u32, u64, u32), u32>,
+    stacks: Stacks,
+    notes: BTreeSet<String>,
+    faultable: Vec<Faultable>,
+    fault: Option<Fault>,
+    /// The thread whose operation is going on, and those that wait until it has ended.
+    busy: Option<i32>,
+    waiting: VecDeque<i32>,
+}
+
+/// `PTRACE_O_*`: stops are told apart, all children are followed, and all end with us.
+const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_TRACESECCOMP
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_TRACEEXIT
+    | libc::PTRACE_O_EXITKILL;
+/// While nothing stops, it is looked after the first time, and then ever more rarely.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(5), Duration::from_millis(1));
+const AT_CALL: i32 = libc::SIGTRAP | 0x80;
+
+/// What is to be recorded.
+#[derive(Clone)]
+pub struct Run<'a> {
+    pub words: &'a [String],
+    pub folder: &'a Path,
+    /// It is ended after that time.
+    pub limit: Duration,
+    /// Where its standard output and standard error go.
+    pub outputs: [&'a Path; 2],
+    pub fault: Option<Fault>,
+    /// Asked now and then whether the program is to go on.
+    pub go_on: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// Runs a program to its end and records it.
+///
+/// # Errors
+/// The folder cannot be read; the program cannot be run, or not be traced.
+pub fn record(run: &Run<'_>) -> Result<Recording, CrashTestError> {
+    let run = run.clone();
+    // What is waited for below is what this thread has started.
+    std::thread::scope(|scope| {
+        let recorded = scope.spawn(move || Recorder::new(&run)?.run(&run));
+        recorded
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+impl Recorder {
+    fn new(run: &Run<'_>) -> Result<Recorder, CrashTestError> {
+        let failed = || CrashTestError::io(run.folder.display());
+        let root = run.folder.canonicalize().map_err(failed())?;
+        let (tree, identities) = Tree::read(&root).map_err(failed())?;
+        let numbered = identities.into_iter().zip(0..);
+        Ok(Recorder {
+            device: root.metadata().map_err(failed())?.dev(),
+            root,
+            start: tree.clone(),
+            tree,
+            inodes: numbered.collect(),
+            outputs: Vec::new(),
+            operations: Vec::new(),
+            commands: Vec::new(),
+            threads: FxHashMap::default(),
+            processes: FxHashMap::default(),
+            mapped: BTreeMap::new(),
+            places: Places::default(),
+            sites: FxHashMap::default(),
+            stacks: Stacks::default(),
+            notes: BTreeSet::new(),
+            faultable: Vec::new(),
+            fault: run.fault,
+            busy: None,
+            waiting: VecDeque::new(),
+        })
+    }
+
+    fn note(&mut self, text: &str) {
+        self.notes.insert(text.to_owned());
+    }
+
+    fn spawn(&mut self, run: &Run<'_>) -> Result<i32, CrashTestError> {
+        let mut files = Vec::new();
+        for path in run.outputs {
+            let file = File::create(path).map_err(CrashTestError::io(path.display()))?;
+            let metadata = file
+                .metadata()
+                .map_err(CrashTestError::io(path.display()))?;
+            self.outputs.push(process::identity(&metadata));
+            files.push(file);
+        }
+        let errors = files.pop().expect("the second");
+        let filter = machine::filter(calls::STOPPING, calls::MISSING);
+        let mut command = Command::new(&run.words[0]);
+        command
+            .args(&run.words[1..])
+            .stdin(Stdio::null())
+            .stdout(files.pop().expect("the first"))
+            .stderr(errors);
+        // SAFETY: system calls alone, between fork and exec.
+        unsafe { command.pre_exec(move || machine::be_traced(&filter)) };
+        let child = command.spawn().map_err(|e| {
+            CrashTestError::new(format!(
+                "{}: cannot be run and traced: {e}; give a program with its path, or one in PATH, where ptrace is allowed",
+                run.words[0]
+            ))
+        })?;
+        Ok(child.id() as i32)
+    }
+
+    fn run(mut self, run: &Run<'_>) -> Result<Recording, CrashTestError> {
+        let began = Instant::now();
+        let first = self.spawn(run)?;
+        let mut ended = None;
+        let (mut late, mut cancelled) = (false, false);
+        let mut pause = PAUSES.0;
+        loop {
+            let mut status = 0;
+            // SAFETY: waits for what this thread has started, and for what that has.
+            let thread = unsafe {
+                libc::waitpid(
+                    -1,
+                    &raw mut status,
+                    libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG,
+                )
+            };
+            let over = began.elapsed() > run.limit;
+            let asks = thread == 0 && pause == PAUSES.1;
+            if !cancelled && (over || (asks && !(run.go_on)())) {
+                (late, cancelled) = (over, true);
+                self.kill();
+            }
+            match thread {
+                0 => {
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(PAUSES.1);
+                    continue;
+                }
+                ..0 => break,
+                _ if libc::WIFSTOPPED(status) => self.stopped(thread, status),
+                _ => {
+                    self.gone(thread);
+                    if thread == first {
+                        ended = Some(status);
+                    }
+                }
+            }
+            pause = PAUSES.0;
+        }
+        if late {
+            let limit = run.limit.as_secs_f64();
+            self.note(&format!(
+                "the program was ended after {limit} s; --record-limit allows more"
+            ));
+        } else if cancelled {
+            return Err(CrashTestError::Cancelled);
+        }
+        if self.commands.is_empty() {
+            return Err(CrashTestError::new(format!(
+                "{}: ended before it began; ptrace and seccomp must be allowed, and it must be a program",
+                run.words[0]
+            )));
+        }
+        self.finish(ended.unwrap_or_default(), began.elapsed().as_secs_f64())
+    }
+
+    fn finish(mut self, status: i32, seconds: f64) -> Result<Recording, CrashTestError> {
+        self.compare_mapped(0, NOWHERE);
+        let unexplained = self.tree.difference(&self.root);
+        let unexplained = unexplained.map_err(CrashTestError::io(self.root.display()))?;
+        let ended = match libc::WIFEXITED(status) {
+            true => format!("exit status {}", libc::WEXITSTATUS(status)),
+            false => format!("signal {}", libc::WTERMSIG(status)),
+        };
+        Ok(Recording {
+            start: self.start,
+            operations: self.operations,
+            commands: self.commands,
+            places: self.places,
+            notes: self.notes.into_iter().collect(),
+            faultable: self.faultable,
+            unexplained,
+            ended,
+            seconds,
+        })
+    }
+
+    fn kill(&self) {
+        for &thread in self.threads.keys() {
+            // SAFETY: threads that we trace.
+            unsafe { libc::kill(thread, libc::SIGKILL) };
+        }
+    }
+
+    fn gone(&mut self, thread: i32) {
+        self.threads.remove(&thread);
+        self.waiting.retain(|&waiting| waiting != thread);
+        self.free(thread);
+    }
+
+    /// A thread has stopped: at a call, at a signal, or because it began, started another, or is about to end.
+    fn stopped(&mut self, thread: i32, status: i32) {
+        let signal = libc::WSTOPSIG(status);
+        let event = status >> 16;
+        if !self.threads.contains_key(&thread) {
+            self.met(thread);
+            // SAFETY: it is stopped and ours.
+            unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, thread, 0, OPTIONS) };
+            if event == 0 {
+                return resume(thread, libc::PTRACE_CONT, 0);
+            }
+        }
+        match event {
+            libc::PTRACE_EVENT_SECCOMP => self.at_call(thread),
+            libc::PTRACE_EVENT_EXEC => {
+                self.executed(thread);
+                resume(thread, libc::PTRACE_CONT, 0);
+            }
+            libc::PTRACE_EVENT_EXIT => {
+                self.compare_mapped(thread, NOWHERE);
+                self.free(thread);
+                resume(thread, libc::PTRACE_CONT, 0);
+            }
+            0 if signal == AT_CALL => self.after_call(thread),
+            0 => resume(thread, libc::PTRACE_CONT, signal),
+            _ => resume(thread, libc::PTRACE_CONT, 0),
+        }
+    }
+
+    /// A thread that was not known: the first of all, or one that was just started.
+    fn met(&mut self, thread: i32) {
+        let process = process::of_thread(thread);
+        if !self.processes.contains_key(&process) {
+            let parent = parent(process);
+            let known = match self.processes.get(&parent) {
+                Some(parent) => Process {
+                    command: parent.command,
+                    code: parent.code.clone(),
+                    mappings: parent.mappings.clone(),
+                },
+                None => Process::default(),
+            };
+            self.processes.insert(process, known);
+            if self.commands.is_empty() {
+                self.executed(process);
+            }
+        }
+        let known = Thread {
+            process,
+            begun: None,
+            failing: None,
+            registers: None,
+        };
+        self.threads.insert(thread, known);
+    }
+
+    fn executed(&mut self, thread: i32) {
+        let process = process::of_thread(thread);
+        self.commands.push(process::command(process));
+        let new = Process {
+            command: (self.commands.len() - 1) as u32,
+            code: process::code(process),
+            mappings: Vec::new(),
+        };
+        // The program itself lies first, and what is first among the modules counts as the user's own.
+        let own = new.code.first().map(|code| code.start);
+        self.processes.insert(process, new);
+        if let Some(start) = own {
+            self.add_module(process, start);
+        }
+    }
+
+    fn at_call(&mut self, thread: i32) {
+        let mut data: libc::c_ulong = 0;
+        // SAFETY: it is stopped and ours, and the word lives through the call.
+        unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, thread, 0, &raw mut data) };
+        if data as u16 == machine::FOREIGN {
+            self.note("a 32-bit program ran, and what it did is not recorded");
+            return resume(thread, libc::PTRACE_CONT, 0);
+        }
+        if self.busy.is_some() {
+            return self.waiting.push_back(thread);
+        }
+        let Ok(registers) = Registers::read(thread) else {
+            return;
+        };
+        let (call, arguments) = (registers.number(), registers.arguments());
+        if let Some(known) = self.threads.get_mut(&thread) {
+            known.registers = Some(registers);
+        }
+        match self.begin(thread, call, arguments) {
+            None => resume(thread, libc::PTRACE_CONT, 0),
+            Some(mut begun) => {
+                if begun.site == 0 {
+                    begun.site = self.site(thread);
+                }
+                let waits = matches!(begun.pending, Pending::Acknowledge { .. })
+                    || begun.shown.starts_with("splice");
+                self.compare_mapped(thread, begun.site);
+                self.consider_fault(thread, &begun);
+                if let Some(known) = self.threads.get_mut(&thread) {
+                    known.begun = Some(begun);
+                }
+                if !waits {
+                    self.busy = Some(thread);
+                }
+                resume(thread, libc::PTRACE_SYSCALL, 0);
+            }
+        }
+    }
+
+    /// Lets a sync or a write fail if it is the one that has to.
+    fn consider_fault(&mut self, thread: i32, begun: &Begun) {
+        let syncs = match &begun.pending {
+            Pending::Write { .. } => false,
+            Pending::Done(acts) if matches!(acts[..], [Act::Sync { .. }]) => true,
+            _ => return,
+        };
+        let number = self.faultable.len();
+        let process = self
+            .threads
+            .get(&thread)
+            .map_or(thread, |known| known.process);
+        self.faultable.push(Faultable {
+            shown: begun.shown.clone(),
+            command: self
+                .processes
+                .get(&process)
+                .map_or(0, |process| process.command),
+            site: begun.site,
+            syncs,
+        });
+        if let Some(fault) = self.fault
+            && fault.number == number
+            && let Some(known) = self.threads.get_mut(&thread)
+            && let Some(registers) = &mut known.registers
+            && registers.skip_call(thread).is_ok()
+        {
+            known.failing = Some(fault.error);
+        }
+    }
+
+    fn after_call(&mut self, thread: i32) {
+        let known = self.threads.get_mut(&thread);
+        let begun = known.and_then(|known| Some((known.begun.take()?, known.failing.take())));
+        if let (Some((begun, failing)), Ok(mut registers)) = (begun, Registers::read(thread)) {
+            match failing {
+                None => self.end(thread, begun, registers.answer()),
+                Some(error) => {
+                    let answer = -i64::from(error);
+                    if registers.set_answer(thread, answer).is_err() {
+                        self.note("an error could not be given to the program");
+                    }
+                    if let Pending::Done(acts) = &begun.pending
+                        && let [Act::Sync { inode, .. }] = acts[..]
+                    {
+                        self.push(thread, &begun, Act::Fail { inode });
+                    }
+                }
+            }
+        }
+        resume(thread, libc::PTRACE_CONT, 0);
+        self.free(thread);
+    }
+
+    /// Lets the next operation begin if this thread's was going on.
+    fn free(&mut self, thread: i32) {
+        if self.busy != Some(thread) {
+            return;
+        }
+        self.busy = None;
+        while self.busy.is_none()
+            && let Some(next) = self.waiting.pop_front()
+        {
+            self.at_call(next);
+        }
+    }
+
+    fn push(&mut self, thread: i32, begun: &Begun, act: Act) -> usize {
+        self.tree.apply(&act);
+        let process = self
+            .threads
+            .get(&thread)
+            .map_or(thread, |known| known.process);
+        let command = self
+            .processes
+            .get(&process)
+            .map_or(0, |process| process.command);
+        self.operations.push(Operation {
+            act,
+            shown: begun.shown.clone(),
+            path: begun.path.clone(),
+            command,
+            thread,
+            site: begun.site,
+        });
+        self.operations.len() - 1
+    }
+
+    /// Writes down what was stored to mapped files since the last time.
+    fn compare_mapped(&mut self, thread: i32, site: u32) {
+        for mapping in self.mapped.values().cloned().collect::<Vec<_>>() {
+            let Some(content) = self.tree.content(mapping.inode) else {
+                continue;
+            };
+            for (offset, data) in content.differences(&mapping.file).unwrap_or_default() {
+                let end = offset + data.len() as u64;
+                let begun = Begun {
+                    shown: format!("stores({}, [{offset}, {end}))", mapping.path),
+                    path: mapping.path.clone(),
+                    pending: Pending::Anonymous,
+                    site: if site == NOWHERE { mapping.site } else { site },
+                };
+                let inode = mapping.inode;
+                self.push(
+                    thread,
+                    &begun,
+                    Act::Write {
+                        inode,
+                        offset,
+                        data,
+                    },
+                );
+            }
+        }
+    }
+
+    /// The place of the call at which a thread has stopped, among the places.
+    fn site(&mut self, thread: i32) -> u32 {
+        let Some(known) = self.threads.get(&thread) else {
+            return NOWHERE;
+        };
+        let process_id = known.process;
+        let (Some(registers), Some(process)) =
+            (&known.registers, self.processes.get_mut(&process_id))
+        else {
+            return NOWHERE;
+        };
+        let mut calls = self.stacks.walk(thread, registers, &process.code);
+        if calls.len() < 3 {
+            // It may have mapped a library since.
+            process.code = process::code(process_id);
+            calls = self.stacks.walk(thread, registers, &process.code);
+        }
+        let program = process.command;
+        let mut site = NOWHERE;
+        for pc in calls.into_iter().rev() {
+            let parent = site.wrapping_add(1);
+            site = match self.sites.get(&(parent, pc, program)) {
+                Some(&known) => known,
+                None => {
+                    self.add_module(process_id, pc);
+                    let number = self.places.sites.len() as u32;
+                    self.places.sites.push(Site {
+                        parent,
+                        pc,
+                        locked: false,
+                        program,
+                    });
+                    self.sites.insert((parent, pc, program), number);
+                    number
+                }
+            };
+        }
+        site
+    }
+
+    /// Keeps the file in which an instruction of a process lies.
+    fn add_module(&mut self, process: i32, pc: u64) {
+        let process = &self.processes[&process];
+        let holds = |m: &Module| m.of_program == process.command && (m.start..m.end).contains(&pc);
+        if self.places.modules.iter().any(holds) {
+            return;
+        }
+        if let Some(code) = process.code.iter().find(|c| (c.start..c.end).contains(&pc)) {
+            self.places.modules.push(Module {
+                path: code.path.clone(),
+                start: code.start,
+                end: code.end,
+                offset: code.offset,
+                first_site: 0,
+                of_program: process.command,
+                hash: String::new(),
+            });
+        }
+    }
+}
+
+fn resume(thread: i32, how: libc::c_uint, signal: i32) {
+    // SAFETY: it is stopped and ours; if it has gone meanwhile, that is told by the next wait.
+    unsafe { libc::ptrace(how, thread, 0, signal) };
+}
+
+fn parent(process: i32) -> i32 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    parent
+        .and_then(|id| id.trim().parse().ok())
+        .unwrap_or_default()
+}

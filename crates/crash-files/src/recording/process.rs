@@ -1,0 +1,184 @@
+//! What is asked of a traced process: its memory, its descriptors, its command.
+#![allow(unsafe_code)]
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The longest path that the kernel takes.
+const PATH: usize = 4096;
+/// The most of one message that is kept.
+const MESSAGE: usize = 1 << 20;
+
+/// Bytes of its memory; fewer if not all are there.
+pub(super) fn memory(thread: i32, address: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    let own = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: length,
+    };
+    let other = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: length,
+    };
+    // SAFETY: our own part is as long as it says; the other's is checked by the kernel.
+    let got = unsafe { libc::process_vm_readv(thread, &raw const own, 1, &raw const other, 1, 0) };
+    bytes.truncate(got.max(0) as usize);
+    bytes
+}
+
+pub(super) fn word(thread: i32, address: u64) -> Option<u64> {
+    Some(u64::from_ne_bytes(
+        memory(thread, address, 8).try_into().ok()?,
+    ))
+}
+
+/// A path, which ends with a zero. It may end right before memory that is not there, so it is read page by page.
+pub(super) fn path(thread: i32, address: u64) -> Option<PathBuf> {
+    let mut bytes = Vec::new();
+    while bytes.len() < PATH {
+        let at = address + bytes.len() as u64;
+        let part = memory(thread, at, 4096 - at as usize % 4096);
+        if let Some(end) = part.iter().position(|&byte| byte == 0) {
+            bytes.extend_from_slice(&part[..end]);
+            return Some(PathBuf::from(OsString::from_vec(bytes)));
+        }
+        if part.is_empty() {
+            return None;
+        }
+        bytes.extend(part);
+    }
+    None
+}
+
+/// The bytes of a vector of parts, at most so many.
+pub(super) fn gathered(thread: i32, vector: u64, parts: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in 0..parts.min(1024) {
+        let (at, length) = (vector + part * 16, vector + part * 16 + 8);
+        if let (Some(at), Some(length)) = (word(thread, at), word(thread, length)) {
+            let room = MESSAGE - bytes.len().min(MESSAGE);
+            bytes.extend(memory(thread, at, (length as usize).min(room)));
+        }
+    }
+    bytes
+}
+
+pub(super) fn text(thread: i32, address: u64, length: u64) -> Vec<u8> {
+    memory(thread, address, (length as usize).min(MESSAGE))
+}
+
+fn descriptor(thread: i32, fd: i32) -> PathBuf {
+    PathBuf::from(format!("/proc/{thread}/fd/{fd}"))
+}
+
+pub(super) fn file_metadata(thread: i32, fd: i32) -> Option<Metadata> {
+    fs::metadata(descriptor(thread, fd)).ok()
+}
+
+pub(super) fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+pub(super) fn link(thread: i32, fd: i32) -> Option<PathBuf> {
+    fs::read_link(descriptor(thread, fd)).ok()
+}
+
+/// The file behind a descriptor, opened again to be read.
+pub(super) fn reopen(thread: i32, fd: i32) -> Option<File> {
+    File::open(descriptor(thread, fd)).ok()
+}
+
+/// What the file behind a descriptor holds there now.
+pub(super) fn held(thread: i32, fd: i32, offset: u64, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    reopen(thread, fd)?.read_exact_at(&mut bytes, offset).ok()?;
+    Some(bytes)
+}
+
+/// The position and the flags of a descriptor.
+pub(super) fn position(thread: i32, fd: i32) -> Option<(u64, i32)> {
+    let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{fd}")).ok()?;
+    let field = |name: &str| {
+        let line = info.lines().find_map(|line| line.strip_prefix(name));
+        line.map(str::trim)
+    };
+    let flags = i32::from_str_radix(field("flags:")?, 8).ok()?;
+    Some((field("pos:")?.parse().ok()?, flags))
+}
+
+/// A path as the process means it: from its folder or that of a descriptor, with itself for `self`.
+pub(super) fn meant(thread: i32, folder: i32, path: &Path) -> Option<PathBuf> {
+    if path.as_os_str().is_empty() {
+        return link(thread, folder);
+    }
+    for (own, other) in [("/proc/self", ""), ("/dev/fd", "/fd")] {
+        if let Ok(rest) = path.strip_prefix(own) {
+            return Some(Path::new(&format!("/proc/{thread}{other}")).join(rest));
+        }
+    }
+    if path.is_absolute() {
+        return Some(path.to_owned());
+    }
+    let base = match folder {
+        libc::AT_FDCWD => fs::read_link(format!("/proc/{thread}/cwd")).ok()?,
+        fd => link(thread, fd)?,
+    };
+    Some(base.join(path))
+}
+
+/// The process that a thread belongs to.
+pub(super) fn of_thread(thread: i32) -> i32 {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    group
+        .and_then(|id| id.trim().parse().ok())
+        .unwrap_or(thread)
+}
+
+/// Its command, for people.
+pub(super) fn command(process: i32) -> String {
+    let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let words = String::from_utf8_lossy(&words)
+        .trim_end_matches('\0')
+        .replace('\0', " ");
+    let first: Vec<&str> = words.split_whitespace().collect();
+    let mut shown = first.join(" ");
+    if shown.len() > 80 {
+        shown = shown.chars().take(77).collect::<String>() + "...";
+    }
+    shown
+}
+
+/// A part of a file that is mapped to be run: its first address, the one after its last, the offset, the file.
+#[derive(Clone, Debug)]
+pub(super) struct Code {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) offset: u64,
+    pub(super) path: PathBuf,
+}
+
+pub(super) fn code(process: i32) -> Vec<Code> {
+    let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+    maps.lines().filter_map(one_code).collect()
+}
+
+fn one_code(line: &str) -> Option<Code> {
+    let mut words = line.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    if !words.next()?.contains('x') {
+        return None;
+    }
+    let hex = |text| u64::from_str_radix(text, 16).ok();
+    let offset = hex(words.next()?)?;
+    let path = line.find('/').map(|at| PathBuf::from(&line[at..]))?;
+    Some(Code {
+        start: hex(start)?,
+        end: hex(end)?,
+        offset,
+        path,
+    })
+}

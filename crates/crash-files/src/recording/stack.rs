@@ -1,0 +1,144 @@
+//! The calls that led to a system call, by the unwinding tables of the program and its libraries (`.eh_frame`): they
+//! are there without debug information and without frame pointers.
+
+use std::path::{Path, PathBuf};
+
+use gimli::{BaseAddresses, CfaRule, CieOrFde, EhFrame, FrameDescriptionEntry, NativeEndian};
+use gimli::{Register, RegisterRule, UnwindContext, UnwindSection};
+use object::elf::FileHeader64;
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::{Endianness, elf};
+use rustc_hash::FxHashMap;
+
+use super::machine::{INSTRUCTION, REGISTERS, Registers, STACK_AND_RETURN};
+use super::process::{self, Code};
+
+/// Calls that are looked at, at most: *assumed* to be enough to leave the libraries.
+const DEEPEST: usize = 48;
+
+type Bytes = gimli::EndianArcSlice<NativeEndian>;
+
+struct Table {
+    frames: EhFrame<Bytes>,
+    bases: BaseAddresses,
+    /// (offset in the file, length, address) of each loaded part
+    parts: Vec<(u64, u64, u64)>,
+    /// The functions' entries, by their first addresses.
+    entries: Vec<FrameDescriptionEntry<Bytes>>,
+}
+
+impl Table {
+    fn read(path: &Path) -> Option<Table> {
+        let bytes = std::fs::read(path).ok()?;
+        let header = FileHeader64::<Endianness>::parse(&*bytes).ok()?;
+        let endian = header.endian().ok()?;
+        let parts = header.program_headers(endian, &*bytes).ok()?;
+        let loaded = parts.iter().filter(|p| p.p_type(endian) == elf::PT_LOAD);
+        let parts = loaded
+            .map(|p| (p.p_offset(endian), p.p_filesz(endian), p.p_vaddr(endian)))
+            .collect();
+        let sections = header.sections(endian, &*bytes).ok()?;
+        let (_, frames) = sections.section_by_name(endian, b".eh_frame")?;
+        let text = sections.section_by_name(endian, b".text");
+        let text = text.map_or(0, |(_, section)| section.sh_addr(endian));
+        let bases = BaseAddresses::default()
+            .set_eh_frame(frames.sh_addr(endian))
+            .set_text(text);
+        let data = frames.data(endian, &*bytes).ok()?;
+        let frames = EhFrame::from(Bytes::new(data.into(), NativeEndian));
+        let entries = entries(&frames, &bases);
+        Some(Table {
+            frames,
+            bases,
+            parts,
+            entries,
+        })
+    }
+
+    /// The registers of the caller of a frame, given the address in the file.
+    fn caller(
+        &self,
+        thread: i32,
+        address: u64,
+        registers: &[u64; REGISTERS],
+    ) -> Option<[u64; REGISTERS]> {
+        let after = |entry: &FrameDescriptionEntry<Bytes>| entry.initial_address() <= address;
+        let at = self.entries.partition_point(after);
+        let entry = self.entries.get(at.checked_sub(1)?)?;
+        let mut context = UnwindContext::new();
+        let row = entry
+            .unwind_info_for_address(&self.frames, &self.bases, &mut context, address)
+            .ok()?;
+        let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else {
+            return None;
+        };
+        let frame = registers
+            .get(register.0 as usize)?
+            .wrapping_add_signed(*offset);
+        let mut above = *registers;
+        for (number, value) in above.iter_mut().enumerate() {
+            match row.register(Register(number as u16)) {
+                Some(RegisterRule::Offset(offset)) => {
+                    *value = process::word(thread, frame.wrapping_add_signed(offset))?;
+                }
+                Some(RegisterRule::ValOffset(offset)) => *value = frame.wrapping_add_signed(offset),
+                Some(RegisterRule::Register(other)) => *value = *registers.get(other.0 as usize)?,
+                Some(RegisterRule::Undefined) if number == STACK_AND_RETURN[1] => return None,
+                _ => {}
+            }
+        }
+        let [stack, back] = STACK_AND_RETURN;
+        above[stack] = frame;
+        above[INSTRUCTION] = above[back];
+        Some(above)
+    }
+}
+
+fn entries(frames: &EhFrame<Bytes>, bases: &BaseAddresses) -> Vec<FrameDescriptionEntry<Bytes>> {
+    let mut found = Vec::new();
+    let mut all = frames.entries(bases);
+    while let Ok(Some(entry)) = all.next() {
+        if let CieOrFde::Fde(partial) = entry
+            && let Ok(entry) = partial.parse(EhFrame::cie_from_offset)
+        {
+            found.push(entry);
+        }
+    }
+    found.sort_unstable_by_key(FrameDescriptionEntry::initial_address);
+    found
+}
+
+/// The tables of every file that calls came from.
+#[derive(Default)]
+pub(super) struct Stacks {
+    tables: FxHashMap<PathBuf, Option<Table>>,
+}
+
+impl Stacks {
+    /// The addresses of the instructions of a system call and of the calls that led to it, innermost first.
+    pub(super) fn walk(&mut self, thread: i32, registers: &Registers, code: &[Code]) -> Vec<u64> {
+        let mut registers = registers.dwarf();
+        let mut found = Vec::new();
+        while found.len() < DEEPEST {
+            // An address to return to is after its call, and may be after the end of its function.
+            let at = registers[INSTRUCTION].wrapping_sub(1);
+            let Some(part) = code.iter().find(|c| (c.start..c.end).contains(&at)) else {
+                break;
+            };
+            found.push(at);
+            let table = self.tables.entry(part.path.clone());
+            let table = table.or_insert_with(|| Table::read(&part.path));
+            let above = table.as_ref().and_then(|table| {
+                let offset = at - part.start + part.offset;
+                let inside = |p: &&(u64, u64, u64)| (p.0..p.0 + p.1).contains(&offset);
+                let (from, _, address) = table.parts.iter().find(inside)?;
+                table.caller(thread, offset - from + address, &registers)
+            });
+            match above {
+                Some(above) if above[INSTRUCTION] != 0 => registers = above,
+                _ => break,
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,354 @@
+//! What was found, as one JSON document, in the shape of the other crash tests' reports.
+
+use serde_json::{Value, json};
+
+use crate::images::{PASSES, Part};
+use crate::model::{Class, Effect, Model, What};
+use crate::operations::{Act, Operation};
+use crate::search::{Cause, Explored};
+
+/// Operations of a cause that its summary names, of each side.
+const NAMED: usize = 2;
+/// Calls that are kept of each operation's stack.
+const CALLS: usize = 8;
+
+pub fn report(explored: &Explored) -> Value {
+    let mut told = one_report(explored);
+    let mut causes = told["causes"].as_array().cloned().unwrap_or_default();
+    let mut errors = Vec::new();
+    for (fault, run) in &explored.errors {
+        let mut one = one_report(run);
+        for cause in one["causes"].as_array_mut().into_iter().flatten() {
+            let summary = cause["summary"].as_str().unwrap_or_default();
+            cause["summary"] = format!("with {fault}: {summary}").into();
+            cause["kept"] = Value::Null;
+            causes.push(cause.clone());
+        }
+        errors.push(json!({
+            "fault": fault, "ended": one["ended"], "images": one["images"], "verdict": one["verdict"],
+            "unsaid": one["unsaid"], "violations": one["violations"], "finished": one["finished"],
+        }));
+    }
+    let violations = |run: &Explored| run.found.violations;
+    let more: u64 = explored.errors.iter().map(|(_, run)| violations(run)).sum();
+    told["violations"] = (violations(explored) + more).into();
+    if more > 0 {
+        told["fails"] = true.into();
+        told["verdict"] = "violation".into();
+    }
+    told["causes"] = causes.into();
+    told["errors"] = errors.into();
+    told
+}
+
+fn one_report(explored: &Explored) -> Value {
+    let (recording, found) = (&explored.recording, &explored.found);
+    let operations = &recording.operations;
+    let count = |what: fn(&Operation) -> bool| operations.iter().filter(|o| what(o)).count();
+    let left: Vec<&str> = PASSES.iter().skip(found.passes).copied().collect();
+    let fails = found.violations > 0;
+    let verdict = match (fails, &found.unsaid) {
+        (true, _) => "violation",
+        (_, Some(_)) => "nothing can be said",
+        _ => "no violation",
+    };
+    let mut causes: Vec<&Cause> = found.causes.iter().collect();
+    causes.sort_by_key(|cause| (cause.reduced.in_order, std::cmp::Reverse(cause.violations)));
+    json!({
+        "program": recording.commands.first(),
+        "ended": recording.ended,
+        "program_said": explored.said,
+        "recorded_s": recording.seconds,
+        "operations": operations.len(),
+        "syncs": count(Operation::syncs),
+        "acknowledgements": count(Operation::acknowledges),
+        "processes": recording.commands.len(),
+        "effects": explored.model.effects.len(),
+        "platform": explored.platform.name(),
+        "notes": recording.notes,
+        "cuts": operations.len() + 1,
+        "cuts_tried": found.cuts.len(),
+        "start": found.start,
+        "images": found.images,
+        "images_left_out": found.left_out,
+        "refused": found.refused,
+        "flaky": found.flaky,
+        "recoveries": found.recoveries,
+        "recoveries_per_second": found.recoveries as f64 / found.seconds.max(1e-3),
+        "seconds": found.seconds,
+        "undisturbed_s": found.alone,
+        "passes_left": left,
+        "finished": found.finished,
+        "violations": found.violations,
+        "unreduced": found.unreduced,
+        "first_violation_s": found.causes.iter().map(|cause| cause.seconds).min_by(f64::total_cmp),
+        "fails": fails,
+        "unsaid": found.unsaid,
+        "verdict": verdict,
+        "causes": causes.iter().map(|cause| shown(explored, cause)).collect::<Vec<_>>(),
+    })
+}
+
+/// The operations one by one, with what each makes sure.
+pub fn list(explored: &Explored) -> Value {
+    let operations = explored.recording.operations.iter().enumerate();
+    let one = |(number, operation): (usize, &Operation)| {
+        json!({
+            "number": number,
+            "operation": operation.shown,
+            "place": explored.places[number].text,
+            "command": explored.recording.commands.get(operation.command as usize),
+            "thread": operation.thread,
+            "effects": explored.model.of_operation[number].len(),
+            "makes_sure": explored.model.made_sure[number].len(),
+        })
+    };
+    operations.map(one).collect()
+}
+
+fn shown(explored: &Explored, cause: &Cause) -> Value {
+    let reduced = &cause.reduced;
+    let cut = reduced.image.cut as usize;
+    let until = match reduced
+        .early
+        .iter()
+        .map(|(operation, _)| *operation as usize)
+        .max()
+    {
+        Some(early) => early,
+        None => promise(explored, reduced).unwrap_or(cut),
+    };
+    let parts = |parts: &[Part], late| -> Vec<Value> {
+        parts
+            .iter()
+            .map(|part| one_part(explored, *part, late, until))
+            .collect()
+    };
+    let number = explored
+        .found
+        .causes
+        .iter()
+        .position(|other| std::ptr::eq(other, cause));
+    let mut value = json!({
+        "summary": summary(explored, cause),
+        "early": parts(&reduced.early, false),
+        "late": parts(&reduced.late, !reduced.in_order),
+        "in_order": reduced.in_order,
+        "violations": cause.violations,
+        "seconds": cause.seconds,
+        "ended": reduced.ended.to_string(),
+        "said": reduced.said,
+        "kept": number.map_or(0, |number| number + 1),
+        "cut": {
+            "number": cut,
+            "after": cut.checked_sub(1).map(|at| named(explored, at)),
+            "acknowledged": explored.acked(cut),
+        },
+    });
+    if reduced.early.is_empty()
+        && let Some(promise) = promise(explored, reduced)
+    {
+        value["promise"] = named(explored, promise).into();
+    }
+    value
+}
+
+impl Explored {
+    /// How many times the program had acknowledged something before a cut.
+    fn acked(&self, cut: usize) -> usize {
+        let before = &self.recording.operations[..cut];
+        before
+            .iter()
+            .filter(|operation| operation.acknowledges())
+            .count()
+    }
+}
+
+/// The last acknowledgement before the cut of what was missing.
+fn promise(explored: &Explored, reduced: &crate::search::reduce::Reduced) -> Option<usize> {
+    let from = reduced
+        .late
+        .first()
+        .map_or(0, |(operation, _)| *operation as usize);
+    let until = reduced.image.cut as usize;
+    let operations = explored
+        .recording
+        .operations
+        .iter()
+        .enumerate()
+        .take(until)
+        .skip(from);
+    operations
+        .filter(|(_, o)| o.acknowledges())
+        .map(|(at, _)| at)
+        .next()
+}
+
+/// `rename(a.tmp, a) at app.c:21`
+fn named(explored: &Explored, operation: usize) -> String {
+    let place = &explored.places[operation].text;
+    format!(
+        "{} at {place}",
+        explored.recording.operations[operation].shown
+    )
+}
+
+fn one_part(explored: &Explored, (operation, class): Part, late: bool, until: usize) -> Value {
+    let at = operation as usize;
+    let place = &explored.places[at];
+    let kept = &explored.recording.operations[at];
+    let calls: Vec<String> = place
+        .stack
+        .iter()
+        .take(CALLS)
+        .map(|frame| {
+            let function = frame.function.as_deref().unwrap_or("?");
+            format!("{function} {}", frame.place())
+        })
+        .collect();
+    json!({
+        "place": place.text,
+        "frame": place.frame,
+        "operation": kept.shown,
+        "number": at,
+        "path": kept.path,
+        "class": class,
+        "command": explored.recording.commands.get(kept.command as usize),
+        "thread": kept.thread,
+        "stack": calls,
+        "fate": late.then(|| fate(explored, at, class, until)),
+    })
+}
+
+fn part(explored: &Explored, (operation, class): Part) -> String {
+    let at = operation as usize;
+    let named = named(explored, at);
+    match (class, &explored.recording.operations[at].act) {
+        (Class::Data, _) => format!("the data of {named}"),
+        (Class::Size, Act::Write { .. }) => format!("the file's size after {named}"),
+        _ => named,
+    }
+}
+
+fn summary(explored: &Explored, cause: &Cause) -> String {
+    let reduced = &cause.reduced;
+    let some = |parts: &[Part]| {
+        let mut names: Vec<String> = Vec::new();
+        for name in parts.iter().map(|one| part(explored, *one)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let more = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        names.join(" and ")
+            + &if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            }
+    };
+    let in_part = |part: &&Part| reduced.late.contains(part);
+    let (torn, early): (Vec<&Part>, Vec<&Part>) = reduced.early.iter().partition(in_part);
+    let early: Vec<Part> = early.into_iter().copied().collect();
+    let late: Vec<Part> = reduced
+        .late
+        .iter()
+        .filter(|part| !torn.contains(part))
+        .copied()
+        .collect();
+    if let [torn, ..] = torn[..] {
+        let rest = match (early.is_empty(), late.is_empty()) {
+            (true, true) => String::new(),
+            (false, true) => format!(", and {} had", some(&early)),
+            (true, false) => format!(", and {} had not", some(&late)),
+            _ => format!(", {} had, and {} had not", some(&early), some(&late)),
+        };
+        let torn = part(explored, *torn);
+        return format!("the recovery fails where {torn} had persisted only in part{rest}");
+    }
+    let (early, late) = (some(&early), some(&late));
+    match (reduced.in_order, early.is_empty(), late.is_empty()) {
+        (true, _, true) => {
+            format!("the recovery fails after all that the program did: {early} is last")
+        }
+        (true, ..) => format!(
+            "the recovery fails in the program's own order, after {early} and before {late}"
+        ),
+        (_, true, _) => match promise(explored, reduced) {
+            Some(at) => format!(
+                "{late} had not persisted when the program acknowledged it by {}",
+                named(explored, at)
+            ),
+            None => format!("the recovery fails where {late} had not persisted"),
+        },
+        _ => format!("the recovery fails where {early} had persisted and {late} had not"),
+    }
+}
+
+/// Which sync is missing, from an operation until another.
+fn fate(explored: &Explored, at: usize, class: Class, until: usize) -> String {
+    let operations = &explored.recording.operations;
+    let operation = &operations[at];
+    let until = until.max(at);
+    let (inode, what) = match class {
+        Class::Names => {
+            let inode = folder(&explored.model, at, until);
+            (
+                inode,
+                inode.map_or_else(String::new, |inode| folder_name(explored, inode)),
+            )
+        }
+        _ => (file(&operation.act), operation.path.clone()),
+    };
+    let of = |number: &usize| match operations[*number].act {
+        Act::Sync { inode: of, .. } | Act::Fail { inode: of } => Some(of) == inode,
+        _ => false,
+    };
+    match (at..until).find(of) {
+        Some(number) => match operations[number].act {
+            Act::Fail { .. } => format!("{} failed", named(explored, number)),
+            _ => format!("{} does not reach it", named(explored, number)),
+        },
+        None if (at..operations.len()).any(|number| of(&number)) => {
+            format!("no fsync of {what} between")
+        }
+        None => format!("no fsync of {what} after it"),
+    }
+}
+
+/// The folder of the first name of an operation that is not sure until another.
+fn folder(model: &Model, at: usize, until: usize) -> Option<u32> {
+    let effects = model.of_operation[at].clone();
+    let mut effects = effects.map(|number| &model.effects[number as usize]);
+    let open = |effect: &&Effect| effect.sure.is_none_or(|sure| sure as usize >= until);
+    match &effects.find(open)?.what {
+        What::Names(names) => names.last().map(|(name, _)| name.folder),
+        _ => None,
+    }
+}
+
+fn folder_name(explored: &Explored, folder: u32) -> String {
+    let operations = &explored.recording.operations;
+    let made = operations
+        .iter()
+        .rev()
+        .find(|operation| match operation.act {
+            Act::Create { inode, .. } | Act::Rename { inode, .. } => inode == folder,
+            _ => false,
+        });
+    match made {
+        Some(operation) => format!("the folder {}", operation.path),
+        None => match explored.recording.start.path(folder).as_deref() {
+            Some("") | None => "the folder itself".to_owned(),
+            Some(path) => format!("the folder {path}"),
+        },
+    }
+}
+
+fn file(act: &Act) -> Option<u32> {
+    match act {
+        Act::Write { inode, .. } | Act::Resize { inode, .. } => Some(*inode),
+        _ => None,
+    }
+}

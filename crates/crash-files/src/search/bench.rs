@@ -1,0 +1,116 @@
+//! One worker's folder: it makes images and runs the recovery on them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sardonyx_crash_test::CrashTestError;
+use sardonyx_crash_test::recovery::ending::Ended;
+use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles, said};
+
+use crate::images::Image;
+use crate::model::{Model, What};
+use crate::recording::Recording;
+use crate::tree::Tree;
+
+/// What all workers share and none changes.
+pub struct Case {
+    pub recording: Recording,
+    pub model: Model,
+    pub recovery: Recovery,
+    /// What was printed, and how much of it before each cut.
+    pub acks: Vec<u8>,
+    pub acked: Vec<usize>,
+}
+
+pub struct Bench<'a> {
+    case: &'a Case,
+    folder: PathBuf,
+    /// What is sure at a cut.
+    floor: (u32, Tree),
+}
+
+impl<'a> Bench<'a> {
+    /// In a folder that does not exist yet.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn new(case: &'a Case, folder: &Path) -> Result<Bench<'a>, CrashTestError> {
+        fs::create_dir(folder).map_err(CrashTestError::io(folder.display()))?;
+        Ok(Bench {
+            case,
+            folder: folder.to_owned(),
+            floor: (0, case.recording.start.clone()),
+        })
+    }
+
+    /// The folder as an image has it.
+    pub fn tree(&mut self, image: &Image) -> Tree {
+        let (recording, model) = (&self.case.recording, &self.case.model);
+        let operations = &recording.operations;
+        if image.cut < self.floor.0 {
+            self.floor = (0, recording.start.clone());
+        }
+        let (at, floor) = &mut self.floor;
+        for sure in &model.made_sure[*at as usize..image.cut as usize] {
+            for &number in sure {
+                model.effects[number as usize].apply(operations, floor, false);
+            }
+        }
+        *at = image.cut;
+        let mut tree = floor.clone();
+        let mut apply = |number: u32, stale| {
+            model.effects[number as usize].apply(operations, &mut tree, stale);
+        };
+        if !image.stale {
+            image
+                .present
+                .iter()
+                .for_each(|&number| apply(number, false));
+            return tree;
+        }
+        for number in model.optional(image.cut) {
+            let what = &model.effects[number as usize].what;
+            match image.present.binary_search(&number) {
+                Ok(_) => apply(number, false),
+                Err(_) if matches!(what, What::Data { fresh: true, .. }) => apply(number, true),
+                Err(_) => {}
+            }
+        }
+        tree
+    }
+
+    /// Runs the recovery on a folder, with what was printed before a cut.
+    ///
+    /// # Errors
+    /// No room; the recovery cannot be started.
+    pub fn run(
+        &self,
+        tree: &Tree,
+        cut: u32,
+        time: Duration,
+    ) -> Result<(Ended, String), CrashTestError> {
+        let place = self.folder.join("files");
+        let failed = || CrashTestError::io(place.display());
+        clear(&place).map_err(failed())?;
+        tree.put(&place).map_err(failed())?;
+        let (acks, output) = (self.folder.join("acks"), self.folder.join("output"));
+        let printed = &self.case.acks[..self.case.acked[cut as usize]];
+        fs::write(&acks, printed).map_err(CrashTestError::io(acks.display()))?;
+        let given = RecoveryFiles {
+            pools: &[],
+            folder: &place,
+            acks: &acks,
+        };
+        let ended = self.case.recovery.run(given, &output, time)?;
+        Ok((ended, said(&output)))
+    }
+}
+
+/// Removes what the last recovery left, also where it took away its own permissions.
+fn clear(place: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(place) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,341 @@
+//! A folder with all in it, by inodes: as it was before the program ran, and as a cut may leave it.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::content::Content;
+use crate::operations::{Act, Name};
+
+/// A file, a folder or a symbolic link, by its number in the tree; links of one file share it.
+pub type Inode = u32;
+/// The folder itself.
+pub const ROOT: Inode = 0;
+
+#[derive(Clone, Debug)]
+pub enum Node {
+    File(Arc<Content>),
+    Folder(Arc<BTreeMap<OsString, Inode>>),
+    Link(Arc<OsStr>),
+}
+
+impl Node {
+    pub fn empty_file() -> Node {
+        Node::File(Arc::default())
+    }
+
+    pub fn empty_folder() -> Node {
+        Node::Folder(Arc::default())
+    }
+}
+
+/// Every inode that there ever is, whether a name leads to it or not.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    pub nodes: Vec<Node>,
+    modes: Arc<Vec<u32>>,
+}
+
+impl Tree {
+    /// An empty folder.
+    #[cfg(test)]
+    pub fn empty() -> Tree {
+        let mut tree = Tree {
+            nodes: Vec::new(),
+            modes: Arc::default(),
+        };
+        tree.add(Node::empty_folder(), 0o755);
+        tree
+    }
+
+    /// What a folder holds, and the identity on its file system of every inode. Sockets, pipes and devices are left out.
+    ///
+    /// # Errors
+    /// Something cannot be read.
+    pub fn read(folder: &Path) -> io::Result<(Tree, Vec<(u64, u64)>)> {
+        let mut tree = Tree {
+            nodes: Vec::new(),
+            modes: Arc::default(),
+        };
+        let mut identities = Vec::new();
+        tree.read_node(folder, &mut identities)?;
+        Ok((tree, identities))
+    }
+
+    fn read_node(
+        &mut self,
+        path: &Path,
+        identities: &mut Vec<(u64, u64)>,
+    ) -> io::Result<Option<Inode>> {
+        let metadata = match identities.is_empty() {
+            true => fs::metadata(path)?,
+            false => fs::symlink_metadata(path)?,
+        };
+        let identity = (metadata.dev(), metadata.ino());
+        if metadata.nlink() > 1
+            && !metadata.is_dir()
+            && let Some(known) = identities.iter().position(|known| *known == identity)
+        {
+            return Ok(Some(known as Inode));
+        }
+        let kind = metadata.file_type();
+        let node = if kind.is_dir() {
+            Node::empty_folder()
+        } else if kind.is_symlink() {
+            Node::Link(fs::read_link(path)?.as_os_str().into())
+        } else if kind.is_file() {
+            Node::File(Arc::new(Content::read(&File::open(path)?, metadata.len())?))
+        } else {
+            return Ok(None);
+        };
+        identities.push(identity);
+        let inode = self.add(node, metadata.mode());
+        if kind.is_dir() {
+            let mut entries: Vec<_> = fs::read_dir(path)?.collect::<Result<_, _>>()?;
+            entries.sort_by_key(fs::DirEntry::file_name);
+            for entry in entries {
+                let target = self.read_node(&entry.path(), identities)?;
+                if target.is_some() {
+                    self.enter(inode, &entry.file_name(), target);
+                }
+            }
+        }
+        Ok(Some(inode))
+    }
+
+    /// Adds an inode to which no name leads.
+    pub fn add(&mut self, node: Node, mode: u32) -> Inode {
+        self.nodes.push(node);
+        Arc::make_mut(&mut self.modes).push(mode & 0o777);
+        (self.nodes.len() - 1) as Inode
+    }
+
+    pub fn content(&self, inode: Inode) -> Option<&Content> {
+        match &self.nodes[inode as usize] {
+            Node::File(content) => Some(content),
+            _ => None,
+        }
+    }
+
+    pub fn content_mut(&mut self, inode: Inode) -> Option<&mut Content> {
+        match &mut self.nodes[inode as usize] {
+            Node::File(content) => Some(Arc::make_mut(content)),
+            _ => None,
+        }
+    }
+
+    /// Makes a name lead to an inode, or to nothing.
+    pub fn enter(&mut self, folder: Inode, name: &OsStr, target: Option<Inode>) {
+        if let Node::Folder(entries) = &mut self.nodes[folder as usize] {
+            let entries = Arc::make_mut(entries);
+            match target {
+                Some(target) => entries.insert(name.to_owned(), target),
+                None => entries.remove(name),
+            };
+        }
+    }
+
+    /// What an operation does, where nothing is cut.
+    pub fn apply(&mut self, act: &Act) {
+        let mut enter = |name: &Name, target| self.enter(name.folder, &name.name, target);
+        match act {
+            Act::Create { name, inode } | Act::Link { name, inode } => enter(name, Some(*inode)),
+            Act::Unlink { name } => enter(name, None),
+            Act::Rename {
+                from, to, inode, ..
+            } => {
+                enter(from, None);
+                enter(to, Some(*inode));
+            }
+            Act::Exchange { names } => {
+                for (name, target) in names {
+                    enter(name, Some(*target));
+                }
+            }
+            Act::Write {
+                inode,
+                offset,
+                data,
+            } => {
+                if let Some(content) = self.content_mut(*inode) {
+                    content.write(*offset, data);
+                    content.resize(content.size().max(offset + data.len() as u64));
+                }
+            }
+            Act::Resize { inode, size } => {
+                if let Some(content) = self.content_mut(*inode) {
+                    content.resize(*size);
+                }
+            }
+            Act::Sync { .. } | Act::SyncAll | Act::Fail { .. } | Act::Acknowledge { .. } => {}
+        }
+    }
+
+    /// A path that leads to an inode, if one does.
+    pub fn path(&self, inode: Inode) -> Option<String> {
+        self.path_below(ROOT, inode, Path::new(""))
+    }
+
+    fn path_below(&self, from: Inode, to: Inode, path: &Path) -> Option<String> {
+        if from == to {
+            return Some(path.display().to_string());
+        }
+        let Node::Folder(entries) = &self.nodes[from as usize] else {
+            return None;
+        };
+        let mut below = entries.iter();
+        below.find_map(|(name, target)| self.path_below(*target, to, &path.join(name)))
+    }
+
+    /// A hash of all that can be seen in it.
+    pub fn hash(&self) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new();
+        self.hash_node(ROOT, &mut hasher, 0);
+        hasher.finalize()
+    }
+
+    fn hash_node(&self, inode: Inode, hasher: &mut blake3::Hasher, depth: usize) {
+        match &self.nodes[inode as usize] {
+            Node::File(content) => {
+                hasher.update(b"f");
+                content.hash_into(hasher);
+            }
+            Node::Link(target) => {
+                hasher.update(b"l").update(target.as_bytes()).update(b"\0");
+            }
+            Node::Folder(entries) => {
+                hasher.update(b"d").update(&entries.len().to_le_bytes());
+                for (name, target) in entries.iter().filter(|_| depth < DEEPEST) {
+                    hasher.update(name.as_bytes()).update(b"\0");
+                    self.hash_node(*target, hasher, depth + 1);
+                }
+            }
+        }
+    }
+
+    /// Makes a folder that does not exist hold all of it.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn put(&self, folder: &Path) -> io::Result<()> {
+        self.put_node(ROOT, folder, &mut BTreeMap::new(), 0)
+    }
+
+    /// Makes a folder that is there hold all of it, and nothing else.
+    ///
+    /// # Errors
+    /// No room; something may not be removed.
+    pub fn restore(&self, folder: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false => fs::remove_file(entry.path())?,
+            }
+        }
+        let mut made = BTreeMap::new();
+        if let Node::Folder(entries) = &self.nodes[ROOT as usize] {
+            for (name, target) in entries.iter() {
+                self.put_node(*target, &folder.join(name), &mut made, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_node(
+        &self,
+        inode: Inode,
+        path: &Path,
+        made: &mut BTreeMap<Inode, std::path::PathBuf>,
+        depth: usize,
+    ) -> io::Result<()> {
+        let mode = self.modes[inode as usize];
+        match &self.nodes[inode as usize] {
+            Node::Link(target) => symlink(&**target, path)?,
+            Node::File(_) if made.contains_key(&inode) => fs::hard_link(&made[&inode], path)?,
+            Node::File(content) => {
+                let file = File::create_new(path)?;
+                content.put(&file)?;
+                file.set_permissions(Permissions::from_mode(mode | 0o600))?;
+                made.insert(inode, path.to_owned());
+            }
+            Node::Folder(entries) => {
+                fs::create_dir(path)?;
+                for (name, target) in entries.iter().filter(|_| depth < DEEPEST) {
+                    self.put_node(*target, &path.join(name), made, depth + 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The path of the first thing in which a folder differs from it, or in which it differs from the folder.
+    ///
+    /// # Errors
+    /// Something cannot be read.
+    pub fn difference(&self, folder: &Path) -> io::Result<Option<String>> {
+        let (other, _) = Tree::read(folder)?;
+        Ok(self.difference_below(ROOT, &other, ROOT, Path::new("")))
+    }
+
+    fn difference_below(
+        &self,
+        inode: Inode,
+        other: &Tree,
+        of_other: Inode,
+        path: &Path,
+    ) -> Option<String> {
+        let shown = || path.display().to_string();
+        let (own, others) = (&self.nodes[inode as usize], &other.nodes[of_other as usize]);
+        if let (Node::Folder(own), Node::Folder(others)) = (own, others) {
+            for name in own.keys().chain(others.keys()) {
+                let path = path.join(name);
+                let found = match (own.get(name), others.get(name)) {
+                    (Some(&one), Some(&two)) => self.difference_below(one, other, two, &path),
+                    _ => Some(path.display().to_string()),
+                };
+                if found.is_some() {
+                    return found;
+                }
+            }
+            return None;
+        }
+        let hash = |tree: &Tree, inode| {
+            let mut hasher = blake3::Hasher::new();
+            tree.hash_node(inode, &mut hasher, 0);
+            hasher.finalize()
+        };
+        (hash(self, inode) != hash(other, of_other)).then(shown)
+    }
+}
+
+/// Folders in folders beyond this are not shown: a cut may leave a folder that is in itself.
+const DEEPEST: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_comes_back_with_links_of_both_kinds() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("from/sub")).unwrap();
+        fs::write(at("from/sub/a"), "text").unwrap();
+        fs::hard_link(at("from/sub/a"), at("from/b")).unwrap();
+        symlink("sub/a", at("from/c")).unwrap();
+        let (tree, identities) = Tree::read(&at("from")).unwrap();
+        assert_eq!(identities.len(), 4);
+        tree.put(&at("to")).unwrap();
+        assert_eq!(fs::read_to_string(at("to/c")).unwrap(), "text");
+        assert_eq!(fs::metadata(at("to/b")).unwrap().nlink(), 2);
+        assert_eq!(tree.difference(&at("to")).unwrap(), None);
+        fs::write(at("to/sub/a"), "Text").unwrap();
+        assert_eq!(tree.difference(&at("to")).unwrap().unwrap(), "b");
+    }
+}
