@@ -51,7 +51,7 @@ struct state {
     const auto machine = from_environment("SARDONYX_MACHINE", "ddr4-2400");
     const auto design = from_environment("SARDONYX_DESIGN", "no-encryption");
     std::istringstream words{from_environment("SARDONYX_SET", "host.contents=drawn:1000")};
-    std::vector<std::string> settings{"host.addresses=wrap"};
+    std::vector<std::string> settings{"addresses=wrapped"};
     for (std::string word; words >> word;)
       settings.push_back(word);
     std::vector<const char*> pointers;

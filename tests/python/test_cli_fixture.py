@@ -63,6 +63,9 @@ class FakeCore:
     def ladder(self) -> str:
         return json.dumps([{"name": name, "records": 500_000} for name in RUNGS])
 
+    def check_job(self, job_json: str) -> None:
+        json.loads(job_json)
+
     def designs(self) -> str:
         return json.dumps([{"name": n, "source": "invented", "line": "a line"} for n in DESIGNS])
 
@@ -73,6 +76,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
     fake = FakeCore()
     for name in (
         "simulate",
+        "check_job",
         "trace_info",
         "trace_check",
         "trace_convert",

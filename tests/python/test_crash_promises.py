@@ -134,9 +134,10 @@ def test_a_promise_before_it_is_persistent_is_caught_and_no_other(
     # Twelve promises are cut at, wherever fences are.
     assert found["cuts"] >= 12
     lines = (tmp_path / "p.c").read_text().splitlines()
-    places = [place for place in (each["place"] for each in found["suspects"]) if "p.c:" in place]
+    suspects = [each["place"] for each in found["suspects"]]
+    places = [place for place in suspects if "p.c:" in place]
     found_lines = [lines[int(place.rpartition(":")[2]) - 1] for place in places]
-    # Where the last sync alone makes all sure, the whole run is creation, and begins with the magic.
+    # Where the last sync alone makes all sure, the whole run is creation: from the magic on.
     wanted = ("STEP", "magic") if name == "msync at the end" else ("STEP",)
     assert any(word in line for line in found_lines for word in wanted), found_lines
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::pairs::{demands, horizon};
 use super::{Logged, Rule, Violation, alone};
-use sardonyx::medium::params::{MediumParams, Timing};
+use sardonyx::medium::params::{BankGroups, MediumParams, Timing};
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandKind};
 
@@ -47,6 +47,7 @@ struct Refreshes {
 
 pub(super) struct Channel {
     timing: Timing,
+    groups: BankGroups,
     banks_per_rank: usize,
     horizon: u64,
     pausing: Option<PausingParams>,
@@ -62,8 +63,9 @@ impl Channel {
         let (ranks, banks) = (params.geometry.ranks, params.geometry.banks);
         Channel {
             timing: params.timing.clone(),
+            groups: params.groups.within(&params.timing),
             banks_per_rank: banks as usize,
-            horizon: horizon(&params.timing),
+            horizon: horizon(&params.timing, &params.groups.within(&params.timing)),
             pausing: params.pausing,
             banks: vec![Bank::default(); (ranks * banks) as usize],
             writes: vec![Write::default(); (ranks * banks) as usize],
@@ -163,7 +165,8 @@ impl Channel {
                 }
                 tight[rule as usize] += u64::from(actual == required);
             };
-            demands(&self.timing, &earlier, recent.array, &event, &mut demand);
+            let timings = (&self.timing, &self.groups);
+            demands(timings, &earlier, recent.array, &event, &mut demand);
             let kinds = (earlier.kind, event.kind);
             if matches!(kinds, (Activate { .. }, Activate { .. })) && earlier.rank == event.rank {
                 activates += 1;

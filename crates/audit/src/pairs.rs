@@ -2,15 +2,16 @@
 //! them, so each equation can be read on its own.
 
 use super::Rule;
-use sardonyx::medium::params::Timing;
+use sardonyx::medium::params::{BankGroups, Timing};
 use sardonyx::plan::command::{Command, CommandKind};
 
 /// A distance that no equation below exceeds: all terms together, whatever their sign, doubled for
 /// those that appear twice.
-pub(super) fn horizon(t: &Timing) -> u64 {
+pub(super) fn horizon(t: &Timing, groups: &BankGroups) -> u64 {
+    let long = groups.tCCD[0] + groups.tCCD[1] + groups.tRRD + groups.tWTR;
     let column = t.tRCD + t.tCL + t.tCWD + t.tCCD + t.tWTR + t.tRTP + t.tRTRS + t.tWR + t.tWP;
     let row = t.tRP + t.tRAS + t.tRRD + t.tFAW + t.tRFC;
-    column + row + 2 * t.tBURST
+    column + row + long + 2 * t.tBURST
 }
 
 /// How long after `event` its bank may be precharged, explicitly or by itself, if its array is written for `array`.
@@ -44,7 +45,7 @@ fn data(t: &Timing, command: &Command) -> Option<(u64, u64)> {
 /// Tells `demand` each rule on the distance from `a`, which writes the array for `array` cycles if it writes it at
 /// all, to the later `b`, with the least distance.
 pub(super) fn demands(
-    t: &Timing,
+    (t, groups): (&Timing, &BankGroups),
     a: &Command,
     array: u64,
     b: &Command,
@@ -54,7 +55,11 @@ pub(super) fn demands(
     let same_rank = a.rank == b.rank;
     let same_bank = same_rank && a.bank == b.bank;
     let gap = if same_rank { 0 } else { t.tRTRS };
-    let transfer = t.tBURST.max(t.tCCD);
+    let same_group =
+        same_rank && u64::from(a.bank) % groups.count == u64::from(b.bank) % groups.count;
+    let long = |wait: u64, short: u64| if same_group { wait } else { short };
+    let [reads, writes] = groups.tCCD.map(|wait| t.tBURST.max(long(wait, t.tCCD)));
+    let turn = long(groups.tWTR, t.tWTR);
 
     match (a.kind, b.kind) {
         (Refresh, _) if same_rank => demand(Rule::AfterRefresh, t.tRFC),
@@ -64,27 +69,26 @@ pub(super) fn demands(
         }
         (Precharge, Activate { .. }) if same_bank => demand(Rule::PrechargeToActivate, t.tRP),
         (Precharge, Refresh) if same_rank => demand(Rule::PrechargeToRefresh, t.tRP),
-        (Activate { .. }, Activate { .. }) if same_rank => demand(Rule::ActivateToActivate, t.tRRD),
-
-        (Read { .. }, Read { .. }) => demand(Rule::ReadToRead, transfer + gap),
-        (Write { .. }, Write { .. }) if same_bank => {
-            demand(Rule::WriteToWriteSameBank, transfer + array)
+        (Activate { .. }, Activate { .. }) if same_rank => {
+            demand(Rule::ActivateToActivate, long(groups.tRRD, t.tRRD));
         }
-        (Write { .. }, Write { .. }) => demand(Rule::WriteToWrite, transfer + gap),
+
+        (Read { .. }, Read { .. }) => demand(Rule::ReadToRead, reads + gap),
+        (Write { .. }, Write { .. }) if same_bank => {
+            demand(Rule::WriteToWriteSameBank, writes + array)
+        }
+        (Write { .. }, Write { .. }) => demand(Rule::WriteToWrite, writes + gap),
         (Read { .. }, Write { .. }) => {
-            let turn = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD);
-            demand(Rule::ReadToWrite, turn);
+            let wait = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD);
+            demand(Rule::ReadToWrite, wait);
         }
         (Write { .. }, Read { .. }) if same_bank => {
-            demand(
-                Rule::WriteToReadSameBank,
-                t.tCWD + t.tBURST + t.tWTR + array,
-            );
+            demand(Rule::WriteToReadSameBank, t.tCWD + t.tBURST + turn + array);
         }
-        (Resume, Read { .. }) if same_bank => demand(Rule::WriteToReadSameBank, array + t.tWTR),
+        (Resume, Read { .. }) if same_bank => demand(Rule::WriteToReadSameBank, array + turn),
         (Resume, Write { .. }) if same_bank => demand(Rule::WriteToWriteSameBank, array),
         (Write { .. }, Read { .. }) if same_rank => {
-            demand(Rule::WriteToRead, t.tCWD + t.tBURST + t.tWTR)
+            demand(Rule::WriteToRead, t.tCWD + t.tBURST + turn)
         }
         _ => {}
     }

@@ -218,7 +218,6 @@ impl Hosting {
             "read_latency_cdf": outcome.read_latency_cdf,
             "assumed": outcome::assumed(host.machine(), host.design(), &outcome),
             "host": {
-                "addresses": options.addresses.name(),
                 "writes_answered": options.posted.name(),
                 "unwritten": options.unwritten.name(),
                 "now_ns": host.now().ns(),

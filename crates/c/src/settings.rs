@@ -1,6 +1,6 @@
 //! The keys that are the library's own, `host.*`: the machine's are in docs/simulator/configuration.md.
 
-use sardonyx::machine::hosted::{Addresses, Options, Posted, Unwritten};
+use sardonyx::machine::hosted::{Options, Posted, Unwritten};
 
 use crate::contents::Drawn;
 use crate::handles::{Problem, problem};
@@ -18,9 +18,8 @@ pub struct Settings<'p> {
 }
 
 /// The keys and what they take.
-pub const KEYS: [(&str, &str); 10] = [
+pub const KEYS: [(&str, &str); 9] = [
     ("host.sources", "a number: who sends requests, from 0 on"),
-    ("host.addresses", "identity, first-touch or wrap"),
     ("host.writes_answered", "accepted or array"),
     ("host.unwritten", "zeros or noise"),
     ("host.power_cut", "no or yes"),
@@ -47,9 +46,6 @@ pub fn read<'p>(pairs: &[&'p str]) -> Result<Settings<'p>, Problem> {
         let options = &mut settings.options;
         match key {
             "host.sources" => options.sources = number(key, value)? as usize,
-            "host.addresses" => {
-                options.addresses = named(key, value, &Addresses::ALL, Addresses::name)?;
-            }
             "host.writes_answered" => {
                 options.posted = named(key, value, &Posted::ALL, Posted::name)?;
             }

@@ -177,7 +177,7 @@ fn same_figures(
     let run = recordings::run(&machine, design, sources, options, &mut |_| true).unwrap();
     let output = command(replay)
         .arg(&trace)
-        .args([preset, design, "host.addresses=first-touch"])
+        .args([preset, design, "addresses=first-touch"])
         .output()
         .unwrap();
     let what = format!("{name}, {design} on {preset}");
@@ -217,7 +217,7 @@ fn speed() {
                 for (best, keep) in best[1..].iter_mut().zip(["yes", "no"]) {
                     let mut host = command(&replay);
                     host.arg(&trace)
-                        .args(["esd", design, "host.addresses=first-touch"])
+                        .args(["esd", design, "addresses=first-touch"])
                         .arg(format!("host.keep={keep}"));
                     let output = host.output().unwrap();
                     let told = String::from_utf8_lossy(&output.stderr);
@@ -428,7 +428,7 @@ fn a_program_for_dramsim3_runs_and_each_request_is_answered_once() {
         "machine = nothing\n",
         "design = esd\n",
         "machine\n",
-        "[dram_structure]\nprotocol = HBM\n",
+        "[dram_structure]\nprotocol = HMC\n",
         "[timing]\ntCK = fast\n",
         "[timing]\nCL = 1.5\n",
         "[system]\naddress_mapping = rochra\n",

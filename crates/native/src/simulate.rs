@@ -293,7 +293,7 @@ pub fn causes() -> String {
     Value::Object(causes.into_iter().collect()).to_string()
 }
 
-/// An error unless the job's machine can be had, its program fits and its sample can be taken.
+/// An error unless the job's machine can be had, its program or addresses fit and its sample can be taken.
 #[pyfunction]
 pub fn check_job(job_json: &str) -> PyResult<()> {
     let job: Job = read(job_json)?;
@@ -301,6 +301,9 @@ pub fn check_job(job_json: &str) -> PyResult<()> {
     if let Source::Program(program) = &job.source {
         let spec = program.spec(durability(&job.design, program.software_log)?);
         timed::check(&machine, &spec, job.copies as usize).map_err(bad)?;
+    }
+    if !matches!(job.source, Source::Program(_)) {
+        recordings::check(&machine, job.source.open()?, job.copies).map_err(bad)?;
     }
     job.sampling().map(|_| ())
 }

@@ -4,6 +4,7 @@
 
 mod cells;
 mod config_errors;
+mod config_foreign;
 mod config_machines;
 mod controller_engine;
 mod cpu_caches;
@@ -27,6 +28,8 @@ mod pausing;
 mod reference;
 mod rooms;
 mod sca_timelines;
+mod sim_places;
+mod sim_presets;
 mod sim_programs;
 mod sim_run;
 mod sim_sample;

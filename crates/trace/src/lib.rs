@@ -33,7 +33,7 @@ pub use error::TraceError;
 pub use info::{Bucket, Collisions, Fingerprint, TraceInfo, info};
 pub use ladder::locality_ladder;
 pub use mix::mix;
-pub use provenance::{CLOCK_REMEDY, GapUnit, Level, Provenance, VERSION};
+pub use provenance::{Arrivals, CLOCK_REMEDY, GapUnit, Level, Provenance, VERSION};
 pub use reader::{BATCH, TraceReader};
 pub use recorded::SampleRecording;
 pub use source::Source;
@@ -102,6 +102,11 @@ impl Op {
     /// A record of this kind must carry 64 bytes.
     pub fn has_data(self) -> bool {
         self.is_write() || matches!(self, Op::Store | Op::FinalDirty | Op::Changed)
+    }
+
+    /// A core or a cache asks for the line or gives it.
+    pub fn touches(self) -> bool {
+        !matches!(self, Op::Fence | Op::FinalDirty | Op::Changed)
     }
 
     /// A whole line reaches memory below the last-level cache.

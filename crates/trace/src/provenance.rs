@@ -30,6 +30,9 @@ pub struct Provenance {
     pub level: Level,
     /// The unit of `gap`.
     pub gap_unit: GapUnit,
+    /// What the moments of the records are.
+    #[serde(skip_serializing_if = "Arrivals::is_closed")]
+    pub arrivals: Arrivals,
     /// Everything else in the object, as it was.
     #[serde(flatten)]
     pub more: Map<String, Value>,
@@ -43,6 +46,7 @@ impl Default for Provenance {
             description: String::new(),
             level: Level::default(),
             gap_unit: GapUnit::default(),
+            arrivals: Arrivals::default(),
             more: Map::new(),
         }
     }
@@ -54,7 +58,19 @@ const CLOCK_KHZ_MOST: f64 = 1e9;
 /// The remedy for an impossible clock.
 pub const CLOCK_REMEDY: &str = "give 0.001 to 1000000 MHz, or leave it out";
 
+/// The key of [`Provenance::more`] that says which addresses the lines are, and its word for those of a memory bus.
+pub(super) const ADDRESS_SPACE: &str = "address_space";
+/// The key that says what the highest line of a physical trace is; another writer may leave it out.
+pub(super) const HIGHEST_LINE: &str = "highest_line";
+pub(super) const PHYSICAL: &str = "physical";
+
 impl Provenance {
+    /// The lines are physical addresses, as a memory controller gets them.
+    pub fn is_physical(&self) -> bool {
+        let space = self.more.get(ADDRESS_SPACE);
+        space.and_then(Value::as_str) == Some(PHYSICAL)
+    }
+
     /// The clock whose cycles the gaps count, in kHz; `None` if they count instructions, or if the trace does not say.
     ///
     /// # Errors
@@ -110,4 +126,22 @@ pub enum GapUnit {
     Instructions,
     /// Cycles of the clock that `clock_mhz` in the provenance gives; of the core's, if it gives none.
     Cycles,
+}
+
+/// What the moments of a trace's records are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// Gaps of a core, which waits for what it has read.
+    #[default]
+    Closed,
+    /// Stamps of a memory bus: requests arrive at their moment, whatever became of those before.
+    Open,
+}
+
+impl Arrivals {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_closed(&self) -> bool {
+        *self == Arrivals::Closed
+    }
 }

@@ -4,6 +4,9 @@
 
 use std::path::Path;
 
+use crate::line::Virtual;
+
+use super::provenance::HIGHEST_LINE;
 use super::{BATCH, Checksums, Op, Provenance, Record, Synth, TraceError, TraceReader};
 
 /// A stream of records.
@@ -90,6 +93,32 @@ impl Source {
             Ok(())
         })?;
         Ok(requests)
+    }
+
+    /// The first record that touches a line from `lines` on: its number, from 1, and its line. Generated lines are
+    /// virtual, and not looked at; a file that says what its highest line is need not be read.
+    ///
+    /// # Errors
+    /// As [`Source::next_batch`].
+    pub fn first_beyond(mut self, lines: u64) -> Result<Option<(u64, Virtual)>, TraceError> {
+        let (mut number, mut first) = (0, None);
+        let highest = match &self.origin {
+            Origin::File(reader) => reader.provenance().more.get(HIGHEST_LINE).cloned(),
+            Origin::Synth(_) => return Ok(None),
+        };
+        if highest.is_some_and(|line| line.as_u64().is_some_and(|line| line < lines)) {
+            return Ok(None);
+        }
+        self.batches(&mut |_, _| (), |batch| {
+            if first.is_none() {
+                let beyond = |record: &Record| record.op.touches() && record.line.0 >= lines;
+                let found = batch.iter().position(beyond);
+                first = found.map(|at| (number + 1 + at as u64, batch[at].line));
+                number += batch.len() as u64;
+            }
+            Ok(())
+        })?;
+        Ok(first)
     }
 
     /// The part of the file read so far that is under checksums; `None` for a generator.

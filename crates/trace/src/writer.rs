@@ -11,7 +11,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use super::checksums::CREATED_BY;
 use super::chunks::{Chunks, ROW_GROUP};
 use super::columns::LINE_LIMIT;
-use super::provenance::{KEY, Provenance};
+use super::provenance::{HIGHEST_LINE, KEY, Provenance};
 use super::reader::BATCH;
 use super::temporary::Temporary;
 use super::{Record, TraceError};
@@ -26,6 +26,8 @@ pub struct TraceWriter {
     sites: Option<Vec<Option<u32>>>,
     records: u64,
     writes: u64,
+    /// The highest line that a core or a cache asks for or gives.
+    highest: u64,
     file: Chunks,
 }
 
@@ -95,6 +97,7 @@ impl TraceWriter {
             sites: sites.then(Vec::new),
             records: 0,
             writes: 0,
+            highest: 0,
             file,
         })
     }
@@ -126,6 +129,9 @@ impl TraceWriter {
         }
         self.records += 1;
         self.writes += u64::from(record.op.is_write());
+        if record.op.touches() {
+            self.highest = self.highest.max(record.line.0);
+        }
         if self.rows.len() == BATCH {
             self.flush()
         } else {
@@ -151,11 +157,15 @@ impl TraceWriter {
             mut provenance,
             records,
             writes,
+            highest,
             file,
             ..
         } = self;
         provenance.more.insert("records".into(), records.into());
         provenance.more.insert("writes".into(), writes.into());
+        if provenance.is_physical() {
+            (provenance.more).insert(HIGHEST_LINE.into(), highest.into());
+        }
         let json = serde_json::to_string(&provenance).map_err(|e| failed(&path, &e))?;
         let entry = KeyValue::new(KEY.to_owned(), json);
         let file = file.finish(entry).map_err(|e| failed(&path, &e))?;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use sardonyx_trace::line::Virtual;
 use sardonyx_trace::{
-    Fill, Format, GapUnit, ImportOptions, Op, Provenance, Record, Source, TraceWriter, export,
-    export_nvmain, import,
+    Arrivals, Fill, Format, GapUnit, ImportOptions, Op, Provenance, Record, Source, TraceWriter,
+    export, export_nvmain, import,
 };
 use tempfile::TempDir;
 
@@ -455,6 +455,16 @@ fn provenance_says_how_it_was_converted() {
     assert_eq!(dramsim3.more["clock_mhz"], 800.0);
     let ramulator = provenance("LD 0\n", Format::RamulatorLoadStore, &options);
     assert_eq!(ramulator.gap_unit, GapUnit::Instructions);
+    // Whose addresses, and what the moments are: a bus's own, or a core's.
+    let bus = (true, Arrivals::Open);
+    let said = |one: &Provenance| (one.is_physical(), one.arrivals);
+    assert_eq!([said(&nvmain), said(&dramsim3)], [bus, bus]);
+    assert_eq!(dramsim3.more["highest_line"], 1);
+    assert_eq!(said(&ramulator), (true, Arrivals::Closed));
+    let core = (false, Arrivals::Closed);
+    let instructions = provenance("3 0x40\n", Format::RamulatorInstructions, &options);
+    let pin = provenance("0x1: R 0x40\n", Format::Pinatrace, &options);
+    assert_eq!([said(&instructions), said(&pin)], [core, core]);
 }
 
 #[test]

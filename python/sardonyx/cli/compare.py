@@ -28,6 +28,8 @@ from sardonyx.cli.common import (
 from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
+    Addresses,
+    Arrivals,
     Designs,
     Draws,
     JsonTo,
@@ -44,7 +46,7 @@ from sardonyx.cli.places import check_replaced, fresh, kept_runs, point_latest
 from sardonyx.files import is_special
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs, origin
-from sardonyx.runs.jobs import Point, Settings, parse_sample, parse_settings, parse_warmup
+from sardonyx.runs.jobs import Point, Setting, Settings, parse_sample, parse_settings, parse_warmup
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.seeds import MOST_SEEDS, Seeded
 from sardonyx.runs.sources import PROGRAM, beyond, parts, program_names
@@ -70,6 +72,8 @@ class Compare(Options):
     machine: Machine = "esd"
     settings: Set = None
     limit: Limit = None
+    addresses: Addresses = None
+    arrivals: Arrivals = None
     warmup: Warmup = None
     sample: Sample = None
     copies: Annotated[
@@ -150,6 +154,8 @@ class Compare(Options):
 
 
 @rare(
+    "addresses",
+    "arrivals",
     "distinct",
     "sample",
     "no_verify",
@@ -187,9 +193,11 @@ def compare(asked: Compare) -> None:
     """
     draws = check_draws(asked.sensitivity, asked.draws)
     count, share = parse_warmup(asked.warmup or "0")
-    overrides = parse_settings(asked.settings or ())
     programs = program_names(asked.traces)
     runs_traces = len(programs) < len(asked.traces)
+    overrides = parse_settings(asked.settings or ())
+    if runs_traces:
+        overrides += _traces(asked)
     distinct = float(runs_traces and asked.copies > 1 and asked.distinct)
     sample = parse_sample(asked.sample, asked.seed) if runs_traces and asked.sample else None
     shared = Settings(
@@ -218,6 +226,8 @@ def compare(asked: Compare) -> None:
     _ = asked.workers  # of every form: `_compare` uses it
     forms = {
         "limit": "without a trace",
+        "addresses": "without a trace",
+        "arrivals": "without a trace",
         "sample": "without a trace",
         "distinct": "without a trace in several --copies",
         "window": "without --timeline",
@@ -225,6 +235,12 @@ def compare(asked: Compare) -> None:
     asked.refuse_idle("without a program", forms)
     study = {"draws": draws, "seed": seed} if asked.sensitivity else None
     _compare(asked, points, shared, written, seeded, target, study)
+
+
+def _traces(asked: Compare) -> tuple[Setting, ...]:
+    """The keys of the machine that say how traces are played."""
+    given = {"addresses": asked.addresses, "arrivals": asked.arrivals}
+    return tuple((key, value) for key, value in given.items() if value is not None)
 
 
 def _written(asked: Compare, *, sampled: bool) -> Written:

@@ -49,7 +49,7 @@ def show(
     name: Annotated[
         str,
         typer.Argument(
-            help="A machine's name, or the path of its TOML file.",
+            help="A machine's name, or the path of its file.",
             autocompletion=complete.machines,
         ),
     ],

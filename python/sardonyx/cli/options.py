@@ -16,7 +16,7 @@ Machine = Annotated[
     typer.Option(
         "--machine",
         "-m",
-        help="A machine's name, or the path of its TOML file.",
+        help="A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config.",
         autocompletion=complete.machines,
     ),
 ]
@@ -49,6 +49,24 @@ Tear = Annotated[
 Limit = Annotated[
     int | None,
     typer.Option("--limit", min=1, max=MOST, help="Use only the first N records of each trace."),
+]
+Addresses = Annotated[
+    str | None,
+    typer.Option(
+        "--addresses",
+        metavar="WHERE",
+        help="Where a trace's addresses lie: as-traced, first-touch, scattered or wrapped; "
+        "default: as-traced if they are physical, else first-touch. In sweeps: the key addresses.",
+    ),
+]
+Arrivals = Annotated[
+    str | None,
+    typer.Option(
+        "--arrivals",
+        metavar="KIND",
+        help="Whether a trace's cycles are stamps at which requests arrive (open), or gaps of a "
+        "core that waits (closed); default: as the trace says. In sweeps: the key arrivals.",
+    ),
 ]
 Warmup = Annotated[
     str | None,

@@ -63,9 +63,9 @@ def compare_table(comparison: Comparison, width: int = 100) -> RenderableType:
     parts.append(
         Text(
             "The baseline's row is absolute: its medium's writes (data, counters and tables), mean "
-            "latencies, IPC, p99 and energy. Below it are ratios to that, but for p99 and for "
-            "writes saved, which is the share of the program's writes that stored no line. Lower "
-            "is better for the medium's writes, p99 and energy. "
+            "latencies, IPC, p99, energy and bandwidth. Below it are ratios to that, but for p99, "
+            "bandwidth and writes saved, which is the share of the program's writes that stored no "
+            "line. Lower is better for the medium's writes, p99 and energy. "
             f"{_cores(comparison)} "
             "Means over traces: arithmetic for writes saved, geometric for the rest.",
             style="dim",
@@ -352,7 +352,7 @@ def _plain_figures(results: Results) -> RenderableType:
     """What can be said without a baseline: each run's own figures."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("run", overflow="fold")
-    for heading in ("write", "read", "IPC"):
+    for heading in ("write", "read", "IPC", "bandwidth"):
         table.add_column(heading, justify="right")
     for run in results.runs:
         name = " ".join(part for part in (run.trace, run.design, run.variant_label) if part)
@@ -364,9 +364,12 @@ def _plain_figures(results: Results) -> RenderableType:
             written(run.metric("mean_read_latency_ns"), "ns")
             + _own_spread([run], "mean_read_latency_ns"),
             ("–" if ipc is None else f"{ipc:.3g}") + _own_spread([run], "ipc"),
+            written(run.metric("medium_gb_per_s"), "GB/s") + _own_spread([run], "medium_gb_per_s"),
         )
     advice = Text(
-        "Mean latencies. Add `baseline` and another design to --designs for speed-ups.", style="dim"
+        "Mean latencies, and the medium's bandwidth. Add `baseline` and another design to "
+        "--designs for speed-ups.",
+        style="dim",
     )
     return Group(table, advice)
 

@@ -309,8 +309,9 @@ def _summary(comparison: Comparison) -> Group:
     count = len(comparison.workloads)
     legend = (
         f"Over {count} {'workload' if count == 1 else 'workloads'}. "
-        "The baseline's row is absolute: writes to its medium, mean latencies, IPC, p99, energy. "
-        "Below it each design stands beside the baseline on the same trace, p99 in its unit too. "
+        "The baseline's row is absolute: writes to its medium, mean latencies, IPC, p99, energy, "
+        "bandwidth. Below it each design stands beside the baseline on the same trace, p99 and "
+        "bandwidth in their units. "
         "Speed-ups, IPC, energy and p99 are geometric means, shares arithmetic ones; IPC and "
         "energy are ratios to the baseline. Best in bold. "
     ) + (
@@ -405,8 +406,11 @@ def _design(name: str, comparison: Comparison, head: bool = False) -> Td:
 
 def _heading(measure: Measure) -> Th:
     higher = measure.higher_is_better
+    title = measure.title.replace("-", "\u2011")  # at which no line breaks
+    if higher is None:
+        return Th(title)
     return Th(
-        measure.title.replace("-", "\u2011"),  # at which no line breaks
+        title,
         title="higher is better" if higher else "lower is better",
         sign="↑" if higher else "↓",
     )
@@ -414,7 +418,7 @@ def _heading(measure: Measure) -> Th:
 
 def _best(values: Sequence[float | None], measure: Measure) -> float | None:
     known = [value for value in values if value is not None]
-    if not known:
+    if not known or measure.higher_is_better is None:
         return None
     best = max(known) if measure.higher_is_better else min(known)
     # A ratio that is worse than the baseline's is nobody's best.

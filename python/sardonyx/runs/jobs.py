@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import Any, TypeAlias
 
 from sardonyx import _core
-from sardonyx.questions import Job, ProgramSource, Sample, Source
+from sardonyx.questions import Job, ProgramSource, Sample, Source, TraceSource
 from sardonyx.runs import scheduler, sources
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
@@ -156,8 +156,13 @@ def check(points: Sequence[Point], shared: Settings) -> None:
         _core.machine(shared.machine, list(overrides))
     for source in dict.fromkeys(job.source for job in jobs):
         sources.check(source)
+    # Where a trace's addresses lie, and what its moments are, hangs on no design.
+    first = {(job.source, job.overrides, job.copies): job for job in reversed(jobs)}
     for job in jobs:
         if isinstance(job.source, ProgramSource) or job.sample is not None:
+            _core.check_job(job.json())
+    for job in reversed(first.values()):
+        if isinstance(job.source, TraceSource) and job.sample is None:
             _core.check_job(job.json())
 
 

@@ -126,12 +126,13 @@ class Measure:
     title: str
     meaning: str
     of: Two
-    unit: Literal["x", "%", "ns"] = "x"
+    unit: Literal["x", "%", "ns", "GB/s"] = "x"
     mean: Mean = "geometric"
     aspect: Aspect = "time"
-    higher_is_better: bool = True
+    #: ``None``: neither is.
+    higher_is_better: bool | None = True
     base: str = ""
-    base_unit: Literal["", "ns", "nj", "number"] = "ns"
+    base_unit: Literal["", "ns", "nj", "number", "GB/s"] = "ns"
 
 
 _MEASURES = (
@@ -196,6 +197,17 @@ _MEASURES = (
         base="energy_nj",
         base_unit="nj",
     ),
+    Measure(
+        "bandwidth",
+        "Bandwidth",
+        "what the design's medium has read and written in a second, counters and tables too; not "
+        "a ratio",
+        lambda run, _: run.metric("medium_gb_per_s"),
+        "GB/s",
+        higher_is_better=None,
+        base="medium_gb_per_s",
+        base_unit="GB/s",
+    ),
 )
 MEASURES = {measure.key: measure for measure in _MEASURES}
 
@@ -208,6 +220,8 @@ def written(value: float | None, unit: str) -> str:
         return f"{100 * value:.1f} %"
     if unit == "x":
         return f"{value:.2f}×" if abs(value) < 100 else f"{value:.0f}×"
+    if unit == "GB/s":
+        return f"{_three_figures(value)} GB/s"
     if unit == "ns":
         return _scaled(value, ((1e6, "ms"), (1e3, "µs"), (1, "ns")))
     if unit == "nj":

@@ -29,8 +29,8 @@ static const char *word(uint64_t *state) {
         "esd", "baseline", "fca", "", "nothing", "hw-log/amt+sca", "\xff\xfe", "/", "eadr", "none", "adr",
         "host.sources=2", "host.sources=0", "host.sources=99999999999", "host.power_cut=yes", "host.log=/nowhere/log",
         "host.log=/dev/full", "host.log=/dev/null", "host.keep=no", "host.keep=maybe",
-        "host.contents=drawn:3", "host.contents=drawn:0", "host.contents=trace:nowhere", "host.addresses=wrap",
-        "host.addresses=first-touch", "host.writes_answered=array", "host.warmup=3", "host.nothing=1", "novalue",
+        "host.contents=drawn:3", "host.contents=drawn:0", "host.contents=trace:nowhere", "addresses=wrapped",
+        "addresses=first-touch", "host.writes_answered=array", "host.warmup=3", "host.nothing=1", "novalue",
         "engine.ingress=1", "engine.ingress=0", "medium.geometry.rows=16", "=", "host.seed=1", "host.unwritten=noise"};
     const size_t count = sizeof words / sizeof *words;
     uint64_t draw = mixed(state);

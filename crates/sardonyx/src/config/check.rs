@@ -71,6 +71,14 @@ fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             "use fewer of either, or more channels",
         ));
     }
+    let groups = machine.engine.medium.groups.count;
+    if groups > banks {
+        return Err(layers.fault(
+            &["medium.geometry.groups", "medium.geometry.banks"],
+            format!("{groups} groups of {banks} banks"),
+            "use as many groups as banks, or fewer",
+        ));
+    }
     let order = machine.engine.medium.mapping.0;
     let at = |wanted| order.iter().position(|field| *field == wanted);
     if !g.channels.is_power_of_two() && at(Field::Channel) < at(Field::Row) {

@@ -11,9 +11,9 @@ use crate::medium::levelling::{FIRST_MOVE, REGION_LINES, REGISTERS, SCHEME, WRIT
 use crate::medium::link::{FIRST, LinkParams};
 use crate::medium::mapping::MAPPING;
 use crate::medium::params::{
-    AccessEnergy, COPIES_SKEW, CRASH_CACHED, CRASH_FIRST, CRASH_SHORT, CRASH_SPARE, CachesParams,
-    CoreParams, EngineParams, FRAMES, GROUP_MERGING, Geometry, MediumParams, PROGRAMS_FIRST,
-    PROGRAMS_SKEW, Queues, REMERGING, Think, Timing, UnitParams,
+    ADDRESSES, ARRIVALS, AccessEnergy, BankGroups, COPIES_SKEW, CRASH_CACHED, CRASH_FIRST,
+    CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams, GROUP_MERGING, Geometry,
+    MediumParams, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING, Think, Timing, UnitParams,
 };
 use crate::medium::pausing::{ITERATIONS, POLICY, THRESHOLD, TIMES};
 use crate::settings::{Allowed, Key, Row};
@@ -25,6 +25,8 @@ pub(super) static CORES: Key<usize> = Key::required("cores", CORE_COUNT, "Cores"
 static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
     let tables = [
         std::slice::from_ref(&CORES.row),
+        std::slice::from_ref(&ADDRESSES.row),
+        std::slice::from_ref(&ARRIVALS.row),
         CoreParams::ROWS,
         EngineParams::ROWS,
         MediumParams::ROWS,
@@ -33,6 +35,7 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         CachesParams::ROWS,
         Geometry::ROWS,
         Timing::ROWS,
+        BankGroups::ROWS,
         Queues::ROWS,
         std::slice::from_ref(&GROUP_MERGING.row),
         std::slice::from_ref(&REMERGING.row),
@@ -53,7 +56,6 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         UnitParams::ROWS,
         LinkParams::ROWS,
         std::slice::from_ref(&FIRST.row),
-        std::slice::from_ref(&FRAMES.row),
         std::slice::from_ref(&COPIES_SKEW.row),
         std::slice::from_ref(&PROGRAMS_FIRST.row),
         std::slice::from_ref(&CRASH_FIRST.row),

@@ -9,6 +9,7 @@ use crate::settings::{Allowed, MAX_ENERGY_NJ, MAX_LATENCY_PS, Origin, Row, Setti
 use crate::units::{Energy, Time};
 
 use super::error::{ConfigError, Place};
+use super::foreign::{self, Foreign};
 use super::keys;
 use super::presets::{self, Preset};
 use super::ranges::{self, Written};
@@ -38,20 +39,45 @@ impl Layers {
         Layers::of_document(read::document(text, file)?, file, 0)
     }
 
+    /// The machine in a file, ours or another simulator's.
+    pub(super) fn of_file(text: &str, file: &str) -> Result<Layers, ConfigError> {
+        match foreign::read(text, file) {
+            None => Layers::of_text(text, file),
+            Some(read) => Layers::of_foreign(read?, file),
+        }
+    }
+
+    fn of_foreign(read: Foreign, file: &str) -> Result<Layers, ConfigError> {
+        let base = presets::find(read.base).expect("a preset");
+        let mut layers = Layers::of_preset(base)?;
+        let simulator = read.simulator;
+        layers.source = format!(
+            "{file}, of {simulator}; what it leaves out from {}",
+            read.base
+        );
+        layers.name = stem(file);
+        layers.file = file.to_owned();
+        for (name, value, place) in read.keys {
+            let (key, in_ns) = read::find(&name, &place)?;
+            layers.assumed.remove(key.name);
+            let raw = Raw::Bare(value);
+            let setting = Setting { raw, in_ns, place };
+            layers.settings.insert(key.name, setting);
+        }
+        foreign::tell(file, &read.notes);
+        Ok(layers)
+    }
+
     fn of_document(document: Document, file: &str, depth: usize) -> Result<Layers, ConfigError> {
         let mut layers = match &document.extends {
             Some((base, place)) => Layers::of_base(base, place, depth)?,
             None => Layers::default(),
         };
-        let stem = || {
-            let stem = std::path::Path::new(file).file_stem();
-            stem.unwrap_or(file.as_ref()).to_string_lossy().into_owned()
-        };
         layers.source = document.source.unwrap_or_else(|| match &document.extends {
             Some((base, _)) => format!("{file}, extending {base} ({})", layers.source),
             None => file.to_owned(),
         });
-        layers.name = document.name.unwrap_or_else(stem);
+        layers.name = document.name.unwrap_or_else(|| stem(file));
         layers.file = file.to_owned();
         for (key, setting) in document.settings {
             layers.assumed.remove(key.name);
@@ -247,6 +273,12 @@ impl Layers {
             )
         }
     }
+}
+
+/// A file's name without its folder and ending.
+fn stem(file: &str) -> String {
+    let stem = std::path::Path::new(file).file_stem();
+    stem.unwrap_or(file.as_ref()).to_string_lossy().into_owned()
 }
 
 fn has_starvation(settings: &Settings) -> bool {

@@ -5,6 +5,7 @@
 
 mod check;
 mod error;
+mod foreign;
 mod keys;
 mod layers;
 mod names;
@@ -110,7 +111,7 @@ impl Machine {
             Some(preset) => layers::Layers::of_preset(preset)?,
             None => {
                 let text = presets::read_file(name_or_path)?;
-                layers::Layers::of_text(&text, name_or_path)?
+                layers::Layers::of_file(&text, name_or_path)?
             }
         };
         for (key, value) in planned {

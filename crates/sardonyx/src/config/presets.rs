@@ -37,7 +37,7 @@ macro_rules! preset {
     };
 }
 
-static PRESETS: [Preset; 11] = [
+static PRESETS: [Preset; 16] = [
     preset!("esd"),
     preset!("nvmain-a"),
     preset!("sca"),
@@ -47,6 +47,11 @@ static PRESETS: [Preset; 11] = [
     preset!("pcm-isca-2009"),
     preset!("nvm-2400"),
     preset!("ddr4-2400"),
+    preset!("ddr5-4800"),
+    preset!("lpddr5-6400"),
+    preset!("gddr6-16"),
+    preset!("hbm2"),
+    preset!("hbm3"),
     preset!("cxl"),
     preset!("optane"),
 ];
@@ -84,7 +89,11 @@ pub(super) fn read_file(path: &str) -> Result<String, ConfigError> {
         ));
     }
     if !Path::new(path).exists() {
-        let remedy = match path.ends_with(".toml") || path.contains(['/', '\\']) {
+        let remedy = match [".toml", ".ini", ".config"]
+            .iter()
+            .any(|end| path.ends_with(end))
+            || path.contains(['/', '\\'])
+        {
             true => "give the path of a machine file or the name of a preset (`sardonyx machines`)"
                 .into(),
             false => or_a_preset(),

@@ -5,7 +5,7 @@
 use sardonyx_base::lanes::not_above;
 
 use super::channel::NEVER;
-use crate::medium::params::{MAX_BANKS, MediumParams, Timing};
+use crate::medium::params::{BankGroups, MAX_BANKS, MediumParams, Timing};
 use crate::plan::command::CommandKind;
 
 pub(crate) const PRE: usize = 0;
@@ -37,7 +37,8 @@ struct Rank {
 /// How many cycles after a column command other commands may go.
 #[derive(Clone, Copy)]
 struct Column {
-    /// The next read and write of the same rank, and of the channel's other ranks.
+    /// The next read and write of the same bank group, of its rank's other groups, and of the channel's other ranks.
+    own: [u64; 2],
     near: [u64; 2],
     far: [u64; 2],
     /// The next precharge, read and write of its own bank.
@@ -47,10 +48,12 @@ struct Column {
 }
 
 impl Column {
-    fn read(t: &Timing) -> Column {
+    fn read(t: &Timing, groups: &BankGroups) -> Column {
         let column = t.tBURST.max(t.tCCD);
+        let own = t.tBURST.max(groups.tCCD[0]);
         let writes = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD).max(1);
         Column {
+            own: [own.max(1), writes],
             near: [column.max(1), writes],
             far: [(column + t.tRTRS).max(1), writes],
             same: [(t.tBURST + t.tRTP).saturating_sub(t.tCCD), 0, 0],
@@ -58,17 +61,20 @@ impl Column {
         }
     }
 
-    fn write(t: &Timing) -> Column {
+    fn write(t: &Timing, groups: &BankGroups) -> Column {
         let column = t.tBURST.max(t.tCCD);
+        let own = t.tBURST.max(groups.tCCD[1]);
+        let own_reads = t.tCWD + t.tBURST + groups.tWTR;
         let reads = t.tCWD + t.tBURST + t.tWTR;
         let far_reads = (t.tCWD + t.tBURST + t.tRTRS).saturating_sub(t.tCL);
         Column {
+            own: [own_reads.max(1), own.max(1)],
             near: [reads.max(1), column.max(1)],
             far: [far_reads.max(1), (column + t.tRTRS).max(1)],
             same: [
                 t.tCWD + t.tBURST + t.tWP + t.tWR,
-                reads + t.tWP,
-                column + t.tWP,
+                own_reads + t.tWP,
+                own + t.tWP,
             ],
             done: t.tCWD + column + t.tWP + t.off_chip,
         }
@@ -110,10 +116,16 @@ fn least(at: &Cycles) -> f64 {
 
 pub(crate) struct Banks {
     timing: Timing,
+    groups: BankGroups,
+    /// The group of each bank, all ranks' groups counted through; without groups its rank.
+    group_of: [u8; MOST],
+    group_count: usize,
+    /// The binary logarithm of a rank's groups.
+    group_shift: u32,
     columns: [Column; 2],
     banks: [Bank; MOST],
     ranks: [Rank; MOST],
-    /// Earliest cycle of each command of each rank (index rank * 4 + command) as the rank and the
+    /// Earliest cycle of each command of each group (index group * 4 + command) as the group, the rank and the
     /// channel allow it.
     limits: [f64; MOST * 4],
     /// The index of the limit that applies to each bank's next command.
@@ -135,6 +147,9 @@ impl Banks {
     pub fn new(params: &MediumParams) -> Banks {
         let (ranks, per_rank) = (params.geometry.ranks, params.geometry.banks as usize);
         let timing = params.timing.clone();
+        let groups = params.groups.within(&timing);
+        let of_rank = groups.count as usize;
+        let group = |bank: usize| bank / per_rank * of_rank + bank % per_rank % of_rank;
         let first = match timing.tREFI {
             0 => NEVER,
             interval => interval,
@@ -147,7 +162,14 @@ impl Banks {
         Banks {
             banks: [Bank::default(); MOST],
             ranks: [rank; MOST],
-            columns: [Column::read(&timing), Column::write(&timing)],
+            columns: [
+                Column::read(&timing, &groups),
+                Column::write(&timing, &groups),
+            ],
+            group_of: std::array::from_fn(|bank| group(bank) as u8),
+            group_count: ranks as usize * of_rank,
+            group_shift: of_rank.trailing_zeros(),
+            groups,
             limits: [0.0; MOST * 4],
             limit_of: [[0; STRIDE]; STRIDES],
             earliest: [[IDLE; STRIDE]; STRIDES],
@@ -202,7 +224,7 @@ impl Banks {
     /// The bank's access needs `command` next.
     #[inline]
     pub fn want(&mut self, bank: usize, command: usize) {
-        let limit = (bank >> self.rank_shift) % MOST * 4 + command % 4;
+        let limit = usize::from(self.group_of[bank % MOST]) % MOST * 4 + command % 4;
         let own = number(self.bank(bank).next[command % 4]);
         let earliest = later(own, self.limits[limit]);
         self.limit_of.as_flattened_mut()[bank % MOST] = limit as u8;
@@ -294,13 +316,31 @@ impl Banks {
         if let Some(fourth) = activates.activates[activates.turn % 4].checked_sub(1) {
             next = next.max(fourth + timing.tFAW);
         }
-        self.limits[rank * 4 + ACT] = number(next);
+        match self.group_shift {
+            0 => self.limits[rank * 4 + ACT] = number(next),
+            _ => self.limit_activates(bank, number(next), number(cycle + self.groups.tRRD)),
+        }
         self.want(bank, column);
         match self.opening & !(1 << bank) {
             0 => self.update_first(),
             _ => self.apply_limits(),
         }
         self.opening &= !(1 << bank);
+    }
+
+    /// No bank of `bank`'s rank may be activated before `rank`, and none of its group before `group`.
+    fn limit_activates(&mut self, bank: usize, rank: f64, group: f64) {
+        let own = usize::from(self.group_of[bank % MOST]);
+        let first = own >> self.group_shift << self.group_shift;
+        for index in first..first + (1 << self.group_shift) {
+            let next = if index == own {
+                later(rank, group)
+            } else {
+                rank
+            };
+            let limit = &mut self.limits[index % MOST * 4 + ACT];
+            *limit = later(next, *limit);
+        }
     }
 
     /// When each command may go, as the bank alone has it.
@@ -321,7 +361,7 @@ impl Banks {
 
     /// The same of an array write that goes on until `end`.
     pub fn held_by_array(&self, end: u64) -> [u64; 3] {
-        [end + self.timing.tWR, end + self.timing.tWTR, end]
+        [end + self.timing.tWR, end + self.groups.tWTR, end]
     }
 
     /// Cycles from an array write's end to its completion.
@@ -364,7 +404,7 @@ impl Banks {
     #[cold]
     pub fn array_write(&mut self, cycles: u64) {
         self.timing.tWP = cycles;
-        self.columns[1] = Column::write(&self.timing);
+        self.columns[1] = Column::write(&self.timing, &self.groups);
     }
 
     /// Issues a column command. Returns the cycle in which the access is done.
@@ -372,12 +412,14 @@ impl Banks {
     pub fn access(&mut self, bank: usize, command: usize, cycle: u64, closes: bool) -> u64 {
         self.bus_used = cycle + 1;
         let Column {
+            own,
             near,
             far,
             same,
             done,
         } = self.columns[usize::from(command == WRITE)];
-        let rank = bank >> self.rank_shift;
+        let group = usize::from(self.group_of[bank % MOST]);
+        let (shift, rank) = (self.group_shift, group >> self.group_shift);
         let next = &mut self.banks[bank % MOST].next;
         next[PRE] = next[PRE].max(cycle + same[0]);
         next[READ] = next[READ].max(cycle + same[1]);
@@ -387,8 +429,12 @@ impl Banks {
             self.bank_mut(bank).row = None;
         }
         let limits = self.limits.chunks_exact_mut(4);
-        for (index, next) in limits.take(self.rank_count).enumerate() {
-            let [reads, writes] = if index == rank { near } else { far };
+        for (index, next) in limits.take(self.group_count).enumerate() {
+            let [reads, writes] = match index {
+                _ if index == group => own,
+                _ if index >> shift == rank => near,
+                _ => far,
+            };
             next[READ] = later(number(cycle + reads), next[READ]);
             next[WRITE] = later(number(cycle + writes), next[WRITE]);
         }

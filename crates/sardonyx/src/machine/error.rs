@@ -26,6 +26,25 @@ pub enum RunError {
         /// The pages or lines that it touched beyond the machine's.
         why: OutOfMemory,
     },
+    /// A record keeps its address, and the machine ends before it.
+    #[error(
+        "{trace}: record {record} is at address {address:#x}, and {}{machine} has {capacity} bytes; give a machine \
+         with more medium.geometry.rows, or --addresses wrapped", copy_of(*.copies)
+    )]
+    Beyond {
+        /// The trace's name.
+        trace: String,
+        /// The record's number, from 1.
+        record: u64,
+        /// Its address.
+        address: u64,
+        /// The machine.
+        machine: String,
+        /// Bytes that a copy of the trace has.
+        capacity: u64,
+        /// Copies that play.
+        copies: u32,
+    },
     /// Nothing to simulate.
     #[error("{trace}: no reads and no writes in it; give a longer --limit or another trace")]
     Empty {
@@ -92,6 +111,14 @@ pub enum RunError {
     /// Somebody asked for the run to end.
     #[error("cancelled")]
     Cancelled,
+}
+
+/// Whose part of the machine ends.
+fn copy_of(copies: u32) -> String {
+    match copies {
+        0 | 1 => String::new(),
+        _ => format!("one of {copies} copies on "),
+    }
 }
 
 /// The trace was taken at another level, or counts something else than what can be played.

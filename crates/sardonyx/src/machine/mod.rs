@@ -32,7 +32,7 @@ pub use agent::{Agent, Answer, CoreFigures, Counts, Passing, Turn, Waiter};
 pub(crate) use bytes::pieces;
 pub use bytes::{Bytes, COUNTER_SPAN, Numbers, PersistentMemory};
 pub use caches::{Caches, Hit, Level, MAX_CORES, WriteBack};
-pub use cores::{Player, ReadId, Taken, TraceCore};
+pub use cores::{Player, ReadId, Taken, TraceBus, TraceCore};
 pub use error::{RunError, TraceUse};
 pub use ops::{Batch, Mark, Op, OpKind, OpSource, Phase};
 pub use outcome::Outcome;

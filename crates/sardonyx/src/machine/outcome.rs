@@ -12,6 +12,7 @@ use crate::controller::designs::Stack;
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
 use crate::figures::{Amount, Figure, Figures, Quantity};
 use crate::latency::Latencies;
+use crate::medium::params::ADDRESSES;
 use crate::memory::{Checked, Memory};
 use crate::stats::{Cause, Direction, Ledger};
 use crate::units::Time;
@@ -72,6 +73,8 @@ pub mod time {
             "instructions of all cores; 0 where the trace does not count them";
         IPC: Ratio More "ipc",
             "instructions per cycle, the mean of the cores; none where the trace counts cycles";
+        BANDWIDTH: GigabytesPerSecond More "medium_gb_per_s",
+            "bytes of all lines that the medium has read and written, by `simulated_ns`";
         ENERGY: Nanojoules Less "energy_nj", "energy of the medium and of the controller's units";
         HOST_SPEED: PerSecond More "requests_per_second",
             "the simulator's own speed, in requests per second of real time";
@@ -251,6 +254,11 @@ fn figures(sim: &Finished) -> Figures {
     out.put(&time::SIMULATED, simulated);
     out.put(&time::INSTRUCTIONS, sim.instructions());
     out.put(&time::IPC, ipc(sim));
+    let moved = (total.medium_reads + total.medium_writes) * LINE_BITS / 8;
+    out.put(
+        &time::BANDWIDTH,
+        Amount::share(moved as f64, simulated.ns()),
+    );
     out.put(&time::ENERGY, total.energy);
     let service = [Direction::Read, Direction::Write].map(|kind| memory.service(kind));
     for (service, figures) in service.iter().zip([
@@ -494,7 +502,7 @@ pub fn assumed<'m>(machine: &'m Machine, design: &str, outcome: &Outcome) -> Vec
         match outcome.from_the_core {
             cored if of("pages.programs_") => cored && !outcome.takes_frames,
             _ if !machine.matters(key) => false,
-            _ if of("pages.") && !outcome.takes_frames => false,
+            _ if (of("pages.") || key == ADDRESSES.name()) && !outcome.takes_frames => false,
             true if of("core.cache_latency_ns") => false,
             false if of("caches.") || of("core.store_queue") => false,
             _ => stack.is_none_or(|stack| stack.uses(key)),

@@ -10,22 +10,38 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustc_hash::FxHashMap;
 
 use crate::line::{LINE_BYTES, Logical, Virtual};
-use crate::medium::params::FrameOrder;
+use crate::medium::params::Addresses;
 
 /// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 4096 / LINE_BYTES as u64;
 
-/// More pages were touched than there are frames.
+/// An address has no place in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the pages touched do not fit in the {} KiB of memory that one of {shares} copies has; give the \
-     machine more rows, run fewer copies, or limit the trace", .frames * 4
-)]
-pub struct OutOfMemory {
-    /// Frames of 4 KiB that were there.
-    pub frames: u64,
-    /// Copies among which the memory is shared out.
-    pub shares: u32,
+pub enum OutOfMemory {
+    /// More pages were touched than there are frames.
+    #[error(
+        "the pages touched do not fit in the {} KiB of memory that one of {shares} copies has; give the \
+         machine more rows, run fewer copies, or limit the trace", .frames * 4
+    )]
+    Frames {
+        /// Frames of 4 KiB that were there.
+        frames: u64,
+        /// Copies among which the memory is shared out.
+        shares: u32,
+    },
+    /// An address that keeps its number is beyond the memory.
+    #[error(
+        "address {address:#x} is beyond the {capacity} bytes of memory that one of {shares} copies has; give the \
+         machine more rows, or --addresses wrapped"
+    )]
+    Beyond {
+        /// The address.
+        address: u64,
+        /// Bytes that there are.
+        capacity: u64,
+        /// Copies among which the memory is shared out.
+        shares: u32,
+    },
 }
 
 /// One agent's addresses.
@@ -35,8 +51,8 @@ pub enum AddressSpace {
         /// 4 KiB pages.
         pages: u64,
     },
-    /// Pages take frames in order of first touch.
-    FirstTouch(Frames),
+    /// Pages take frames when they are first touched, or have their own.
+    Framed(Frames),
     /// A kernel says where pages lie.
     Mapped(Arc<Mapped>),
 }
@@ -103,7 +119,7 @@ impl PageTable {
     /// Whether pages of any space take frames when they are first touched.
     pub fn takes_frames(&self) -> bool {
         let mut spaces = self.spaces.iter();
-        spaces.any(|space| matches!(space, AddressSpace::FirstTouch(_)))
+        spaces.any(|space| matches!(space, AddressSpace::Framed(frames) if frames.are_taken()))
     }
 
     /// Where `line` of agent `core` lies.
@@ -114,7 +130,7 @@ impl PageTable {
     pub fn translate(&mut self, core: usize, line: Virtual) -> Result<Logical, OutOfMemory> {
         match &mut self.spaces[core] {
             AddressSpace::Identity { .. } => Ok(Logical(line.0)),
-            AddressSpace::FirstTouch(frames) => frames.map(line),
+            AddressSpace::Framed(frames) => frames.map(line),
             AddressSpace::Mapped(mapped) => Ok(mapped.translate(line)),
         }
     }
@@ -124,7 +140,7 @@ impl PageTable {
     pub fn is_protected(&self, core: usize, line: Virtual) -> bool {
         match &self.spaces[core] {
             AddressSpace::Mapped(mapped) => mapped.is_protected(line),
-            AddressSpace::Identity { .. } | AddressSpace::FirstTouch(_) => false,
+            AddressSpace::Identity { .. } | AddressSpace::Framed(_) => false,
         }
     }
 
@@ -133,7 +149,7 @@ impl PageTable {
     pub fn peek(&mut self, core: usize, line: Virtual) -> Option<Logical> {
         match &mut self.spaces[core] {
             AddressSpace::Identity { .. } => Some(Logical(line.0)),
-            AddressSpace::FirstTouch(frames) => frames.peek(line),
+            AddressSpace::Framed(frames) => frames.peek(line),
             AddressSpace::Mapped(mapped) => Some(mapped.translate(line)),
         }
     }
@@ -142,7 +158,7 @@ impl PageTable {
     pub fn pages(&self) -> u64 {
         let pages = self.spaces.iter().map(|space| match space {
             AddressSpace::Identity { pages } => *pages,
-            AddressSpace::FirstTouch(frames) => frames.used(),
+            AddressSpace::Framed(frames) => frames.used(),
             AddressSpace::Mapped(mapped) => mapped.entries.len() as u64,
         });
         pages.sum()
@@ -151,11 +167,7 @@ impl PageTable {
 
 /// The frames of a machine, or of one copy's equal share of it.
 pub struct Frames {
-    base: u64,
-    frames: u64,
-    skew: u64,
-    order: FrameOrder,
-    shares: u32,
+    share: Share,
     used: u64,
     /// The frames of runs of pages, plus one, 0 where there is none: neighbours share a line of the host's caches.
     table: FxHashMap<u64, Box<[u64]>>,
@@ -183,11 +195,13 @@ impl Frames {
         assert!(index < shares, "share {index} of {shares}");
         let frames = capacity_lines / PAGE_LINES / u64::from(shares);
         Frames {
-            base: u64::from(index) * frames,
-            frames,
-            skew: 0,
-            order: FrameOrder::default(),
-            shares,
+            share: Share {
+                base: u64::from(index) * frames,
+                frames,
+                skew: 0,
+                addresses: Addresses::FirstTouch,
+                shares,
+            },
             used: 0,
             table: FxHashMap::default(),
             recent: vec![(NO_PAGE, 0); RECENT],
@@ -196,14 +210,16 @@ impl Frames {
 
     /// The same, whose first page lies so many frames into the share.
     #[must_use]
-    pub fn skewed(self, skew: u64) -> Frames {
-        Frames { skew, ..self }
+    pub fn skewed(mut self, skew: u64) -> Frames {
+        self.share.skew = skew;
+        self
     }
 
-    /// The same, whose pages take frames in this order.
+    /// The same, whose pages lie so.
     #[must_use]
-    pub fn ordered(self, order: FrameOrder) -> Frames {
-        Frames { order, ..self }
+    pub fn placed(mut self, addresses: Addresses) -> Frames {
+        self.share.addresses = addresses;
+        self
     }
 
     /// Where `line` lies; a page's first touch takes the next frame.
@@ -233,6 +249,14 @@ impl Frames {
         Some(Logical(frame * PAGE_LINES + offset))
     }
 
+    /// Pages have no frames of their own.
+    fn are_taken(&self) -> bool {
+        !matches!(
+            self.share.addresses,
+            Addresses::AsTraced | Addresses::Wrapped
+        )
+    }
+
     /// Pages touched so far.
     pub fn used(&self) -> u64 {
         self.used
@@ -243,23 +267,43 @@ impl Frames {
         let run = run.or_insert_with(|| vec![0; RUN].into_boxed_slice());
         let frame = &mut run[page as usize % RUN];
         if *frame == 0 {
-            if self.used >= self.frames {
-                return Err(OutOfMemory {
-                    frames: self.frames,
-                    shares: self.shares,
-                });
-            }
-            let next = (self.used + self.skew) % self.frames;
-            *frame = 1
-                + self.base
-                + match self.order {
-                    FrameOrder::InOrder => next,
-                    FrameOrder::Scattered => scattered(next, self.frames),
-                };
+            *frame = 1 + self.share.frame(page, self.used)?;
             self.used += 1;
         }
         self.recent[page as usize % RECENT] = (page, *frame - 1);
         Ok(*frame - 1)
+    }
+}
+
+/// One of equal parts of the memory, and which of its frames pages take.
+struct Share {
+    base: u64,
+    frames: u64,
+    skew: u64,
+    addresses: Addresses,
+    shares: u32,
+}
+
+impl Share {
+    /// The frame of a page that is touched after `used` others.
+    fn frame(&self, page: u64, used: u64) -> Result<u64, OutOfMemory> {
+        let (frames, shares) = (self.frames, self.shares);
+        let next = || (used + self.skew) % frames;
+        let frame = match self.addresses {
+            Addresses::AsTraced if page < frames => page,
+            Addresses::AsTraced => {
+                return Err(OutOfMemory::Beyond {
+                    address: page.saturating_mul(4096),
+                    capacity: frames * 4096,
+                    shares,
+                });
+            }
+            Addresses::Wrapped if frames > 0 => page % frames,
+            _ if used >= frames => return Err(OutOfMemory::Frames { frames, shares }),
+            Addresses::Scattered => scattered(next(), frames),
+            _ => next(),
+        };
+        Ok(self.base + frame)
     }
 }
 

@@ -1,12 +1,14 @@
 //! Recorded traces as runs, by the level at which they were taken.
 
 use super::{
-    Agent, Copies, Outcome, Player, RunError, Stream, System, TraceCore, TraceOps, Warmup,
+    Agent, Copies, Outcome, PAGE_LINES, Player, RunError, Stream, System, TraceBus, TraceCore,
+    TraceOps, TraceUse, Warmup,
 };
 use crate::config::Machine;
-use crate::medium::params::{COPIES_SKEW, FRAMES};
+use crate::line::LINE_BYTES;
+use crate::medium::params::{ADDRESSES, ARRIVALS, Addresses, COPIES_SKEW, Moments};
 use crate::memory::Memory;
-use crate::trace::{Level, Source};
+use crate::trace::{Arrivals, GapUnit, Level, Source};
 
 /// Options of a run beside the machine, the design and the traces.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +17,57 @@ pub struct Options {
     pub warmup: u64,
     /// The share of contents that each copy of the trace has for itself.
     pub distinct: f64,
+}
+
+/// Where the addresses of `source` lie.
+fn addresses(machine: &Machine, source: &Source) -> Addresses {
+    let physical = source.provenance().is_physical();
+    machine.settings.get(&ADDRESSES).of(physical)
+}
+
+/// Whether the moments of `source` are arrivals.
+fn is_open(machine: &Machine, source: &Source) -> Result<bool, TraceUse> {
+    let provenance = source.provenance();
+    let open = match machine.settings.get(&ARRIVALS) {
+        Moments::ByTrace => provenance.arrivals == Arrivals::Open,
+        Moments::Open => true,
+        Moments::Closed => false,
+    };
+    let problem = match (open, provenance.level, provenance.gap_unit) {
+        (true, Level::Cpu, _) => "was taken at the core, and has no arrivals at memory",
+        (true, _, GapUnit::Instructions) => "counts instructions, and has no arrivals at memory",
+        _ => return Ok(open),
+    };
+    Err(TraceUse {
+        trace: source.name().to_owned(),
+        problem: problem.to_owned(),
+        remedy: "give --arrivals closed",
+    })
+}
+
+/// An error unless `source` can be played so, and each of its addresses has a place where one of `copies` of it plays.
+///
+/// # Errors
+/// The first record that lies beyond the machine; the trace is broken.
+pub fn check(machine: &Machine, source: Source, copies: u32) -> Result<(), RunError> {
+    is_open(machine, &source)?;
+    if addresses(machine, &source) != Addresses::AsTraced {
+        return Ok(());
+    }
+    let frames = machine.engine.medium.geometry.lines() / PAGE_LINES / u64::from(copies.max(1));
+    let lines = frames * PAGE_LINES;
+    let trace = source.name().to_owned();
+    match source.first_beyond(lines)? {
+        None => Ok(()),
+        Some((record, line)) => Err(RunError::Beyond {
+            trace,
+            record,
+            address: line.byte().0,
+            machine: machine.name.clone(),
+            capacity: lines * LINE_BYTES as u64,
+            copies,
+        }),
+    }
 }
 
 /// A machine of `design` that plays each of `sources` on a core of its own: those taken below caches as
@@ -31,7 +84,6 @@ pub fn system(
     let at_the_core = sources.iter().any(|s| s.provenance().level == Level::Cpu);
     let machine = &machine.with_cores(sources.len());
     let lines = machine.engine.medium.geometry.lines();
-    let order = machine.settings.get(&FRAMES);
     let skew = machine.settings.get(&COPIES_SKEW);
     let (of, distinct) = (sources.len() as u32, options.distinct);
     let mut agents: Vec<Box<dyn Agent>> = Vec::new();
@@ -39,17 +91,24 @@ pub fn system(
     for (core, source) in sources.into_iter().enumerate() {
         let copy = core as u32;
         let copies = Copies { copy, of, distinct };
-        spaces.push(copies.space(lines, order, skew));
+        let addresses = addresses(machine, &source);
+        spaces.push(copies.space(lines, addresses, skew));
         agents.push(match at_the_core {
             true => {
                 let ops = Box::new(TraceOps::new(source, copies)?);
                 Box::new(Player::new(core, machine, ops)?)
             }
-            false => Box::new(TraceCore::new(
-                core,
-                &machine.core,
-                Stream::new(source, copies)?,
-            )),
+            false => match is_open(machine, &source)? {
+                true => {
+                    let stream = Stream::new(source, copies)?;
+                    Box::new(TraceBus::new(core, machine.core.clock, stream))
+                }
+                false => Box::new(TraceCore::new(
+                    core,
+                    &machine.core,
+                    Stream::new(source, copies)?,
+                )),
+            },
         });
     }
     let warmup = Warmup::Requests(options.warmup);

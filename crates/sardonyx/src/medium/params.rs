@@ -85,6 +85,86 @@ section! {
     [off_chip: Cycles] "off_chip" cycles(0), "Added to every completion (links, pins)";
 }
 
+const GROUPED: Needs = Needs {
+    met: |settings| settings.named::<u64>(BankGroups::COUNT) > 1,
+    switches: &[BankGroups::COUNT],
+    what: "medium.geometry.groups is more than 1",
+};
+
+/// Timings between commands to one bank group, where a rank has several; a bank's group is its number modulo theirs.
+#[allow(non_snake_case)]
+#[derive(Clone, Debug, PartialEq)]
+pub struct BankGroups {
+    /// Groups of a rank.
+    pub count: u64,
+    /// Column command to column command, by a read and by a write, as [`Timing::tCCD`].
+    pub tCCD: [Cycles; 2],
+    /// Activate to activate, as [`Timing::tRRD`].
+    pub tRRD: Cycles,
+    /// End of write data to column read, as [`Timing::tWTR`].
+    pub tWTR: Cycles,
+}
+
+impl BankGroups {
+    const COUNT: &'static str = "medium.geometry.groups";
+    const NONE: Origin = Origin::Source("no bank groups");
+
+    const fn long(name: &'static str, meaning: &'static str) -> Row {
+        let kind = cycles(0);
+        Row {
+            default: Some((Value::Int(0), BankGroups::NONE)),
+            ..Row::required(name, kind, meaning).needing(GROUPED)
+        }
+    }
+
+    /// Their parameters.
+    pub const ROWS: &'static [Row] = &[
+        Row {
+            default: Some((Value::Int(1), BankGroups::NONE)),
+            ..Row::required(BankGroups::COUNT, power_of_two(16), "Bank groups of a rank")
+        },
+        BankGroups::long(
+            "medium.timing.tCCD_L",
+            "tCCD within a bank group; 0 for tCCD",
+        ),
+        BankGroups::long(
+            "medium.timing.tCCD_L_WR",
+            "The same from write to write; 0 for tCCD_L",
+        ),
+        BankGroups::long(
+            "medium.timing.tRRD_L",
+            "tRRD within a bank group; 0 for tRRD",
+        ),
+        BankGroups::long(
+            "medium.timing.tWTR_L",
+            "tWTR within a bank group; 0 for tWTR",
+        ),
+    ];
+
+    fn from_settings(settings: &Settings) -> BankGroups {
+        let long = |name| settings.named(name);
+        BankGroups {
+            count: settings.named(BankGroups::COUNT),
+            tCCD: ["medium.timing.tCCD_L", "medium.timing.tCCD_L_WR"].map(long),
+            tRRD: long("medium.timing.tRRD_L"),
+            tWTR: long("medium.timing.tWTR_L"),
+        }
+    }
+
+    /// The timings within a group, where 0 stands for that between groups.
+    #[must_use]
+    pub fn within(&self, between: &Timing) -> BankGroups {
+        let or = |long, short| if long == 0 { short } else { long };
+        let reads = or(self.tCCD[0], between.tCCD);
+        BankGroups {
+            count: self.count,
+            tCCD: [reads, or(self.tCCD[1], reads)],
+            tRRD: or(self.tRRD, between.tRRD),
+            tWTR: or(self.tWTR, between.tWTR),
+        }
+    }
+}
+
 /// Which of the queued requests goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
@@ -213,6 +293,8 @@ pub struct MediumParams {
     pub geometry: Geometry,
     /// When commands may follow each other.
     pub timing: Timing,
+    /// When they may within a bank group.
+    pub groups: BankGroups,
     /// How a line's number is cut up.
     pub mapping: Mapping,
     /// Sizes of the queues in which requests wait, and when they drain.
@@ -252,6 +334,7 @@ impl MediumParams {
         MediumParams {
             geometry: Geometry::from_settings(settings),
             mapping: settings.get(&MAPPING),
+            groups: BankGroups::from_settings(settings),
             timing,
             queues,
             group_merging: settings.get(&GROUP_MERGING),
@@ -458,22 +541,69 @@ impl EngineParams {
     }
 }
 
-/// Which frame a page takes that is touched for the first time.
+/// Where the addresses of a trace lie, or of a host that has its own cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FrameOrder {
-    /// The next one.
+pub enum Addresses {
+    /// As traced where they are physical, else at first touch.
     #[default]
-    InOrder,
-    /// Any one, as on a host that has been up for long.
+    ByTrace,
+    /// At their own numbers, which have to be below the machine's capacity.
+    AsTraced,
+    /// Pages in the next free frame when they are first touched.
+    FirstTouch,
+    /// Pages in any frame, as on a host that has been up for long.
     Scattered,
+    /// At their own numbers modulo the capacity.
+    Wrapped,
 }
 
-words!(FrameOrder { "in-order" => InOrder, "scattered" => Scattered });
+words!(Addresses {
+    "by-trace" => ByTrace,
+    "as-traced" => AsTraced,
+    "first-touch" => FirstTouch,
+    "scattered" => Scattered,
+    "wrapped" => Wrapped,
+});
+
+impl Addresses {
+    const KIND: Allowed = Allowed::Text {
+        known: |text| (Addresses::WORDS.iter().copied()).find(|word| *word == text),
+        range: "by-trace, as-traced, first-touch, scattered or wrapped",
+        tried: &["scattered"],
+    };
+
+    /// What is meant for addresses that are `physical` or virtual: never [`Addresses::ByTrace`].
+    #[must_use]
+    pub fn of(self, physical: bool) -> Addresses {
+        match (self, physical) {
+            (Addresses::ByTrace, true) => Addresses::AsTraced,
+            (Addresses::ByTrace, false) => Addresses::FirstTouch,
+            (given, _) => given,
+        }
+    }
+}
+
+/// What the moments of a trace are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Moments {
+    /// What the trace says.
+    #[default]
+    ByTrace,
+    /// Arrivals at memory.
+    Open,
+    /// Gaps of a core.
+    Closed,
+}
+
+words!(Moments { "by-trace" => ByTrace, "open" => Open, "closed" => Closed });
 
 keys! {
-    FRAMES: FrameOrder = word("pages.frames", "in-order"),
+    ADDRESSES: Addresses = text("addresses", Addresses::KIND, "by-trace"),
         Assumed("no paper says where an operating system lays pages"),
-        "Which frame a page takes at its first touch: the next one, or any one";
+        "Where addresses of a trace or a host lie; by-trace is as-traced for physical ones, else first-touch";
+    ARRIVALS: Moments = word("arrivals", "by-trace"),
+        Source("a trace says whether its moments are stamps of a memory bus"),
+        "Whether a trace's cycles are arrivals (open) or gaps of a core (closed)";
     COPIES_SKEW: u64 = int("pages.copies_skew", (0, 1 << 20), 37),
         Assumed("odd, so that copies that run in step do not all meet in one bank"),
         "Pages by which a copy's first page lies further into its share of memory than the copy before's"

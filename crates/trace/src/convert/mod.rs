@@ -28,9 +28,10 @@ pub use export::{Exported, export, export_nvmain};
 use parse::{Parser, Request, Requests};
 
 use super::error::IS_A_FOLDER;
+use super::provenance::{ADDRESS_SPACE, PHYSICAL};
 use super::source::stem;
 use super::synth::content_bytes;
-use super::{GapUnit, Level, Op, Provenance, Record, TraceError, TraceWriter};
+use super::{Arrivals, GapUnit, Level, Op, Provenance, Record, TraceError, TraceWriter};
 use crate::line::{LINE_BYTES, Line, Virtual, ZERO_LINE};
 
 /// A format of another simulator.
@@ -119,6 +120,20 @@ impl Format {
             self,
             Format::ChampSim | Format::Pinatrace | Format::Lackey | Format::DynamoRio
         )
+    }
+
+    /// Addresses are a memory bus's. Those of programs are virtual, and so are Ramulator's instruction traces, whose
+    /// lines its frontend translates.
+    fn is_physical(self) -> bool {
+        !self.at_core() && self != Format::RamulatorInstructions
+    }
+
+    /// Cycles are stamps of a memory bus; what counts instructions, or nothing, is played by a core.
+    fn arrivals(self) -> Arrivals {
+        match self.clock().0 {
+            GapUnit::Cycles => Arrivals::Open,
+            GapUnit::Instructions => Arrivals::Closed,
+        }
     }
 
     /// The unit of a converted trace's gaps, and the clock in MHz where it is cycles.
@@ -346,6 +361,7 @@ fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenanc
         program: stem(path),
         description: format!("converted from {format}"),
         gap_unit,
+        arrivals: format.arrivals(),
         level: match format.at_core() {
             true => Level::Cpu,
             false => Level::Memory,
@@ -355,6 +371,11 @@ fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenanc
     let fill =
         json!({"format": format, "data_of_writes_without": options.fill, "seed": options.seed});
     provenance.more.insert("converted".to_owned(), fill);
+    let space = match format.is_physical() {
+        true => PHYSICAL,
+        false => "virtual",
+    };
+    (provenance.more).insert(ADDRESS_SPACE.to_owned(), space.into());
     if let Some(clock) = clock {
         let clock = options.clock_mhz.unwrap_or(clock);
         provenance.more.insert("clock_mhz".to_owned(), clock.into());

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from sardonyx import _core
-from sardonyx.questions import Job, ProgramSource, Source, TraceSource
+from sardonyx.questions import Job, ProgramSource, Source, SynthSource, TraceSource
 from sardonyx.runs.jobs import Setting, parse_warmup
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.results import CAUSES, Cause
@@ -121,10 +121,11 @@ class Simulate(Kind):
         effective(options.machine, keys)
         _ = options.warmed
         source = self._source(subject, options, at)
-        if isinstance(source, ProgramSource):
+        if not isinstance(source, SynthSource):
+            program = isinstance(source, ProgramSource)
             job = Job(
-                source=source.replace(seed=0),
-                design=options.design,
+                source=source.replace(seed=0) if program else source,
+                design=options.design if program else "baseline",
                 machine=options.machine,
                 overrides=keys,
                 copies=options.copies,

@@ -8,20 +8,6 @@ use crate::memory::Wrong;
 use crate::units::Time;
 
 crate::names::named! {
-    /// Where the host's addresses lie.
-    #[derive(Default)]
-    Addresses {
-        /// Each at its own number, which has to be below the machine's capacity
-        #[default]
-        Identity = "identity",
-        /// Each page in the next free frame when it is first touched, as `compare` has it
-        FirstTouch = "first-touch",
-        /// Each at its own number modulo the machine's capacity
-        Wrap = "wrap",
-    }
-}
-
-crate::names::named! {
     /// When a write is answered.
     #[derive(Default)]
     Posted {
@@ -50,8 +36,6 @@ crate::names::named! {
 pub struct Options {
     /// Sources of requests: the host's cores, or its ports.
     pub sources: usize,
-    /// Where addresses lie.
-    pub addresses: Addresses,
     /// When writes are answered.
     pub posted: Posted,
     /// What unwritten lines read as.
@@ -69,7 +53,6 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             sources: 1,
-            addresses: Addresses::default(),
             posted: Posted::default(),
             unwritten: Unwritten::default(),
             keep: true,
@@ -173,7 +156,7 @@ pub enum HostedError {
     /// The address is beyond the machine.
     #[error(
         "address {address:#x}: the machine has {capacity} bytes; give a larger machine, or \
-         host.addresses=wrap or first-touch"
+         addresses=wrapped or addresses=first-touch"
     )]
     Beyond {
         /// The address.

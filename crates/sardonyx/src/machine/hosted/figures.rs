@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Addresses, Hosted, HostedError};
+use super::{Hosted, HostedError};
 use crate::latency::Latencies;
 use crate::line::LINE_BYTES;
 use crate::machine::outcome::{self, Finished, Outcome};
@@ -48,7 +48,7 @@ impl Hosted {
             let remedy = "nothing was counted yet; host.warmup is longer than the run";
             return Err(HostedError::NotNow(remedy));
         };
-        if self.options.addresses != Addresses::FirstTouch {
+        if !self.port.pages.takes_frames() {
             let used = match self.port.memory.contents() {
                 Some(contents) => contents.pages(),
                 None => self.pages.len() as u64,

@@ -13,9 +13,7 @@ mod time;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-pub use asked::{
-    Addresses, Asked, HostedError, Kind, MAX_SOURCES, Options, Posted, Told, Unwritten, What,
-};
+pub use asked::{Asked, HostedError, Kind, MAX_SOURCES, Options, Posted, Told, Unwritten, What};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -25,7 +23,7 @@ use super::{AddressSpace, Caches, Copies, CoreFigures, PageTable, noise};
 use crate::config::Machine;
 use crate::line::{Line, Logical, ZERO_LINE};
 use crate::medium::image::Image;
-use crate::medium::params::{COPIES_SKEW, CachesParams, FRAMES};
+use crate::medium::params::{ADDRESSES, Addresses, COPIES_SKEW, CachesParams};
 use crate::memory::Memory;
 use crate::plan::journal::Journal;
 use crate::units::Time;
@@ -68,6 +66,7 @@ pub struct Hosted {
     options: Options,
     port: Port,
     capacity: u64,
+    addresses: Addresses,
     /// Pages in use, where nobody keeps what was written there.
     pages: FxHashSet<u64>,
     flights: Vec<Flight>,
@@ -123,11 +122,12 @@ impl Hosted {
                 committed: 0,
                 figures: cores.clone(),
             }),
-            machine,
             design: design.to_owned(),
             options,
             port,
             capacity,
+            addresses: addresses(&machine),
+            machine,
             pages: FxHashSet::default(),
             flights: Vec::new(),
             free: Vec::new(),
@@ -160,21 +160,24 @@ impl Hosted {
     }
 }
 
+/// Where a host's addresses lie: they are physical.
+fn addresses(machine: &Machine) -> Addresses {
+    machine.settings.get(&ADDRESSES).of(true)
+}
+
 fn space(machine: &Machine, options: &Options, source: usize) -> AddressSpace {
-    match options.addresses {
-        Addresses::Identity | Addresses::Wrap => AddressSpace::Identity { pages: 0 },
-        Addresses::FirstTouch => {
-            let copies = Copies {
-                copy: source as u32,
-                of: options.sources as u32,
-                distinct: 0.0,
-            };
-            let order = machine.settings.get(&FRAMES);
-            let skew = machine.settings.get(&COPIES_SKEW);
-            let lines = machine.engine.medium.geometry.lines();
-            copies.space(lines, order, skew)
-        }
+    let addresses = addresses(machine);
+    if let Addresses::AsTraced | Addresses::Wrapped = addresses {
+        return AddressSpace::Identity { pages: 0 };
     }
+    let copies = Copies {
+        copy: source as u32,
+        of: options.sources as u32,
+        distinct: 0.0,
+    };
+    let skew = machine.settings.get(&COPIES_SKEW);
+    let lines = machine.engine.medium.geometry.lines();
+    copies.space(lines, addresses, skew)
 }
 
 impl Unwritten {

@@ -2,12 +2,13 @@
 
 use smallvec::SmallVec;
 
-use super::{Addresses, Asked, END, Flight, Hosted, HostedError, Kind, Told, Waiter, What};
+use super::{Asked, END, Flight, Hosted, HostedError, Kind, Told, Waiter, What};
 use crate::controller::{Class, Persist, Write};
 use crate::engine::Request;
 use crate::exhausted::Exhausted;
 use crate::line::{LINE_BYTES, Logical, Virtual, ZERO_LINE};
 use crate::machine::PAGE_LINES;
+use crate::medium::params::Addresses;
 use crate::plan::At;
 use crate::stats::Direction;
 use crate::units::Time;
@@ -177,8 +178,7 @@ impl Hosted {
     /// impossible address has no effect at all.
     pub fn hint(&mut self, source: u32, address: u64) {
         let line = Virtual(self.wrapped(address) / LINE_BYTES as u64);
-        let is_one = line.0 < self.capacity / LINE_BYTES as u64
-            || self.options.addresses == Addresses::FirstTouch;
+        let is_one = line.0 < self.capacity / LINE_BYTES as u64 || self.port.pages.takes_frames();
         if (source as usize) < self.options.sources
             && is_one
             && let Some(line) = self.port.pages.peek(source as usize, line)
@@ -277,9 +277,9 @@ impl Hosted {
     }
 
     fn wrapped(&self, address: u64) -> u64 {
-        match self.options.addresses {
-            Addresses::Wrap => address % self.capacity,
-            Addresses::Identity | Addresses::FirstTouch => address,
+        match self.addresses {
+            Addresses::Wrapped => address % self.capacity,
+            _ => address,
         }
     }
 
@@ -299,7 +299,7 @@ impl Hosted {
     }
 
     pub(super) fn check_address(&self, address: u64) -> Result<(), HostedError> {
-        match self.options.addresses == Addresses::Identity && address >= self.capacity {
+        match self.addresses == Addresses::AsTraced && address >= self.capacity {
             false => Ok(()),
             true => Err(HostedError::Beyond {
                 address,

@@ -1,0 +1,214 @@
+//! Machines as other simulators write them: DRAMsim3's .ini, NVMain's .config. What such a file
+//! says becomes keys of a machine that extends one of ours; what has no key here is named.
+
+mod dramsim3;
+mod nvmain;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use super::error::{ConfigError, Place};
+
+/// A machine that another simulator's file describes.
+#[derive(Debug)]
+pub(super) struct Foreign {
+    /// The simulator.
+    pub simulator: &'static str,
+    /// The machine of ours that says what the file does not.
+    pub base: &'static str,
+    /// Keys and values, each with the line that it comes from.
+    pub keys: Vec<(String, String, Place)>,
+    /// What could not be carried over, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// The machine in `text`, if the ending of `file` is another simulator's.
+///
+/// # Errors
+/// The line that cannot be, with the remedy.
+pub(super) fn read(text: &str, file: &str) -> Option<Result<Foreign, ConfigError>> {
+    let ending = Path::new(file).extension()?.to_str()?;
+    match ending {
+        "ini" => Some(dramsim3::read(text, file)),
+        "config" => Some(nvmain::read(text, file)),
+        _ => None,
+    }
+}
+
+/// Says on standard error what of `file` could not be carried over: once, however often a process reads it.
+pub(super) fn tell(file: &str, notes: &[String]) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.insert(file.to_owned()) {
+        for note in notes {
+            eprintln!("sardonyx: {file}: {note}");
+        }
+    }
+}
+
+/// A value and its line.
+#[derive(Clone, Debug)]
+struct Entry {
+    text: String,
+    line: usize,
+}
+
+/// The entries of a file by their names, and which of them were asked for.
+struct Entries<'f> {
+    file: &'f str,
+    all: BTreeMap<String, Entry>,
+    used: RefCell<BTreeSet<String>>,
+}
+
+impl<'f> Entries<'f> {
+    fn new(file: &'f str, all: BTreeMap<String, Entry>) -> Entries<'f> {
+        Entries {
+            file,
+            all,
+            used: RefCell::default(),
+        }
+    }
+
+    fn place(&self, line: usize) -> Place {
+        Place {
+            file: self.file.into(),
+            line: Some(line),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&Entry> {
+        let found = self.all.get(name)?;
+        self.used.borrow_mut().insert(name.to_owned());
+        Some(found)
+    }
+
+    fn word(&self, name: &str, otherwise: &str) -> String {
+        let found = self.find(name).map(|entry| entry.text.clone());
+        found.unwrap_or_else(|| otherwise.to_owned())
+    }
+
+    fn fault<T>(&self, name: &str, problem: String, remedy: &str) -> Result<T, ConfigError> {
+        let line = self.all.get(name).map(|entry| entry.line);
+        Err(ConfigError {
+            line,
+            key: Some(name.to_owned()),
+            ..ConfigError::file(self.file, problem, remedy)
+        })
+    }
+
+    fn real(&self, name: &str) -> Result<Option<f64>, ConfigError> {
+        let Some(entry) = self.find(name) else {
+            return Ok(None);
+        };
+        let number = entry.text.parse::<f64>().ok();
+        match number.filter(|number| (0.0..=1e12).contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => {
+                let problem = format!("\"{}\" is not a number from 0 to 1e12", entry.text);
+                self.fault(name, problem, "give a number")
+            }
+        }
+    }
+
+    fn whole(&self, name: &str, otherwise: u64) -> Result<u64, ConfigError> {
+        match self.real(name)? {
+            None => Ok(otherwise),
+            Some(number) if number.fract() == 0.0 => Ok(number as u64),
+            Some(number) => self.fault(name, format!("{number} is not a whole number"), "give one"),
+        }
+    }
+
+    /// A whole number from 1 on.
+    fn count(&self, name: &str, otherwise: u64) -> Result<u64, ConfigError> {
+        match self.whole(name, otherwise)? {
+            0 => self.fault(name, "0 of them are no memory".to_owned(), "give 1 or more"),
+            count => Ok(count),
+        }
+    }
+
+    /// The names that nobody has asked for.
+    fn left_out(&self) -> Vec<String> {
+        let used = self.used.borrow();
+        let all = self.all.keys().filter(|name| !used.contains(*name));
+        all.cloned().collect()
+    }
+}
+
+/// Collects the keys of a machine.
+struct Keys<'e, 'f> {
+    entries: &'e Entries<'f>,
+    keys: Vec<(String, String, Place)>,
+    notes: Vec<String>,
+}
+
+impl<'e, 'f> Keys<'e, 'f> {
+    fn new(entries: &'e Entries<'f>) -> Keys<'e, 'f> {
+        Keys {
+            entries,
+            keys: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// `medium.KEY` is `value`, as the entry `from` says.
+    fn put(&mut self, key: &str, value: impl ToString, from: &str) {
+        let line = self.entries.all.get(from).map_or(1, |entry| entry.line);
+        let place = self.entries.place(line);
+        self.keys
+            .push((format!("medium.{key}"), value.to_string(), place));
+    }
+
+    /// A timing in cycles, the same here.
+    fn same(&mut self, key: &str, from: &str, otherwise: u64) -> Result<(), ConfigError> {
+        let cycles = self.entries.whole(from, otherwise)?;
+        self.put(&format!("timing.{key}"), cycles, from);
+        Ok(())
+    }
+
+    fn finish(mut self, simulator: &'static str, base: &'static str, known: &[&str]) -> Foreign {
+        let left = self.entries.left_out();
+        let left: Vec<String> = left
+            .into_iter()
+            .filter(|name| !known.contains(&name.as_str()))
+            .collect();
+        if !left.is_empty() {
+            self.notes.push(format!("left out: {}", left.join(", ")));
+        }
+        Foreign {
+            simulator,
+            base,
+            keys: self.keys,
+            notes: self.notes,
+        }
+    }
+}
+
+/// The order of an address's fields as `medium.mapping` has it, from names of another simulator's, the most
+/// significant first. A bank group is part of the bank.
+fn order(fields: &[&str], known: &[(&str, &str)]) -> Option<(String, bool)> {
+    let mut ours: Vec<&str> = Vec::new();
+    let (mut groups, mut banks) = (None, None);
+    for (at, field) in fields.iter().enumerate() {
+        let (_, name) = known.iter().find(|(theirs, _)| theirs == field)?;
+        match *name {
+            "group" => groups = Some(at),
+            name => {
+                if name == "bank" {
+                    banks = Some(at);
+                }
+                if ours.contains(&name) {
+                    return None;
+                }
+                ours.push(name);
+            }
+        }
+    }
+    // Here the group is the low bits of the bank.
+    let kept = match (groups, banks) {
+        (Some(group), Some(bank)) => bank + 1 == group,
+        _ => true,
+    };
+    (ours.len() == 5).then(|| (ours.join(":"), kept))
+}

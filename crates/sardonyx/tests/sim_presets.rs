@@ -1,0 +1,113 @@
+//! Machines with bank groups and pseudo-channels: legal commands under load, and the latency that their parameters add
+//! up to without one.
+
+use sardonyx::config::Machine;
+use sardonyx::machine::recordings::{self, Options};
+use sardonyx::plan::command::CommandLog;
+use sardonyx::trace::{Format, ImportOptions, Source, import};
+use sardonyx_audit::{AuditSummary, Rule, audit};
+
+const MACHINES: [&str; 5] = ["ddr5-4800", "lpddr5-6400", "gddr6-16", "hbm2", "hbm3"];
+
+fn machine(name: &str, keys: &[(&str, &str)]) -> Machine {
+    Machine::load(name, keys).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Of `clock_mhz`, so that requests come as fast as is said here.
+fn source(text: &str, clock_mhz: f64) -> Source {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (
+        folder.path().join("in.txt"),
+        folder.path().join("t.parquet"),
+    );
+    std::fs::write(&from, text).unwrap();
+    let options = ImportOptions {
+        clock_mhz: Some(clock_mhz),
+        ..ImportOptions::default()
+    };
+    import(&from, &to, Format::DramSim3, &options, &mut |_, _| ()).unwrap();
+    Source::open(&to).unwrap()
+}
+
+fn audited(machine: &Machine, source: Source) -> (AuditSummary, f64) {
+    let system = recordings::system(machine, "no-encryption", vec![source], Options::default());
+    let mut system = system.unwrap();
+    system.memory().observe(CommandLog::default());
+    let outcome = system.run(&mut |_| true).unwrap();
+    let log = system.memory().take::<CommandLog>().unwrap().by_channel();
+    let summary = audit(&machine.engine.medium, &log);
+    let summary = summary.unwrap_or_else(|found| panic!("{}: {found}", machine.name));
+    let latency = outcome.figures.named("mean_read_latency_ns").number();
+    (summary, latency.unwrap_or_default())
+}
+
+/// Streams and any lines, reads and writes, bursts and pauses.
+fn load(requests: u64, lines: u64) -> String {
+    let (mut text, mut cycle) = (String::new(), 0);
+    for k in 0..requests {
+        let draw = k.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+        let line = match k / 200 % 3 {
+            0 => k % lines,
+            1 => draw % lines,
+            _ => draw % 8 * (lines / 8) + k % 4,
+        };
+        let op = if draw % 10 < 3 { "WRITE" } else { "READ" };
+        cycle += if k % 1000 == 0 { 4_000 } else { draw % 3 };
+        text += &format!("{:#x} {op} {cycle}\n", line * 64);
+    }
+    text
+}
+
+#[test]
+fn the_auditor_finds_nothing_on_machines_with_bank_groups() {
+    for name in MACHINES {
+        let machine = machine(name, &[]);
+        let lines = machine.engine.medium.geometry.lines();
+        let requests = sardonyx_property::count(12_000, 200_000) as u64;
+        let (summary, _) = audited(&machine, source(&load(requests, lines), 2400.0));
+        assert!(summary.reads + summary.writes > requests / 2, "{name}"); // queues answer some
+        assert!(summary.refreshes > 0, "{name}");
+        let tight = [Rule::ReadToRead, Rule::WriteToRead].map(|rule| summary.tight(rule));
+        assert!(tight.iter().all(|pairs| *pairs > 0), "{name}: {tight:?}");
+    }
+}
+
+#[test]
+fn an_unloaded_read_takes_what_its_parameters_add_up_to() {
+    for name in MACHINES {
+        let machine = machine(name, &[("medium.timing.tREFI", "0")]);
+        let medium = &machine.engine.medium;
+        // Each read in a row, and a bank, of its own, long after the one before.
+        let lines = medium.geometry.lines();
+        let reads =
+            (0..50).map(|k| format!("{:#x} READ {}\n", k * (lines / 64 + 1) * 64, k * 4_000));
+        let text: String = reads.collect();
+        let (_, latency) = audited(&machine, source(&text, 1000.0));
+        let t = &medium.timing;
+        let (clock, sum) = (t.clock.ns(), t.tRCD + t.tCL + t.tBURST);
+        let (least, most) = (sum as f64 * clock, (sum + t.tRP + 1) as f64 * clock);
+        assert!(
+            (least..=most).contains(&latency),
+            "{name}: {latency}, {least} to {most}"
+        );
+    }
+}
+
+/// Two open rows, read in turn: in one bank group each column command waits tCCD_L, in two tCCD.
+#[test]
+fn a_bank_group_takes_column_commands_at_its_own_rate() {
+    let keys = [
+        ("medium.timing.tREFI", "0"),
+        ("medium.mapping", "row:rank:bank:channel:column"),
+    ];
+    let machine = machine("ddr5-4800", &keys);
+    let row = 64 * 64 * 2; // bytes of a row in both channels: the next bank
+    let took = |bank: u64| {
+        let reads = (0..120).map(|k| format!("{:#x} READ 0\n", k % 2 * bank * row + k / 2 * 64));
+        let text: String = reads.collect();
+        let (summary, _) = audited(&machine, source(&text, 2400.0));
+        summary.end
+    };
+    let (one, two) = (took(8), took(1));
+    assert_eq!(one - two, 119 * (12 - 8), "{one} and {two} cycles");
+}

@@ -1,0 +1,100 @@
+"""Other tools' traces and machines on the command line: a trace keeps its place and its time, and a
+file of another simulator's is a machine.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TRACE = str(Path(__file__).resolve().parents[2] / "traces" / "redis.parquet")
+RUN = ("--machine", "ddr4-2400", "--designs", "no-encryption")
+#: Two rows of one bank of ``ddr4-2400`` in turn, 200 cycles between.
+ROWS = "".join(f"{k % 2 * 0x40000:#x} READ {k * 200}\n" for k in range(100))
+INI = """[dram_structure]
+protocol = DDR4
+bankgroups = 4
+banks_per_group = 4
+[timing]
+tCK = 0.83
+CL = 17
+tXP = 8
+[power]
+VDD = 1.2
+"""
+
+
+def run(*arguments: str, where: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sardonyx", *arguments],
+        cwd=where,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+
+def answered(*arguments: str, where: Path) -> Any:
+    ended = run(*arguments, "--json", "-", where=where)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+@pytest.fixture
+def traced(tmp_path: Path) -> Path:
+    """A folder with the trace ``rows.parquet``, and ``far.parquet``, which no machine holds."""
+    for name, text in {"rows": ROWS, "far": f"0x0 READ 0\n{1 << 50:#x} READ 5\n"}.items():
+        (tmp_path / f"{name}.trc").write_text(text)
+        converted = ("trace", "convert", f"{name}.trc", f"{name}.parquet", "--from", "dramsim3")
+        ended = run(*converted, where=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+    return tmp_path
+
+
+def test_a_trace_of_physical_addresses_keeps_its_rows(traced: Path) -> None:
+    def hits(*more: str) -> float:
+        document = answered("compare", "rows.parquet", *RUN, *more, where=traced)
+        (ran,) = document["runs"]
+        assert ran["metrics"]["medium_gb_per_s"] > 0
+        rate: float = ran["metrics"]["row_hit_rate"]
+        return rate
+
+    # What arrives during a refresh is served by rows: two hits. A core that waits sends one.
+    assert hits() == 0.02
+    assert hits("--addresses", "wrapped", "--arrivals", "closed") == 0.0
+    assert hits("--addresses", "first-touch") == 0.99
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("far.parquet",), "far: record 2 is at address 0x4000000000000, and ddr4-2400 has 1717"),
+        (("far.parquet", "--addresses", "anywhere"), '"anywhere" is not one of its values'),
+        ((TRACE, "--arrivals", "open"), "redis: counts instructions"),
+        (("queue", "--addresses", "wrapped"), "--addresses: does nothing without a trace"),
+    ],
+)
+def test_what_cannot_be_is_one_line(traced: Path, arguments: tuple[str, ...], words: str) -> None:
+    ended = run("compare", *arguments, *RUN, where=traced)
+    assert ended.returncode == 2, ended.stderr
+    assert words in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert not (traced / "results").exists()
+
+
+def test_another_simulators_file_is_a_machine(traced: Path) -> None:
+    (traced / "mine.ini").write_text(INI)
+    ended = run("show", "mine.ini", where=traced)
+    assert ended.stderr == (
+        "sardonyx: mine.ini: 1 ranks of 8589934592 bytes stand for the channel_size of "
+        "1073741824 bytes\n"
+        "sardonyx: mine.ini: left out: power.VDD, timing.tXP\n"
+    )
+    assert "groups = 4" in ended.stdout
+    document = answered("compare", "rows.parquet", *RUN, "-m", "mine.ini", where=traced)
+    assert document["machine"]["name"] == "mine"
