@@ -1,5 +1,5 @@
 // A backend of SST's memHierarchy with Sardonyx behind it: any machine and design, with the bytes of SST's events. A
-// convertor of our own hands them over, since memHierarchy's gives a backend addresses alone.
+// converter of our own hands them over, since memHierarchy's gives a backend addresses alone.
 //
 // A write is answered when it is in the persistence domain, and so is a flush: when the line's earlier writes are.
 //
@@ -50,9 +50,9 @@ class SardonyxBackend : public SimpleMemBackend {
         });
     }
 
-    std::string getBackendConvertorType() override { return "sardonyx.convertor"; }
+    std::string getBackendConvertorType() override { return "sardonyx.converter"; }
 
-    // Without the convertor there is nobody who calls this.
+    // Without the converter there is nobody who calls this.
     bool issueRequest(ReqId, Addr, bool, unsigned) override { return false; }
 
     bool Present(ReqId id, Addr address, bool is_write, unsigned size, const uint8_t *bytes) {
@@ -90,7 +90,7 @@ class SardonyxBackend : public SimpleMemBackend {
     SardonyxBackend() {}
 
   private:
-    // A request of the convertor's, or who waits for a flush.
+    // A request of the converter's, or who waits for a flush.
     struct Waiting {
         ReqId id;
         std::function<void()> *flushed;
@@ -140,7 +140,7 @@ class SardonyxBackend : public SimpleMemBackend {
 // Hands events over with their bytes: a write's own, be they a line or a part of one.
 class SardonyxConvertor : public SimpleMemBackendConvertor {
   public:
-    SST_ELI_REGISTER_SUBCOMPONENT(SardonyxConvertor, "sardonyx", "convertor", SST_ELI_ELEMENT_VERSION(1, 0, 0),
+    SST_ELI_REGISTER_SUBCOMPONENT(SardonyxConvertor, "sardonyx", "converter", SST_ELI_ELEMENT_VERSION(1, 0, 0),
                                   "Hands events and their bytes to sardonyx.backend",
                                   SST::MemHierarchy::SimpleMemBackendConvertor)
     SST_ELI_DOCUMENT_PARAMS(MEMBACKENDCONVERTOR_ELI_PARAMS)
