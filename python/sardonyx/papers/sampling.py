@@ -24,7 +24,7 @@ from sardonyx.papers.indices import proportion, shares
 from sardonyx.papers.sample import Choice, Sample, SampledClaim
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Setting, Simulations
+from sardonyx.runs.jobs import Setting, Simulations, is_key
 from sardonyx.runs.results import Info, Results, Run, Trace
 from sardonyx.runs.tailbench import TimedRuns
 from sardonyx.sweeps.rows import Rows, RowSweep, Shown, options, run_of
@@ -132,7 +132,11 @@ class Sampling:
         set_ = {key for key, _ in self.of.overrides}
         assumed = varying(self.of.runs(usual, self.of.overrides)).ranges()
         return [
-            *(key for key in self.of.choices if "." in key.parameter and key.parameter not in set_),
+            *(
+                key
+                for key in self.of.choices
+                if is_key(key.parameter) and key.parameter not in set_
+            ),
             *(key for key in assumed if key.ends and key.parameter in self.assumed - usual.keys()),
         ]
 

@@ -29,6 +29,11 @@ _SAMPLE = re.compile(r"(\d{1,12})x(\d{1,12})(?:\+(\d{1,12}))?", re.ASCII)
 Setting: TypeAlias = tuple[str, str]
 
 
+def is_key(name: str) -> bool:
+    """Whether this names a key of a machine where other settings may stand too."""
+    return "." in name or name in ("addresses", "arrivals")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What all jobs of a comparison share.

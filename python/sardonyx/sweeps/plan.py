@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
-from sardonyx.runs.jobs import texts
+from sardonyx.runs.jobs import is_key, texts
 from sardonyx.runs.results import Scalar
 from sardonyx.runs.sources import SYNTH
 from sardonyx.sweeps.condition import Condition
@@ -246,7 +246,7 @@ class Plan:
         self, values: Mapping[str, Any]
     ) -> tuple[Subject, dict[str, Any], tuple[tuple[str, str], ...], int]:
         """Subject, options, keys of the machine, and which repeat it is."""
-        keys = {name: value for name, value in values.items() if "." in name}
+        keys = {name: value for name, value in values.items() if is_key(name)}
         options = {
             self.kind.aliases.get(name, name): value
             for name, value in values.items()

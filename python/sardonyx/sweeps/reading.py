@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sardonyx import _core
+from sardonyx.runs.jobs import is_key
 from sardonyx.runs.results import Scalar
 from sardonyx.runs.sources import unknown
 from sardonyx.sweeps.condition import Condition
@@ -207,7 +208,7 @@ class _Reader:
     def _check_name(self, table: str, name: str, settings: Sequence[str]) -> str:
         """The setting that an axis, or a fixed key, is about."""
         kind = self.kind
-        if "." in name:
+        if is_key(name):
             return name
         own = SINGULAR.get(name, name)
         if own in (kind.subject, *kind.listed, *_singular(kind)):

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from sardonyx.runs import scheduler
 from sardonyx.runs.conclusions import Conclusion, conclusions, differs
-from sardonyx.runs.jobs import Point, Settings
+from sardonyx.runs.jobs import Point, Settings, is_key
 from sardonyx.runs.results import Run
 from sardonyx.runs.sensitivity import (
     DRAWS,
@@ -123,7 +123,7 @@ class Study:
 
     def _sweep(self, rows: Sequence[tuple[int, Setting, dict[str, Any]]]) -> _Sweep:
         """One sweep over rows with the same options; what keys a row lacks are its point's."""
-        keys = sorted({name for _, _, row in rows for name in row if "." in name})
+        keys = sorted({name for _, _, row in rows for name in row if is_key(name)})
         plain = {number: self.varying.keys(number) for number in {number for number, _, _ in rows}}
         whole = [
             {name: row.get(name, _text(plain[number].get(name))) for name in keys} | row
