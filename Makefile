@@ -144,7 +144,7 @@ CXX ?= c++
 c-library:
 	cargo build --release --locked --package sardonyx-c
 	mkdir -p $(PREFIX)/include $(PREFIX)/lib
-	cp crates/c/include/sardonyx.h crates/c/dramsim3/dramsim3.h $(PREFIX)/include
+	cp crates/c/include/sardonyx.h crates/c/include/sardonyx_coupling.hh crates/c/dramsim3/dramsim3.h $(PREFIX)/include
 	cp "$${CARGO_TARGET_DIR:-target}/release/libsardonyx_c.so" "$${CARGO_TARGET_DIR:-target}/release/libsardonyx_c.a" $(PREFIX)/lib
 	$(CXX) -std=c++14 -O2 -fPIC -shared -I $(PREFIX)/include crates/c/dramsim3/config.cc crates/c/dramsim3/memory_system.cc -o $(PREFIX)/lib/libdramsim3.so \
 	  -L $(PREFIX)/lib -lsardonyx_c -Wl,-rpath,'$$ORIGIN'
