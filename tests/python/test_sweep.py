@@ -139,6 +139,17 @@ def test_a_key_at_its_default_is_the_same_point() -> None:
     assert plain.name == same.name
 
 
+def test_where_addresses_lie_and_when_requests_arrive_are_axes() -> None:
+    axes = {"addresses": ["first-touch", "scattered"], "esd.efit_ways": [4, 8]}
+    plan = planned({"axes": axes, "set": {"arrivals": "closed"}})
+    plan.check()
+    rows = [plan.row(point) for point in plan.points()]
+    assert [row["addresses"] for row in rows] == ["first-touch"] * 2 + ["scattered"] * 2
+    assert len({point.name for point in plan.points()}) == 4
+    with pytest.raises(_core.SardonyxError, match="anywhere"):
+        planned({"axes": {"addresses": ["anywhere"]}}).check()
+
+
 def test_repeats_are_points_of_their_own() -> None:
     once, plan = planned({}).at(0), planned({"sweep": {"repeats": 3}})
     names = [point.name for point in plan.points()]

@@ -81,7 +81,7 @@ class Sampling:
 
     def run(self) -> Sample:
         """Run all cells; the answer depends on the claims' runs, the cells and the seed alone."""
-        workload = [choice for choice in self.of.choices if "." not in choice.parameter]
+        workload = [choice for choice in self.of.choices if not is_key(choice.parameter)]
         keys = self._keys()
         choices = [*workload, *keys]
         drawn = self._drawn(choices)

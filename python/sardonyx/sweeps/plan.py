@@ -250,7 +250,7 @@ class Plan:
         options = {
             self.kind.aliases.get(name, name): value
             for name, value in values.items()
-            if "." not in name and name not in (self.kind.subject, "repeat")
+            if not is_key(name) and name not in (self.kind.subject, "repeat")
         }
         repeat = values.get("repeat", 0)
         return values[self.kind.subject], options, tuple(sorted(texts(keys))), repeat

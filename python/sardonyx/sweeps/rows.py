@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from sardonyx.runs.jobs import is_key
 from sardonyx.runs.results import Cause, Run
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.folder import RESULTS, ROW, Folder, Index
@@ -80,7 +81,7 @@ class Rows:
 
 def options(row: Mapping[str, Any]) -> tuple[str, ...]:
     """The names that a row sets beside keys of the machine; rows of one sweep have the same."""
-    return tuple(sorted(name for name in row if "." not in name))
+    return tuple(sorted(name for name in row if not is_key(name)))
 
 
 def run_of(answer: Mapping[str, Any], asked: Run) -> Run | str:
