@@ -283,19 +283,37 @@ fn after(
 /// The program wrote this many bytes where somebody listens.
 fn acknowledged(state: &mut PluginState, number: i64, a: [u64; 6], got: u64) {
     match number {
-        SYS_write | SYS_pwrite64 => printed(state, a[1], got),
-        SYS_writev => {
-            let mut left = got;
-            for i in 0..a[2].min(VECTORS) {
-                let at = a[1] + i * 16;
-                let (Some(base), Some(length)) = (word(at), word(at + 8)) else {
-                    break;
-                };
-                printed(state, base, length.min(left));
-                left -= length.min(left);
+        SYS_write | SYS_pwrite64 | SYS_sendto => printed(state, a[1], got),
+        SYS_writev | SYS_pwritev | SYS_pwritev2 => printed_list(state, a[1], a[2], got),
+        SYS_sendmsg => printed_message(state, a[1], got),
+        SYS_sendmmsg => {
+            for i in 0..got.min(VECTORS) {
+                let header = a[1] + i * 64;
+                let sent = word(header + 56).unwrap_or(0) & 0xFFFF_FFFF;
+                printed_message(state, header, sent);
             }
         }
         _ => {}
+    }
+}
+
+/// So many bytes of what a list of vectors (`struct iovec`) points to.
+fn printed_list(state: &mut PluginState, list: u64, vectors: u64, bytes: u64) {
+    let mut left = bytes;
+    for i in 0..vectors.min(VECTORS) {
+        let at = list + i * 16;
+        let (Some(base), Some(length)) = (word(at), word(at + 8)) else {
+            break;
+        };
+        printed(state, base, length.min(left));
+        left -= length.min(left);
+    }
+}
+
+/// So many bytes of a message (`struct msghdr`).
+fn printed_message(state: &mut PluginState, header: u64, bytes: u64) {
+    if let (Some(list), Some(vectors)) = (word(header + 16), word(header + 24)) {
+        printed_list(state, list, vectors, bytes);
     }
 }
 
