@@ -17,24 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import (
-    PATH,
-    check_json_target,
-    check_target,
-    err,
-    for_people,
-    note,
-    seconds_in,
-    size_in_bytes,
-)
-from sardonyx.cli.crash_test.search import end
-from sardonyx.cli.forms import Options
+from sardonyx.cli.common import PATH, check_json_target, err, for_people, note, seconds_in
+from sardonyx.cli.crash_test.options import RARE, Searching, end
 from sardonyx.cli.help import rare
-from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
-from sardonyx.files import write_text
 from sardonyx.questions import CrashFilesQuestion
-from sardonyx.report.checks import accept, baseline_of, junit, read_baseline, sarif
+from sardonyx.report.checks import accept
 from sardonyx.runs.crash_files import (
     check_folder,
     check_platform,
@@ -42,7 +30,6 @@ from sardonyx.runs.crash_files import (
     crash_files,
     recovery,
 )
-from sardonyx.runs.crash_test import statuses
 
 #: How the command line calls it: what follows the program's name is the program's.
 SETTINGS: dict[str, Any] = {
@@ -54,7 +41,7 @@ OPERATIONS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Files(Options):
+class Files(Searching):
     """The options of ``sardonyx crash-test files``."""
 
     program: Annotated[
@@ -74,7 +61,6 @@ class Files(Options):
     list_only: Annotated[
         bool, typer.Option("--list", help="Only list the operations, with their places.")
     ] = False
-    ok: Annotated[str, typer.Option(help="Exit statuses that are no violation.")] = "0"
     platform: Annotated[
         str,
         typer.Option(
@@ -89,51 +75,9 @@ class Files(Options):
             help="Run the program again with a sync (EIO) or a write (ENOSPC) failing, one a run.",
         ),
     ] = False
-    budget: Annotated[
-        str, typer.Option(metavar="TIME", help="Total time, from the first recovery on.")
-    ] = "50s"
     record_limit: Annotated[
         str, typer.Option(metavar="TIME", help="Time after which the program is ended.")
     ] = "50s"
-    time_limit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Time limit of one recovery; default: 50 times as long as it takes without a cut, "
-            "and at least 2 s.",
-        ),
-    ] = None
-    memory_limit: Annotated[
-        str, typer.Option(metavar="BYTES", help="Memory limit of one recovery.")
-    ] = "4G"
-    keep: Annotated[
-        Path | None,
-        typer.Option(
-            help="Leave each cause's folder here, as it fails and with everything.", **PATH
-        ),
-    ] = None
-    baseline: Annotated[
-        Path | None,
-        typer.Option(help="Causes that are accepted, from --write-baseline.", **PATH),
-    ] = None
-    write_baseline: Annotated[
-        Path | None,
-        typer.Option(help="Write the causes found here, as accepted from now on.", **PATH),
-    ] = None
-    sarif: Annotated[
-        Path | None,
-        typer.Option(help="Write the causes for code scanning, as SARIF 2.1.0.", **PATH),
-    ] = None
-    junit: Annotated[
-        Path | None, typer.Option(help="Write the causes as failed tests, as JUnit's XML.", **PATH)
-    ] = None
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**50, help="Seed of the images that are drawn.")
-    ] = 1
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=0, max=1024, help="Threads; 0 for one a processor.")
-    ] = 0
-    json_to: JsonTo = None
 
     def recorded(self) -> dict[str, Any]:
         """What is asked of the recording."""
@@ -150,30 +94,17 @@ class Files(Options):
 
     def searched(self, recover: str) -> dict[str, Any]:
         """What is asked of the search."""
-        for name in ("sarif", "junit", "write_baseline"):
-            target = getattr(self, name)
-            if target is not None:
-                check_target(target, (), f"--{name.replace('_', '-')} ")
-        if self.keep is not None and self.keep.exists() and any(self.keep.iterdir()):
-            raise _core.SardonyxError(f"--keep {self.keep}: is not empty; name another folder")
-        limit = self.time_limit
-        return {
-            "recover": recovery(recover, "--recover "),
-            "ok": statuses(self.ok, "--ok "),
-            "errors": self.errors,
-            "budget": seconds_in("--budget", self.budget),
-            "time_limit": None if limit is None else seconds_in("--time-limit", limit),
-            "memory_limit": size_in_bytes("--memory-limit", self.memory_limit, 1 << 20),
-            "seed": self.seed,
-            "threads": self.jobs,
-            "keep": str(self.keep) if self.keep else None,
-        }
+        return (
+            self.limits()
+            | self.effort()
+            | {
+                "recover": recovery(recover, "--recover "),
+                "errors": self.errors,
+            }
+        )
 
 
-@rare(
-    "ok", "record_limit", "time_limit", "memory_limit", "keep", "baseline", "write_baseline",
-    "sarif", "junit", "seed", "jobs",
-)  # fmt: skip
+@rare(*RARE, "record_limit")
 def files(asked: Files) -> None:
     """Run a program that writes files, and its own recovery on what each cut could leave.
 
@@ -196,19 +127,13 @@ def files(asked: Files) -> None:
             "the program does"
         )
     question |= asked.searched(asked.recover)
-    baseline = None if asked.baseline is None else read_baseline(asked.baseline)
+    baseline = asked.check_targets()
     found = ask(CrashFilesQuestion(**question))
     for cause in found["causes"]:
         cause["replay"] = replay(asked, cause["kept"])
     accept(found, baseline)
     show(for_people(asked.json_to), found)
-    if asked.sarif is not None:
-        write_text(asked.sarif, sarif(found, _core.VERSION))
-    if asked.junit is not None:
-        write_text(asked.junit, junit(found))
-    if asked.write_baseline is not None:
-        write_text(asked.write_baseline, baseline_of(found))
-    end(found, asked.json_to)
+    asked.end(found)
 
 
 def ask(question: CrashFilesQuestion) -> dict[str, Any]:

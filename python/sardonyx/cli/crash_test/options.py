@@ -10,9 +10,20 @@ from typing import Annotated, Any
 import typer
 
 from sardonyx import _core
-from sardonyx.cli.common import PATH, check_json_target, seconds_in, size_in_bytes
+from sardonyx.cli.common import (
+    CHECK_FAILED,
+    NOTHING_SAID,
+    PATH,
+    check_json_target,
+    check_target,
+    seconds_in,
+    size_in_bytes,
+    write_json,
+)
 from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo
+from sardonyx.files import write_text
+from sardonyx.report.checks import Baseline, baseline_of, junit, read_baseline, sarif
 from sardonyx.runs.crash_test import ACKNOWLEDGED, check_platform, statuses, words
 from sardonyx.runs.sources import unknown
 
@@ -21,8 +32,126 @@ POOL = typer.Option(help="The mapped file to cut, or a folder of such files; rep
 NO_SOURCE = typer.Option("--no-source", help="Report without lines of code.")
 
 
+#: What few callers of a search need.
+RARE = (
+    "ok",
+    "baseline",
+    "write_baseline",
+    "memory_limit",
+    "sarif",
+    "junit",
+    "seed",
+    "jobs",
+    "keep",
+    "time_limit",
+)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Tested(Options):
+class Judged(Options):
+    """How one recovery is run and judged, and what is left of what fails."""
+
+    ok: Annotated[str, typer.Option(help="Exit statuses that are no violation.")] = "0"
+    time_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Time limit of one recovery; default: 50 times as long as it takes without a cut, "
+            "and at least 2 s.",
+        ),
+    ] = None
+    memory_limit: Annotated[
+        str, typer.Option(metavar="BYTES", help="Memory limit of one recovery.")
+    ] = "4G"
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="Leave here what each cause's recovery was given, as it fails and as it passes.",
+            **PATH,
+        ),
+    ] = None
+    json_to: JsonTo = None
+
+    def limits(self) -> dict[str, Any]:
+        """What is asked of each recovery."""
+        if self.keep is not None and self.keep.exists() and any(self.keep.iterdir()):
+            raise _core.SardonyxError(f"--keep {self.keep}: is not empty; name another folder")
+        limit = self.time_limit
+        return {
+            "ok": statuses(self.ok, "--ok "),
+            "time_limit": None if limit is None else seconds_in("--time-limit", limit),
+            "memory_limit": size_in_bytes("--memory-limit", self.memory_limit, 1 << 20),
+            "keep": str(self.keep) if self.keep else None,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searching(Judged):
+    """How long a search goes on, on how many threads, and where its causes go."""
+
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="Total time, from the first recovery on.")
+    ] = "50s"
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="Causes that are accepted, from --write-baseline.", **PATH),
+    ] = None
+    write_baseline: Annotated[
+        Path | None,
+        typer.Option(help="Write the causes found here, as accepted from now on.", **PATH),
+    ] = None
+    sarif: Annotated[
+        Path | None,
+        typer.Option(help="Write the causes for code scanning, as SARIF 2.1.0.", **PATH),
+    ] = None
+    junit: Annotated[
+        Path | None, typer.Option(help="Write the causes as failed tests, as JUnit's XML.", **PATH)
+    ] = None
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**50, help="Seed of the images that are drawn.")
+    ] = 1
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=0, max=1024, help="Threads; 0 for one a processor.")
+    ] = 0
+
+    def effort(self) -> dict[str, Any]:
+        """What is asked of the search as a whole."""
+        return {
+            "budget": seconds_in("--budget", self.budget),
+            "seed": self.seed,
+            "threads": self.jobs,
+        }
+
+    def check_targets(self, inputs: Sequence[str] = ()) -> Baseline | None:
+        """An error unless each report can be written; the baseline to hold the causes to."""
+        for name in ("html", "sarif", "junit", "write_baseline"):
+            target = getattr(self, name, None)
+            if target is not None:
+                check_target(target, inputs, f"--{name.replace('_', '-')} ")
+        return None if self.baseline is None else read_baseline(self.baseline)
+
+    def end(self, found: dict[str, Any]) -> None:
+        """Write the reports for machines, and end with the status that was earned."""
+        if self.sarif is not None:
+            write_text(self.sarif, sarif(found, _core.VERSION))
+        if self.junit is not None:
+            write_text(self.junit, junit(found))
+        if self.write_baseline is not None:
+            write_text(self.write_baseline, baseline_of(found))
+        end(found, self.json_to)
+
+
+def end(found: dict[str, Any], json_to: str | None) -> None:
+    """Write the JSON, and end with the status that was earned."""
+    write_json(json_to, {"sardonyx": _core.VERSION} | found)
+    if found["fails"] and not found.get("all_accepted"):
+        raise typer.Exit(CHECK_FAILED)
+    if found.get("unsaid"):
+        raise typer.Exit(NOTHING_SAID)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested(Judged):
     """A recording, and the recovery that runs on its images."""
 
     recording: Annotated[str, RECORDING]
@@ -35,7 +164,6 @@ class Tested(Options):
             "second, {pools} for the folder of all) and {acks} for what had been printed.",
         ),
     ]
-    ok: Annotated[str, typer.Option(help="Exit statuses that are no violation.")] = "0"
     platform: Annotated[
         str,
         typer.Option(
@@ -50,43 +178,19 @@ class Tested(Options):
             help="Count the stores of this line as persistent at once; repeatable.",
         ),
     ] = None
-    time_limit: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Time limit of one recovery; default: 50 times as long as it takes without a cut.",
-        ),
-    ] = None
-    memory_limit: Annotated[
-        str, typer.Option(metavar="BYTES", help="Memory limit of one recovery.")
-    ] = "4G"
-    keep: Annotated[
-        Path | None,
-        typer.Option(
-            help="Leave each cause's two images here, one that fails and one that passes.", **PATH
-        ),
-    ] = None
     no_source: Annotated[bool, NO_SOURCE] = False
-    json_to: JsonTo = None
 
     def question(self) -> dict[str, Any]:
         """What every question about the recording has."""
         check_json_target(self.json_to, [self.recording])
         check_platform(self.platform, "--platform: ")
-        if self.keep is not None and self.keep.exists() and any(self.keep.iterdir()):
-            raise _core.SardonyxError(f"--keep {self.keep}: is not empty; name another folder")
-        limit = self.time_limit
-        return {
+        return self.limits() | {
             "recording": self.recording,
             "pool": str(self.pool[0]),
             "more_pools": tuple(str(pool) for pool in self.pool[1:]),
             "recover": words(self.recover, "--recover "),
-            "ok": statuses(self.ok, "--ok "),
-            "time_limit": None if limit is None else seconds_in("--time-limit", limit),
-            "memory_limit": size_in_bytes("--memory-limit", self.memory_limit, 1 << 20),
             "platform": self.platform,
             "assume_persisted": tuple(self.assume_persisted or ()),
-            "keep": str(self.keep) if self.keep else None,
             "source": not self.no_source,
         }
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from sardonyx.cli.common import for_people
-from sardonyx.cli.crash_test.options import Oracle
-from sardonyx.cli.crash_test.search import ask, end
+from sardonyx.cli.crash_test.options import Oracle, end
+from sardonyx.cli.crash_test.search import ask
 from sardonyx.cli.help import rare
 from sardonyx.questions import CrashTestQuestion
 

@@ -16,50 +16,26 @@ import typer
 from rich.console import Console
 
 from sardonyx import _core
-from sardonyx.cli.common import (
-    CHECK_FAILED,
-    NOTHING_SAID,
-    PATH,
-    check_target,
-    err,
-    for_people,
-    seconds_in,
-    write_json,
-)
-from sardonyx.cli.crash_test.options import Oracle, Tested
+from sardonyx.cli.common import PATH, err, for_people
+from sardonyx.cli.crash_test import options
+from sardonyx.cli.crash_test.options import Oracle, Searching, Tested
 from sardonyx.cli.crash_test.show import show
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import Tear
 from sardonyx.cli.progress import watched
 from sardonyx.files import write_text
 from sardonyx.questions import CrashTestQuestion
-from sardonyx.report.checks import accept, baseline_of, junit, read_baseline, sarif
+from sardonyx.report.checks import accept
 from sardonyx.report.crash_test import render
 from sardonyx.runs.crash_test import check_creation, check_tear, crash_test, given, words
 
-#: What few callers of a search need.
-RARE = (
-    "ok",
-    "tear",
-    "start",
-    "creation",
-    "assume_persisted",
-    "baseline",
-    "write_baseline",
-    "memory_limit",
-    "sarif",
-    "junit",
-    "no_source",
-    "seed",
-    "jobs",
-    "keep",
-    "time_limit",
-)
+#: What few callers of a search of a recording need.
+RARE = (*options.RARE, "tear", "start", "creation", "assume_persisted", "no_source")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Searched(Tested):
-    """A search: where it begins, how long it goes on, and where its causes go."""
+class Searched(Tested, Searching):
+    """A search of a recording: where it begins, and what an image is."""
 
     tear: Tear = "lines"
     start: Annotated[
@@ -76,49 +52,19 @@ class Searched(Tested):
             "untouched pool gets (status), by any (orderly); or such cuts are not tried (skip)."
         ),
     ] = "status"
-    budget: Annotated[
-        str, typer.Option(metavar="TIME", help="Total time, from the first recovery on.")
-    ] = "50s"
-    baseline: Annotated[
-        Path | None,
-        typer.Option(help="Causes that are accepted, from --write-baseline.", **PATH),
-    ] = None
-    write_baseline: Annotated[
-        Path | None,
-        typer.Option(help="Write the causes found here, as accepted from now on.", **PATH),
-    ] = None
     html: Annotated[
         Path | None, typer.Option(help="Write a page with a timeline of each cause.", **PATH)
     ] = None
-    sarif: Annotated[
-        Path | None,
-        typer.Option(help="Write the causes for code scanning, as SARIF 2.1.0.", **PATH),
-    ] = None
-    junit: Annotated[
-        Path | None, typer.Option(help="Write the causes as failed tests, as JUnit's XML.", **PATH)
-    ] = None
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**50, help="Seed of the images that are drawn.")
-    ] = 1
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", min=0, max=1024, help="Threads; 0 for one a processor.")
-    ] = 0
 
     def search(self) -> CrashTestQuestion:
         """The question of the search."""
         check_tear(self.tear, "--tear: ")
         check_creation(self.creation, "--creation: ")
-        for name in ("html", "sarif", "junit", "write_baseline"):
-            target = getattr(self, name)
-            if target is not None:
-                check_target(target, [self.recording], f"--{name.replace('_', '-')} ")
         return CrashTestQuestion(
             tear=self.tear == "words",
             start=self.start,
             creation=self.creation,
-            budget=seconds_in("--budget", self.budget),
-            seed=self.seed,
-            threads=self.jobs,
+            **self.effort(),
             **self.question(),
         )
 
@@ -157,7 +103,7 @@ def tried(
 ) -> None:
     """Search, add what ``more`` finds, and show it all; ``tell`` shows what ``more`` added."""
     question = asked.search()
-    baseline = None if asked.baseline is None else read_baseline(asked.baseline)
+    baseline = asked.check_targets([asked.recording])
     found = ask(question)
     if more is not None and found["start"] is not None:
         more(question.replace(platform=found["platform"]), found)
@@ -175,13 +121,7 @@ def tried(
         tell(people, found)
     if asked.html is not None:
         write_text(asked.html, render(found, _core.VERSION))
-    if asked.sarif is not None:
-        write_text(asked.sarif, sarif(found, _core.VERSION))
-    if asked.junit is not None:
-        write_text(asked.junit, junit(found))
-    if asked.write_baseline is not None:
-        write_text(asked.write_baseline, baseline_of(found))
-    end(found, asked.json_to)
+    asked.end(found)
 
 
 def ask(question: CrashTestQuestion) -> dict[str, Any]:
@@ -205,12 +145,3 @@ def gdb(recover: str, image: Path, names: Sequence[str]) -> str:
         command = shlex.join(["/bin/sh", "-c", command])
     made = ["cp", *(["-r"] if several else []), str(image), str(copy)]
     return f"{shlex.join(made)} && gdb --args {command}"
-
-
-def end(found: dict[str, Any], json_to: str | None) -> None:
-    """Write the JSON, and end with the status that was earned."""
-    write_json(json_to, {"sardonyx": _core.VERSION} | found)
-    if found["fails"] and not found.get("all_accepted"):
-        raise typer.Exit(CHECK_FAILED)
-    if found.get("unsaid"):
-        raise typer.Exit(NOTHING_SAID)
