@@ -21,6 +21,7 @@ SOURCE = r"""
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 struct pool { long magic, count, gap[510], record[512]; };
 static struct pool *pool;
@@ -33,6 +34,7 @@ static int fd, other;
 #define FLUSH(x) __asm__ volatile("clflushopt %0" : "+m"(x));
 #define FENCE _mm_sfence();
 #define BOTH FLUSH(pool->record[i]) FLUSH(pool->count)
+#define SEND if (send(9, "done\n", 5, 0) != 5) return 0;
 #define ACK if (write(1, "done\n", 5) != 5) return 0;
 #define ALL for (long at = 0; at < 512; at += 8) FLUSH(pool->record[at]) FLUSH(pool->count)
 static void *step(void *of) {
@@ -60,9 +62,10 @@ int main(int argc, char **argv) {
         return 0;
     }
     other = open("other", O_RDWR | O_CREAT, 0600);
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || dup2(ends[0], 9) != 9) return 3;
     pool->magic = 42;
-    FLUSH(pool->magic) FENCE
-    msync(pool, sizeof *pool, MS_SYNC);
+    BEGIN
     for (long i = 0; i < 12; i++) {
         pthread_t thread;
         step((void *)i);
@@ -72,11 +75,15 @@ int main(int argc, char **argv) {
     return 0;
 }
 """
+BEGIN = "FLUSH(pool->magic) FENCE msync(pool, sizeof *pool, MS_SYNC);"
 SURE = "RECORD FLUSH(pool->record[i]) FENCE COUNT FLUSH(pool->count) FENCE"
 #: What each does with a record, what another thread does then, what it does at the end, the
 #: platform, and the store that is not persistent when it is acknowledged, if one is not.
 PROGRAMS = {
     "never": ("STORE ACK", "", "", "adr", "pool->"),
+    "by a message": ("STORE SEND", "", "ALL FENCE", "adr", "pool->"),
+    "sure, by a message": (f"{SURE} SEND", "", "", "adr", None),
+    "nothing flushed at all": ("STORE ACK", "", "", "adr", "pool->"),
     "at the end": ("STORE ACK", "", "ALL FENCE", "adr", "pool->"),
     "after the promise": ("STORE ACK BOTH FENCE", "", "", "adr", "pool->"),
     "no fence": ("STORE BOTH ACK", "", "", "adr", "pool->"),
@@ -105,11 +112,13 @@ def searched(where: Path, name: str) -> dict[str, Any]:
     step, later, end, platform, fault = PROGRAMS[name]
     if name == "nothing promised":
         end = 'write(1, "bye", 3);'
-    macros = [f"-DSTEP={step}", f"-DLATER={later}", f"-DEND={end}"]
+    begin = "" if name == "nothing flushed at all" else BEGIN
+    macros = [f"-DSTEP={step}", f"-DLATER={later}", f"-DEND={end}", f"-DBEGIN={begin}"]
     (where / "p.c").write_text(SOURCE)
     build = ["cc", "-O1", "-g", "-pthread", *macros, "-o", "p", "p.c"]
     subprocess.run(build, cwd=where, check=True)
-    record = ("--pc", "--acks", "-o", "r.parquet", "--", "./p", "pool")
+    acks = ("--acks-fd", "9") if "SEND" in step else ("--acks",)
+    record = ("--pc", *acks, "-o", "r.parquet", "--", "./p", "pool")
     sardonyx("trace", "record", *record, where=where)
     recover = ("--pool", "pool", "--recover", "./p {pool} check {acks}", "--platform", platform)
     status = int(fault is not None)
@@ -138,7 +147,8 @@ def test_a_promise_before_it_is_persistent_is_caught_and_no_other(
     places = [place for place in suspects if "p.c:" in place]
     found_lines = [lines[int(place.rpartition(":")[2]) - 1] for place in places]
     # Where the last sync alone makes all sure, the whole run is creation: from the magic on.
-    wanted = ("STEP", "magic") if name == "msync at the end" else ("STEP",)
+    whole = ("msync at the end", "nothing flushed at all")
+    wanted = ("STEP", "magic") if name in whole else ("STEP",)
     assert any(word in line for line in found_lines for word in wanted), found_lines
 
 
@@ -152,5 +162,85 @@ def test_a_check_that_fails_now_and_then_is_no_cause(tmp_path: Path) -> None:
     )
     flaky.chmod(0o755)
     recover = ("--pool", "pool", "--recover", f"{flaky} {{pool}} {{acks}}", "--jobs", "1")
-    ended = sardonyx("crash-test", "search", "r.parquet", *recover, where=tmp_path)
-    assert "the recovery is flaky" in ended.stdout + ended.stderr
+    ended = sardonyx("crash-test", "search", "r.parquet", *recover, where=tmp_path, status=3)
+    assert "the recovery is flaky" in ended.stdout
+
+
+def searched_with(where: Path, recover: str, status: int) -> str:
+    words = ("--pool", "pool", "--recover", recover)
+    ended = sardonyx("crash-test", "search", "r.parquet", *words, where=where, status=status)
+    return ended.stdout
+
+
+def test_a_green_answer_rests_on_something(tmp_path: Path) -> None:
+    searched(tmp_path, "sure")
+    assert "no violation" in searched_with(tmp_path, "./p {pool} check {acks}", 0)
+    said = searched_with(tmp_path, "true {pool}", 3)
+    assert "opens no copy" in said and "{pool}" in said
+    # Nothing was printed to that descriptor.
+    record = ("--pc", "--acks-fd", "9", "-o", "r.parquet", "--", "./p", "pool")
+    sardonyx("trace", "record", *record, where=tmp_path)
+    said = searched_with(tmp_path, "./p {pool} check {acks}", 3)
+    assert "{acks} is empty at every cut" in said and "--acks-fd" in said
+
+
+def test_what_a_recovery_leaves_behind_is_ended(tmp_path: Path) -> None:
+    searched(tmp_path, "sure")
+    leaves = tmp_path / "leaves"
+    leaves.write_text(
+        '#!/bin/sh\nsetsid sleep 98765 > /dev/null 2>&1 &\nexec ./p "$1" check "$2"\n'
+    )
+    leaves.chmod(0o755)
+    searched_with(tmp_path, f"{leaves} {{pool}} {{acks}}", 0)
+    running = subprocess.run(["pgrep", "-f", "sleep 98765"], capture_output=True, check=False)
+    assert running.stdout == b""
+
+
+HANGS = r"""
+#include <emmintrin.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+struct pool { long a, b, c, d, gap[60], ready; };
+int main(int argc, char **argv) {
+    int fd = open(argv[1], O_RDWR | O_CREAT, 0600);
+    if (fd < 0 || ftruncate(fd, 4096)) return 3;
+    struct pool *pool = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (argc > 2) {
+        while (pool->ready && !pool->a) usleep(1000);
+        return 0;
+    }
+    for (long i = 1; i < 40; i++) {
+        pool->a = i;
+        pool->b = i;
+        pool->c = i;
+        pool->d = i;
+        pool->ready = i;
+        _mm_clflush(&pool->ready);
+        _mm_sfence();
+    }
+    return 0;
+}
+"""
+
+
+def test_recoveries_that_hang_do_not_eat_the_budget_and_each_field_is_named(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "p.c").write_text(HANGS)
+    subprocess.run(["cc", "-O1", "-g", "-o", "p", "p.c"], cwd=tmp_path, check=True)
+    sardonyx("trace", "record", "--pc", "-o", "r.parquet", "--", "./p", "pool", where=tmp_path)
+    recover = ("--pool", "pool", "--recover", "./p {pool} check")
+    found = json.loads(
+        sardonyx(
+            "crash-test", "search", "r.parquet", *recover, "--json", "-", where=tmp_path, status=1
+        ).stdout
+    )
+    # A time-out of 2 s each would leave room for some twenty.
+    assert found["images"] > 50 and found["violations"] > 0
+    ended = sardonyx("crash-test", "lint", "r.parquet", "--pool", "pool", where=tmp_path)
+    lines = HANGS.splitlines()
+    for field in "abcd":
+        line = next(i for i, text in enumerate(lines, 1) if f"pool->{field} = i" in text)
+        assert f"p.c:{line}" in ended.stdout, ended.stdout

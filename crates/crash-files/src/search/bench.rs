@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sardonyx_crash_test::CrashTestError;
 use sardonyx_crash_test::recovery::ending::Ended;
+use sardonyx_crash_test::recovery::left_behind::LeftBehind;
 use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles, said};
 
 use crate::images::Image;
@@ -26,6 +27,7 @@ pub struct Case {
 pub struct Bench<'a> {
     case: &'a Case,
     folder: PathBuf,
+    left: LeftBehind,
     /// What is sure at a cut.
     floor: (u32, Tree),
 }
@@ -40,6 +42,7 @@ impl<'a> Bench<'a> {
         Ok(Bench {
             case,
             folder: folder.to_owned(),
+            left: LeftBehind::of_folder(&folder.join("files")),
             floor: (0, case.recording.start.clone()),
         })
     }
@@ -85,7 +88,7 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// No room; the recovery cannot be started.
     pub fn run(
-        &self,
+        &mut self,
         tree: &Tree,
         cut: u32,
         time: Duration,
@@ -103,6 +106,7 @@ impl<'a> Bench<'a> {
             acks: &acks,
         };
         let ended = self.case.recovery.run(given, &output, time)?;
+        self.left.ran();
         Ok((ended, said(&output)))
     }
 }

@@ -599,7 +599,7 @@ impl Search<'_> {
 
     fn recover(
         &self,
-        bench: &Bench<'_>,
+        bench: &mut Bench<'_>,
         tree: &crate::tree::Tree,
         cut: u32,
     ) -> Result<(Ended, String), CrashTestError> {
@@ -654,7 +654,12 @@ fn unsaid(found: &Found, wants_acks: bool) -> Option<String> {
              folder with which the recovery copes"
         ));
     }
-    None
+    (found.flaky > 0).then(|| {
+        format!(
+            "the recovery is flaky: on {} images it failed in one run and coped in another; have it do the same each time",
+            found.flaky
+        )
+    })
 }
 
 /// Leaves the images of each cause in a folder: the one that fails, and the one with everything until the cut.

@@ -162,6 +162,7 @@ fn program(word: &OsStr) -> Result<PathBuf> {
 struct Child {
     program: CString,
     words: Vec<*const libc::c_char>,
+    environment: Vec<*const libc::c_char>,
     files: [libc::c_int; 3],
     filter: libc::sock_fprog,
     problem: libc::c_int,
@@ -188,14 +189,11 @@ extern "C" fn become_it(child: *mut libc::c_void) -> libc::c_int {
                 &raw const child.filter,
             ) == 0;
         if traced {
-            unsafe extern "C" {
-                static environ: *const *const libc::c_char;
-            }
             libc::syscall(
                 libc::SYS_execve,
                 child.program.as_ptr(),
                 child.words.as_ptr(),
-                environ,
+                child.environment.as_ptr(),
                 0usize,
                 OURS as usize,
             );
@@ -206,21 +204,26 @@ extern "C" fn become_it(child: *mut libc::c_void) -> libc::c_int {
 }
 
 /// Starts the command, stopped at its first instruction.
-fn start(words: &[OsString], output: &File, errors: &File) -> Result<libc::pid_t> {
+fn start(
+    (words, environment): (&[OsString], &[OsString]),
+    output: &File,
+    errors: &File,
+) -> Result<libc::pid_t> {
     let text = |word: &OsStr| CString::new(word.as_bytes()).map_err(Error::from);
-    let all = words
-        .iter()
-        .map(|word| text(word))
-        .collect::<Result<Vec<_>>>()?;
+    let texts = |words: &[OsString]| -> Result<Vec<CString>> {
+        words.iter().map(|word| text(word)).collect()
+    };
+    let pointers = |texts: &[CString]| -> Vec<*const libc::c_char> {
+        let all = texts.iter().map(|text| text.as_ptr());
+        all.chain([null()]).collect()
+    };
+    let (all, environment) = (texts(words)?, texts(environment)?);
     let nothing = File::open("/dev/null")?;
     let mut code = filter();
     let mut child = Child {
         program: text(program(&words[0])?.as_os_str())?,
-        words: all
-            .iter()
-            .map(|word| word.as_ptr())
-            .chain([null()])
-            .collect(),
+        words: pointers(&all),
+        environment: pointers(&environment),
         files: [nothing.as_raw_fd(), output.as_raw_fd(), errors.as_raw_fd()],
         filter: libc::sock_fprog {
             len: code.len() as u16,
@@ -396,18 +399,18 @@ impl TracedRun {
     }
 }
 
-/// Runs a command within some time and memory. Returns how it ended and the pages that it touched in the given files.
+/// Runs a command, its words and its environment, within some time and memory. Returns how it ended and the pages that it touched in the given files.
 ///
 /// # Errors
 /// It cannot be started, or not be traced.
 pub fn run(
-    words: &[OsString],
+    command: (&[OsString], &[OsString]),
     (output, errors): (&File, &File),
     files: &[Option<Metadata>],
     time: Duration,
     memory: u64,
 ) -> Result<(Ended, TouchedPages)> {
-    let first = start(words, output, errors)?;
+    let first = start(command, output, errors)?;
     let limit = libc::rlimit {
         rlim_cur: memory,
         rlim_max: memory,

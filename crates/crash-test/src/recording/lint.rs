@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::CrashTestError;
 use crate::recording::source::{Frame, Sources, caller};
-use crate::recording::{Act, NOWHERE, Recording};
+use crate::recording::{Act, LINE, NOWHERE, Recording};
 use std::path::Path;
 
 /// A kind of fault that a recording shows.
@@ -73,28 +73,54 @@ pub struct Linted {
     pub of: (u64, u64, u64),
 }
 
+/// Stores to a line since its last flush: the last of each place in the program, one for each byte at most.
+#[derive(Clone, Debug, Default)]
+struct Unflushed {
+    stores: Vec<usize>,
+    /// There is something to flush.
+    stored: bool,
+}
+
+impl Unflushed {
+    fn store(&mut self, recording: &Recording, number: usize, past: bool) {
+        if past {
+            self.stored = !self.stores.is_empty();
+            return;
+        }
+        self.stored = true;
+        let site = recording.events.site(number);
+        self.stores
+            .retain(|&earlier| recording.events.site(earlier) != site);
+        if self.stores.len() == LINE {
+            self.stores.remove(0);
+        }
+        self.stores.push(number);
+    }
+}
+
 /// Faults and the numbers of their events; counts stores, flushes and fences.
 pub(crate) fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(LintFault, usize)> {
-    // The last store and whether it was flushed since, by line; what each thread has flushed since its last fence.
-    let mut lines: Vec<(usize, bool)> = vec![(0, true); recording.lines.len()];
+    // By line; what each thread has flushed since its last fence.
+    let mut lines: Vec<Unflushed> = vec![Unflushed::default(); recording.lines.len()];
     let mut flushed: FxHashMap<u16, Vec<usize>> = FxHashMap::default();
     let mut found: Vec<(LintFault, usize)> = Vec::new();
     for (number, event) in recording.walk().enumerate() {
         match event.act {
             Act::Store { slot, past, .. } => {
                 of.0 += 1;
-                lines[slot as usize] = (number, past);
                 if past {
                     flushed.entry(event.thread).or_default().push(number);
                 }
+                lines[slot as usize].store(recording, number, past);
             }
             Act::Flush { slot, ordered } => {
                 of.1 += 1;
-                let line = &mut lines[slot as usize];
-                match std::mem::replace(&mut line.1, true) {
-                    true => found.push((LintFault::FlushedTwice, number)),
-                    false if !ordered => flushed.entry(event.thread).or_default().push(number),
-                    false => {}
+                match std::mem::take(&mut lines[slot as usize]) {
+                    Unflushed { stored: false, .. } => {
+                        found.push((LintFault::FlushedTwice, number));
+                    }
+                    _ if !ordered => flushed.entry(event.thread).or_default().push(number),
+                    _ => {}
                 }
             }
             Act::FlushClean => {
@@ -112,10 +138,8 @@ pub(crate) fn faults(recording: &Recording, of: &mut (u64, u64, u64)) -> Vec<(Li
             }
         }
     }
-    found.extend(
-        (lines.iter().filter(|(_, flushed)| !flushed))
-            .map(|(number, _)| (LintFault::NeverFlushed, *number)),
-    );
+    let stores = lines.iter().flat_map(|line| &line.stores);
+    found.extend(stores.map(|number| (LintFault::NeverFlushed, *number)));
     let waiting = flushed
         .values()
         .flatten()

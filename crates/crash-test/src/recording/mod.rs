@@ -153,6 +153,8 @@ pub struct Recording {
     pub program: String,
     pub rows: u64,
     pub notes: Vec<String>,
+    /// Why a search without a violation says nothing, each with the remedy.
+    pub blind: Vec<String>,
     pub assumed: FxHashSet<u32>,
     /// Files that the program stored to and that are not cut, with the number of stores.
     pub unnamed: Vec<(PathBuf, u64)>,

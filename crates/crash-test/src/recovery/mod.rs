@@ -1,6 +1,7 @@
 //! Runs the program's recovery on a file, within limits, and says how it ended.
 
 pub mod ending;
+pub mod left_behind;
 pub mod opened_files;
 pub mod oracle;
 pub mod registers;
@@ -193,7 +194,9 @@ impl Recovery {
                 .is_some()
                 .then(|| output.with_extension("errors"));
             let (said, errors) = files(output, errors.as_deref())?;
-            if let Ok(told) = touched::run(&words, (&said, &errors), followed, time, self.memory) {
+            let environment: Vec<OsString> = left_behind::environment(given.folder).collect();
+            let command = (&words[..], &environment[..]);
+            if let Ok(told) = touched::run(command, (&said, &errors), followed, time, self.memory) {
                 return Ok(told);
             }
         }
@@ -228,6 +231,7 @@ impl Recovery {
             .stdout(file)
             .stderr(errors)
             .process_group(0)
+            .env(left_behind::MARK, given.folder)
             .spawn()
             .map_err(|e| {
                 CrashTestError::new(format!(

@@ -134,6 +134,12 @@ fn check_opened(
             file.display()
         )));
     }
+    if opened.copies.iter().any(|seen| !seen.contains(&true)) {
+        recording.blind.push(format!(
+            "the recovery opens no copy of {}, so that what a cut leaves of it decides nothing; have it open {{pool}}",
+            recording.called()
+        ));
+    }
     let notes = &mut recording.notes;
     for (pool, seen) in recording.pools.iter().zip(opened.copies.iter().flatten()) {
         if several && !seen {

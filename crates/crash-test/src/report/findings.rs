@@ -66,6 +66,8 @@ pub struct Findings {
     /// Seconds from the first recovery to the end, reductions included.
     pub seconds: f64,
     pub finished: bool,
+    /// Why finding no violation says nothing, each with the remedy.
+    pub blind: Vec<String>,
     /// The number of [`images::PASSES`] that were completed.
     pub passes: usize,
     /// Seconds that the recovery takes on the pool as the program left it; `None` if the budget ended before that.
@@ -108,7 +110,8 @@ impl Verdict {
 
 impl Findings {
     pub fn verdict(&self) -> Verdict {
-        match (self.violations.is_empty(), self.passes >= FIRST) {
+        let says = self.passes >= FIRST && self.blind.is_empty();
+        match (self.violations.is_empty(), says) {
             (false, _) => Verdict::Violation,
             (true, true) => Verdict::NoViolation,
             (true, false) => Verdict::Unsaid,

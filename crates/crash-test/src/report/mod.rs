@@ -248,6 +248,9 @@ fn unsaid(
         return None;
     }
     let (cuts, budget) = (counts.cuts, question.budget);
+    if let Some(why) = found.blind.first() {
+        return Some(why.clone());
+    }
     Some(match &found.no_start {
         Some(NoStart::Undisturbed) => format!(
             "0 of {cuts} cuts tried: on the pool as the program left it the recovery had not ended when --budget ({budget} s) \

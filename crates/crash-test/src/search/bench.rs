@@ -16,6 +16,7 @@ use crate::images::{Floors, Image};
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
+use crate::recovery::left_behind::LeftBehind;
 use crate::recovery::opened_files::{self, Opened};
 use crate::recovery::{Reason, Recovery, RecoveryFiles, said};
 use crate::search::clock::Clock;
@@ -28,6 +29,8 @@ const LEAST_HASTE: Duration = Duration::from_millis(200);
 /// Why an image fails, if it does, and how long was waited for that.
 type Known = (Option<Reason>, Duration);
 
+/// Recoveries that hang are waited for to the limit so often; later ones are given up like all others.
+const HUNG: u64 = 4;
 /// How often an image that fails is tried again.
 const AGAIN: usize = 2;
 
@@ -46,6 +49,10 @@ pub struct SearchState {
     /// The event from which on the pool is made: before it the recovery may refuse it.
     pub(crate) made: AtomicU64,
     pub(crate) refusal: Refusal,
+    /// Bytes that were printed before the first store, such as a greeting: they cannot speak of what is stored.
+    greeting: usize,
+    /// Images with which the recovery did not end within the whole limit.
+    hung: AtomicU64,
     /// The end of the recovery on the pool before the first store.
     pub(crate) refused: Mutex<Option<Ended>>,
     /// For each kind of moment, an image that the recovery copes with and writes to.
@@ -86,7 +93,11 @@ impl SearchState {
         clock: Clock,
         refusal: Refusal,
     ) -> SearchState {
+        let events = &recording.events;
+        let first = (0..events.len()).find(|&number| events.is_store(number));
         SearchState {
+            greeting: first.map_or(0, |first| recording.acked(events.row(first))),
+            hung: AtomicU64::new(0),
             recovery,
             course: Arc::new(Course::from_recording(&recording, recording.platform)),
             recording,
@@ -123,14 +134,10 @@ impl SearchState {
         self.recovery.fails(ended) && !(self.creates(cut) && !self.has_promised(cut) && refusal())
     }
 
-    /// Something was acknowledged before the cut and after the first store, so that there is a pool to be had. What is
-    /// printed earlier, such as a greeting, cannot speak of what is stored.
+    /// Something was acknowledged before the cut and after the first store, so that there is a pool to be had.
     fn has_promised(&self, cut: u32) -> bool {
-        let recording = &self.recording;
-        let first = (0..recording.events.len()).find(|&number| recording.events.is_store(number));
-        let acked = |event: u32| recording.acked(recording.row(event));
-        let greeting = first.map_or(usize::MAX, |first| acked(first as u32));
-        self.recovery.wants_acks() && acked(self.course.cuts[cut as usize].event) > greeting
+        let row = self.recording.row(self.course.cuts[cut as usize].event);
+        self.recovery.wants_acks() && self.recording.acked(row) > self.greeting
     }
 
     /// The time limit of a recovery where running out of time decides no violation.
@@ -148,6 +155,7 @@ pub struct Bench<'a> {
     acks: PathBuf,
     acked: Option<usize>,
     output: PathBuf,
+    left: LeftBehind,
     /// Why the last recovery's output is none of the outputs allowed.
     differs: Option<String>,
 }
@@ -159,8 +167,10 @@ impl<'a> Bench<'a> {
         folder: &Path,
     ) -> Result<Bench<'a>, CrashTestError> {
         std::fs::create_dir(folder).map_err(CrashTestError::io(folder.display()))?;
+        let copy = Copy::new(&shared.recording, &shared.course, grounds, folder)?;
         Ok(Bench {
-            copy: Copy::new(&shared.recording, &shared.course, grounds, folder)?,
+            left: LeftBehind::of_folder(copy.folder()),
+            copy,
             floors: Floors::new(&shared.recording, &shared.course),
             acks: folder.join("acks"),
             acked: None,
@@ -210,6 +220,7 @@ impl<'a> Bench<'a> {
         let begun = Instant::now();
         let followed = self.copy.followed();
         let run = recovery.run_seen(self.files(), &self.output, allowed, &followed);
+        self.left.ran();
         let (mut ended, seen) = match run {
             Ok((ended, seen)) => (Ok(ended), seen),
             Err(e) => (Err(e), TouchedPages::whole()),
@@ -243,9 +254,12 @@ impl<'a> Bench<'a> {
         acked: usize,
         time: Duration,
     ) -> Result<Ended, CrashTestError> {
-        let first = self.run(image, acked, time)?;
         let shared = self.shared;
-        if !shared.looks.load(Ordering::Relaxed) || first == Ended::TimedOut {
+        if !shared.looks.load(Ordering::Relaxed) {
+            return self.run(image, acked, time);
+        }
+        let first = self.run_in_time(image, acked, time)?;
+        if first == Ended::TimedOut {
             return Ok(first);
         }
         let mut ended = first;
@@ -257,6 +271,24 @@ impl<'a> Bench<'a> {
         }
         let copes = shared.fails(image.cut, first) && !shared.fails(image.cut, ended);
         shared.flaky.fetch_add(copes.into(), Ordering::Relaxed);
+        Ok(ended)
+    }
+
+    /// As [`Bench::run`]; but a recovery that has not ended long after others did is waited for only where few have hung.
+    fn run_in_time(
+        &mut self,
+        image: &Image,
+        acked: usize,
+        time: Duration,
+    ) -> Result<Ended, CrashTestError> {
+        let shared = self.shared;
+        let ended = self.run(image, acked, shared.haste())?;
+        if ended != Ended::TimedOut || shared.hung.load(Ordering::Relaxed) >= HUNG {
+            return Ok(ended);
+        }
+        let ended = self.run(image, acked, time)?;
+        let hung = u64::from(ended == Ended::TimedOut);
+        shared.hung.fetch_add(hung, Ordering::Relaxed);
         Ok(ended)
     }
 

@@ -27,7 +27,11 @@ use crate::search::rounds;
 use crate::search::workers::{Crew, QUEUE, work};
 
 /// Refuses a recording without stores, or without anything that makes them persistent.
-fn check(recording: &Recording, platform: Platform) -> Result<(), CrashTestError> {
+fn check(
+    recording: &Recording,
+    platform: Platform,
+    has_promises: bool,
+) -> Result<(), CrashTestError> {
     let any = |what: fn(&Act) -> bool| recording.walk().any(|event| what(&event.act));
     let pool = recording.called();
     if recording.lines.is_empty() && recording.pools.iter().any(|pool| pool.elsewhere) {
@@ -41,6 +45,9 @@ fn check(recording: &Recording, platform: Platform) -> Result<(), CrashTestError
         return Err(CrashTestError::new(format!(
             "{pool}: the program mapped it and stored nothing to it, so that there is nothing to cut"
         )));
+    }
+    if has_promises {
+        return Ok(()); // what is never sure was promised all the same: that is what the search shows
     }
     if platform.is_disk() && recording.sure.syncs == 0 {
         return Err(CrashTestError::new(format!(
@@ -138,10 +145,12 @@ pub fn explore(
     found.recoveries = shared.recoveries.load(Ordering::Relaxed);
     let flaky = shared.flaky.load(Ordering::Relaxed);
     if flaky > 0 {
-        shared.recording.notes.push(format!(
-            "the recovery is flaky: on {flaky} images it failed in one run and coped in another; they count as coped with"
+        shared.recording.blind.push(format!(
+            "the recovery is flaky: on {flaky} images it failed in one run and coped in another, and nothing is said of \
+             these; have it do the same each time"
         ));
     }
+    found.blind = shared.recording.blind.clone();
     found.seconds = shared.clock.passed().as_secs_f64();
     Ok(Explored {
         shared,
@@ -194,17 +203,21 @@ fn opened(question: &Question) -> Result<Recording, CrashTestError> {
             platform.of_unit(),
         )));
     }
-    check(&recording, platform)?;
-    if question.wants_acks() {
+    let wants_acks = question.wants_acks();
+    check(
+        &recording,
+        platform,
+        wants_acks && !recording.acks.is_empty(),
+    )?;
+    if wants_acks {
         recording.cut_at_promises();
     }
     if let Some(order) = &question.thread_order {
-        orders::apply(&mut recording, order, question.wants_acks())?;
+        orders::apply(&mut recording, order, wants_acks)?;
     }
     if question.source {
         Sources::new(&recording).check()?;
     }
-    let wants_acks = question.wants_acks();
     if wants_acks && !recording.has_acks {
         return Err(CrashTestError::new(format!(
             "--recover asks for {{acks}}, and {} does not keep what the program printed; record it with --acks",
@@ -219,10 +232,10 @@ fn opened(question: &Question) -> Result<Recording, CrashTestError> {
         )));
     }
     if wants_acks && recording.acks.is_empty() {
-        recording.notes.push(
+        recording.blind.push(
             "the recording keeps what the program printed, and it printed nothing, so that {acks} is empty at every cut: \
-             have the program write what it promises (and flush its output), or name the descriptor with --acks-fd when \
-             it is recorded"
+             have the program write what it promises (and flush its output), name the descriptor with --acks-fd when it \
+             is recorded, or leave {acks} out"
                 .to_owned(),
         );
     }

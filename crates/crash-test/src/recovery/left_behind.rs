@@ -1,0 +1,124 @@
+//! Ends what recoveries leave behind: processes that have left their group (`setsid`, daemons). All that a recovery
+//! starts has a mark in its environment; one that clears its environment as well stays.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The variable that marks the processes of a recovery with the folder that it was given.
+pub const MARK: &str = "SARDONYX_RECOVERY";
+/// Recoveries of one folder between two looks: all processes are looked at, which takes about as long as a recovery.
+const BETWEEN: u32 = 64;
+/// Looks in a row, each of which may find what a process has started since the last.
+const LOOKS: usize = 100;
+
+/// The environment of a recovery in a folder.
+pub fn environment(folder: &Path) -> impl Iterator<Item = OsString> {
+    let joined = |name: &std::ffi::OsStr, value: &std::ffi::OsStr| {
+        let mut pair = name.to_owned();
+        pair.push("=");
+        pair.push(value);
+        pair
+    };
+    let ours = joined(MARK.as_ref(), folder.as_os_str());
+    let others = std::env::vars_os().filter(|(name, _)| name != MARK);
+    others
+        .map(move |(name, value)| joined(&name, &value))
+        .chain([ours])
+}
+
+/// The recoveries of one folder, of which one runs at a time.
+#[derive(Debug)]
+pub struct LeftBehind {
+    folder: PathBuf,
+    ran: u32,
+}
+
+impl LeftBehind {
+    /// Of recoveries that are given that folder.
+    pub fn of_folder(folder: &Path) -> LeftBehind {
+        LeftBehind {
+            folder: folder.to_owned(),
+            ran: 0,
+        }
+    }
+
+    /// A recovery has ended.
+    pub fn ran(&mut self) {
+        self.ran += 1;
+        if self.ran.is_multiple_of(BETWEEN) {
+            self.end();
+        }
+    }
+
+    fn end(&self) {
+        for _ in 0..LOOKS {
+            let left = marked(&self.folder);
+            if left.is_empty() {
+                return;
+            }
+            for process in left {
+                // SAFETY: a system call without memory; no recovery of the folder runs, so the process is one that was left.
+                unsafe { libc::kill(process, libc::SIGKILL) };
+            }
+        }
+    }
+}
+
+impl Drop for LeftBehind {
+    fn drop(&mut self) {
+        if self.ran > 0 {
+            self.end();
+        }
+    }
+}
+
+/// Processes with the mark of a folder.
+fn marked(folder: &Path) -> Vec<libc::pid_t> {
+    let mark = [MARK.as_bytes(), b"=", folder.as_os_str().as_bytes()].concat();
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let has_mark = |process: &libc::pid_t| {
+        let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+        environment
+            .split(|&byte| byte == 0)
+            .any(|pair| pair == mark)
+    };
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(has_mark)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_that_has_left_its_group_is_ended_and_that_of_another_folder_is_not() {
+        let started = |folder: &str| {
+            let shell = "setsid sleep 600 > /dev/null 2>&1 & echo $!";
+            let output = Command::new("sh")
+                .args(["-c", shell])
+                .env(MARK, folder)
+                .output();
+            let said = String::from_utf8(output.unwrap().stdout).unwrap();
+            said.trim().parse::<libc::pid_t>().unwrap()
+        };
+        let ours = format!("/tmp/left-behind-{}", std::process::id());
+        let (theirs, other) = (
+            format!("{ours}-other"),
+            PathBuf::from(format!("{ours}-other")),
+        );
+        let (one, two) = (started(&ours), started(&theirs));
+        let mut left = LeftBehind::of_folder(Path::new(&ours));
+        left.ran();
+        drop(left);
+        assert!(!marked(Path::new(&ours)).contains(&one));
+        assert_eq!(marked(&other), [two], "it still runs");
+        LeftBehind {
+            folder: other.clone(),
+            ran: 1,
+        };
+        assert!(marked(&other).is_empty());
+    }
+}
