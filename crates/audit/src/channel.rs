@@ -271,7 +271,7 @@ impl Channel {
                 self.writes[number] = Write {
                     place,
                     left: t.tWP,
-                    since: cycle + t.tCWD + t.tBURST.max(t.tCCD),
+                    since: cycle + t.tCWD + t.tBURST,
                     ..Write::default()
                 };
             }

@@ -492,7 +492,7 @@ fn writes_are_interrupted_and_go_on_in_turn() {
     let t = p.timing.clone();
     // The array is written from `from` on, in four iterations of 5 cycles; long after, it is written again.
     let (wr, late) = (200, 1_000);
-    let from = wr + t.tCWD + t.tBURST.max(t.tCCD);
+    let from = wr + t.tCWD + t.tBURST;
     let whole = late + 20 + t.off_chip;
     let rest = whole - 10;
     let paused = |l: &mut Log| _ = l.act(0, B0).wr(wr, B0).turn(from + 7, Pause, from + 10);

@@ -351,7 +351,7 @@ impl Banks {
     /// Of a column write: the cycles until its array write begins, and those that this takes.
     pub fn array(&self) -> (u64, u64) {
         let t = &self.timing;
-        (t.tCWD + t.tBURST.max(t.tCCD), t.tWP)
+        (t.tCWD + t.tBURST, t.tWP)
     }
 
     /// From when on a column write at `cycle` lets its bank be precharged, read and written.
