@@ -28,6 +28,14 @@ def size_text(size: int) -> str:
     return f"{size // SUFFIXES[suffix]}{suffix}"
 
 
+def amount(size: float) -> str:
+    """Bytes for people, with a decimal prefix that leaves at least one digit before the point."""
+    for unit, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if size >= unit:
+            return f"{size / unit:,.3g} {prefix}B"
+    return f"{size:,.0f} bytes"
+
+
 def parse_time(text: str) -> float:
     """Seconds from ``90s``, ``10m`` or ``2h``.
 

@@ -296,6 +296,7 @@ def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
         (("--socket", "no/s", *new), "--socket no/s: its directory does not exist"),
         (("--socket", long, *new), "has at most 107 bytes"),
         (("--socket", "t", "--dir", "new"), "--size: give one, as 1G"),
+        (("--socket", "t", "--dir", "file", "--size", "1M"), "--dir file: is no folder; name one"),
         (("--socket", "t", "--dir", "full", "--size", "1M"), "holds thesis and no store"),
         (("--socket", "t", "--dir", "new", "--size", "1K"), "is less than one block"),
         (("--socket", "t", *new, "--block", "3K"), "--block 3072: give 512 to 64K"),
@@ -478,6 +479,12 @@ def test_check_looks_at_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
     assert "note: there is no lock file" in checked
     assert not (tmp_path / "copy" / "lock").exists()
     (tmp_path / "copy").chmod(0o700)
+    options = ("--socket", "t", "--dir", "copy", "--size", "1M")
+    (tmp_path / "copy" / "blocks").rename(tmp_path / "blocks")
+    refused = sardonyx("store", "serve", *options, where=tmp_path, status=2)
+    assert "blocks: is missing; the store is refused" in refused.stderr
+    assert "put the folder back from a copy" in refused.stderr
+    (tmp_path / "blocks").rename(tmp_path / "copy" / "blocks")
     (tmp_path / "copy" / "mark").unlink()
     ended = sardonyx("store", "check", "copy", "--json", "c", where=tmp_path, status=1).stdout
     assert "mark: is missing" in ended and "no block was looked at" in ended
@@ -485,7 +492,6 @@ def test_check_looks_at_a_copy_that_cannot_be_written(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "c").read_text())
     assert found["commit"] is None and found["block_bytes_read"] == 0
     (tmp_path / "copy" / "store.json").unlink()
-    options = ("--socket", "t", "--dir", "copy", "--size", "1M")
     refused = sardonyx("store", "serve", *options, where=tmp_path, status=2)
     assert "holds files of a store and no store.json" in refused.stderr
     assert (tmp_path / "copy" / "blocks").read_bytes() == b"x" * BLOCK + b"y" * BLOCK
@@ -546,3 +552,24 @@ def test_room_is_given_back_to_the_disk(tmp_path: Path) -> None:
     with serving(tmp_path):
         last = Client(tmp_path / "s").ask(READ, 1023 * BLOCK, BLOCK)
         assert last == (1023).to_bytes(8) * (BLOCK // 8)
+
+
+@pytest.mark.machine
+def test_room_is_given_back_while_it_serves(tmp_path: Path) -> None:
+    blocks, kept = 16384, 2000
+    with serving(tmp_path, "--size", "64M"):
+        client = Client(tmp_path / "s")
+        for number in range(blocks):
+            client.ask(WRITE, number * BLOCK, data=number.to_bytes(8) * (BLOCK // 8))
+        client.ask(FLUSH)
+        held = (tmp_path / "d" / "blocks").stat().st_blocks * 512
+        client.ask(TRIM, kept * BLOCK, (blocks - kept) * BLOCK)
+        client.ask(FLUSH)
+        # At most as many free slots keep their room as one commit may leave: 8,192.
+        for _ in range(50_000):
+            last = client.ask(READ, (kept - 1) * BLOCK, BLOCK)
+            assert last == (kept - 1).to_bytes(8) * (BLOCK // 8)
+            if (tmp_path / "d" / "blocks").stat().st_blocks * 512 < held * 3 // 4:
+                break
+        else:
+            pytest.fail("nothing was given back while it serves")

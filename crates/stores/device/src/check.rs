@@ -60,6 +60,10 @@ pub fn check_on(
         let note = "there is no lock file, so a server of this folder could not be noticed";
         checked.notes.push(note.to_owned());
     }
+    if folder.shape_is_lost {
+        let note = "store.json is damaged or missing; a table has the same figures, and the next start writes it anew";
+        checked.notes.push(note.to_owned());
+    }
     match read(&*files, &folder.shape) {
         Ok(found) => {
             checked.commit = Some(found.mark.commit);

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::design::{self, Writing};
 use crate::latency::{Latencies, Quantiles, RequestKind};
-use crate::{BlockRun, Result, Shape, Volume, Wanted};
+use crate::{BlockRun, Result, Shape, SpareRoom, Volume, Wanted};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
@@ -225,6 +225,16 @@ impl Device {
         self.requests.flushes += 1;
         self.volume.commit()?;
         Ok(self.design.flush()?)
+    }
+
+    /// Free room of the file of blocks, in at most so many pieces; see [`Volume::spare_room`].
+    pub fn spare_room(&mut self, runs: usize) -> Option<SpareRoom> {
+        self.volume.spare_room(runs)
+    }
+
+    /// Takes it back; see [`Volume::given_back`].
+    pub fn given_back(&mut self, room: SpareRoom, done: bool) {
+        self.volume.given_back(room, done);
     }
 
     /// Flushes, and notes that the device was closed cleanly.

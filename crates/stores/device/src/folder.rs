@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::files::{How, StoreFiles};
 use crate::shape::{FORMAT, Shape, Wanted};
-use crate::tables::{is_ours, read_mark};
+use crate::tables::{is_ours, read_mark, read_shape};
 use crate::{DeviceError, Result};
 
 const SHAPE: &str = "store.json";
@@ -27,6 +27,8 @@ pub(crate) const EXECUTED: &str = "rival";
 pub(crate) struct Folder {
     pub files: Arc<dyn StoreFiles>,
     pub shape: Shape,
+    /// The file of the shape is damaged or missing; a table has it as well.
+    pub shape_is_lost: bool,
     /// `None` where a copy has no file to lock, and nothing is written.
     pub lock: Option<Box<dyn Debug + Send + Sync>>,
 }
@@ -37,9 +39,13 @@ impl Folder {
         let path = files.folder().to_owned();
         let names = names(&*files)?;
         let has = |wanted: &str| names.iter().any(|name| name == wanted);
-        if has(SHAPE) {
+        if has(SHAPE) || (!has(SHAPE_NEW) && read_shape(&*files).is_some()) {
             let folder = Folder::open(files, true)?;
             folder.shape.agree(&path, wanted)?;
+            if folder.shape_is_lost {
+                (folder.write_shape().and_then(|()| folder.name_shape()))
+                    .map_err(|error| DeviceError::io(&path.join(SHAPE), error))?;
+            }
             return Ok((folder, false));
         }
         let ours = |name: &&String| {
@@ -65,7 +71,13 @@ impl Folder {
         }
         let shape = Shape::new(wanted)?;
         let lock = Some(locked(&*files, true)?);
-        let text = serde_json::to_string_pretty(&shape).expect("numbers and a name") + "\n";
+        let folder = Folder {
+            files,
+            shape,
+            shape_is_lost: false,
+            lock,
+        };
+        let files = &folder.files;
         let write = || -> io::Result<()> {
             // A start that was broken off before the store was made has left these behind.
             let is_kept = |name: &str| [LOCK, EXECUTED, SHAPE_NEW].contains(&name);
@@ -76,70 +88,94 @@ impl Folder {
             if has(SHAPE_NEW) {
                 files.remove(SHAPE_NEW)?;
             }
-            let file = files.open(SHAPE_NEW, How::New)?;
-            file.write_at(text.as_bytes(), 0)?;
-            file.sync()?;
-            files.sync_names()
+            folder.write_shape()
         };
         write().map_err(|error| DeviceError::io(&path.join(SHAPE_NEW), error))?;
-        Ok((Folder { files, shape, lock }, true))
+        Ok((folder, true))
     }
 
     /// Opens the folder of an existing store, to be written or only read.
     pub fn open(files: Arc<dyn StoreFiles>, write: bool) -> Result<Folder> {
-        let file = files.folder().join(SHAPE);
-        let bytes = read_all(&*files, SHAPE).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => DeviceError::Bad(format!(
-                "{}: holds no store; name the --dir of `sardonyx store serve`",
-                files.folder().display()
-            )),
-            _ => DeviceError::io(&file, error),
-        })?;
-        #[derive(Deserialize)]
-        struct Layout {
-            format: u32,
-        }
-        let strange = |error: serde_json::Error| {
-            DeviceError::Bad(format!(
-                "{}: {error}; it is not a store's, or damaged: put it back from a copy",
-                file.display()
-            ))
+        let written = written_shape(&*files);
+        let (shape, shape_is_lost) = match (read_shape(&*files), written) {
+            (Some(shape), written) => {
+                let is_lost = written.ok().as_ref() != Some(&shape);
+                (shape, is_lost)
+            }
+            (None, written) => (written?, false),
         };
-        let Layout { format } = serde_json::from_slice(&bytes).map_err(strange)?;
-        if format != FORMAT {
-            return Err(DeviceError::Bad(format!(
-                "{}: has layout {format}, and this version knows {FORMAT}; serve it with the version that \
-                 has made it, and copy it to a new folder of this one, as with nbdcopy",
-                file.display()
-            )));
-        }
-        let shape: Shape = serde_json::from_slice(&bytes).map_err(strange)?;
-        shape.check()?;
         let lock = match locked(&*files, write) {
             Err(DeviceError::Io(_, error)) if !write && error.kind() == io::ErrorKind::NotFound => {
                 None
             }
             lock => Some(lock?),
         };
-        Ok(Folder { files, shape, lock })
+        Ok(Folder {
+            files,
+            shape,
+            shape_is_lost,
+            lock,
+        })
+    }
+
+    fn write_shape(&self) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(&self.shape).expect("numbers and a name") + "\n";
+        let file = self.files.open(SHAPE_NEW, How::New)?;
+        file.write_at(text.as_bytes(), 0)?;
+        file.sync()?;
+        self.files.sync_names()
+    }
+
+    fn name_shape(&self) -> io::Result<()> {
+        self.files.rename(SHAPE_NEW, SHAPE)?;
+        self.files.sync_names()
     }
 
     /// Notes that the store's other files are on the disk: from now on it is a store.
     pub fn made(&self) -> Result<()> {
         let files = &self.files;
-        let renamed = || -> io::Result<()> {
-            files.sync_names()?;
-            files.rename(SHAPE_NEW, SHAPE)?;
-            files.sync_names()
-        };
-        renamed().map_err(|error| DeviceError::io(files.folder(), error))
+        let renamed = files.sync_names().and_then(|()| self.name_shape());
+        renamed.map_err(|error| DeviceError::io(files.folder(), error))
     }
+}
+
+/// The shape as its own file has it.
+fn written_shape(files: &dyn StoreFiles) -> Result<Shape> {
+    let file = files.folder().join(SHAPE);
+    let bytes = read_all(files, SHAPE).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => DeviceError::Bad(format!(
+            "{}: holds no store; name the --dir of `sardonyx store serve`",
+            files.folder().display()
+        )),
+        _ => DeviceError::io(&file, error),
+    })?;
+    #[derive(Deserialize)]
+    struct Layout {
+        format: u32,
+    }
+    let strange = |error: serde_json::Error| {
+        DeviceError::Bad(format!(
+            "{}: {error}; it is not a store's, or damaged: put it back from a copy",
+            file.display()
+        ))
+    };
+    let Layout { format } = serde_json::from_slice(&bytes).map_err(strange)?;
+    if format != FORMAT {
+        return Err(DeviceError::Bad(format!(
+            "{}: has layout {format}, and this version knows {FORMAT}; serve it with the version that \
+             has made it, and copy it to a new folder of this one, as with nbdcopy",
+            file.display()
+        )));
+    }
+    let shape: Shape = serde_json::from_slice(&bytes).map_err(strange)?;
+    shape.check()?;
+    Ok(shape)
 }
 
 fn nameless(files: &dyn StoreFiles) -> DeviceError {
     DeviceError::Bad(format!(
-        "{}: holds files of a store and no {SHAPE}, so that nobody knows what it is; put that back from a \
-         copy, or name another folder",
+        "{}: holds files of a store and no {SHAPE}, and no table that could say what it is; put the folder back \
+         from a copy, or name another one",
         files.folder().display()
     ))
 }

@@ -25,7 +25,7 @@ pub use device::{Device, DeviceCounters, Requests};
 pub use files::{Bytes, How, StoreFiles};
 pub use latency::{Quantiles, RequestKind};
 pub use shape::{Shape, Wanted};
-pub use volume::{BlockRun, Limits, Volume};
+pub use volume::{BlockRun, Limits, SpareRoom, Volume};
 
 /// Why something was not done. What was flushed is not affected.
 #[derive(Debug, thiserror::Error)]

@@ -15,9 +15,10 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use crate::files::{Bytes, How, StoreFiles};
-use crate::shape::Shape;
+use crate::shape::{FORMAT, Shape};
 use crate::twice::{KEPT, Twice, whole_pages};
 use crate::{DeviceError, Result};
+use sardonyx_store::Named;
 
 /// A content's checksum and name: BLAKE3.
 pub(crate) type Digest = [u8; 32];
@@ -315,14 +316,27 @@ fn read_table(
     if stream.take(SUM).map_err(failed)? != sum {
         return Err(damaged(files, &name, "is not what its sum says"));
     }
-    if head[16..72] != head_of(shape)[16..72] {
-        let other = damaged(files, &name, "is of another device than store.json");
-        return Err(other);
-    }
+    strange |= head[16..72] != head_of(shape)[16..72];
     if strange || u64_at(&head, 8) != generation {
         return Err(damaged(files, &name, "is not a table of this device"));
     }
     Ok((u64_at(&head, 88), sum, length))
+}
+
+/// The shape as the head of the current table has it; `None` if that cannot be read.
+pub(crate) fn read_shape(files: &dyn StoreFiles) -> Option<Shape> {
+    let generation = read_mark(files).ok()?.0.generation;
+    let table = files.open(&table_name(generation), How::Read).ok()?;
+    let head = Twice::new(table).page(0).ok()??;
+    let name = head[32..32 + NAME_BYTES].split(|&byte| byte == 0).next()?;
+    let shape = Shape {
+        format: FORMAT,
+        design: Named::find(std::str::from_utf8(name).ok()?).ok()?,
+        size_bytes: u64_at(&head, 16),
+        block_bytes: u32_at(&head, 24),
+    };
+    let is_table = u64_at(&head, 0) == TABLE_MAGIC && u64_at(&head, 8) == generation;
+    (is_table && shape.check().is_ok()).then_some(shape)
 }
 
 fn head_of(shape: &Shape) -> [u8; HEAD_BYTES] {
@@ -464,7 +478,7 @@ fn slot_of(entry: &[u8]) -> (u32, Kept) {
     (u32_at(entry, 0), kept)
 }
 
-fn open(files: &dyn StoreFiles, name: &str, how: How) -> Result<Arc<dyn Bytes>> {
+pub(crate) fn open(files: &dyn StoreFiles, name: &str, how: How) -> Result<Arc<dyn Bytes>> {
     files.open(name, how).map_err(|error| match error.kind() {
         ErrorKind::NotFound => damaged(files, name, "is missing"),
         _ => failed(files, name, error),

@@ -8,6 +8,7 @@
 //! changed of the tables ([`Tables`]). Once the disk has refused to sync anything, nothing is written any more, because
 //! the system's page cache and the disk may disagree.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::files::{Bytes, Disk, How, StoreFiles};
 use crate::folder::{BLOCKS, Folder};
 use crate::shape::{Shape, Wanted};
 use crate::tables::{
-    Digest, Kept, MARK, Map, NOTHING, Refused, SET_ASIDE, Tables, disbelieve, log_name, read,
+    Digest, Kept, MARK, Map, NOTHING, Refused, SET_ASIDE, Tables, disbelieve, log_name, open, read,
     read_mark, table_name,
 };
 use crate::{DeviceError, Result};
@@ -29,7 +30,7 @@ pub struct Limits {
     pub changes: usize,
     /// The log's size in bytes after which it writes the tables whole, if they are not larger.
     pub log_bytes: u64,
-    /// The number of free slots after which it gives their room back to the disk.
+    /// The number of free slots, if an eighth of all are free, above which their room goes back to the disk.
     pub free_slots: usize,
 }
 
@@ -43,13 +44,10 @@ impl Default for Limits {
     }
 }
 
-/// Marks of a slot while the volume is open.
-#[derive(Clone, Copy, Debug, Default)]
-struct Flags {
-    /// The last commit may know it: its bytes must stay.
-    committed: bool,
-    punched: bool,
-}
+/// Runs of free slots whose room is given back when a volume ends; what is left stays until the next one.
+const RUNS_AT_END: usize = 1 << 10;
+/// Free slots that are looked at for one piece.
+const PIECE_SLOTS: usize = 1 << 12;
 
 /// A run of blocks that all have contents, or all have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +63,16 @@ pub struct Volume {
     bytes: Arc<dyn Bytes>,
     tables: Tables,
     map: Map,
-    flags: Vec<Flags>,
+    /// By slot: the last commit may know it, so that its bytes must stay.
+    committed: Vec<bool>,
     by_digest: HashTable<u32>,
     live_blocks: u64,
-    free: Vec<u32>,
-    /// Free slots that still have room on the disk.
-    not_punched: usize,
+    /// Free slots that have room on the disk; the last is used first.
+    free: VecDeque<u32>,
+    /// Free slots that have none.
+    without_room: Vec<u32>,
+    /// The file system takes no room back.
+    keeps_room: bool,
     freed: Vec<u32>,
     /// Slots that the disk has refused; a slot for each may be beyond the others.
     set_aside: usize,
@@ -120,7 +122,7 @@ impl Volume {
             disbelieve(&*files, &[&table, &log, BLOCKS])?;
         }
         let found = read(&*files, &folder.shape)?;
-        let bytes = files.open(BLOCKS, How::Write).map_err(failed)?;
+        let bytes = open(&*files, BLOCKS, How::Write)?;
         let tables = Tables::go_on(files, &folder.shape, &found)?;
         Volume::new(folder, limits, bytes, tables, found.map)
     }
@@ -133,20 +135,16 @@ impl Volume {
         map: Map,
     ) -> Result<Volume> {
         let mut by_digest = HashTable::new();
-        let mut free = Vec::new();
+        let mut free = VecDeque::new();
         for (number, kept) in map.slots.iter().enumerate().rev() {
             match kept.references {
-                0 => free.push(number as u32), // the first one is used first
+                0 => free.push_back(number as u32), // the first one is used first
                 _ => {
                     let digest = |&slot: &u32| hash(&map.slots[slot as usize].digest);
                     by_digest.insert_unique(hash(&kept.digest), number as u32, digest);
                 }
             }
         }
-        let flags = |kept: &Kept| Flags {
-            committed: kept.references > 0,
-            punched: false,
-        };
         let mut live_blocks = 0;
         for &at in map.blocks.iter().filter(|&&at| at != NOTHING) {
             live_blocks += 1;
@@ -160,8 +158,7 @@ impl Volume {
             }
         }
         Ok(Volume {
-            flags: map.slots.iter().map(flags).collect(),
-            not_punched: free.len(),
+            committed: map.slots.iter().map(|kept| kept.references > 0).collect(),
             folder,
             limits,
             bytes,
@@ -170,6 +167,8 @@ impl Volume {
             by_digest,
             live_blocks,
             free,
+            without_room: Vec::new(),
+            keeps_room: false,
             freed: Vec::new(),
             set_aside: 0,
             changed_blocks: FxHashSet::default(),
@@ -288,31 +287,23 @@ impl Volume {
     /// aside, and another one taken.
     fn store(&mut self, digest: Digest, bytes: &[u8]) -> Result<u32> {
         let slot = loop {
-            let slot = match self.free.pop() {
-                Some(slot) => slot,
-                None => {
-                    self.map.slots.push(Kept::default());
-                    self.flags.push(Flags {
-                        committed: false,
-                        punched: true,
-                    });
-                    self.map.slots.len() as u32 - 1
-                }
-            };
+            let slot = self.free.pop_back().or_else(|| self.without_room.pop());
+            let slot = slot.unwrap_or_else(|| {
+                self.map.slots.push(Kept::default());
+                self.committed.push(false);
+                self.map.slots.len() as u32 - 1
+            });
             let at = u64::from(slot) * bytes.len() as u64;
             let Err(error) = self.bytes.write_at(bytes, at) else {
                 break slot;
             };
             let error = self.failed(error);
             if error.is_full() || self.set_aside == SET_ASIDE {
-                self.free.push(slot);
+                self.free.push_back(slot);
                 return Err(error);
             }
             self.set_aside += 1;
         };
-        let flags = &mut self.flags[slot as usize];
-        self.not_punched -= usize::from(!flags.punched && self.not_punched > 0);
-        flags.punched = false;
         self.map.slots[slot as usize] = Kept {
             references: 0,
             digest,
@@ -347,11 +338,10 @@ impl Volume {
                 .by_digest
                 .find_entry(hash(&kept.digest), |&slot| slot == number);
             found.expect("a content that is stored").remove();
-            if self.flags[number as usize].committed {
+            if self.committed[number as usize] {
                 self.freed.push(number);
             } else {
-                self.free.push(number);
-                self.not_punched += 1;
+                self.free.push_back(number);
             }
         }
     }
@@ -399,7 +389,7 @@ impl Volume {
         }
         for &slot in &self.changed_slots {
             // Even if an error is what comes back.
-            self.flags[slot as usize].committed |= self.map.slots[slot as usize].references > 0;
+            self.committed[slot as usize] |= self.map.slots[slot as usize].references > 0;
         }
         let Map { blocks, slots } = &self.map;
         let done = self.tables.commit(
@@ -413,10 +403,9 @@ impl Volume {
         }
         self.changed_blocks.clear();
         self.changed_slots.clear();
-        self.not_punched += self.freed.len();
         for slot in self.freed.drain(..) {
-            self.flags[slot as usize].committed = false;
-            self.free.push(slot);
+            self.committed[slot as usize] = false;
+            self.free.push_back(slot);
         }
         if self.tables.is_log_long(self.limits.log_bytes) {
             match self.tables.next_generation(&self.map) {
@@ -424,38 +413,56 @@ impl Volume {
                 Err(Refused::InDoubt(error)) => return Err(self.doubt(error)),
             }
         }
-        if self.not_punched >= self.limits.free_slots.max(self.map.slots.len() / 8) {
-            self.give_back();
-        }
         Ok(())
     }
 
-    /// Gives the room of free slots back to the disk. It does no harm if that refuses.
-    fn give_back(&mut self) {
-        let mut slots: Vec<u32> = (self.free.iter().copied())
-            .filter(|&slot| !self.flags[slot as usize].punched)
-            .collect();
+    /// Free slots, at most so many runs of them, to have their room given back; `None` while few are free. Nobody
+    /// writes to them until [`Volume::given_back`].
+    pub fn spare_room(&mut self, runs: usize) -> Option<SpareRoom> {
+        let few = self.limits.free_slots.max(self.map.slots.len() / 8);
+        (self.free.len() >= few).then(|| self.piece(runs))?
+    }
+
+    fn piece(&mut self, runs: usize) -> Option<SpareRoom> {
+        if self.keeps_room || self.free.is_empty() {
+            return None;
+        }
+        let mut slots: Vec<u32> = (self.free.drain(..PIECE_SLOTS.min(self.free.len()))).collect();
         slots.sort_unstable();
-        let block_bytes = u64::from(self.folder.shape.block_bytes);
-        for run in slots.chunk_by(|a, b| a + 1 == *b) {
-            let (at, length) = (
-                u64::from(run[0]) * block_bytes,
-                run.len() as u64 * block_bytes,
-            );
-            if !self.bytes.punch(at, length).unwrap_or(false) {
-                break;
-            }
+        let mut ends = (1..slots.len()).filter(|&at| slots[at - 1] + 1 < slots[at]);
+        if let Some(end) = ends.nth(runs.max(1) - 1) {
+            slots
+                .drain(end..)
+                .for_each(|slot| self.free.push_front(slot));
         }
-        for slot in slots {
-            self.flags[slot as usize].punched = true;
+        Some(SpareRoom {
+            bytes: self.bytes.clone(),
+            block_bytes: u64::from(self.folder.shape.block_bytes),
+            slots,
+        })
+    }
+
+    /// Takes slots back; `done` if their room is given back, which a file system may refuse without harm.
+    pub fn given_back(&mut self, room: SpareRoom, done: bool) {
+        if done {
+            self.without_room.extend(room.slots);
+        } else {
+            self.keeps_room = true;
+            self.free.extend(room.slots);
         }
-        self.not_punched = 0;
     }
 
     /// Commits, gives room back and notes that the volume was closed cleanly.
     pub fn end(&mut self) -> Result<()> {
         self.commit()?;
-        self.give_back();
+        let mut runs = RUNS_AT_END;
+        while runs > 0
+            && let Some(room) = self.piece(runs)
+        {
+            runs -= room.runs().count();
+            let done = room.give_back();
+            self.given_back(room, done);
+        }
         self.tables.end().map_err(|error| self.doubt(error))
     }
 
@@ -470,5 +477,29 @@ impl Volume {
             blocks: same.count() as u32,
             has_content,
         }
+    }
+}
+
+/// Free slots on their way out of the file of blocks.
+#[derive(Debug)]
+pub struct SpareRoom {
+    bytes: Arc<dyn Bytes>,
+    block_bytes: u64,
+    slots: Vec<u32>,
+}
+
+impl SpareRoom {
+    fn runs(&self) -> impl Iterator<Item = &[u32]> {
+        self.slots.chunk_by(|a, b| a + 1 == *b)
+    }
+
+    /// Gives the room back to the disk, which needs no volume: others may read and write it meanwhile. False if the
+    /// disk refuses.
+    pub fn give_back(&self) -> bool {
+        self.runs().all(|run| {
+            let at = u64::from(run[0]) * self.block_bytes;
+            let length = run.len() as u64 * self.block_bytes;
+            self.bytes.punch(at, length).unwrap_or(false)
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use sardonyx_device::{Device, DeviceError, Limits, Volume, Wanted, check_on};
+use sardonyx_device::{Device, DeviceError, Limits, SpareRoom, Volume, Wanted, check_on};
 use sardonyx_store::Named;
 
 use crate::simulated::{DiskState, FaultDraw, SECTOR, Simulated};
@@ -287,7 +287,18 @@ impl Trial {
         let (load, contents) = (&self.load, &self.contents);
         // Contents that were written since they were last damaged.
         let mut healing = BTreeSet::new();
+        let mut spare = None;
         for _ in 0..operations {
+            // Room is on its way back to the disk while requests are served.
+            spare = match spare {
+                None => volume.spare_room(2),
+                Some(room) if draw.one_in(3) => {
+                    let done = SpareRoom::give_back(&room);
+                    volume.given_back(room, done);
+                    None
+                }
+                some => some,
+            };
             let block = match load.in_order {
                 true => *next % load.blocks as usize,
                 false => draw.below(load.blocks as usize),
@@ -486,4 +497,47 @@ fn a_sync_that_fails_stops_the_device_and_loses_nothing_that_was_flushed() {
     }
     println!("{tried} failed syncs");
     assert!(tried > sardonyx_property::count(15, 400), "{tried}");
+}
+
+/// A flush gives no room back, however much is free; that is done a piece at a time, and loses nothing.
+#[test]
+fn room_is_given_back_in_pieces_that_are_not_a_flushs() {
+    let load = BlockLoad {
+        blocks: 400,
+        contents: 800,
+        limits: Limits {
+            free_slots: 4,
+            ..Limits::default()
+        },
+        ..LOADS[2]
+    };
+    let trial = Trial::new(load, "recam");
+    let disk = trial.disk(DiskState::default(), 1);
+    let mut volume = trial.open(&disk).unwrap();
+    let mut write = |volume: &mut Volume, blocks: &mut dyn Iterator<Item = u32>, from: usize| {
+        for block in blocks {
+            let content = &trial.contents[from + block as usize];
+            volume.write(block, content).unwrap();
+        }
+        let before = disk.state().punches;
+        volume.commit().unwrap();
+        assert_eq!(disk.state().punches, before, "a flush gives room back");
+    };
+    write(&mut volume, &mut (0..400), 0);
+    write(&mut volume, &mut (0..400).step_by(2), 400);
+    let mut pieces = 0;
+    while let Some(room) = volume.spare_room(16) {
+        let before = disk.state().punches;
+        let done = room.give_back();
+        assert!((1..=16).contains(&(disk.state().punches - before)));
+        volume.given_back(room, done);
+        pieces += 1;
+    }
+    assert!(pieces > 5, "{pieces}");
+    let mut expected = Expected::new(&load);
+    for block in 0..400 {
+        expected.now[block] = Some(block + 400 * usize::from(block % 2 == 0));
+    }
+    expected.flushed();
+    trial.judge(&volume, &expected, &|| "in pieces".to_owned());
 }

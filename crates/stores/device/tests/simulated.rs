@@ -199,6 +199,7 @@ pub struct DiskState {
     durable_names: BTreeMap<String, usize>,
     pending_names: Vec<Naming>,
     pub calls: u64,
+    pub punches: u64,
 }
 
 impl DiskState {
@@ -233,6 +234,7 @@ impl DiskState {
             durable_names: names,
             pending_names: Vec::new(),
             calls: 0,
+            punches: 0,
         }
     }
 
@@ -499,6 +501,7 @@ impl Bytes for SimulatedFile {
     }
 
     fn punch(&self, at: u64, length: u64) -> io::Result<bool> {
+        self.disk.inner().state.punches += 1;
         self.change(DiskChange::Punch(at as usize, length as usize))?;
         Ok(true)
     }

@@ -31,6 +31,9 @@ const AT_ONCE: u64 = 1 << 15;
 /// Blocks that it is told of between two requests.
 const BETWEEN: u32 = 32;
 
+/// Pieces of room that are given back to the disk before requests and this work take turns again.
+const RUNS: usize = 16;
+
 /// The plugin's arguments and its device: nbdkit's calls have no place for either.
 static STATE: Mutex<ServerState> = Mutex::new(ServerState {
     directory: None,
@@ -268,6 +271,7 @@ impl Server for Connection {
         }
         let (stop, stopped) = channel();
         state.telling = Some((stop, std::thread::spawn(move || tell_on(&stopped))));
+        std::thread::spawn(give_back);
         if let Some(life) = state.life.take() {
             std::thread::spawn(move || live(life));
         }
@@ -392,6 +396,25 @@ fn tell_design() {
             }
         }
         std::thread::sleep(began.elapsed() / 2); // requests wait for the same lock
+    }
+}
+
+/// Gives the disk room back that is free. Requests are served meanwhile; half of the time is theirs alone.
+fn give_back() {
+    loop {
+        let Some(room) = (state().device.as_mut()).map(|device| device.spare_room(RUNS)) else {
+            return; // the server has ended
+        };
+        let Some(room) = room else {
+            std::thread::sleep(TELL_EVERY);
+            continue;
+        };
+        let began = Instant::now();
+        let done = room.give_back();
+        std::thread::sleep(began.elapsed());
+        if let Some(device) = &mut state().device {
+            device.given_back(room, done);
+        }
     }
 }
 

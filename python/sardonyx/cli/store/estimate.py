@@ -36,7 +36,7 @@ from sardonyx.cli.progress import watched
 from sardonyx.questions import EstimateQuestion, Format
 from sardonyx.report.savings import times_of
 from sardonyx.runs.rivals import rivals
-from sardonyx.sizes import SUFFIXES
+from sardonyx.sizes import SUFFIXES, amount
 
 NONE = "none"
 BLOCKS = ("1K", "2K", "4K", "8K")
@@ -138,7 +138,7 @@ def estimate(asked: Estimate) -> None:
         for reason in found["unreadable_named"]:
             err.print(f"  {reason}", soft_wrap=True)
     read = plan["bytes"] if trace is not None else found["bytes"]
-    err.print(f"{(read or 0) / 1e6:,.0f} MB in {seconds:.1f} s", style="dim")
+    err.print(f"{amount(read or 0)} in {seconds:.1f} s", style="dim")
     write_json(json_to, {"path": path} | found | {"designs": designs, "tables": tables})
 
 
@@ -182,10 +182,11 @@ def _tell(
 
 def _announce(plan: dict[str, Any]) -> None:
     """Memory and precision, before any of it is taken."""
-    what = "a stream" if plan["bytes"] is None else f"{plan['bytes'] / 1e6:,.0f} MB"
+    what = "a stream" if plan["bytes"] is None else amount(plan["bytes"])
     precise = "every count exact" if plan["exact"] else "counts sampled if that is full"
     err.print(
-        f"{what} in {plan['files']:,} files; memory at most {plan['memory_bytes'] / 1e6:,.0f} MB, "
+        f"{what} in {plan['files']:,} file{'s' if plan['files'] != 1 else ''}; memory at most "
+        f"{amount(plan['memory_bytes'])}, "
         f"{precise}",
         style="dim",
     )

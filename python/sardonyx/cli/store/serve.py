@@ -92,6 +92,7 @@ def serve(
     if nbdkit is None:
         raise _core.SardonyxError("no nbdkit in PATH; on Debian: apt-get install nbdkit")
     check_socket(socket)
+    check_folder(folder)
     if trace is not None and os.path.lexists(trace):
         raise _core.SardonyxError(f"--trace {trace}: is there already; name a new file")
     settings = {
@@ -145,6 +146,19 @@ def check_socket(path: Path) -> None:
                 f"--socket {path}: is left from a server that has ended; remove it: rm {path}"
             ) from None
     raise _core.SardonyxError(f"--socket {path}: a server listens there; name another file")
+
+
+def check_folder(path: Path) -> None:
+    """An error unless a store can be kept there."""
+    if path.exists() and not path.is_dir():
+        raise _core.SardonyxError(
+            f"--dir {path}: is no folder; name one, or one that is to be made"
+        )
+    if path.is_dir() and not os.access(path, os.W_OK):
+        raise _core.SardonyxError(
+            f"--dir {path}: cannot be written, and a store is written while it is served; serve a "
+            f"copy of it: cp -r {path} copy"
+        )
 
 
 @dataclass
