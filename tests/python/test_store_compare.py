@@ -42,6 +42,13 @@ def test_energies_that_are_known_leave_no_bracket() -> None:
     known = ("--compared-bit", "2", "--match-line", "1", "--written-bit", "3000")
     of = metrics("--designs", "recam", "--bytes", "1M", *known)["recam"]
     assert of["energy_nj_low"] == of["energy_nj"] == of["energy_nj_high"]
+    by = {name: value for name, value in of.items() if name.endswith("_energy_nj") and value}
+    assert sum(by.values()) == pytest.approx(of["energy_nj"])
+    _, text = run("--designs", "recam", "--bytes", "1M", *known)
+    said = " ".join(text.split()).partition("energy by operation: ")[2].partition(".:")[0]
+    assert said.startswith("search ") and all(
+        name.removesuffix("_energy_nj") + " " in said for name in by
+    )
 
 
 def test_files_of_a_tree_are_written_by_both(tmp_path: Path) -> None:

@@ -104,6 +104,10 @@ else:  # the table of designs says which keys have options
     )
 
 
+#: How a figure of one operation's energy ends.
+SPENT = "_energy_nj"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Compare(OfKeys):
     """The options of ``sardonyx store compare``."""
@@ -151,7 +155,7 @@ def compare(asked: Compare) -> None:
         results = stores.run(points, workers, watch, directory)
     people = for_people(json_to)
     people.print(_table(results))
-    for line in _lives(results):
+    for line in _energies(results) + _lives(results):
         people.print(Text(line))
     people.print(Text(_note(results, chosen), style="dim"))
     write_json(json_to, results.to_document())
@@ -239,6 +243,23 @@ def energy(run: Run) -> str:
         return "–"
     ends = [f"{nj / 1e9:,.3g}" for nj in (low, high)]
     return f"{ends[0]} J" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} J"
+
+
+def _energies(results: Results) -> list[str]:
+    """What each store's energy goes to, in the middle of the brackets, the most first."""
+    told = []
+    for run in results.runs:
+        by = {
+            name.removesuffix(SPENT): value
+            for name, value in run.metrics.items()
+            if name.endswith(SPENT) and value
+        }
+        if not by:
+            continue
+        most = sorted(by.items(), key=lambda each: -each[1])
+        parts = [f"{name} {nj / 1e9:,.3g} J ({nj / sum(by.values()):.1%})" for name, nj in most]
+        told.append(f"{run.design}: energy by operation: {', '.join(parts)}.")
+    return told
 
 
 def _bytes(number: float) -> str:
