@@ -14,8 +14,10 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 import sardonyx
 from rich.console import Console
@@ -25,7 +27,8 @@ from sardonyx.report import write_sweep_report
 from sardonyx.sweeps import folder as folders
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.estimate import estimate
-from sardonyx.sweeps.folder import Folder
+from sardonyx.sweeps.folder import Folder, Index
+from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import State, Sweep
 from sardonyx.sweeps.table import Goal, front, is_swept, load
 
@@ -207,6 +210,51 @@ def test_the_view_says_points_rate_failures_and_the_best(tmp_path: Path) -> None
     shown = console.export_text()
     for words in ("5 of 8", "a second", "failed", "max ipc", "1.25", "design = esd, machine"):
         assert words in shown
+
+
+def test_a_log_has_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("sardonyx.cli.sweep.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    out = io.StringIO()
+    view = View(Console(file=out), reading.read(written(tmp_path, 8)))
+    for now in (1.0, 9.0, 11.0, 12.0, 25.0):
+        clock[0] = now
+        view(State(8, None, found=2, finished=3, failed=1, died=2))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 2 and lines[0].startswith("5 of 8 points, ")
+    assert lines[0].endswith("left, 1 failed, 2 workers lost")
+
+
+def test_points_of_killed_tasks_are_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if half of the tasks of each job were killed."""
+    jobs: list[int] = []
+
+    def submit(plan: Plan, folder: Folder, _server: Path, shares: int, look: Any) -> None:
+        jobs.append(shares)
+        other = Folder(folder.path)
+        missing = [point.number for point in plan.points() if point.name not in filled(other)]
+        for number in missing[: (len(missing) + 1) // 2]:
+            Sweep(plan, other, 1, (number, plan.size)).run()
+        look()
+
+    def filled(folder: Folder) -> Index:
+        index = Index(folder)
+        index.refresh()
+        return index
+
+    monkeypatch.setattr("sardonyx.sweeps.hq._submit", submit)
+    file = written(tmp_path, 4)
+    frame = sardonyx.sweep(file, out=tmp_path / "out", hq=tmp_path)
+    assert len(frame) == 4 and frame["error"].isna().all()
+    assert len(jobs) == 3  # of 2, 1 and 1 points
+    shard = pd.read_parquet(next((tmp_path / "out/shards").iterdir()))
+    assert set(shard["host"]) == {socket.gethostname()} and (shard["seconds"] > 0).all()
+    monkeypatch.setattr("sardonyx.sweeps.hq._submit", lambda *_: jobs.append(0))
+    with pytest.raises(_core.SardonyxError, match="3 times without a further point"):
+        sardonyx.sweep(written(tmp_path, 7), out=tmp_path / "none", hq=tmp_path)
+    assert jobs[-3:] == [0, 0, 0] and jobs[-4] != 0
 
 
 # ---- what is made of them

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,8 @@ from sardonyx.sweeps.run import Outcome, State, Sweep, described, read_shard
 
 #: Failed points that are listed; ``--json`` has all of them.
 FEW = 20
+#: Seconds between two lines of a log.
+LINE_EVERY = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,10 +172,14 @@ def tell(people: Console, outcome: Outcome, target: Path) -> None:
 
 
 class View:
-    """How far a sweep is, on a terminal: points, rate, time left, failures, the best so far."""
+    """How far a sweep is: points, rate, time left, failures, the best so far.
+
+    A terminal has it as a table that changes, a log as a line now and then.
+    """
 
     def __init__(self, console: Console, plan: Plan) -> None:
-        self._plan = plan
+        self._plan, self._console = plan, console
+        self._told = time.monotonic()
         self._live = Live(console=console, transient=True, refresh_per_second=4)
         self._shown = console.is_terminal
 
@@ -188,6 +195,18 @@ class View:
     def __call__(self, state: State) -> None:
         if self._shown:
             self._live.update(self.table(state))
+        elif time.monotonic() - self._told >= LINE_EVERY:
+            self._told = time.monotonic()
+            self._console.print(self.line(state), soft_wrap=True)
+
+    def line(self, state: State) -> str:
+        """How far it is now, in one line."""
+        words = [f"{state.found + state.finished:,} of {state.total:,} points"]
+        words += [f"{state.rate:,.1f} a second"]
+        words += [] if state.left is None else [f"{duration(state.left)} left"]
+        words += [f"{state.failed:,} failed"] if state.failed else []
+        words += [f"{state.died:,} workers lost"] if state.died else []
+        return ", ".join(words)
 
     def table(self, state: State) -> Table:
         """The view as it is now."""

@@ -35,7 +35,7 @@ SHARDS, FAILED, PLANS, RUNNING, RESULTS = "shards", "failed", "plans", "running"
 #: Rows that are held at once while shards are merged.
 ROWS = 5_000
 #: What a shard's row has besides settings and figures.
-ROW = ("point", "asked", "seconds", "error", "command")
+ROW = ("point", "asked", "seconds", "host", "error", "command")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +226,7 @@ def _write(part: Sequence[Done], path: Path) -> None:
             "asked": each.asked,
             **each.row,
             "seconds": each.seconds,
+            "host": socket.gethostname(),
             "error": each.error,
             "command": each.command,
             **each.figures,
@@ -319,12 +320,12 @@ class Index:
             self._schemas.append((number, len(names)))
             shard = len(self._files)
             self._files.append(path)
-            self._base.execute("BEGIN")
-            self._base.executemany(
-                "INSERT OR IGNORE INTO done (point, shard, row) VALUES (?, ?, ?)",
-                ((name, shard, row) for row, name in enumerate(names)),
-            )
-            self._base.execute("COMMIT")
+            with self._base:
+                self._base.execute("BEGIN")
+                self._base.executemany(
+                    "INSERT OR IGNORE INTO done (point, shard, row) VALUES (?, ?, ?)",
+                    ((name, shard, row) for row, name in enumerate(names)),
+                )
 
     def __len__(self) -> int:
         count: int = self._base.execute("SELECT count(*) FROM done").fetchone()[0]
@@ -352,12 +353,12 @@ class Index:
         """The columns in which one of these points has a value, however the shards were cut."""
         import pyarrow as pa
 
-        self._base.execute("BEGIN")
-        self._base.execute("UPDATE done SET wanted = 0 WHERE wanted = 1")
-        self._base.executemany(
-            "UPDATE done SET wanted = 1 WHERE point = ?", ((point,) for point in points)
-        )
-        self._base.execute("COMMIT")
+        with self._base:
+            self._base.execute("BEGIN")
+            self._base.execute("UPDATE done SET wanted = 0 WHERE wanted = 1")
+            self._base.executemany(
+                "UPDATE done SET wanted = 1 WHERE point = ?", ((point,) for point in points)
+            )
         schemas = list(self._known_schemas)
         whole: set[int] = set()
         found: dict[str, pyarrow.DataType] = {}

@@ -29,6 +29,8 @@ from sardonyx.sweeps.run import Outcome, State, View
 TASK_SECONDS = 20.0
 TASKS_MOST = 10_000
 LOOK_EVERY = 0.5
+#: Jobs without a further point after which what is missing is not asked for again.
+IDLE_JOBS = 3
 #: Seconds after which a server that says nothing counts as gone; it is asked every second.
 SILENCE = 60.0
 
@@ -40,19 +42,26 @@ def run(plan: Plan, folder: Folder, server: Path, view: View | None = None) -> O
     state = State(known.points, None, found=known.done)
     folder.begin(plan)
     try:
-        index = Index(folder)
-        if known.left:
-            shares = _shares(known.left, known.seconds)
-            _submit(plan, folder, server, shares, lambda: _look(index, plan, state, view))
-        index.refresh()
-        target = folder.path / RESULTS
-        try:
-            failures = folders.merge(plan, folder, index, target)
-        except Incomplete as error:
-            raise _core.SardonyxError(
-                f"--hq {server}: its tasks have ended and points are missing; {_said(folder)}"
-                "what is done is kept, so give the same command again"
-            ) from error
+        index, target = Index(folder), folder.path / RESULTS
+        left, idle = known.left, 0
+        while True:
+            if left:
+                shares = _shares(left, known.seconds)
+                _submit(plan, folder, server, shares, lambda: _look(index, plan, state, view))
+            index.refresh()
+            try:
+                failures = folders.merge(plan, folder, index, target)
+                break
+            except Incomplete as error:  # tasks were killed: their points are asked for again
+                failed = sum(name not in index for name in folders.failed(folder))
+                before, left = left, max(1, known.points - len(index) - failed)
+                idle = 0 if left < before else idle + 1
+                if idle == IDLE_JOBS:
+                    raise _core.SardonyxError(
+                        f"--hq {server}: its tasks have ended {IDLE_JOBS} times without a further "
+                        f"point; {_said(folder)}what is done is kept, so give the same command "
+                        "again"
+                    ) from error
     finally:
         folder.end()
     finished = known.left - len(failures)
@@ -76,7 +85,7 @@ def _submit(
         )
     assert folder.own is not None
     logs = folder.own / "logs"
-    logs.mkdir()
+    logs.mkdir(exist_ok=True)
     file = (folder.path / PLANS / f"{plan.id}.json").absolute()
     words = [sys.executable, "-m", "sardonyx", "sweep", str(file)]
     words += ["--out", str(folder.path.absolute()), "--jobs", "1", "--shard"]
