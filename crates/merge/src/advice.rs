@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finished::{FinishedRun, saved};
 use super::images::{HUGE_PAGES, Images};
-use super::ksm::settings::Knobs;
+use super::ksm::settings::{Knobs, wakes};
 use super::ksm::{ITEM_BYTES, KsmCounters, Maps, NODE_BYTES};
 use super::owner::Owner;
 use super::{PAGE_BYTES, Page};
@@ -110,6 +110,9 @@ pub struct Profit {
     /// Huge pages that would split, because a page in them merges.
     pub huge_pages_split: Option<u64>,
     pub merged_in_huge: Option<u64>,
+    /// Pages of zeros in huge pages that split: the kernel maps them to its zero page then, and its counters of merging
+    /// do not have them (Linux 6.12 and later).
+    pub zeros_in_split: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -186,7 +189,14 @@ fn profits(images: &Images, finished: &FinishedRun<'_>) -> Vec<Profit> {
         }
         let items_bytes = items as i64 * ITEM_BYTES;
         let saved = parts * PAGE_BYTES as f64 - nodes * NODE_BYTES as f64;
+        let in_split = |page: &Page| {
+            images.zero.is_some()
+                && images.last(*page) == images.zero
+                && split.contains(&(machine.space.address_of(*page) / HUGE_PAGES))
+        };
+        let zeros = (machine.space.first..machine.space.end).filter(in_split);
         Profit {
+            zeros_in_split: huge.map(|_| zeros.count() as u64),
             machine: machine.name.clone(),
             merged_pages: merged,
             items,
@@ -340,8 +350,6 @@ pub struct Recommendation {
     /// The most of a core that a pass of that run took, in percent.
     pub most_core_percent: f64,
     pub lines: Vec<String>,
-    /// Lines that have the kernel's advisor find them; empty if the kernel has no advisor.
-    pub advisor_lines: Vec<String>,
 }
 
 struct PassCost {
@@ -365,9 +373,31 @@ fn passes(finished: &FinishedRun<'_>) -> Vec<PassCost> {
     each.collect()
 }
 
-/// The knobs for a target, from what the passes of a run took. A batch of n pages costs n times what a page costs,
-/// and then comes a sleep: a pass in T needs n > sleep * pages / (T - processor time), and at most a share p of a
-/// core needs n < sleep * p / (1 - p) / cost, of the worst pass each.
+/// Batches of this many pages, each with its sleep, and the sleep at the pass's end last so many seconds.
+fn pass_seconds(pages: f64, batch: f64, cost_s: f64, sleep: u64, tick: u64) -> f64 {
+    let period = wakes((batch * cost_s * 1e9) as u64, sleep, tick) as f64 / 1e9;
+    ((pages / batch).floor() + 1.0) * period
+}
+
+/// The fewest pages of a batch for which a pass lasts no longer than `limit`; infinity if there are none.
+fn batch_for(pages: f64, limit: f64, cost_s: f64, sleep: u64, tick: u64) -> f64 {
+    let mut batch = 1.0_f64;
+    // From below: a batch needs at least its share of what a pass with smaller ones takes too long.
+    while batch <= f64::from(u32::MAX) {
+        let seconds = pass_seconds(pages, batch, cost_s, sleep, tick);
+        if seconds <= limit {
+            return batch;
+        }
+        batch = (batch * seconds / limit)
+            .min(batch * 1.5)
+            .max(batch + 1.0)
+            .floor();
+    }
+    f64::INFINITY
+}
+
+/// The knobs for a target, from what the passes of a run took. A batch of n pages costs n times what a page costs, and
+/// then comes a sleep; at most a share p of a core needs n < sleep * p / (1 - p) / cost, of the worst pass each.
 pub(super) fn knobs(finished: &FinishedRun<'_>, target: Target, knobs: &Knobs) -> Recommendation {
     let passes: Vec<PassCost> = passes(finished);
     let mut sleep = match knobs.sleep_millisecs {
@@ -378,18 +408,13 @@ pub(super) fn knobs(finished: &FinishedRun<'_>, target: Target, knobs: &Knobs) -
     let cost_s = costs.clone().map(|pass| pass.cpu_s / pass.pages);
     let cost_s = cost_s.fold(1e-9, f64::max);
     let limit = target.pass_seconds as f64;
-    let needed = costs.map(|pass| {
-        let left = limit - pass.cpu_s;
-        match left > 0.0 {
-            true => sleep as f64 / 1e3 * pass.pages / left,
-            false => f64::INFINITY,
-        }
-    });
-    let needed = needed.fold(1.0, f64::max).ceil();
+    let needed = costs.map(|pass| batch_for(pass.pages, limit, cost_s, sleep, knobs.tick));
+    let needed = needed.fold(1.0, f64::max);
     let share = target.core_percent as f64 / 100.0;
     let sleeping = (1.0 - share) / share;
+    let sleeps = wakes(0, sleep, knobs.tick) as f64 / 1e9;
     let most = match share < 1.0 {
-        true => (sleep as f64 / 1e3 / sleeping / cost_s).floor(),
+        true => (sleeps / sleeping / cost_s).floor(),
         false => f64::from(u32::MAX),
     };
     if most < 1.0 {
@@ -405,7 +430,6 @@ pub(super) fn knobs(finished: &FinishedRun<'_>, target: Target, knobs: &Knobs) -
         longest_pass_seconds: 0.0,
         most_core_percent: 0.0,
         lines: Vec::new(),
-        advisor_lines: Vec::new(),
     }
 }
 
@@ -422,10 +446,7 @@ impl Recommendation {
         for pass in passes(finished) {
             self.longest_pass_seconds = self.longest_pass_seconds.max(pass.seconds);
             let percent = 100.0 * pass.cpu_s / pass.seconds.max(1e-9);
-            // A last batch that is not full has no sleep of its own, so a small pass has no share to speak of.
-            if pass.pages >= self.pages_to_scan as f64 {
-                self.most_core_percent = self.most_core_percent.max(percent);
-            }
+            self.most_core_percent = self.most_core_percent.max(percent);
         }
         self.in_time = self.longest_pass_seconds <= self.target.pass_seconds as f64;
     }
@@ -436,15 +457,6 @@ impl Recommendation {
         };
         if has_advisor {
             self.lines.push(line(&"none", "advisor_mode"));
-            let most = self.pages_to_scan.max(30_000);
-            self.advisor_lines = vec![
-                line(&self.sleep_millisecs, "sleep_millisecs"),
-                line(&"scan-time", "advisor_mode"),
-                line(&self.target.pass_seconds, "advisor_target_scan_time"),
-                line(&self.target.core_percent, "advisor_max_cpu"),
-                line(&most, "advisor_max_pages_to_scan"),
-                line(&1, "run"),
-            ];
         }
         self.lines.push(line(&self.pages_to_scan, "pages_to_scan"));
         self.lines

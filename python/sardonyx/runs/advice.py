@@ -90,11 +90,8 @@ def _knobs(sought: dict[str, Any]) -> list[str]:
     )
     if not sought["in_time"]:
         took += "; the core's share does not allow the time"
-    lines = [f"Knobs for {asked}: {took} (times by the keys, ksm.*_ns)."]
+    lines = [f"Knobs for {asked}: {took} (times by the keys, ksm.*_ns and ksm.tick_us)."]
     lines += [f"  {line}" for line in sought["lines"]]
-    if sought["advisor_lines"]:
-        lines.append("or the kernel's advisor, which finds pages_to_scan by itself:")
-        lines += [f"  {line}" for line in sought["advisor_lines"]]
     return lines
 
 
@@ -139,6 +136,12 @@ def _profits(advice: dict[str, Any]) -> Told:
         split_pages = sum(row["huge_pages_split"] for row in known)
         notes.append(
             f"{split_pages:,} huge pages would split into 512 each, for {merged:,} merged pages"
+        )
+    zeros = sum(row["zeros_in_split"] for row in known)
+    if zeros:
+        notes.append(
+            f"{zeros:,} pages of zeros are in these: kernels from 6.12 on free them at the split, "
+            "and KSM's counters do not have them"
         )
     if len(known) < len(advice["profits"]):
         notes.append(

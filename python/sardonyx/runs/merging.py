@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -126,6 +127,8 @@ def kernel_now() -> dict[str, int] | None:
         return None
 
 
+#: The clock that goes on with the kernel's tick, CLOCK_MONOTONIC_COARSE of <linux/time.h>.
+COARSE = 6
 #: The knobs of the kernel that are keys of the merge.
 HOST = (
     "pages_to_scan",
@@ -154,6 +157,9 @@ def host_knobs() -> tuple[Setting, ...]:
         if name in {"smart_scan", "use_zero_pages"}:
             chosen = "true" if chosen == "1" else "false"
         found.append((f"ksm.{name}", chosen))
+    if found:
+        tick = time.clock_getres(COARSE)
+        found.append(("ksm.tick_us", str(round(tick * 1e6))))
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ use super::{PAGE_BYTES, Page, PageFrame, PageStore};
 use advisor::ScanTime;
 use forks::Forks;
 pub use search::{ModuleWork, Search, Software, TreeWalk, Visit, Walkable};
-use settings::{Advisor, Knobs, Order};
+use settings::{Advisor, Knobs, Order, wakes};
 use stable::Stable;
 
 /// Bytes that the kernel keeps for an item, `sizeof(struct ksm_rmap_item)`.
@@ -161,7 +161,7 @@ pub struct Ksm<C, S> {
     merges: u64,
     breaks: u64,
     visits: u64,
-    slept_ms: u64,
+    slept_ns: u64,
     in_batch: u64,
     advisor: ScanTime,
 }
@@ -198,7 +198,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
             merges: 0,
             breaks: 0,
             visits: 0,
-            slept_ms: 0,
+            slept_ns: 0,
             in_batch: 0,
             advisor: ScanTime::default(),
         }
@@ -337,7 +337,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
     /// Makes one pass over all pages. `tell` is told now and then how many are done, and may end the pass by answering
     /// false.
     pub fn pass(&mut self, tell: &mut impl FnMut(u64) -> bool) -> bool {
-        let began_ms = self.slept_ms + self.cpu_ns() / 1_000_000;
+        let began = self.elapsed_ns();
         self.begin_pass();
         for page in 0..self.items.len() as Page {
             if page % 4096 == 0 && !tell(u64::from(page)) {
@@ -346,9 +346,10 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
             self.step(page);
         }
         self.take_writes();
+        self.sleep(); // the end of a pass ends its batch
         if self.knobs.advisor == Advisor::ScanTime {
+            let pass_ms = (self.elapsed_ns() - began) / 1_000_000;
             let cpu_ns = self.cpu_ns();
-            let pass_ms = self.slept_ms + cpu_ns / 1_000_000 - began_ms;
             let Knobs {
                 pages_to_scan,
                 advice,
@@ -389,9 +390,14 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
         self.scanned += 1;
         self.in_batch += 1;
         if self.in_batch >= self.knobs.pages_to_scan {
-            self.in_batch = 0;
-            self.slept_ms += self.knobs.sleep_millisecs;
+            self.sleep();
         }
+    }
+
+    fn sleep(&mut self) {
+        self.in_batch = 0;
+        let now = self.elapsed_ns();
+        self.slept_ns += wakes(now, self.knobs.sleep_millisecs, self.knobs.tick) - now;
     }
 
     /// `smart_scan`: whether a page that has not merged for `age` passes is skipped in this one.
@@ -593,7 +599,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
     }
 
     fn now_ms(&self) -> u32 {
-        self.slept_ms as u32
+        (self.slept_ns / 1_000_000) as u32
     }
 
     pub fn cpu_ns(&self) -> u64 {
@@ -602,7 +608,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
     }
 
     pub fn elapsed_ns(&self) -> u64 {
-        self.cpu_ns() + self.slept_ms * 1_000_000
+        self.cpu_ns() + self.slept_ns
     }
 
     pub fn counters(&self) -> KsmCounters {

@@ -50,6 +50,10 @@ keys! {
         Source("Linux 6.18"), "pages between two sleeps";
     SLEEP_MILLISECS: u64 = int("ksm.sleep_millisecs", (0, MOST_MS), 20),
         Source("Linux 6.18"), "how long the thread sleeps then";
+    TICK_US: u64 = int("ksm.tick_us", (0, 1_000_000), 4_000),
+        Assumed("CONFIG_HZ=250, as Debian's and Ubuntu's kernels have it; --kernel host reads it. 0: sleeps are exact"),
+        "the kernel's tick, at which sleeps end"
+        in Between("1000", "10000", "CONFIG_HZ=1000 and 100");
     PRUNE_MILLISECS: u32 = int("ksm.stable_node_chains_prune_millisecs", (0, MOST_MS), 0),
         Assumed("the kernel's default is 2000; 0 looks at all of a chain in each walk, as the comparison with the kernel does"),
         "how often a chain of copies is looked at as a whole"
@@ -84,15 +88,15 @@ keys! {
 
 pub fn rows() -> Vec<&'static Row> {
     row_list! {
-        CHECKSUM ORDER SMART_SCAN USE_ZERO_PAGES MAX_PAGE_SHARING PAGES_TO_SCAN SLEEP_MILLISECS
+        CHECKSUM ORDER SMART_SCAN USE_ZERO_PAGES MAX_PAGE_SHARING PAGES_TO_SCAN SLEEP_MILLISECS TICK_US
         PRUNE_MILLISECS ADVISOR_MODE ADVISOR_TARGET_SCAN_TIME ADVISOR_MAX_CPU ADVISOR_MIN_PAGES
         ADVISOR_MAX_PAGES VISIT_NS CHECKSUM_NS COMPARE_NS MERGE_NS
     }
 }
 
 /// Names of the keys that say how long the thread's work takes where no processor runs it.
-pub fn times() -> [&'static str; 4] {
-    [&VISIT_NS, &CHECKSUM_NS, &COMPARE_NS, &MERGE_NS].map(|key| key.row.name)
+pub fn times() -> [&'static str; 5] {
+    [&TICK_US, &VISIT_NS, &CHECKSUM_NS, &COMPARE_NS, &MERGE_NS].map(|key| key.row.name)
 }
 
 /// A kernel.
@@ -201,6 +205,8 @@ pub struct Knobs {
     /// See [`PAGES_TO_SCAN`]; the advisor changes it.
     pub pages_to_scan: u64,
     pub sleep_millisecs: u64,
+    /// Nanoseconds.
+    pub tick: u64,
     pub prune_millisecs: u32,
     pub advisor: Advisor,
     /// The advisor's target in seconds, the most percent of a core, and the least and the most pages.
@@ -224,6 +230,7 @@ impl Knobs {
                 Advisor::ScanTime => number(&ADVISOR_MIN_PAGES),
             },
             sleep_millisecs: number(&SLEEP_MILLISECS),
+            tick: number(&TICK_US) * 1_000,
             prune_millisecs: settings.get(&PRUNE_MILLISECS),
             advisor,
             advice: [
@@ -239,5 +246,44 @@ impl Knobs {
                 number(&MERGE_NS),
             ],
         }
+    }
+}
+
+/// When a thread wakes that goes to sleep at `now` for so many milliseconds; all but these in nanoseconds. A sleep is
+/// whole ticks, and ends at the first place of the kernel's timer wheel after them: its level l has places of 8^l ticks,
+/// for sleeps of less than 63 x 8^l (Linux 6.18, kernel/time/timer.c).
+pub fn wakes(now: u64, millisecs: u64, tick: u64) -> u64 {
+    let sleep = millisecs * 1_000_000;
+    if tick == 0 || sleep == 0 {
+        return now + sleep;
+    }
+    let ticks = sleep.div_ceil(tick);
+    let mut place = 1;
+    while ticks >= 63 * place && place < 1 << 24 {
+        place *= 8;
+    }
+    ((now / tick + ticks) / place + 1) * place * tick
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_end_at_places_of_the_timer_wheel() {
+        const MS: u64 = 1_000_000;
+        assert_eq!(wakes(7, 20, 0), 7 + 20 * MS);
+        assert_eq!(wakes(7, 0, 4 * MS), 7);
+        // 5 ticks and the one that has begun, whenever in it.
+        assert_eq!(wakes(0, 20, 4 * MS), 24 * MS);
+        assert_eq!(wakes(4 * MS - 1, 20, 4 * MS), 24 * MS);
+        assert_eq!(wakes(4 * MS, 20, 4 * MS), 28 * MS);
+        assert_eq!(wakes(0, 17, 4 * MS), 24 * MS);
+        assert_eq!(wakes(0, 20, MS), 21 * MS);
+        // 62 ticks are of the first level, 63 of the second, whose places are eight apart.
+        assert_eq!(wakes(0, 62, MS), 63 * MS);
+        assert_eq!(wakes(0, 63, MS), 64 * MS);
+        assert_eq!(wakes(MS, 63, MS), 72 * MS);
+        assert_eq!(wakes(0, 1000, MS), 1024 * MS);
     }
 }
