@@ -6,7 +6,10 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +207,30 @@ def test_a_budget_does_not_wait_for_recoveries_that_do_not_end(tmp_path: Path) -
     recorded(tmp_path, built(tmp_path, "cells", FLAG_EARLY, ENDLESS), "--pc")
     found = crashed(tmp_path, "./cells", "--budget", "5s", "--time-limit", "4s", status=1)
     assert found["seconds"] < 6, found["seconds"]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_search_and_what_there_is_is_told(
+    tmp_path: Path, ending: signal.Signals
+) -> None:
+    recorded(tmp_path, built(tmp_path, "cells"), "--pc")
+    check = "sh -c 'echo >> tried; sleep 0.02; ./cells {pool} check'"
+    command = ["crash-test", "search", "r.parquet", "--pool", "pool", "--recover", check]
+    command += ["--budget", "1h", "--json", "r.json"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "sardonyx", *command],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as search:  # fmt: skip
+        tried = tmp_path / "tried"
+        while search.poll() is None and not (tried.exists() and tried.stat().st_size > 40):
+            time.sleep(0.05)
+        search.send_signal(ending)
+        stdout, stderr = search.communicate()
+    assert search.returncode == 128 + ending, stdout + stderr
+    found = json.loads((tmp_path / "r.json").read_text())
+    assert found["ended_by"] == ending.name and found["images"] > 0 and not found["finished"]
+    assert f"{found['images']:,} images at" in stdout
+    assert f"ended by {ending.name} before the budget" in stderr
 
 
 def test_nothing_printed_is_not_the_same_as_nothing_kept(tmp_path: Path) -> None:

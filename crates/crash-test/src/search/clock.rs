@@ -1,6 +1,7 @@
 //! The budget's clock, which starts with the first recovery.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]
@@ -9,6 +10,8 @@ pub struct Clock {
     budget: Option<Duration>,
     /// The undisturbed recovery's time: a recovery may run so long past the budget's end.
     one: Duration,
+    /// Somebody wants it to end before the budget does.
+    ended: AtomicBool,
 }
 
 impl Clock {
@@ -18,6 +21,7 @@ impl Clock {
             began: OnceLock::new(),
             budget,
             one: Duration::ZERO,
+            ended: AtomicBool::new(false),
         }
     }
 
@@ -33,8 +37,16 @@ impl Clock {
         self.began.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
+    /// The budget ends now.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
     /// `None` if the budget has no end.
     fn left(&self) -> Option<Duration> {
+        if self.ended.load(Ordering::Relaxed) {
+            return Some(Duration::ZERO);
+        }
         let passed = self.passed();
         self.budget.map(|budget| budget.saturating_sub(passed))
     }
@@ -64,6 +76,8 @@ mod tests {
         assert_eq!(clock.allows(second), second);
         let most = clock.allows(hour * 2);
         assert!(most > hour && most < hour + second, "{most:?}");
+        clock.end();
+        assert!(clock.is_spent() && clock.allows(hour) == second);
         let mut spent = Clock::new(Some(Duration::ZERO));
         spent.takes(second);
         assert!(spent.is_spent());

@@ -135,11 +135,10 @@ impl<'a> Search<'a> {
         at.ok().map(|at| at as u32)
     }
 
-    pub(crate) fn listen(&self) -> Result<(), CrashTestError> {
-        let done = self.shared.recoveries.load(Ordering::Relaxed);
-        match (self.tell)(done, 0) {
-            true => Ok(()),
-            false => Err(CrashTestError::Cancelled),
+    /// Tells how far it is; whoever wants it to end gets what there is.
+    pub(crate) fn listen(&self) {
+        if !(self.tell)(self.shared.recoveries.load(Ordering::Relaxed), 0) {
+            self.shared.clock.end();
         }
     }
 
@@ -271,7 +270,7 @@ impl<'a> Search<'a> {
         if let Some(problem) = self.problem.take() {
             return Err(problem);
         }
-        self.listen()?;
+        self.listen();
         // What was given out last may have come too late.
         if ended || self.late > 0 {
             return Ok(false);
@@ -283,6 +282,7 @@ impl<'a> Search<'a> {
     }
 
     fn is_enough(&self) -> bool {
+        self.listen();
         let budget = self.question.budget;
         let (known, begun) = self.before;
         let new = self.found.violations.len() - known;
@@ -295,7 +295,6 @@ impl<'a> Search<'a> {
             || self.passed() > begun + (budget - begun) * share
             || self.waited.as_secs_f64() > budget * WAITING * self.workers
             || self.problem.is_some()
-            || self.listen().is_err()
     }
 
     /// One violation of each kind, and as many kinds as there is time for.
@@ -358,7 +357,7 @@ impl<'a> Search<'a> {
                 Some(Answer::Reduced(_, Err(e))) | Some(Answer::Tried(_, Err(e))) => return Err(e),
                 Some(Answer::Tried(..)) => {}
             }
-            self.listen()?;
+            self.listen();
         }
         if stale < NOTHING_NEW {
             self.found.unreduced += unreduced;

@@ -187,7 +187,7 @@ impl Search<'_> {
                 }
                 Some(Answer::Reduced(..)) => {}
             }
-            self.listen()?;
+            self.listen();
         }
     }
 }

@@ -20,7 +20,7 @@ from sardonyx import _core
 from sardonyx.cli.common import PATH, check_json_target, err, for_people, note, seconds_in
 from sardonyx.cli.crash_test.options import RARE, Searching, end
 from sardonyx.cli.help import rare
-from sardonyx.cli.progress import watched
+from sardonyx.cli.progress import watched_to_an_end
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.report.checks import accept
 from sardonyx.runs.crash_files import (
@@ -137,9 +137,10 @@ def files(asked: Files) -> None:
 
 
 def ask(question: CrashFilesQuestion) -> dict[str, Any]:
-    """What the native module finds, with its progress shown."""
+    """What the native module finds, with its progress shown; a signal ends it early."""
     label = Path(question.program[0]).name
-    return watched(err, label, lambda p: crash_files(question, p), unit="recoveries")
+    found, by = watched_to_an_end(err, label, lambda p: crash_files(question, p), "recoveries")
+    return found | {"ended_by": by and by.name}
 
 
 def replay(asked: Files, number: int | None) -> str:

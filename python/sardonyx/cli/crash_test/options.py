@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,12 @@ import typer
 from sardonyx import _core
 from sardonyx.cli.common import (
     CHECK_FAILED,
+    LEFT_BY_SIGNAL,
     NOTHING_SAID,
     PATH,
     check_json_target,
     check_target,
+    note,
     seconds_in,
     size_in_bytes,
     write_json,
@@ -144,8 +147,12 @@ class Searching(Judged):
 def end(found: dict[str, Any], json_to: str | None) -> None:
     """Write the JSON, and end with the status that was earned."""
     write_json(json_to, {"sardonyx": _core.VERSION} | found)
+    if found.get("ended_by"):
+        note(f"ended by {found['ended_by']} before the budget: this is what there was until then")
     if found["fails"] and not found.get("all_accepted"):
         raise typer.Exit(CHECK_FAILED)
+    if found.get("ended_by"):
+        raise typer.Exit(LEFT_BY_SIGNAL + signal.Signals[found["ended_by"]])
     if found.get("unsaid"):
         raise typer.Exit(NOTHING_SAID)
 

@@ -22,7 +22,7 @@ from sardonyx.cli.crash_test.options import Oracle, Searching, Tested
 from sardonyx.cli.crash_test.show import show
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import Tear
-from sardonyx.cli.progress import watched
+from sardonyx.cli.progress import watched_to_an_end
 from sardonyx.files import write_text
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.report.checks import accept
@@ -105,7 +105,7 @@ def tried(
     question = asked.search()
     baseline = asked.check_targets([asked.recording])
     found = ask(question)
-    if more is not None and found["start"] is not None:
+    if more is not None and found["start"] is not None and found["ended_by"] is None:
         more(question.replace(platform=found["platform"]), found)
     for cause in found["causes"]:
         again = asked.replay(cause["image"], found["platform"], cause["assumed"])
@@ -117,7 +117,7 @@ def tried(
     accept(found, baseline)
     people = for_people(asked.json_to)
     show(people, found)
-    if tell is not None and found["start"] is not None:
+    if tell is not None and found["start"] is not None and found["ended_by"] is None:
         tell(people, found)
     if asked.html is not None:
         write_text(asked.html, render(found, _core.VERSION))
@@ -125,10 +125,10 @@ def tried(
 
 
 def ask(question: CrashTestQuestion) -> dict[str, Any]:
-    """What the native module finds, with its progress shown."""
-    return watched(
-        err, Path(question.recording).name, lambda p: crash_test(question, p), unit="recoveries"
-    )
+    """What the native module finds, with its progress shown; a signal ends it early."""
+    label = Path(question.recording).name
+    found, by = watched_to_an_end(err, label, lambda p: crash_test(question, p), "recoveries")
+    return found | {"ended_by": by and by.name}
 
 
 def gdb(recover: str, image: Path, names: Sequence[str]) -> str:
