@@ -230,8 +230,8 @@ def test_a_changed_byte_is_found_by_every_reader(tmp_path: Path) -> None:
         line = ended.stderr.splitlines()[-1]
         assert line.startswith("error: a.parquet") and "record or copy the trace again" in line
         assert not (tmp_path / "b.parquet").exists() and not (tmp_path / "b.nvt").exists()
-    outcome = sardonyx("sweep", "sweep.toml", "--out", "swept", where=tmp_path, status=1)
-    assert "a.parquet: is damaged" in outcome.stdout
+    outcome = sardonyx("sweep", "sweep.toml", "--out", "swept", where=tmp_path, status=2)
+    assert "a.parquet: is damaged" in outcome.stderr and not (tmp_path / "swept").exists()
 
 
 def test_a_trace_without_checksums_is_read_and_said_to_have_none(tmp_path: Path) -> None:

@@ -119,13 +119,13 @@ def test_a_pool_that_nobody_names_is_said(tmp_path: Path) -> None:
         "--pool",
         "pool",
         "--recover",
-        "test -e {pool}",
+        "head -c 1 {pool}",
         where=tmp_path,
     )
     assert "no violation in what was tried" in said.stdout and "not cut: " in said.stdout
     both = ("--pool", "pool", "--pool", "pool.log")
     said = sardonyx(
-        "crash-test", "search", "r.parquet", *both, "--recover", "test -e {pool}", where=tmp_path
+        "crash-test", "search", "r.parquet", *both, "--recover", "head -c 1 {pool}", where=tmp_path
     )
     assert "not cut" not in said.stdout
     assert "did not open its copy of" in said.stderr
