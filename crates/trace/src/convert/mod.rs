@@ -1,7 +1,7 @@
 //! Converts other simulators' traces to trace files, and trace files to some of theirs.
 //!
-//! `docs/simulator/trace-format.md` describes each format. Where their own readers crash, guess or drop a
-//! request, ours names the line and the remedy.
+//! `docs/simulator/trace-format.md` lists the formats; [`Format`] and `parse` have their lines. Where their own
+//! readers crash, guess or drop a request, ours names the line and the remedy.
 
 mod binary;
 mod compressed;

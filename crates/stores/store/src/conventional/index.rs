@@ -1,7 +1,8 @@
 //! The chunk index and the address translation table: changes that are not committed yet, a cache of
 //! the index, and the rest in fjall, an embedded log-structured engine.
 //!
-//! Why fjall: docs/store/stores.md has its figures beside redb's.
+//! Why fjall: a log-structured tree suits keys that are hashes. Of two million operations with 30 % duplicates, in
+//! batches of 16,384, fjall 3.1 did 151,000 a second (218 MB on disk, 269 MB of memory), redb 4.5 45,000 (256, 72 MB).
 
 use std::num::NonZeroUsize;
 use std::path::Path;
