@@ -4,7 +4,7 @@
 //! [`recovery`] the program's own recovery, run on one image; [`search`] which cuts and images are tried, as a
 //! [`question`] asks, and what a failure comes down to; [`report`] the findings, by line of code.
 //!
-//! `docs/crash-real.md` tells the whole. Left out: bit errors, and reserve power that fails.
+//! `docs/crash-test/real-programs.md` tells the whole. Left out: bit errors, and reserve power that fails.
 
 pub mod images;
 pub mod question;

@@ -1,5 +1,5 @@
 //! QEMU's plugin interface, of version 4 (QEMU 10.0), as its header `qemu-plugin.h` has it; and two functions of GLib, whose
-//! arrays of bytes the interface takes.
+//! arrays of bytes the interface takes. It is declared here because the registry's bindings are GPL and fail in the loader.
 //!
 //! Nothing else of QEMU's is used. Functions are looked up when the plugin is loaded, so that one that is missing is a message and not a
 //! crash, and so that the crate links into its own tests.
