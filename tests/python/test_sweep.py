@@ -11,8 +11,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from sardonyx import _core, compare
+from sardonyx.questions import Job
+from sardonyx.runs.sources import parse
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.condition import Condition
+from sardonyx.sweeps.estimate import estimate
 from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, Sweep, read_shard
@@ -241,9 +244,49 @@ def test_a_row_has_the_figures_of_compare(tmp_path: Path) -> None:
 
 
 def test_what_is_done_is_not_run_again(tmp_path: Path) -> None:
-    assert swept(written(tmp_path), tmp_path / "a", share="1/2").finished == 4
+    assert swept(written(tmp_path), tmp_path / "a", share="1/2").finished == 3
     again = swept(written(tmp_path), tmp_path / "a")
-    assert (again.found, again.finished) == (4, 4)
+    assert (again.found, again.finished) == (6, 2)
+
+
+@pytest.mark.slow
+def test_a_key_that_a_design_does_not_have_changes_nothing_of_it() -> None:
+    """All that a sweep takes for the same, at both ends of what is assumed of it."""
+    assumed = json.loads(_core.machine("esd", []))["assumed"]
+    tried = 0
+    for design in (each["name"] for each in json.loads(_core.designs())):
+        source = parse("synth:rung-60:400")
+        job = Job(source=source, design=design, machine="esd")
+        plain = json.loads(_core.simulate(job.json(), None))["metrics"]
+        plain.pop(HOST)
+        idle = set(_core.idle_keys(design, [each["parameter"] for each in assumed]))
+        for each in assumed:
+            ends = each["range"] if each["parameter"] in idle else {}
+            values = ends.get("others", []) + [ends[end] for end in ("low", "high") if end in ends]
+            for value in values:
+                try:
+                    machine = job.replace(overrides=((each["parameter"], value),))
+                    found = json.loads(_core.simulate(machine.json(), None))["metrics"]
+                except _core.SardonyxError:
+                    continue  # it does not go with another key
+                found.pop(HOST)
+                assert found == plain, (design, each["parameter"], value)
+                tried += 1
+    assert tried > 200, tried
+
+
+def test_points_whose_designs_have_nothing_of_the_change_run_once(tmp_path: Path) -> None:
+    plan = reading.read(written(tmp_path))
+    known = estimate(plan, Folder(tmp_path / "a"))
+    assert (known.points, known.same, known.left) == (8, 3, 5)
+    outcome = swept(written(tmp_path), tmp_path / "a")
+    assert (outcome.points, outcome.same, outcome.finished) == (8, 3, 5)
+    rows = pq.read_table(tmp_path / "a/results.parquet").to_pylist()
+    settings = {"design", "esd.efit_bytes", "esd.efit_ways"}
+    figures = [{k: v for k, v in row.items() if k not in settings} for row in rows]
+    assert figures[:4] == [figures[0]] * 4
+    assert len({row["mean_write_latency_ns"] for row in rows[4:]}) > 1
+    assert len({row["esd.efit_bytes"] for row in rows[:4]}) == 2
 
 
 @pytest.mark.slow
@@ -302,7 +345,7 @@ def test_a_trace_that_changed_is_an_error_that_loses_nothing(tmp_path: Path) -> 
     trace.unlink()
     (tmp_path / "copy.parquet").unlink()
     again = swept(file, tmp_path / "a")
-    assert (again.found, again.finished) == (4, 4)
+    assert (again.found, again.finished) == (6, 2)
 
 
 def test_a_trace_that_changes_while_points_run_ends_the_sweep(tmp_path: Path) -> None:

@@ -99,7 +99,9 @@ mod _core {
     #[pymodule_export]
     use super::recorder::{Recording, trace_record};
     #[pymodule_export]
-    use super::simulate::{causes, check_job, designs, figures, merge_figures, simulate};
+    use super::simulate::{
+        causes, check_job, designs, figures, idle_keys, merge_figures, simulate,
+    };
     #[pymodule_export]
     use super::store::{check_store, store, store_designs, store_keys};
     #[pymodule_export]

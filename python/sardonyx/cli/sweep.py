@@ -128,7 +128,8 @@ def sweep(asked: SweepOptions) -> None:
 def tell_plan(people: Console, expected: Estimate) -> None:
     """What a sweep would take."""
     people.print(
-        f"{expected.points:,} points: {expected.done:,} done, {expected.left:,} to run",
+        f"{expected.points:,} points: {expected.done:,} done, {expected.left:,} to run"
+        + _same(expected.same),
         soft_wrap=True,
     )
     for error in dict.fromkeys(expected.errors):
@@ -153,7 +154,8 @@ def tell(people: Console, outcome: Outcome, target: Path) -> None:
         note(f"{path}: cannot be read and counts as missing; remove it ({why})")
     found = f", {outcome.found:,} were done before" if outcome.found else ""
     people.print(
-        f"{outcome.points:,} points: {outcome.finished:,} run in {outcome.seconds:,.1f} s{found}",
+        f"{outcome.points:,} points: {outcome.finished:,} run in {outcome.seconds:,.1f} s{found}"
+        + _same(outcome.same),
         soft_wrap=True,
     )
     for failure in outcome.failures[:FEW]:
@@ -169,6 +171,11 @@ def tell(people: Console, outcome: Outcome, target: Path) -> None:
         )
     else:
         people.print(f"results: {outcome.results}", soft_wrap=True)
+
+
+def _same(points: int) -> str:
+    """Points that need no run."""
+    return f", {points:,} with nothing of their design changed" if points else ""
 
 
 class View:
@@ -201,7 +208,7 @@ class View:
 
     def line(self, state: State) -> str:
         """How far it is now, in one line."""
-        words = [f"{state.found + state.finished:,} of {state.total:,} points"]
+        words = [f"{state.done:,} of {state.total:,} points"]
         words += [f"{state.rate:,.1f} a second"]
         words += [] if state.left is None else [f"{duration(state.left)} left"]
         words += [f"{state.failed:,} failed"] if state.failed else []
@@ -210,7 +217,7 @@ class View:
 
     def table(self, state: State) -> Table:
         """The view as it is now."""
-        done = state.found + state.finished
+        done = state.done
         table = Table.grid(padding=(0, 2))
         table.add_row("points", f"{done:,} of {state.total:,}", _bar(done, state.total))
         left = "" if state.left is None else f"{duration(state.left)} left"

@@ -21,6 +21,8 @@ class Estimate:
 
     points: int
     done: int
+    #: Points that differ from one of the others in nothing that their design has.
+    same: int
     workers: int
     tried: int
     seconds: float | None
@@ -30,7 +32,7 @@ class Estimate:
 
     @property
     def left(self) -> int:
-        return self.points - self.done
+        return self.points - self.done - self.same
 
     @property
     def total_seconds(self) -> float | None:
@@ -43,6 +45,7 @@ class Estimate:
         return {
             "points": self.points,
             "done": self.done,
+            "same_as_others": self.same,
             "left": self.left,
             "workers": self.workers,
             "tried": self.tried,
@@ -57,13 +60,16 @@ def estimate(plan: Plan, folder: Folder, workers: int | None = None) -> Estimate
     """Count what is done and try a few of the other points; nothing is written."""
     index = Index(folder)
     index.refresh()
-    points = done = 0
+    points = done = same = 0
     left: list[int] = []  # evenly spread: every `step`th of those that are left
     step, missing = 1, 0
     for point in plan.points():
         points += 1
         if point.name in index:
             done += 1
+            continue
+        if not index.is_first(point.name):
+            same += 1
             continue
         if missing % step == 0:
             left.append(point.number)
@@ -89,6 +95,7 @@ def estimate(plan: Plan, folder: Folder, workers: int | None = None) -> Estimate
     return Estimate(
         points,
         done,
+        same,
         workers or scheduler.processors(),
         len(answers),
         sum(timed) / len(timed) if timed else None,

@@ -298,6 +298,7 @@ class Index:
             "CREATE TABLE done (point TEXT PRIMARY KEY, shard INT, row INT, wanted INT DEFAULT 0)"
             " WITHOUT ROWID"
         )
+        self._base.execute("CREATE TABLE asked (point TEXT PRIMARY KEY) WITHOUT ROWID")
 
     def refresh(self) -> None:
         """Take in the shards that have come since."""
@@ -326,6 +327,11 @@ class Index:
                     "INSERT OR IGNORE INTO done (point, shard, row) VALUES (?, ?, ?)",
                     ((name, shard, row) for row, name in enumerate(names)),
                 )
+
+    def is_first(self, point: str) -> bool:
+        """Whether this is asked of the point for the first time."""
+        asked = self._base.execute("INSERT OR IGNORE INTO asked (point) VALUES (?)", (point,))
+        return asked.rowcount == 1
 
     def __len__(self) -> int:
         count: int = self._base.execute("SELECT count(*) FROM done").fetchone()[0]

@@ -39,7 +39,7 @@ def run(plan: Plan, folder: Folder, server: Path, view: View | None = None) -> O
     """Run what is not done on the workers of the server in this folder, then merge."""
     started = time.monotonic()
     known = estimate(plan, folder)
-    state = State(known.points, None, found=known.done)
+    state = State(known.points, None, found=known.done, same=known.same)
     folder.begin(plan)
     try:
         index, target = Index(folder), folder.path / RESULTS
@@ -54,7 +54,7 @@ def run(plan: Plan, folder: Folder, server: Path, view: View | None = None) -> O
                 break
             except Incomplete as error:  # tasks were killed: their points are asked for again
                 failed = sum(name not in index for name in folders.failed(folder))
-                before, left = left, max(1, known.points - len(index) - failed)
+                before, left = left, max(1, known.points - known.same - len(index) - failed)
                 idle = 0 if left < before else idle + 1
                 if idle == IDLE_JOBS:
                     raise _core.SardonyxError(
@@ -67,7 +67,9 @@ def run(plan: Plan, folder: Folder, server: Path, view: View | None = None) -> O
     finished = known.left - len(failures)
     seconds = time.monotonic() - started
     damaged = {str(path): why for path, why in index.damaged.items()}
-    return Outcome(known.points, known.done, finished, failures, target, seconds, 0.0, 0, damaged)
+    return Outcome(
+        known.points, known.done, known.same, finished, failures, target, seconds, 0.0, 0, damaged
+    )
 
 
 def _shares(left: int, seconds: float | None) -> int:

@@ -44,11 +44,18 @@ class State:
     #: Points that were done before.
     found: int = 0
     finished: int = 0
+    #: Points that differ from one of the others in nothing that their design has.
+    same: int = 0
     failed: int = 0
     seconds: float = 0.0
     died: int = 0
     best: tuple[float, int] | None = None
     started: float = field(default_factory=time.monotonic)
+
+    @property
+    def done(self) -> int:
+        """Points that need no work any more."""
+        return self.found + self.same + self.finished
 
     @property
     def rate(self) -> float:
@@ -58,7 +65,7 @@ class State:
     @property
     def left(self) -> float | None:
         """Seconds to the end, about."""
-        missing = self.total - self.found - self.finished
+        missing = self.total - self.done
         return missing / self.rate if self.finished else None
 
 
@@ -68,6 +75,7 @@ class Outcome:
 
     points: int
     found: int
+    same: int
     finished: int
     failures: list[dict[str, Any]]
     results: Path | None
@@ -80,6 +88,7 @@ class Outcome:
         return {
             "points": self.points,
             "done_before": self.found,
+            "same_as_others": self.same,
             "run": self.finished,
             "failed": self.failures,
             "results": None if self.results is None else str(self.results),
@@ -138,6 +147,7 @@ class Sweep:
         return Outcome(
             self.state.total,
             self.state.found,
+            self.state.same,
             self.state.finished,
             failures,
             results,
@@ -163,6 +173,8 @@ class Sweep:
                 continue
             if point.name in self.index:
                 self.state.found += 1
+            elif not self.index.is_first(point.name):
+                self.state.same += 1
             else:
                 yield number
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import lru_cache
+from typing import Any
 
 from sardonyx import _core
 from sardonyx.runs.jobs import Setting
@@ -12,10 +13,15 @@ from sardonyx.runs.sources import unknown
 
 
 @lru_cache(4096)
-def effective(machine: str, overrides: tuple[Setting, ...]) -> tuple[str, str]:
-    """A machine's name, and a hash of all its parameters."""
+def effective(
+    machine: str, overrides: tuple[Setting, ...], design: str | None = None
+) -> tuple[str, str]:
+    """A machine's name, and a hash of all its parameters, or of all that a design has."""
     whole = json.loads(_core.machine(machine, list(overrides)))
-    text = json.dumps(whole["parameters"], sort_keys=True)
+    parameters: dict[str, Any] = whole["parameters"]
+    for name in _core.idle_keys(design, list(parameters)) if design else ():
+        del parameters[name]
+    text = json.dumps(parameters, sort_keys=True)
     return str(whole["name"]), hashlib.sha256(text.encode()).hexdigest()
 
 

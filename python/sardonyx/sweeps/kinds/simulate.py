@@ -84,7 +84,7 @@ class Simulate(Kind):
     ) -> Question:
         assert isinstance(subject, str)
         source = self._source(subject, options, inputs)
-        machine = effective(options.machine, keys)
+        machine = effective(options.machine, keys, options.design)
         warmup, warmup_share = options.warmed
         job = Job(
             source=source,
