@@ -1,8 +1,8 @@
 """Sardonyx: a simulator of persistent, encrypted, deduplicated main memory.
 
 ``compare`` runs designs on traces and gives results that turn into a data frame, ``sweep`` runs
-thousands of points into one; the command line (``sardonyx``) does the same. The simulator itself
-is the native module ``sardonyx._core``.
+thousands of points into one. The other commands of the command line are functions of the same
+name (``commands``). The simulator itself is the native module ``sardonyx._core``.
 """
 
 from importlib import import_module
@@ -11,24 +11,58 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sardonyx._core import VERSION as __version__
     from sardonyx._core import SardonyxError
-    from sardonyx.api import DESIGNS, compare, designs, machines, sweep, synth
+    from sardonyx.api import DESIGNS, compare, designs, load, machines, programs, sweep, synth
+    from sardonyx.commands import (
+        Answer,
+        call,
+        crash,
+        crash_files,
+        crash_test,
+        curve,
+        diff,
+        estimate,
+        merge,
+        record,
+        recordings,
+        reproduce,
+        show,
+        store,
+        trace_info,
+    )
     from sardonyx.notebook import plot, plots
     from sardonyx.questions import ProgramSource
     from sardonyx.runs.results import Results
 
 __all__ = [
     "DESIGNS",
+    "Answer",
     "ProgramSource",
     "Results",
     "SardonyxError",
     "__version__",
+    "call",
     "compare",
+    "crash",
+    "crash_files",
+    "crash_test",
+    "curve",
     "designs",
+    "diff",
+    "estimate",
+    "load",
     "machines",
+    "merge",
     "plot",
     "plots",
+    "programs",
+    "record",
+    "recordings",
+    "reproduce",
+    "show",
+    "store",
     "sweep",
     "synth",
+    "trace_info",
 ]
 
 _HOMES = {
@@ -38,7 +72,13 @@ _HOMES = {
     "Results": "runs.results",
     "plot": "notebook",
     "plots": "notebook",
-}
+} | dict.fromkeys(
+    (
+        "Answer", "call", "crash", "crash_files", "crash_test", "curve", "diff", "estimate",
+        "merge", "record", "recordings", "reproduce", "show", "store", "trace_info",
+    ),
+    "commands",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -52,4 +92,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(globals() | dict.fromkeys(__all__))
+    return sorted(__all__)

@@ -41,7 +41,7 @@ DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
 def compare(
     traces: Names,
     designs: str | Iterable[str] = DESIGNS,
-    machine: str | os.PathLike[str] = "esd",
+    machine: str | os.PathLike[str] | Mapping[str, Any] = "esd",
     *,
     overrides: Mapping[str, Scalar] | None = None,
     limit: int | None = None,
@@ -65,7 +65,8 @@ def compare(
 
     ``traces`` are files, recordings by name (``redis``), ``synth:NAME[:RECORDS[:SEED]]`` or the
     names of programs, which ``program`` sizes; one alone needs no list, nor does one of
-    ``designs``. ``machine`` is a preset's name or a TOML file's path; ``overrides`` sets its keys;
+    ``designs``. ``machine`` is a preset's name, a TOML file's path, or what such a file would hold,
+    as in ``{"extends": "sca", "cores": 2}``; ``overrides`` sets its keys;
     ``limit`` ends each trace after so many records; ``warmup`` requests (of programs:
     transactions), or ``warmup_share`` of the run, warm the memory up and are left out of the
     statistics; ``copies`` cores run the trace at once, each in its own address space, with
@@ -83,9 +84,13 @@ def compare(
     ``timeline`` is a file for Perfetto with the requests of ``window`` (a first number and an end),
     ``requests`` a Parquet file with a row for each request (docs/simulator/timeline.md).
     """
+    sets = asked.table("overrides", overrides)
+    if isinstance(machine, Mapping):
+        machine, own = asked.machine(machine)
+        sets = own | sets
     shared = Settings(
         asked.path("machine", machine),
-        texts(asked.table("overrides", overrides)),
+        texts(sets),
         asked.whole("warmup", warmup, 0),
         asked.whole("copies", copies, 1, 1024),
         float(bool(distinct)),
@@ -242,3 +247,8 @@ def synth(name: str, records: int | None = None, seed: int | None = None) -> str
     asked.maybe_whole("seed", seed, 0)
     parts = [name, *(str(part) for part in (records, seed) if part is not None)]
     return "synth:" + ":".join(parts)
+
+
+def load(path: str | os.PathLike[str]) -> Results:
+    """The results that ``sardonyx compare --out`` or ``Results.save`` have written."""
+    return Results.load(path)

@@ -53,6 +53,21 @@ def names(what: str, given: object) -> list[str]:
     raise SardonyxError(f"{what} = {given!r}: give a string, or a list of strings")
 
 
+def machine(given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What a machine's file would hold, as the preset that it extends and the keys that it sets."""
+    keys: dict[str, Any] = {}
+
+    def take(table: Mapping[str, Any], before: str) -> None:
+        for name, value in table.items():
+            if isinstance(value, Mapping):
+                take(value, f"{before}{name}.")
+            else:
+                keys[f"{before}{name}"] = value
+
+    take(given, "")
+    return str(keys.pop("extends", "esd")), keys
+
+
 def path(what: str, given: object) -> str:
     """A string or a path, as a string."""
     if isinstance(given, str | os.PathLike):

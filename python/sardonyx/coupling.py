@@ -81,7 +81,8 @@ def read_log(path: str) -> pd.DataFrame:
         whole = text[: text.rfind("\n") + 1]  # a line that was cut off says nothing
         rows = pd.read_csv(StringIO(whole), dtype=str, keep_default_na=False)
     except (OSError, UnicodeDecodeError) as error:
-        raise SardonyxError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        reason = getattr(error, "strerror", None) or "is no text"
+        raise SardonyxError(f"{path}: {reason}; name the file that host.log has written") from None
     except pd.errors.ParserError as error:
         raise SardonyxError(f"{path}: {error}") from None
     rows["line"] = np.arange(2, len(rows) + 2)

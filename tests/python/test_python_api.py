@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -115,6 +116,63 @@ def test_figures_are_drawn_by_name() -> None:
         sardonyx.plot(results(), "write-speed")
     with pytest.raises(sardonyx.SardonyxError, match="cannot be drawn of these results; "):
         sardonyx.plot(results(), "efit-size")
+
+
+def test_results_are_a_collection_of_runs(tmp_path: Path) -> None:
+    found = results()
+    assert len(found) == len(list(found)) == 8 and found[0] is found.runs[0]
+    traces = dict.fromkeys(run.trace for run in found)
+    assert [found[trace, "esd"].trace for trace in traces] == list(traces)
+    with pytest.raises(KeyError, match="give a trace too"):
+        found["esd"]
+    with pytest.raises(KeyError, match="no run of it"):
+        found["edd"]
+    alone = Results.from_document(invented_document(1, sweeps=False))
+    assert alone["esd"].design == "esd"
+    frame = found.to_pandas()
+    base = frame[frame.design == "baseline"].set_index("trace").mean_write_latency_ns
+    esd = frame[frame.design == "esd"].set_index("trace")
+    assert esd["ratio.write_speedup"].tolist() == pytest.approx(
+        (base / esd.mean_write_latency_ns).tolist()
+    )
+    assert found.plot().data and "Any" not in dir(sardonyx)
+    found.report(tmp_path / "report.html")
+    assert "<html" in (tmp_path / "report.html").read_text()
+    found.save(tmp_path / "results.json")
+    assert sardonyx.load(tmp_path) == found
+    if importlib.util.find_spec("xarray") is None:
+        with pytest.raises(sardonyx.SardonyxError, match="pip install xarray"):
+            found.to_xarray()
+    else:
+        assert dict(found.to_xarray().sizes)["design"] == 4
+
+
+def test_a_machine_is_what_its_file_would_hold(core: FakeCore, trace: str) -> None:
+    pcm = {"extends": "sca", "medium": {"timing": {"tRCD_ns": 60}}, "cores": 2}
+    sardonyx.compare(trace, "esd", pcm, overrides={"cores": 4})
+    asked = core.calls[0]
+    assert asked["machine"] == "sca"
+    assert dict(asked["overrides"]) == {"medium.timing.tRCD_ns": "60", "cores": "4"}
+
+
+def test_commands_are_functions_with_the_same_figures(tmp_path: Path) -> None:
+    found = sardonyx.trace_info("redis")
+    assert (found["records"], found.status) == (300_000, 0) and "213,040" in found.said
+    assert len(sardonyx.recordings()["list"]) == 6
+    assert sardonyx.show("sca", set={"cores": 2})["parameters"]["cores"] == 2
+    cut = sardonyx.call("crash once", "btree", designs=["sca", "no-atomicity"], cuts=30)
+    assert [run["design"] for run in cut["runs"]] == ["sca", "no-atomicity"]
+    assert cut.status == 1 and repr(cut).startswith("<crash once: status 1; ")
+    for call, said in (
+        (lambda: sardonyx.trace_info("rediss"), "rediss: there is no such file"),
+        (lambda: sardonyx.crash("btree", design="sca"), "did you mean designs"),
+        (lambda: sardonyx.call("crash runn"), "no such command; did you mean run"),
+        (lambda: sardonyx.merge(tmp_path / "none"), "name an image, a folder of snapshots"),
+        (lambda: sardonyx.estimate(tmp_path / "none"), "no such file or folder; name one"),
+        (lambda: sardonyx.curve("ddr5", points=1), "curve"),
+    ):
+        with pytest.raises(sardonyx.SardonyxError, match=said):
+            call()  # type: ignore[no-untyped-call]
 
 
 def test_all_that_is_offered_is_there() -> None:

@@ -173,6 +173,11 @@ def run(asked: Run) -> None:
     paths, pids = asked.machines or [], asked.pid or []
     if not paths and not pids:
         raise _core.SardonyxError("no machine: give images, folders of snapshots, or --pid N")
+    for path in paths:
+        if not Path(path).exists():
+            raise _core.SardonyxError(
+                f"{path}: there is no such file; name an image, a folder of snapshots, or --pid N"
+            )
     live: dict[str, Any] = {"mappings": (), "snapshots": Run.snapshots, "every_ms": 0}
     form = "for images, without --pid"
     if asked.zeros not in ZEROS:

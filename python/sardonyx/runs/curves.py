@@ -225,7 +225,7 @@ def file_text(path: str) -> str:
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is not text"
-        raise _core.SardonyxError(f"{path}: {reason}") from None
+        raise _core.SardonyxError(f"{path}: {reason}; name a CSV file of points") from None
 
 
 @dataclass(frozen=True, slots=True)

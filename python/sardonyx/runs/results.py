@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from io import BytesIO
 from pathlib import Path
@@ -23,6 +23,7 @@ from sardonyx.values import Checked, MisfitError, expected, read, written
 
 if TYPE_CHECKING:
     import pandas
+    import plotly.graph_objects
 
 #: The causes under which the simulator books time, energy and traffic, in the order in which
 #: reports show them.
@@ -375,6 +376,10 @@ class Machine:
     assumed: tuple[Assumption, ...] = ()
 
 
+#: What tells runs apart.
+IDENTITY = ("trace", "design", "machine", "copies", "variant")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Results:
     """Everything that a comparison yielded."""
@@ -404,6 +409,57 @@ class Results:
         """Designs that have a plain run, in order of first appearance; ``baseline`` first."""
         seen = dict.fromkeys(run.design for run in self.runs if not run.variant)
         return sorted(seen, key=lambda design: design != "baseline")
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    def __getitem__(self, key: int | str | tuple[str, str]) -> Run:
+        """A run by its number, its design, or its trace and design: ``results["redis", "esd"]``."""
+        if isinstance(key, int):
+            return self.runs[key]
+        words = (key,) if isinstance(key, str) else key
+        plain = [run for run in self.runs if not run.variant]
+        found = [run for run in plain if words in ((run.design,), (run.trace, run.design))]
+        if len(found) == 1:
+            return found[0]
+        traces = ", ".join(dict.fromkeys(run.trace for run in plain))
+        if found:
+            raise KeyError(f"{key}: on {traces}; give a trace too: results[TRACE, {key!r}]")
+        raise KeyError(f"{key}: no run of it; traces {traces}; designs {', '.join(self.designs)}")
+
+    def plot(self, figure: str = "write-speedup") -> plotly.graph_objects.Figure:
+        """A figure of the report, as Plotly draws it; an error names those that there are."""
+        from sardonyx.notebook import plot
+
+        return plot(self, figure)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the report of ``sardonyx compare``, complete or not at all."""
+        from sardonyx.report.write import write_report
+        from sardonyx.runs.comparison import Comparison
+
+        write_report(Comparison(self), path)
+
+    def ratios(self) -> list[dict[str, float | None]]:
+        """A row a run: what the summary shows of it beside the baseline on the same trace, by the
+        keys of ``runs.measures``; ``None`` where there is no baseline.
+        """
+        from sardonyx.runs.measures import BASELINE, MEASURES
+
+        def told(run: Run) -> tuple[object, ...]:
+            return run.trace, run.machine, run.copies, run.variant_label
+
+        bases = {told(run): run for run in self.runs if run.design == BASELINE}
+        plain = {told(run)[:3]: run for run in bases.values() if not run.variant}
+        found = []
+        for run in self.runs:
+            base = bases.get(told(run)) or plain.get(told(run)[:3])
+            each = MEASURES.items()
+            found.append({key: measure.of(run, base) if base else None for key, measure in each})
+        return found
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat row a run: identity, every metric, every cause as
@@ -441,14 +497,27 @@ class Results:
 
     def _parquet(self) -> bytes:
         rows = self.rows()
-        names = rows[0] if rows else ("trace", "design", "machine", "copies", "variant")
+        names = rows[0] if rows else IDENTITY
         return _core.parquet_of([(name, [row[name] for row in rows]) for name in names], ["copies"])
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The flat rows as a data frame (needs pandas)."""
+        """The flat rows as a data frame, with ``ratio.<measure>`` beside the baseline (needs
+        pandas).
+        """
         import pandas as pd
 
-        return pd.read_parquet(BytesIO(self._parquet()))
+        frame = pd.read_parquet(BytesIO(self._parquet()))
+        ratios = pd.DataFrame(self.ratios(), index=frame.index, dtype="float64")
+        return pd.concat([frame, ratios.add_prefix("ratio.")], axis=1)
+
+    def to_xarray(self) -> Any:
+        """The data frame as an ``xarray.Dataset`` over trace, design, machine, copies and variant;
+        needs xarray.
+        """
+        try:
+            return self.to_pandas().set_index(list(IDENTITY)).to_xarray()
+        except ImportError as error:
+            raise _core.SardonyxError("to_xarray: needs xarray: pip install xarray") from error
 
     def to_document(self) -> dict[str, Any]:
         """The JSON document: what ``from_document`` reads back to an equal value."""

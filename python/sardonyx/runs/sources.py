@@ -120,7 +120,11 @@ def check_file(path: str, otherwise: str = "") -> None:
     if Path(path).is_dir():
         raise _core.SardonyxError(f"{path}: is a directory; name the trace files in it")
     if not Path(path).exists():
-        raise _core.SardonyxError(f"{path}: there is no such file; give a trace file{otherwise}")
+        near = difflib.get_close_matches(path, [*recordings(), *known_programs()], n=1)
+        meant = f"did you mean {near[0]}? " if near and otherwise else ""
+        raise _core.SardonyxError(
+            f"{path}: there is no such file; {meant}give a trace file{otherwise}"
+        )
 
 
 def parts(text: str) -> list[str]:

@@ -6,6 +6,7 @@ The counting is native (crates/stores/estimate); docs/store/estimate.md explains
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from dataclasses import asdict, dataclass
@@ -92,6 +93,10 @@ def estimate(asked: Estimate) -> None:
     """
     path, trace, state, plot = asked.path, asked.trace, asked.state, asked.plot
     check_json_target(asked.json_to, [path])
+    if path != "-" and not os.path.lexists(path):
+        raise _core.SardonyxError(
+            f"{path}: there is no such file or folder; name one, or - for standard input"
+        )
     if trace is not None and not is_format(trace):
         raise _core.SardonyxError(f"--trace {trace}: give {' or '.join(get_args(Format))}")
     if state is not None:

@@ -1,0 +1,195 @@
+"""The commands of the command line as functions: the same words, checks and figures.
+
+A function takes what its command takes: arguments by position, options by name with ``_`` for
+``-``. An option of ``None`` is left out, ``True`` is a flag, ``False`` its opposite; a list is
+several values, a mapping ``KEY=VALUE`` pairs. It gives the document that ``--json`` writes, and
+raises ``SardonyxError`` where the command line would end with status 2.
+
+Each call is a process of its own, so that it can be interrupted and takes no memory from us.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+from sardonyx._core import SardonyxError
+
+#: A file, a folder, a recording by name, or another word of a command.
+Word: TypeAlias = str | os.PathLike[str]
+#: Statuses of commands that have done their work: it held, a check failed, nothing can be said.
+DONE = (0, 1, 3)
+
+
+class Answer(dict[str, Any]):
+    """The document of a command. ``said`` is what it printed for people, ``status`` how it ended: 1
+    where a check failed, 3 where nothing can be said.
+    """
+
+    def __init__(self, document: Mapping[str, Any], command: str, said: str, status: int) -> None:
+        super().__init__(document)
+        self.command, self.said, self.status = command, said, status
+
+    def __repr__(self) -> str:
+        return f"<{self.command}: status {self.status}; {', '.join(self)}>"
+
+
+def call(command: str, *arguments: Word, **options: Any) -> Answer:
+    """Run a command, as in ``call("crash stages", "btree", designs="sca")``."""
+    known = _parameters(command)
+    words = command.split()
+    for name, value in options.items():
+        words += _option(command, known, name, value)
+    with TemporaryDirectory(prefix="sardonyx.") as scratch:
+        target = Path(scratch) / "answer.json"
+        if "json_to" in known:
+            words += ["--json", str(target)]
+        words += ["--", *(os.fspath(word) for word in arguments)]
+        ended = subprocess.run(
+            [sys.executable, "-m", "sardonyx", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found: Any = json.loads(target.read_text()) if target.exists() else {}
+    errors = [line for line in ended.stderr.splitlines() if line.startswith("error: ")]
+    if ended.returncode not in DONE or (errors and not found):
+        said = errors[-1].removeprefix("error: ") if errors else ended.stderr.strip()
+        raise SardonyxError(said or f"{command}: ended with status {ended.returncode}")
+    document = found if isinstance(found, dict) else {"list": found}
+    return Answer(document, command, ended.stdout, ended.returncode)
+
+
+@lru_cache
+def _parameters(command: str) -> dict[str, Any]:
+    """The options of a command by their names in Python."""
+    import typer.main
+    from typer import Context
+
+    from sardonyx.cli import app
+
+    found: Any = typer.main.get_command(app)
+    for word in command.split():
+        names = found.list_commands(Context(found)) if hasattr(found, "list_commands") else []
+        if word not in names:
+            raise SardonyxError(f"{command}: there is no such command{_near(word, names)}")
+        found = found.get_command(Context(found), word)
+    return {_named(param): param for param in found.params if param.opts[0].startswith("-")} | {
+        param.name: param for param in found.params if param.name == "json_to"
+    }
+
+
+def _named(param: Any) -> str:
+    longest: str = max(param.opts, key=len)
+    return longest.lstrip("-").replace("-", "_")
+
+
+def _near(name: str, known: Any) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else f"; known: {', '.join(sorted(known))}"
+
+
+def _option(command: str, known: Mapping[str, Any], name: str, value: Any) -> list[str]:
+    param = known.get(name.rstrip("_"))  # `set_` and the like
+    if param is None or param.name == "json_to":
+        options = [each for each in known if each != "json_to"]
+        raise SardonyxError(
+            f"{name}: `sardonyx {command}` has no such option{_near(name, options)}"
+        )
+    if value is None:
+        return []
+    option = max(param.opts, key=len)
+    if isinstance(value, bool):
+        if value:
+            return [option]
+        return [max(param.secondary_opts, key=len)] if param.secondary_opts else []
+    if isinstance(value, Mapping):
+        return [word for key, one in value.items() for word in (option, f"{key}={_text(one)}")]
+    if isinstance(value, list | tuple | set):
+        if param.multiple:
+            return [word for one in value for word in (option, _text(one))]
+        return [option, ",".join(map(_text, value))]
+    return [option, _text(value)]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def record(*program: Word, **options: Any) -> Answer:
+    """Record a program: ``record("sqlite3", "a.db", ".tables", output="a.parquet")``."""
+    return call("trace record", *program, **options)
+
+
+def trace_info(trace: Word, **options: Any) -> Answer:
+    """What is in a trace: ``trace_info("redis")["writes"]``."""
+    return call("trace info", trace, **options)
+
+
+def curve(machine: str, **options: Any) -> Answer:
+    """A memory's latency against its bandwidth: ``curve("ddr4-2400")``."""
+    return call("curve", machine=machine, **options)
+
+
+def crash(program: str = "all", **options: Any) -> Answer:
+    """Cut the power under designs: ``crash("btree", designs=["sca", "no-atomicity"])``."""
+    return call("crash run", program, **options)
+
+
+def crash_test(recording: Word, pool: Any, recover: str, **options: Any) -> Answer:
+    """Cut a recorded program: ``crash_test("app.parquet", "data.pool", "app-check {pool}")``."""
+    return call("crash-test search", recording, pool=pool, recover=recover, **options)
+
+
+def crash_files(*program: Word, files: Word, recover: str, **options: Any) -> Answer:
+    """Cut a program that writes files.
+
+    ``crash_files("./app", "run", files="data", recover="./app check {dir}")``
+    """
+    return call("crash-test files", *program, files=files, recover=recover, **options)
+
+
+def merge(*images: Word, **options: Any) -> Answer:
+    """What merging equal pages of images saves: ``merge("web", "db", pass_in=20)``."""
+    return call("merge", *images, **options)
+
+
+def store(**options: Any) -> Answer:
+    """Deduplicating stores beside each other: ``store(block="8K", bytes="1G")``."""
+    return call("store compare", **options)
+
+
+def estimate(path: Word, **options: Any) -> Answer:
+    """What deduplication would save: ``estimate("/usr/share", block="4K")``."""
+    return call("store estimate", path, **options)
+
+
+def reproduce(paper: str, **options: Any) -> Answer:
+    """A paper's claims beside our figures: ``reproduce("esd", quick=True)``."""
+    return call("reproduce", paper, **options)
+
+
+def diff(before: Word, after: Word, **options: Any) -> Answer:
+    """Two results: ``diff("results/a", "results/b")``."""
+    return call("diff", before, after, **options)
+
+
+def show(machine: Word = "esd", **options: Any) -> Answer:
+    """A machine's effective configuration: ``show("sca", set={"cores": 2})``."""
+    return call("show", machine, **options)
+
+
+def recordings() -> Answer:
+    """The recordings that come with the program, by name."""
+    return call("recordings")
