@@ -27,6 +27,8 @@ from sardonyx._core import SardonyxError
 Word: TypeAlias = str | os.PathLike[str]
 #: Statuses of commands that have done their work: it held, a check failed, nothing can be said.
 DONE = (0, 1, 3)
+#: Where `sardonyx crash` writes replay files.
+REPLAYS = "results/crash"
 
 
 class Answer(dict[str, Any]):
@@ -52,6 +54,8 @@ def call(command: str, *arguments: Word, **options: Any) -> Answer:
         target = Path(scratch) / "answer.json"
         if "json_to" in known:
             words += ["--json", str(target)]
+        if command.startswith("crash ") and "out" in known and "out" not in options:
+            words += ["--out", REPLAYS]  # else replay files lie beside the JSON
         words += ["--", *(os.fspath(word) for word in arguments)]
         ended = subprocess.run(
             [sys.executable, "-m", "sardonyx", *words],
