@@ -311,7 +311,7 @@ pub fn check_job(job_json: &str) -> PyResult<()> {
 /// Of these keys of a machine those that do nothing for a design.
 #[pyfunction]
 pub fn idle_keys(design: &str, keys: Vec<String>) -> PyResult<Vec<String>> {
-    let stack = Stack::named(design).map_err(bad)?;
+    let stack = registry::Stack::named(design).map_err(bad)?;
     Ok(keys.into_iter().filter(|key| !stack.uses(key)).collect())
 }
 
