@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import difflib
+import os
 from typing import TYPE_CHECKING
 
 from sardonyx._core import SardonyxError
-from sardonyx.report import Figure, figures
+from sardonyx.report import Figure, figures, write_report
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results
 
 if TYPE_CHECKING:
     import plotly.graph_objects
 
-__all__ = ["plot", "plots"]
+__all__ = ["plot", "plots", "write"]
 
 
 def plots(results: Results) -> list[str]:
     """The names of the figures that ``plot`` draws of these results, in the report's order."""
     return [each.key for each in figures(Comparison(results)) if isinstance(each, Figure)]
+
+
+def write(results: Results, path: str | os.PathLike[str]) -> None:
+    """The report of these results, as ``sardonyx compare`` writes it."""
+    write_report(Comparison(results), path)
 
 
 def plot(results: Results, figure: str = "write-speedup") -> plotly.graph_objects.Figure:

@@ -331,7 +331,7 @@ def bad_images(folder: Path) -> Iterator[tuple[Path, str]]:
     packed = folder / "vm.raw.zst"
     packed.write_bytes(b"\x28\xb5\x2f\xfd" + page(1))
     yield packed, "compressed with zstd; unpack it"
-    yield folder / "nowhere", "No such file"
+    yield folder / "nowhere", "there is no such file"
     for number, (magic, problem) in enumerate(FOREIGN):
         foreign = folder / f"foreign-{number}"
         foreign.write_bytes(magic.ljust(PAGE, b"\0"))
@@ -581,7 +581,7 @@ def test_the_hosts_knobs_stand_beside_what_is_asked(
     as_host = answered(*asked, "--kernel", "host", "--set", "ksm.sleep_millisecs=10")
     rows = {row["key"]: (row["host"], row["asked"]) for row in as_host["host"]}
     assert rows.pop("ksm.sleep_millisecs") == ("40", "10")
-    assert len(rows) == 3 and all(host == asked for host, asked in rows.values())
+    assert len(rows) == 4 and all(host == asked for host, asked in rows.values())
     monkeypatch.setattr(merging, "KSM", tmp_path / "none")
     assert "--kernel host: this kernel has no KSM" in refused(*asked, "--kernel", "host")
 

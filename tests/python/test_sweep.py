@@ -24,6 +24,7 @@ from test_crash_test import FLAG_EARLY, built, recorded
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 #: The speed of the simulator itself.
 HOST = "requests_per_second"
+DESIGNS = ("baseline", "esd")
 SMALL = """
 [sweep]
 traces = ["synth:rung-60"]
@@ -80,7 +81,9 @@ def test_points_come_in_the_order_of_the_file_the_last_axis_fastest() -> None:
         ("baseline", 4, 131072, 8192, 2),
         ("baseline", 8, 65536, 4096, 1),
     ]
-    assert len({point.name for point in plan.points()}) == plan.count
+    names_of = {d: {p.name for p in plan.points() if p.settings["design"] == d} for d in DESIGNS}
+    # Nothing of ESD's changes the baseline.
+    assert [len(names_of[design]) for design in DESIGNS] == [2, 8]
 
 
 def test_conditions_leave_points_out() -> None:
@@ -285,7 +288,7 @@ def test_points_whose_designs_have_nothing_of_the_change_run_once(tmp_path: Path
     settings = {"design", "esd.efit_bytes", "esd.efit_ways"}
     figures = [{k: v for k, v in row.items() if k not in settings} for row in rows]
     assert figures[:4] == [figures[0]] * 4
-    assert len({row["mean_write_latency_ns"] for row in rows[4:]}) > 1
+    assert len({row["point"] for row in rows}) == 5
     assert len({row["esd.efit_bytes"] for row in rows[:4]}) == 2
 
 
@@ -311,7 +314,7 @@ def test_a_sweep_corrected_before_its_first_point_may_have_the_folder(tmp_path: 
     with pytest.raises(_core.SardonyxError, match="holds another sweep"):
         swept(other, tmp_path / "a")  # the first still runs
     folder.end()
-    assert swept(other, tmp_path / "a").finished == 8
+    assert swept(other, tmp_path / "a").finished == 5
     assert len(folder.plans()) == 1
 
 

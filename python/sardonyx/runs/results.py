@@ -438,10 +438,9 @@ class Results:
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the report of ``sardonyx compare``, complete or not at all."""
-        from sardonyx.report.write import write_report
-        from sardonyx.runs.comparison import Comparison
+        from sardonyx.notebook import write
 
-        write_report(Comparison(self), path)
+        write(self, path)
 
     def ratios(self) -> list[dict[str, float | None]]:
         """A row a run: what the summary shows of it beside the baseline on the same trace, by the

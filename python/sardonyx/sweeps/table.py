@@ -85,7 +85,7 @@ def _schema(path: Path) -> list[str]:
 
 
 def load(directory: Path, goals: Sequence[str] = ()) -> Swept:
-    """The points that are in a folder's shards, whoever made them.
+    """The points of a sweep that has ended, else those in a folder's shards, whoever made them.
 
     ``goals`` are figures as in ``max ipc``; without, those of the sweep's file.
     """
@@ -99,7 +99,9 @@ def load(directory: Path, goals: Sequence[str] = ()) -> Swept:
     damaged: dict[str, str] = {}
     paths = []
     total = 0
-    for path in folder.shards():
+    whole = directory / folders.RESULTS
+    ended = plans.get((whole.is_file() and folders.plan_of(whole)) or "")
+    for path in folder.shards() if ended is None else [whole]:
         try:
             with pq.ParquetFile(path) as file:
                 names = file.schema_arrow.names
@@ -107,10 +109,13 @@ def load(directory: Path, goals: Sequence[str] = ()) -> Swept:
         except (OSError, pa.ArrowException) as error:
             damaged[str(path)] = " ".join(str(error).split())
             continue
-        if "asked" not in names:
+        if ended is not None:
+            own = ended["columns"]
+        elif "asked" in names:
+            # A shard has its settings between what was asked and how long it took.
+            own = names[names.index("asked") + 1 : names.index("seconds")]
+        else:
             continue
-        # A shard has its settings between what was asked and how long it took.
-        own = names[names.index("asked") + 1 : names.index("seconds")]
         settings.update(dict.fromkeys(own))
         figures.update(dict.fromkeys(figures_of(names, own)))
         paths.append(path)
@@ -129,6 +134,7 @@ def load(directory: Path, goals: Sequence[str] = ()) -> Swept:
     every = -(-total // MOST) or 1
     wanted = ["point", *settings, *(goal.name for goal in found)]
     rows = list(_rows(paths, wanted, every))
+    total -= len(folders.failed(folder)) if ended is not None else 0
     axes = [name for name in settings if len({row.get(name) for row in rows}) > 1]
     failed = [
         {key: row.get(key) for key in ("point", *settings, "error", "command")}
@@ -155,17 +161,18 @@ def _rows(
 ) -> Iterable[Mapping[str, Figure]]:
     import pyarrow.parquet as pq
 
-    seen: set[str] = set()
+    seen: set[tuple[Figure, ...]] = set()
     count = 0
     for path in paths:
         with pq.ParquetFile(path) as file:
             table: pyarrow.Table = file.read(
-                columns=[name for name in wanted if name in file.schema_arrow.names]
+                columns=[name for name in (*wanted, "error") if name in file.schema_arrow.names]
             )
         for row in table.to_pylist():
             count += 1
-            if count % every == 0 and row["point"] not in seen:
-                seen.add(row["point"])
+            told = tuple(row.get(name) for name in wanted)
+            if count % every == 0 and row.pop("error", None) is None and told not in seen:
+                seen.add(told)
                 yield row
 
 

@@ -514,7 +514,7 @@ fn room_is_given_back_in_pieces_that_are_not_a_flushs() {
     let trial = Trial::new(load, "recam");
     let disk = trial.disk(DiskState::default(), 1);
     let mut volume = trial.open(&disk).unwrap();
-    let mut write = |volume: &mut Volume, blocks: &mut dyn Iterator<Item = u32>, from: usize| {
+    let write = |volume: &mut Volume, blocks: &mut dyn Iterator<Item = u32>, from: usize| {
         for block in blocks {
             let content = &trial.contents[from + block as usize];
             volume.write(block, content).unwrap();
