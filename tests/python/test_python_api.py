@@ -166,7 +166,7 @@ def test_commands_are_functions_with_the_same_figures(tmp_path: Path) -> None:
     for call, said in (
         (lambda: sardonyx.trace_info("rediss"), "rediss: there is no such file"),
         (lambda: sardonyx.crash("btree", design="sca"), "did you mean designs"),
-        (lambda: sardonyx.call("crash runn"), "no such command; did you mean run"),
+        (lambda: sardonyx.call("crash onc"), "no such command; did you mean once"),
         (lambda: sardonyx.merge(tmp_path / "none"), "name an image, a folder of snapshots"),
         (lambda: sardonyx.estimate(tmp_path / "none"), "no such file or folder; name one"),
         (lambda: sardonyx.curve("ddr5", points=1), "curve"),
