@@ -424,7 +424,7 @@ impl Volume {
     }
 
     fn piece(&mut self, runs: usize) -> Option<SpareRoom> {
-        if self.keeps_room || self.free.is_empty() {
+        if self.keeps_room || self.free.is_empty() || self.in_doubt.is_some() {
             return None;
         }
         let mut slots: Vec<u32> = (self.free.drain(..PIECE_SLOTS.min(self.free.len()))).collect();
