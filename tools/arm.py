@@ -24,6 +24,8 @@ NEEDED = (
 )
 #: Tests that start themselves again, which needs a kernel that runs AArch64, or look at the host.
 LEFT_OUT = ("kernel::", "settings::", "validate::")
+#: Tests that go over the same code again, for minutes in an emulator.
+LONG = ("exhaustive::", "integrity_more::", "stacks::", "trial::")
 
 
 def main() -> int:
@@ -44,7 +46,7 @@ def main() -> int:
     }
     environment.pop("SARDONYX_TEST_TIMES", None)  # an emulator takes ten times as long as it is
     packages = [word for crate in CRATES for word in ("--package", crate)]
-    skipped = [word for test in LEFT_OUT for word in ("--skip", test)]
+    skipped = [word for test in (*LEFT_OUT, *LONG) for word in ("--skip", test)]
     command = (
         "cargo", "--config", ".cargo/testing.toml", "test", "--release", "--locked", "--target",
         TARGET, "--lib", "--test", "all", "--no-fail-fast", *packages, "--", *skipped,
