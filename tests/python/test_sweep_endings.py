@@ -214,7 +214,7 @@ def test_the_view_says_points_rate_failures_and_the_best(tmp_path: Path) -> None
 
 def test_a_log_has_a_line_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr("sardonyx.cli.sweep.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr("sardonyx.cli.progress.time", SimpleNamespace(monotonic=lambda: clock[0]))
     out = io.StringIO()
     view = View(Console(file=out), reading.read(written(tmp_path, 8)))
     for now in (1.0, 9.0, 11.0, 12.0, 25.0):

@@ -1,4 +1,5 @@
-"""Progress on standard error, and only to a terminal: one bar a task and one over all of them.
+"""Progress on standard error: on a terminal a bar a task and one over all, in a log a line now and
+then.
 
 ``Watcher`` is what the scheduler calls. Left out: anything that computes.
 """
@@ -31,6 +32,8 @@ from sardonyx.runs import scheduler
 from sardonyx.runs.scheduler import Task
 
 T = TypeVar("T")
+#: Seconds between two lines of a log, and running tasks that one names.
+LINE_EVERY, FEW = 10.0, 4
 #: Signals that end a program, and leave it time.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -52,6 +55,19 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.0f} {self._unit}/s")
 
 
+class Lines:
+    """Lines of a log, so many seconds apart."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._told = console, time.monotonic()
+
+    def tell(self, line: Callable[[], str]) -> None:
+        """Write the line if one is due."""
+        if time.monotonic() - self._told >= LINE_EVERY:
+            self._told = time.monotonic()
+            self._console.print(line(), soft_wrap=True)
+
+
 class Watcher:
     """Shows the tasks that run, and of several how much of the whole is done."""
 
@@ -68,6 +84,7 @@ class Watcher:
             transient=True,
             get_time=time.monotonic,
         )
+        self._lines = Lines(console)
         self._tasks: dict[Task[Any], TaskID] = {}
         self._all: TaskID | None = None
 
@@ -82,7 +99,7 @@ class Watcher:
 
     def __call__(self, tasks: Sequence[Task[Any]]) -> None:
         if not self._shown:
-            return
+            return self._lines.tell(lambda: line(tasks))
         if len(tasks) > 1:
             if self._all is None:
                 self._all = self._bars.add_task("all runs", total=len(tasks), whole=True)
@@ -96,6 +113,16 @@ class Watcher:
                 self._bars.update(bar, completed=task.progress.done, total=total)
             elif task.state == "done" and task in self._tasks:
                 self._bars.remove_task(self._tasks.pop(task))
+
+
+def line(tasks: Sequence[Task[Any]]) -> str:
+    """How far tasks are, in one line."""
+    done = sum(task.state == "done" for task in tasks)
+    words = [f"{done:,} of {len(tasks):,} runs"] if len(tasks) > 1 else []
+    for task in [task for task in tasks if task.state == "running"][:FEW]:
+        at, total = task.progress.done, task.progress.total
+        words.append(f"{task.label} {at / total:.0%}" if total else f"{task.label} {at:,}")
+    return ", ".join(words)
 
 
 def watched(

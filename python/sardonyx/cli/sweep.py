@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo, Workers
+from sardonyx.cli.progress import Lines
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.estimate import Estimate, estimate
 from sardonyx.sweeps.folder import RESULTS, Folder
@@ -37,8 +37,6 @@ from sardonyx.sweeps.run import Outcome, State, Sweep, described, read_shard
 
 #: Failed points that are listed; ``--json`` has all of them.
 FEW = 20
-#: Seconds between two lines of a log.
-LINE_EVERY = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,8 +183,7 @@ class View:
     """
 
     def __init__(self, console: Console, plan: Plan) -> None:
-        self._plan, self._console = plan, console
-        self._told = time.monotonic()
+        self._plan, self._lines = plan, Lines(console)
         self._live = Live(console=console, transient=True, refresh_per_second=4)
         self._shown = console.is_terminal
 
@@ -202,9 +199,8 @@ class View:
     def __call__(self, state: State) -> None:
         if self._shown:
             self._live.update(self.table(state))
-        elif time.monotonic() - self._told >= LINE_EVERY:
-            self._told = time.monotonic()
-            self._console.print(self.line(state), soft_wrap=True)
+        else:
+            self._lines.tell(lambda: self.line(state))
 
     def line(self, state: State) -> str:
         """How far it is now, in one line."""
