@@ -292,6 +292,11 @@ impl<'a> Bench<'a> {
         Ok(ended)
     }
 
+    /// The file with what had been printed at the cut of the last run.
+    pub(crate) fn acks(&self) -> &Path {
+        &self.acks
+    }
+
     fn files(&self) -> RecoveryFiles<'_> {
         RecoveryFiles {
             pools: self.copy.paths(),

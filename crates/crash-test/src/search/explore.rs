@@ -257,6 +257,10 @@ fn replayed(
     if let Some(keep) = &question.keep {
         std::fs::create_dir_all(keep).map_err(CrashTestError::io(keep.display()))?;
         bench.save(&image, &keep.join("replayed.pool"))?;
+        if shared.recovery.wants_acks() {
+            let to = keep.join("replayed.acks");
+            std::fs::copy(bench.acks(), &to).map_err(CrashTestError::io(to.display()))?;
+        }
     }
     Ok((image, ended, said))
 }

@@ -1,7 +1,8 @@
 """Cuts inside the recovery: it is recorded on images that it repairs, and cut at its own fences.
 
 What such a cut leaves is a pool in the middle of a repair, and the recovery must cope with that as
-well. Left out: what the first run's own cuts show, and what had been acknowledged by then.
+well: {acks} is what had been printed when the program itself was cut. Left out: what the first
+run's own cuts show.
 """
 
 from __future__ import annotations
@@ -57,16 +58,11 @@ def recovery(asked: Recovery) -> None:
     [bold]Example[/bold]: sardonyx crash-test recovery app.parquet --pool data.pool --recover
     'app-check {pool}' --depth 2
     """
-    if "{acks}" in asked.recover:
-        raise _core.SardonyxError(
-            "--recover: a recovery that is cut is not held to what had been printed; leave {acks} "
-            "out, or give sardonyx crash-test search"
-        )
 
     def more(question: CrashTestQuestion, found: dict[str, Any]) -> None:
         found["inside"] = inside(question, found, asked.depth, asked.keep)
         for one in found["inside"]:
-            replays(one, asked.recover)
+            replays(one, asked.recover.replace("{acks}", one["acks"]))
             found["fails"] = found["fails"] or bool(one["violations"])
 
     tried(asked, more, partial(_show, asked.keep is not None))
@@ -103,6 +99,7 @@ def inside(
             if depth > 1 and not one["violations"]:
                 within = question.replace(
                     **_pools(one["pools"]),
+                    recover=tuple(w.replace("{acks}", one["acks"]) for w in question.recover),
                     recording=one["recording"],
                     start="0",
                     assume_persisted=(),
@@ -123,7 +120,8 @@ def _one(
     assumed = tuple(found.get("assumed") or ())
     crash_test(question.replace(replay=image, keep=str(folder), assume_persisted=assumed))
     pools = _moved(folder, found)
-    words = [given(word, pools, folder / POOLS) for word in question.recover]
+    acks = str(folder / "replayed.acks")
+    words = [given(word, pools, folder / POOLS, acks) for word in question.recover]
     trace = folder / "recovery.parquet"
     wanted = RecordRequest(
         clearing=Record.clearing, cores=Record.cores, follow_fork=True,
@@ -135,6 +133,7 @@ def _one(
     run_recorded(wanted, err)
     within = question.replace(
         **_pools([{"path": path} for path in pools]),
+        recover=tuple(word.replace("{acks}", acks) for word in question.recover),
         recording=str(trace),
         start="0",
         keep=None,
@@ -142,7 +141,7 @@ def _one(
         budget=budget,
     )
     try:
-        return crash_test(within) | {"recording": str(trace)}
+        return crash_test(within) | {"recording": str(trace), "acks": acks}
     except _core.SardonyxError as error:
         # It repaired the pool by stores that nobody makes sure of, or through a descriptor.
         if any(part in str(error) for part in ("stored nothing", "never flushes", "never syncs")):
