@@ -25,8 +25,8 @@ FILES = (
     "plan/**", "engine/**", "medium/image.rs", "controller/metadata_cache.rs",
     "controller/encryption/**", "controller/integrity/**",
 )  # fmt: skip
-#: Seconds that one takes on two processors, about: a build and the tests of the simulator.
-EACH = 75
+#: Seconds that one takes on two processors, about: a build, the tests of simulator and explorer.
+EACH = 200
 #: A mutant whose tests take this many seconds goes round for ever, and is noticed.
 MOST = 400
 
@@ -66,6 +66,7 @@ def main() -> int:
         "--sharding", "round-robin", "--shard", f"{asked.seed % shards}/{shards}",
         "--timeout", str(MOST), "--output", str(FOLDER), "--no-shuffle", "--colors", "never",
         "--cargo-arg=--config=.cargo/testing.toml", "--cargo-arg=--release",
+        "--test-package", "sardonyx", "--test-package", "sardonyx-crash",
         "--", "--test", "all", "--test", "faults", "--test", "design",
     )  # fmt: skip
     environment = os.environ | {"CARGO_TARGET_DIR": str(FOLDER / "build")}

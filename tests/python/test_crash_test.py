@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -214,16 +215,19 @@ def test_a_signal_ends_the_search_and_what_there_is_is_told(
     tmp_path: Path, ending: signal.Signals
 ) -> None:
     recorded(tmp_path, built(tmp_path, "cells"), "--pc")
-    check = "sh -c 'echo >> tried; sleep 0.02; ./cells {pool} check'"
+    check = "sh -c 'sleep 0.02; ./cells {pool} check'"
     command = ["crash-test", "search", "r.parquet", "--pool", "pool", "--recover", check]
     command += ["--budget", "1h", "--json", "r.json"]
     with subprocess.Popen(
         [sys.executable, "-m", "sardonyx", *command],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as search:  # fmt: skip
-        tried = tmp_path / "tried"
-        while search.poll() is None and not (tried.exists() and tried.stat().st_size > 40):
-            time.sleep(0.05)
+        recoveries: set[str] = set()
+        while search.poll() is None and len(recoveries) < 40:
+            for children in Path(f"/proc/{search.pid}/task").glob("*/children"):
+                with suppress(OSError):  # a thread that has ended
+                    recoveries.update(children.read_text().split())
+            time.sleep(0.005)
         search.send_signal(ending)
         stdout, stderr = search.communicate()
     assert search.returncode == 128 + ending, stdout + stderr
