@@ -26,7 +26,7 @@ FILES = (
     "controller/encryption/**", "controller/integrity/**",
 )  # fmt: skip
 #: Seconds that one takes on two processors, about: a build, the tests of simulator and explorer.
-EACH = 240
+EACH = 90
 #: A mutant whose tests take this many seconds goes round for ever, and is noticed.
 MOST = 400
 
