@@ -30,8 +30,8 @@ def simulate(job_json: str, progress: Progress | None) -> str:
     ``write_latency_cdf``, ``read_latency_cdf``, ``assumed``.
     """
 
-def idle_keys(design: str, keys: list[str]) -> list[str]:
-    """Of these keys of a machine those that do nothing for a design."""
+def idle_keys(design: str) -> set[str]:
+    """The keys of layers that a design does not have: they do nothing for it."""
 
 def check_job(job_json: str) -> None:
     """An error unless the job's machine can be had and its program fits on so many cores."""

@@ -25,6 +25,7 @@ from sardonyx._core import SardonyxError
 
 #: A file, a folder, a recording by name, or another word of a command.
 Word: TypeAlias = str | os.PathLike[str]
+Ended: TypeAlias = subprocess.CompletedProcess[str]
 #: Statuses of commands that have done their work: it held, a check failed, nothing can be said.
 DONE = (0, 1, 3)
 #: Where `sardonyx crash` writes replay files.
@@ -32,13 +33,15 @@ REPLAYS = "results/crash"
 
 
 class Answer(dict[str, Any]):
-    """The document of a command. ``said`` is what it printed for people, ``status`` how it ended: 1
-    where a check failed, 3 where nothing can be said.
+    """The document of a command. ``said`` is what it printed for people, ``notes`` what it warned
+    of, ``status`` how it ended: 1 where a check failed, 3 where nothing can be said.
     """
 
-    def __init__(self, document: Mapping[str, Any], command: str, said: str, status: int) -> None:
+    def __init__(self, document: Mapping[str, Any], command: str, ended: Ended) -> None:
         super().__init__(document)
-        self.command, self.said, self.status = command, said, status
+        self.command, self.said, self.status = command, ended.stdout, ended.returncode
+        lines = ended.stderr.splitlines()
+        self.notes = [line for line in lines if line.startswith(("note: ", "warning: "))]
 
     def __repr__(self) -> str:
         return f"<{self.command}: status {self.status}; {', '.join(self)}>"
@@ -70,7 +73,7 @@ def call(command: str, *arguments: Word, **options: Any) -> Answer:
         said = errors[-1].removeprefix("error: ") if errors else ended.stderr.strip()
         raise SardonyxError(said or f"{command}: ended with status {ended.returncode}")
     document = found if isinstance(found, dict) else {"list": found}
-    return Answer(document, command, ended.stdout, ended.returncode)
+    return Answer(document, command, ended)
 
 
 @lru_cache

@@ -638,6 +638,36 @@ def test_processes_that_cannot_be_read(holder: Holder) -> None:
     assert "no anonymous pages in memory in the mappings asked for" in nothing
 
 
+HUGE = """
+import mmap, time
+pages = 4608
+held = mmap.mmap(-1, pages * 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+held.madvise(mmap.MADV_HUGEPAGE)
+for at in range(pages):
+    held[at * 4096 : at * 4096 + 8] = (0 if at % 4 else at // 8 + 1).to_bytes(8, "little")
+print(flush=True)
+time.sleep(600)
+"""
+
+
+def test_zeros_in_huge_pages_that_split_are_said(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HUGE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "\n"
+            asked = ("--pid", process.pid, "--no-what-if", "--no-why")
+            said = sardonyx("merge", *asked, "--json", tmp_path / "m.json")
+        finally:
+            process.kill()
+    profit = json.loads((tmp_path / "m.json").read_text())["advice"]["profits"][0]
+    if not profit["huge_pages"]:
+        pytest.skip("huge pages are not known, or this kernel has given none")
+    # Three of four pages; some huge pages may be the interpreter's own.
+    each = 384 * profit["huge_pages_split"]
+    assert 0 < profit["zeros_in_split"] <= each and profit["zeros_in_split"] % 384 == 0
+    assert f"{profit['zeros_in_split']:,} pages of zeros are in these" in said.stdout
+
+
 class DrivenKernel:
     """The running kernel's KSM over pages of this process, a scan at a time."""
 

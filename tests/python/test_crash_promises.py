@@ -15,6 +15,7 @@ pytestmark = pytest.mark.machine
 #: ``STEP`` says what happens to record ``i``; the check refuses a pool that is not made, with the
 #: status of a pool that lost what was promised.
 SOURCE = r"""
+#define _GNU_SOURCE
 #include <emmintrin.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,6 +23,7 @@ SOURCE = r"""
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 struct pool { long magic, count, gap[510], record[512]; };
 static struct pool *pool;
@@ -35,6 +37,11 @@ static int fd, other;
 #define FENCE _mm_sfence();
 #define BOTH FLUSH(pool->record[i]) FLUSH(pool->count)
 #define SEND if (send(9, "done\n", 5, 0) != 5) return 0;
+#define TWO struct iovec two[] = {{"do", 2}, {"ne\n", 3}}; \
+    struct msghdr m = {.msg_iov = two, .msg_iovlen = 2};
+#define SENDMSG TWO if (sendmsg(9, &m, 0) != 5) return 0;
+#define SENDMMSG TWO struct mmsghdr all[] = {{m}}; if (sendmmsg(9, all, 1, 0) != 1) return 0;
+#define PWRITEV TWO (void)m; if (pwritev(10, two, 2, i * 5) != 5) return 0;
 #define ACK if (write(1, "done\n", 5) != 5) return 0;
 #define ALL for (long at = 0; at < 512; at += 8) FLUSH(pool->record[at]) FLUSH(pool->count)
 static void *step(void *of) {
@@ -64,6 +71,7 @@ int main(int argc, char **argv) {
     other = open("other", O_RDWR | O_CREAT, 0600);
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || dup2(ends[0], 9) != 9) return 3;
+    if (dup2(other, 10) != 10) return 3;
     pool->magic = 42;
     BEGIN
     for (long i = 0; i < 12; i++) {
@@ -82,6 +90,10 @@ SURE = "RECORD FLUSH(pool->record[i]) FENCE COUNT FLUSH(pool->count) FENCE"
 PROGRAMS = {
     "never": ("STORE ACK", "", "", "adr", "pool->"),
     "by a message": ("STORE SEND", "", "ALL FENCE", "adr", "pool->"),
+    **{
+        f"by {call}": (f"STORE {call}", "", "ALL FENCE", "adr", "pool->")
+        for call in ("SENDMSG", "SENDMMSG", "PWRITEV")
+    },
     "sure, by a message": (f"{SURE} SEND", "", "", "adr", None),
     "nothing flushed at all": ("STORE ACK", "", "", "adr", "pool->"),
     "at the end": ("STORE ACK", "", "ALL FENCE", "adr", "pool->"),
@@ -117,7 +129,8 @@ def searched(where: Path, name: str) -> dict[str, Any]:
     (where / "p.c").write_text(SOURCE)
     build = ["cc", "-O1", "-g", "-pthread", *macros, "-o", "p", "p.c"]
     subprocess.run(build, cwd=where, check=True)
-    acks = ("--acks-fd", "9") if "SEND" in step else ("--acks",)
+    descriptor = "9" if "SEND" in step else "10" if "PWRITEV" in step else "1"
+    acks = ("--acks",) if descriptor == "1" else ("--acks-fd", descriptor)
     record = ("--pc", *acks, "-o", "r.parquet", "--", "./p", "pool")
     sardonyx("trace", "record", *record, where=where)
     recover = ("--pool", "pool", "--recover", "./p {pool} check {acks}", "--platform", platform)

@@ -111,7 +111,7 @@ pub struct Profit {
     pub huge_pages_split: Option<u64>,
     pub merged_in_huge: Option<u64>,
     /// Pages of zeros in huge pages that split: the kernel maps them to its zero page then, and its counters of merging
-    /// do not have them (Linux 6.12 and later).
+    /// do not have them (seen on Linux 6.18).
     pub zeros_in_split: Option<u64>,
 }
 
@@ -375,7 +375,7 @@ fn passes(finished: &FinishedRun<'_>) -> Vec<PassCost> {
 
 /// Batches of this many pages, each with its sleep, and the sleep at the pass's end last so many seconds.
 fn pass_seconds(pages: f64, batch: f64, cost_s: f64, sleep: u64, tick: u64) -> f64 {
-    let period = wakes((batch * cost_s * 1e9) as u64, sleep, tick) as f64 / 1e9;
+    let period = wakes((batch.min(pages) * cost_s * 1e9) as u64, sleep, tick) as f64 / 1e9;
     ((pages / batch).floor() + 1.0) * period
 }
 

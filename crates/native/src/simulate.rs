@@ -308,11 +308,13 @@ pub fn check_job(job_json: &str) -> PyResult<()> {
     job.sampling().map(|_| ())
 }
 
-/// Of these keys of a machine those that do nothing for a design.
+/// The keys of layers that a design does not have: they do nothing for it.
 #[pyfunction]
-pub fn idle_keys(design: &str, keys: Vec<String>) -> PyResult<Vec<String>> {
+pub fn idle_keys(design: &str) -> PyResult<HashSet<&'static str>> {
     let stack = registry::Stack::named(design).map_err(bad)?;
-    Ok(keys.into_iter().filter(|key| !stack.uses(key)).collect())
+    let rows = registry::keys().flat_map(|key| key.rows());
+    let names = rows.map(|row| row.name);
+    Ok(names.filter(|name| !stack.uses(name)).collect())
 }
 
 /// Every design: `name`, `source` and `line`.

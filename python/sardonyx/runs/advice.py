@@ -140,8 +140,8 @@ def _profits(advice: dict[str, Any]) -> Told:
     zeros = sum(row["zeros_in_split"] for row in known)
     if zeros:
         notes.append(
-            f"{zeros:,} pages of zeros are in these: kernels from 6.12 on free them at the split, "
-            "and KSM's counters do not have them"
+            f"{zeros:,} pages of zeros are in these: Linux 6.18 maps them to its zero page at the "
+            "split, so that KSM's counters do not have them"
         )
     if len(known) < len(advice["profits"]):
         notes.append(

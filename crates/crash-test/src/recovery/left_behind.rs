@@ -104,7 +104,7 @@ mod tests {
             let said = String::from_utf8(output.unwrap().stdout).unwrap();
             said.trim().parse::<libc::pid_t>().unwrap()
         };
-        let ours = format!("/tmp/left-behind-{}", std::process::id());
+        let ours = format!("left-behind-{}", std::process::id());
         let (theirs, other) = (
             format!("{ours}-other"),
             PathBuf::from(format!("{ours}-other")),

@@ -17,10 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import PATH, check_json_target, err, for_people, note, seconds_in
-from sardonyx.cli.crash_test.options import RARE, Searching, end
+from sardonyx.cli.common import PATH, check_json_target, for_people, note, seconds_in
+from sardonyx.cli.crash_test.options import RARE, Searching, end, searched, unfinished
 from sardonyx.cli.help import rare
-from sardonyx.cli.progress import watched_to_an_end
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.report.checks import accept
 from sardonyx.runs.crash_files import (
@@ -137,10 +136,8 @@ def files(asked: Files) -> None:
 
 
 def ask(question: CrashFilesQuestion) -> dict[str, Any]:
-    """What the native module finds, with its progress shown; a signal ends it early."""
-    label = Path(question.program[0]).name
-    found, by = watched_to_an_end(err, label, lambda p: crash_files(question, p), "recoveries")
-    return found | {"ended_by": by and by.name}
+    """What the native module finds."""
+    return searched(Path(question.program[0]).name, lambda p: crash_files(question, p))
 
 
 def replay(asked: Files, number: int | None) -> str:
@@ -197,8 +194,7 @@ def show(people: Console, found: dict[str, Any]) -> None:
         if found[key]:
             people.print(f"{found[key]:,} {text}", soft_wrap=True)
     if not found["finished"] and found["passes_left"] and not found["unsaid"]:
-        left = ", ".join(found["passes_left"])
-        people.print(f"the plan was not finished; raise --budget. Skipped: {left}", soft_wrap=True)
+        people.print(unfinished(found), soft_wrap=True)
     if found["errors"]:
         unsaid = sum(bool(one["unsaid"]) for one in found["errors"])
         images = sum(one["images"] for one in found["errors"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +18,7 @@ from sardonyx.cli.common import (
     PATH,
     check_json_target,
     check_target,
+    err,
     note,
     seconds_in,
     size_in_bytes,
@@ -25,6 +26,7 @@ from sardonyx.cli.common import (
 )
 from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo
+from sardonyx.cli.progress import watched_to_an_end
 from sardonyx.files import write_text
 from sardonyx.report.checks import Baseline, baseline_of, junit, read_baseline, sarif
 from sardonyx.runs.crash_test import ACKNOWLEDGED, check_platform, statuses, words
@@ -142,6 +144,20 @@ class Searching(Judged):
         if self.write_baseline is not None:
             write_text(self.write_baseline, baseline_of(found))
         end(found, self.json_to)
+
+
+def searched(label: str, call: Callable[[_core.Progress], dict[str, Any]]) -> dict[str, Any]:
+    """What a native search finds, with its progress shown; a signal ends it early."""
+    found, by = watched_to_an_end(err, label, call, "recoveries")
+    if by is not None and "--budget" in (found["unsaid"] or ""):
+        found["unsaid"] = f"{by.name} ended it before each kind of moment had been tried once"
+    return found | {"ended_by": by and by.name}
+
+
+def unfinished(found: Mapping[str, Any]) -> str:
+    """That passes were left out, which, and what would bring them."""
+    more = "raise --budget" if found.get("ended_by") is None else f"{found['ended_by']} ended it"
+    return f"the plan was not finished; {more}. Skipped: {', '.join(found['passes_left'])}"
 
 
 def end(found: dict[str, Any], json_to: str | None) -> None:

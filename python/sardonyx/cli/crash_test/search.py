@@ -16,13 +16,12 @@ import typer
 from rich.console import Console
 
 from sardonyx import _core
-from sardonyx.cli.common import PATH, err, for_people
+from sardonyx.cli.common import PATH, for_people
 from sardonyx.cli.crash_test import options
 from sardonyx.cli.crash_test.options import Oracle, Searching, Tested
 from sardonyx.cli.crash_test.show import show
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import Tear
-from sardonyx.cli.progress import watched_to_an_end
 from sardonyx.files import write_text
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.report.checks import accept
@@ -125,10 +124,8 @@ def tried(
 
 
 def ask(question: CrashTestQuestion) -> dict[str, Any]:
-    """What the native module finds, with its progress shown; a signal ends it early."""
-    label = Path(question.recording).name
-    found, by = watched_to_an_end(err, label, lambda p: crash_test(question, p), "recoveries")
-    return found | {"ended_by": by and by.name}
+    """What the native module finds."""
+    return options.searched(Path(question.recording).name, lambda p: crash_test(question, p))
 
 
 def gdb(recover: str, image: Path, names: Sequence[str]) -> str:

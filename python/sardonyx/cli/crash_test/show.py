@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx.cli.common import note
+from sardonyx.cli.crash_test.options import unfinished
 
 #: Suspects and causes that people are shown; the JSON has all.
 SHOWN = 3
@@ -32,8 +33,7 @@ def show(people: Console, found: dict[str, Any]) -> None:
             soft_wrap=True,
         )
     if found["start"] is not None and not found["finished"]:
-        left = ", ".join(found["passes_left"])
-        people.print(f"the plan was not finished; raise --budget. Skipped: {left}", soft_wrap=True)
+        people.print(unfinished(found), soft_wrap=True)
     if found["not_cut"]:
         people.print(f"not cut: {', '.join(found['not_cut'])}", soft_wrap=True)
     if found["unreduced"]:

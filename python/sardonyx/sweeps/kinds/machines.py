@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import lru_cache
-from typing import Any
 
 from sardonyx import _core
 from sardonyx.runs.jobs import Setting
@@ -18,11 +17,15 @@ def effective(
 ) -> tuple[str, str]:
     """A machine's name, and a hash of all its parameters, or of all that a design has."""
     whole = json.loads(_core.machine(machine, list(overrides)))
-    parameters: dict[str, Any] = whole["parameters"]
-    for name in _core.idle_keys(design, list(parameters)) if design else ():
-        del parameters[name]
+    idle = _idle(design) if design else ()
+    parameters = {name: value for name, value in whole["parameters"].items() if name not in idle}
     text = json.dumps(parameters, sort_keys=True)
     return str(whole["name"]), hashlib.sha256(text.encode()).hexdigest()
+
+
+@lru_cache
+def _idle(design: str) -> set[str]:
+    return _core.idle_keys(design)
 
 
 @lru_cache
