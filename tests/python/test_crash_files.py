@@ -134,6 +134,7 @@ def test_what_is_kept_fails_again(cases: Path, tmp_path: Path) -> None:
         ("test -d {dir}", "true", "changed nothing below the folder"),
         ("test -f {dir}/none", "touch {place}/g", "fails on the folder as the program left it"),
         ("test -f {dir}/g", "touch {place}/g", "copes with nothing that is sure"),
+        ("ls {dir}", "touch {place}/g", "the recovery checks nothing"),
     ],
 )
 def test_of_what_says_nothing_nothing_is_said(

@@ -9,6 +9,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
+use sardonyx_crash_test::recovery::damage::damage;
+
 use crate::content::Content;
 use crate::operations::{Act, Name};
 
@@ -174,6 +176,30 @@ impl Tree {
             }
             Act::Sync { .. } | Act::SyncAll | Act::Fail { .. } | Act::Acknowledge { .. } => {}
         }
+    }
+
+    /// Damaged: for [form](damage) 0 an empty folder; for each other with the bytes of all files damaged, and for every
+    /// second with one file, another each time, empty.
+    pub fn damaged(&self, form: u32) -> Tree {
+        let mut tree = self.clone();
+        if form == 0 {
+            tree.nodes[ROOT as usize] = Node::empty_folder();
+            return tree;
+        }
+        let files: Vec<usize> = (0..tree.nodes.len())
+            .filter(|&inode| matches!(tree.nodes[inode], Node::File(_)))
+            .collect();
+        for &inode in &files {
+            if let Some(content) = tree.content_mut(inode as Inode) {
+                let (mut bytes, place) = (content.bytes(), (inode as u64) << 40);
+                damage(form, place, &mut bytes);
+                content.write(0, &bytes);
+            }
+        }
+        if form.is_multiple_of(2) && !files.is_empty() {
+            tree.nodes[files[form as usize / 2 % files.len()]] = Node::empty_file();
+        }
+        tree
     }
 
     /// A path that leads to an inode, if one does.

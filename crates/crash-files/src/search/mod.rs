@@ -13,6 +13,7 @@ use sardonyx_crash_test::CrashTestError;
 use sardonyx_crash_test::images::copy::scratch;
 use sardonyx_crash_test::recording::NOWHERE;
 use sardonyx_crash_test::recording::source::{Frame, Sources, caller};
+use sardonyx_crash_test::recovery::damage::FORMS;
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::{Recovery, said};
 use sardonyx_crash_test::search::clock::Clock;
@@ -28,6 +29,9 @@ use reduce::{Reduced, reduce};
 /// A recovery may take so many times as long as without a cut, and at least so long.
 const SLOWER: f64 = 50.0;
 const LEAST: f64 = 2.0;
+/// On a damaged folder a recovery that takes so many times as long, and at least so long, has noticed it.
+const HASTE: f64 = 10.0;
+const LEAST_HASTE: f64 = 0.2;
 /// Failing images of one cause that are run; more of them are left out.
 const SAME: u64 = 8;
 /// Causes that are looked for, at most.
@@ -81,6 +85,7 @@ pub struct Found {
     /// The first cut at which the recovery copes with what is sure.
     pub start: Option<u32>,
     pub unsaid: Option<String>,
+    pub notes: Vec<String>,
 }
 
 pub struct Explored {
@@ -313,8 +318,10 @@ fn search(
         let mut bench = Bench::new(case, &folder.join("first"))?;
         if let Some(known) = alone {
             found.alone = known;
-        } else if let Some(problem) = undisturbed(case, &mut bench, &mut found.alone)? {
-            found.unsaid = Some(problem);
+        } else {
+            found.unsaid = undisturbed(case, &mut bench, &mut found)?;
+        }
+        if found.unsaid.is_some() {
             found.seconds = clock.passed().as_secs_f64();
             return Ok(found);
         }
@@ -352,20 +359,38 @@ fn search(
 fn undisturbed(
     case: &Case,
     bench: &mut Bench<'_>,
-    alone: &mut f64,
+    found: &mut Found,
 ) -> Result<Option<String>, CrashTestError> {
     let last = case.last();
     let tree = bench.tree(&last);
     let began = Instant::now();
     let (ended, said) = bench.run(&tree, last.cut, case.recovery.time)?;
-    *alone = began.elapsed().as_secs_f64();
+    found.alone = began.elapsed().as_secs_f64();
     let said = said.lines().next_back().unwrap_or("it printed nothing");
-    Ok(case.recovery.fails(ended).then(|| {
-        format!(
+    if case.recovery.fails(ended) {
+        return Ok(Some(format!(
             "the recovery fails on the folder as the program left it ({ended}: {said}); mend the recovery's command, or give its status \
              with --ok"
-        )
-    }))
+        )));
+    }
+    let patience = Duration::from_secs_f64((found.alone * HASTE).max(LEAST_HASTE));
+    for form in 0..FORMS {
+        let (ended, _) = bench.run(&tree.damaged(form), last.cut, patience)?;
+        if case.recovery.fails(ended) {
+            return Ok(None);
+        }
+        if form == 0 && case.recovery.wants_acks() && !case.acks.is_empty() {
+            found.notes.push(
+                "the recovery also copes with an empty folder, whatever had been promised: that all is lost is no violation to it"
+                    .to_owned(),
+            );
+        }
+    }
+    Ok(Some(format!(
+        "the recovery checks nothing: it also copes with an empty folder and with {} damages to the bytes of all files; have it fail where \
+         what the program keeps is not there",
+        FORMS - 1
+    )))
 }
 
 /// Why there is nothing to search, if so.

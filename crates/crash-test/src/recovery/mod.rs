@@ -1,5 +1,6 @@
 //! Runs the program's recovery on a file, within limits, and says how it ended.
 
+pub mod damage;
 pub mod ending;
 pub mod left_behind;
 pub mod opened_files;

@@ -10,6 +10,7 @@ use crate::images::{Floors, Image, Kind, Over, WHOLE};
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
+use crate::recovery::damage::FORMS;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::Opened;
 use crate::search::bench::{Bench, SearchState};
@@ -65,8 +66,21 @@ pub(crate) fn undisturbed(
         Some(_) => bench.elsewhere(&image)?,
         None => Opened::default(),
     };
+    let checks = match least {
+        Some(least) if question.replay.is_none() => {
+            bench.notices_damage(&image, acked, &folder.join("damaged"), least)?
+        }
+        _ => true,
+    };
     drop(bench);
     check_opened(&mut shared.recording, &opened, &before)?;
+    if !checks {
+        shared.recording.blind.push(format!(
+            "the recovery checks nothing: it also copes with all that the program wrote turned into zeros, into random bytes and into {} \
+             mixtures of both with what it was; have it fail where what the program keeps is not there",
+            FORMS - 2
+        ));
+    }
     if let Some(least) = least {
         shared.clock.takes(least);
         if question.time_limit.is_none() {

@@ -1,7 +1,8 @@
 //! What one worker has, and what all workers share: the recovery is run here, and its verdicts are kept.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,11 +11,12 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::CrashTestError;
-use crate::images::copy::Copy;
+use crate::images::copy::{self, Copy};
 use crate::images::touched::TouchedPages;
 use crate::images::{Floors, Image};
-use crate::recording::Recording;
 use crate::recording::persistence::Course;
+use crate::recording::{LINE, Recording};
+use crate::recovery::damage;
 use crate::recovery::ending::Ended;
 use crate::recovery::left_behind::LeftBehind;
 use crate::recovery::opened_files::{self, Opened};
@@ -64,6 +66,25 @@ pub struct SearchState {
     /// Images that wait for a worker are not tried any more.
     pub(crate) enough: AtomicBool,
     pub stop: AtomicBool,
+}
+
+/// Damages each line that the program wrote, in files of the pools.
+fn damaged(recording: &Recording, pools: &[PathBuf], form: u32) -> Result<(), CrashTestError> {
+    let open = |path: &PathBuf| {
+        (OpenOptions::new().write(true).open(path)).map_err(CrashTestError::io(path.display()))
+    };
+    let files: Vec<File> = pools.iter().map(open).collect::<Result<_, _>>()?;
+    for unit in &recording.lines {
+        let file = usize::from(unit.file);
+        for (line, mut data) in unit.versions.lines(unit.versions.last()) {
+            let at = u64::from(line) * LINE as u64;
+            damage::damage(form, at, &mut data);
+            let length = data.len().min(recording.pools[file].bytes.saturating_sub(at) as usize);
+            let written = files[file].write_all_at(&data[..length], at);
+            written.map_err(CrashTestError::io(pools[file].display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Ways in which the recovery may refuse a pool that the program is still making.
@@ -321,6 +342,48 @@ impl<'a> Bench<'a> {
         );
         self.copy.restore(image, &TouchedPages::whole())?;
         Ok(opened)
+    }
+
+    /// Whether the recovery fails on an image with any [form](damage) of damage to what the program wrote, in copies in
+    /// a folder; a form that takes many times as long as the recovery alone is noticed. The budget's end leaves the
+    /// question open, as if it did.
+    pub(crate) fn notices_damage(
+        &mut self,
+        image: &Image,
+        acked: usize,
+        folder: &Path,
+        alone: Duration,
+    ) -> Result<bool, CrashTestError> {
+        let (recording, recovery) = (&self.shared.recording, &self.shared.recovery);
+        let output = folder.with_extension("output");
+        let mut left = LeftBehind::of_folder(folder);
+        for form in 0..damage::FORMS {
+            let time = (self.shared.clock).allows((alone * HASTE).max(LEAST_HASTE));
+            if time.is_zero() {
+                return Ok(true);
+            }
+            let failed = || CrashTestError::io(folder.display());
+            if folder.exists() {
+                std::fs::remove_dir_all(folder).map_err(failed())?;
+            }
+            std::fs::create_dir(folder).map_err(failed())?;
+            let pools = copy::paths(recording, folder)?;
+            self.save(image, if pools.len() == 1 { &pools[0] } else { folder })?;
+            damaged(recording, &pools, form)?;
+            let given = RecoveryFiles {
+                pools: &pools,
+                folder,
+                acks: &self.acks,
+            };
+            let ended = recovery.run(given, &output, time)?;
+            left.ran();
+            let printed = recording.printed(acked);
+            let lines = || printed.iter().filter(|&&byte| byte == b'\n').count();
+            if recovery.fails(ended) || recovery.differs(&output, lines)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The reason why the recovery fails on an image within some time, or `None`; each image is tried once.

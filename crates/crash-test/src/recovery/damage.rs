@@ -1,0 +1,62 @@
+//! Damage of many forms, by which a recovery that checks nothing is told from one that found nothing wrong: what copes
+//! with everything turned into zeros, into random bytes and into many mixtures of both with what it was looks at no
+//! byte.
+
+/// Forms of damage. A check is done after the first that it notices; one that copes with all checks nothing.
+pub const FORMS: u32 = 34;
+/// Bytes that are changed together: a flag can stay while what it vouches for goes.
+const WORD: usize = 8;
+
+/// Damages bytes that begin at a place, which with the form decides what becomes of each word.
+pub fn damage(form: u32, place: u64, bytes: &mut [u8]) {
+    for (number, word) in bytes.chunks_mut(WORD).enumerate() {
+        let drawn = mixed((place + (number * WORD) as u64) ^ u64::from(form) << 56);
+        let stays = match form {
+            0 | 1 => false,
+            _ if form.is_multiple_of(2) => drawn.is_multiple_of(2),
+            _ => !drawn.is_multiple_of(16),
+        };
+        if !stays {
+            let new = if form == 0 { 0 } else { mixed(drawn) };
+            word.copy_from_slice(&new.to_le_bytes()[..word.len()]);
+        }
+    }
+}
+
+/// The output function of SplitMix64 (Steele, Lea and Flood, 2014).
+fn mixed(seed: u64) -> u64 {
+    let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A check that reads a byte only where a flag is set, and one that compares two words.
+    #[test]
+    fn even_a_narrow_check_notices_a_form() {
+        let notices = |check: fn(&[u8]) -> bool, before: &[u8]| {
+            (0..FORMS).any(|form| {
+                let mut after = before.to_vec();
+                damage(form, 4096, &mut after);
+                !check(&after)
+            })
+        };
+        let mut flagged = vec![0; 64];
+        flagged[0] = 1;
+        flagged[40] = 7;
+        assert!(notices(|bytes| bytes[0] != 1 || bytes[40] == 7, &flagged));
+        assert!(notices(|bytes| bytes[..8] == bytes[8..16], &[5; 16]));
+        assert!(!notices(|_| true, &flagged));
+    }
+
+    #[test]
+    fn the_last_word_may_be_short() {
+        let mut bytes = *b"0123456789a";
+        damage(0, 0, &mut bytes);
+        assert_eq!(bytes, [0; 11]);
+    }
+}
