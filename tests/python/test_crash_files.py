@@ -134,7 +134,7 @@ def test_what_is_kept_fails_again(cases: Path, tmp_path: Path) -> None:
         ("test -d {dir}", "true", "changed nothing below the folder"),
         ("test -f {dir}/none", "touch {place}/g", "fails on the folder as the program left it"),
         ("test -f {dir}/g", "touch {place}/g", "copes with nothing that is sure"),
-        ("ls {dir}", "touch {place}/g", "the recovery checks nothing"),
+        ("ls {dir}", "touch {place}/g", "the recovery opens no file of the folder"),
     ],
 )
 def test_of_what_says_nothing_nothing_is_said(
@@ -144,6 +144,18 @@ def test_of_what_says_nothing_nothing_is_said(
     found = search(place, recover, program.format(place=place))
     assert found["status"] == 3
     assert said in found["unsaid"]
+
+
+@pytest.mark.machine
+def test_what_the_recovery_would_not_notice_is_said(tmp_path: Path) -> None:
+    place = folder(tmp_path / "d")
+    program = f"sh -c 'echo new > {place}/g; sync {place}/g; echo done'"
+    found = search(place, "cat {dir}/g", program)
+    assert not any("copes with" in note for note in found["notes"])
+    check = "sh -c 'cat {dir}/* > {acks}; true'"
+    found = search(place, check, program)
+    assert found["status"] == 0
+    assert sum("copes with" in note for note in found["notes"]) == 2
 
 
 @pytest.mark.machine

@@ -65,7 +65,7 @@ fn one_report(explored: &Explored) -> Value {
         "processes": recording.commands.len(),
         "effects": explored.model.effects.len(),
         "platform": explored.platform.name(),
-        "notes": [&recording.notes[..], &found.notes[..]].concat(),
+        "notes": recording.notes.iter().chain(&found.notes).collect::<Vec<_>>(),
         "cuts": operations.len() + 1,
         "cuts_tried": found.cuts.len(),
         "start": found.start,

@@ -6,7 +6,7 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sardonyx_crash_test::recovery::damage::damage;
@@ -202,6 +202,13 @@ impl Tree {
         tree
     }
 
+    /// The paths of all files, where the folder lies at `place`.
+    pub fn files(&self, place: &Path) -> Vec<PathBuf> {
+        let files = (0..self.nodes.len()).filter(|&one| matches!(self.nodes[one], Node::File(_)));
+        let paths = files.filter_map(|inode| self.path(inode as Inode));
+        paths.map(|path| place.join(path)).collect()
+    }
+
     /// A path that leads to an inode, if one does.
     pub fn path(&self, inode: Inode) -> Option<String> {
         self.path_below(ROOT, inode, Path::new(""))
@@ -277,7 +284,7 @@ impl Tree {
         &self,
         inode: Inode,
         path: &Path,
-        made: &mut BTreeMap<Inode, std::path::PathBuf>,
+        made: &mut BTreeMap<Inode, PathBuf>,
         depth: usize,
     ) -> io::Result<()> {
         let mode = self.modes[inode as usize];

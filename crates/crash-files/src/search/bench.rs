@@ -7,6 +7,7 @@ use std::time::Duration;
 use sardonyx_crash_test::CrashTestError;
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::left_behind::LeftBehind;
+use sardonyx_crash_test::recovery::opened_files::{PATIENCE, opened};
 use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles, said};
 
 use crate::images::Image;
@@ -108,6 +109,25 @@ impl<'a> Bench<'a> {
         let ended = self.case.recovery.run(given, &output, time)?;
         self.left.ran();
         Ok((ended, said(&output)))
+    }
+
+    /// Whether the recovery opens a file of a folder; true where that cannot be seen.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn opens_a_file(&mut self, tree: &Tree) -> Result<bool, CrashTestError> {
+        let place = self.folder.join("files");
+        let failed = || CrashTestError::io(place.display());
+        clear(&place).map_err(failed())?;
+        tree.put(&place).map_err(failed())?;
+        let given = RecoveryFiles {
+            pools: &[],
+            folder: &place,
+            acks: &self.folder.join("acks"),
+        };
+        let command = self.case.recovery.command(given);
+        let opened = opened(&command, &[], (&place, &tree.files(&place)), PATIENCE);
+        Ok(opened.copies.is_none_or(|seen| seen.contains(&true)))
     }
 }
 

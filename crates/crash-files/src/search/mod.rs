@@ -386,11 +386,17 @@ fn undisturbed(
             );
         }
     }
-    Ok(Some(format!(
-        "the recovery checks nothing: it also copes with an empty folder and with {} damages to the bytes of all files; have it fail where \
-         what the program keeps is not there",
+    if !bench.opens_a_file(&tree)? {
+        return Ok(Some(
+            "the recovery opens no file of the folder, and copes with an empty one: have it look at what the program keeps"
+                .to_owned(),
+        ));
+    }
+    found.notes.push(format!(
+        "the recovery copes with {} damages to the bytes of all files: only a failure or a time-out of its own is a violation to it",
         FORMS - 1
-    )))
+    ));
+    Ok(None)
 }
 
 /// Why there is nothing to search, if so.

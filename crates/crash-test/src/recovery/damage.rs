@@ -1,8 +1,7 @@
-//! Damage of many forms, by which a recovery that checks nothing is told from one that found nothing wrong: what copes
-//! with everything turned into zeros, into random bytes and into many mixtures of both with what it was looks at no
-//! byte.
+//! Damage of many forms, by which a recovery that holds no byte to anything is told from one that found nothing wrong:
+//! it copes with everything turned into zeros, into random bytes and into many mixtures of both with what it was.
 
-/// Forms of damage. A check is done after the first that it notices; one that copes with all checks nothing.
+/// Forms of damage. A check is done after the first that it notices; one that copes with all holds bytes to nothing.
 pub const FORMS: u32 = 34;
 /// Bytes that are changed together: a flag can stay while what it vouches for goes.
 const WORD: usize = 8;

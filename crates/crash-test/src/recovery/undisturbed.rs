@@ -75,9 +75,9 @@ pub(crate) fn undisturbed(
     drop(bench);
     check_opened(&mut shared.recording, &opened, &before)?;
     if !checks {
-        shared.recording.blind.push(format!(
-            "the recovery checks nothing: it also copes with all that the program wrote turned into zeros, into random bytes and into {} \
-             mixtures of both with what it was; have it fail where what the program keeps is not there",
+        shared.recording.notes.push(format!(
+            "the recovery copes with all that the program wrote turned into zeros, into random bytes and into {} mixtures of both with what \
+             it was: only a failure or a time-out of its own is a violation to it",
             FORMS - 2
         ));
     }

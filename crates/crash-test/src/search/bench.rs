@@ -79,7 +79,9 @@ fn damaged(recording: &Recording, pools: &[PathBuf], form: u32) -> Result<(), Cr
         for (line, mut data) in unit.versions.lines(unit.versions.last()) {
             let at = u64::from(line) * LINE as u64;
             damage::damage(form, at, &mut data);
-            let length = data.len().min(recording.pools[file].bytes.saturating_sub(at) as usize);
+            let length = data
+                .len()
+                .min(recording.pools[file].bytes.saturating_sub(at) as usize);
             let written = files[file].write_all_at(&data[..length], at);
             written.map_err(CrashTestError::io(pools[file].display()))?;
         }
