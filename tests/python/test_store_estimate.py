@@ -157,7 +157,7 @@ def test_traces_of_digests(tmp_path: Path) -> None:
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for arguments, said in [
-        (("nowhere",), "nowhere: No such file or directory"),
+        (("nowhere",), "nowhere: there is no such file or folder; name one"),
         (("file", "--block", "3K"), "--block 3072: give powers of two"),
         (("file", "--memory", "1M"), "--memory 1048576: give at least"),
         (("file", "--trace", "csv"), "--trace csv: give fiu or destor"),

@@ -327,7 +327,8 @@ impl Channel {
                 if !write.interrupted || write.place != place {
                     return Err(alone(Rule::Interruption, logged, write.place, place));
                 }
-                let wanted = cycle + write.left + t.off_chip;
+                let slot = t.tBURST.max(t.tCCD) - t.tBURST;
+                let wanted = cycle + write.left + slot + t.off_chip;
                 if done != wanted {
                     return Err(alone(Rule::Done, logged, wanted, done));
                 }

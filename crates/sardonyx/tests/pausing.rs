@@ -124,13 +124,8 @@ fn modelled(t: &Timing, policy: Policy, asks: &[Ask]) -> Answers {
             for (kept, holds) in kept.iter_mut().zip(one.holds) {
                 *kept = (*kept).max(end + holds);
             }
-            // Of a write that nobody interrupts, NVMain counts the whole column slot before the array.
-            let slot = if one.times == 0 {
-                transfer - t.tBURST
-            } else {
-                0
-            };
-            answers[one.ask] = end + slot + t.off_chip;
+            // NVMain counts the whole column slot before the array.
+            answers[one.ask] = end + transfer - t.tBURST + t.off_chip;
         }
         if chosen.is_none() {
             let of = |kind| waiting.iter().position(|&ask| asks[ask].kind == kind);

@@ -308,7 +308,7 @@ impl Channel {
         under.before = self.banks.next(bank);
         under.held = self.banks.held_by_array(under.ends);
         under.closed = self.banks.open_row(bank).is_none();
-        let was_done = std::mem::replace(&mut under.done, under.ends + self.banks.off_chip());
+        let was_done = std::mem::replace(&mut under.done, under.ends + self.banks.after_array());
         let (access, done) = (under.access, under.done);
         let (before, held, closed) = (under.before, under.held, under.closed);
         self.banks.hold(bank, before, held, closed);

@@ -364,9 +364,11 @@ impl Banks {
         [end + self.timing.tWR, end + self.groups.tWTR, end]
     }
 
-    /// Cycles from an array write's end to its completion.
-    pub fn off_chip(&self) -> u64 {
-        self.timing.off_chip
+    /// From the end of an array write until the write is done: what its column slot has beyond its data (NVMain counts
+    /// the whole slot before the array), and the way off the chip.
+    pub fn after_array(&self) -> u64 {
+        let t = &self.timing;
+        t.tCCD.saturating_sub(t.tBURST) + t.off_chip
     }
 
     /// The bank's array write is another than it was: without one the bank's commands might go at `before`, and now

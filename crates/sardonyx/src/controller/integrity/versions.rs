@@ -245,7 +245,7 @@ impl Versions {
         let (index, slot) = (self.index_of(number), self.slot(number));
         match self.format {
             Format::Whole => {
-                let next = (word(line, slot as usize) + 1).max(self.first);
+                let next = word(line, slot as usize).wrapping_add(1).max(self.first);
                 put(line, slot, next);
                 Bump::Counted
             }
