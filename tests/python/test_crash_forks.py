@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from test_cli_native import sardonyx
 from test_crash_test import built, crashed, named, recorded, refused
@@ -111,3 +112,41 @@ def test_a_script_that_starts_the_program_is_recorded_with_it(
     # The shell lies at the addresses at which the program does.
     if edits:
         assert any("cell->" in line for line in named(tmp_path, "workers", found))
+
+
+SPEAKS = """
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    int fd = open(argv[1], O_RDWR | O_CREAT, 0600), ends[2];
+    if (fd < 0 || ftruncate(fd, 4096) || pipe(ends)) return 3;
+    long *pool = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    pool[0] = 1;
+    (void)!write(1, "own\\n", 4);
+    if (!fork()) {
+        pool[1] = 2;
+        (void)!write(1, "child\\n", 6);
+        dup2(ends[1], 1);
+        (void)!write(1, "to the parent\\n", 14);
+        execl("/bin/echo", "echo", "to the parent too", (char *)0);
+    }
+    wait(0);
+    char text[64];
+    (void)!read(ends[0], text, sizeof text);
+    pool[2] = 3;
+    (void)!write(1, "own again\\n", 10);
+    return 0;
+}
+"""
+
+
+def test_what_a_child_says_to_its_parent_is_no_promise(tmp_path: Path) -> None:
+    (tmp_path / "s.c").write_text(SPEAKS)
+    subprocess.run(["cc", "-O1", "-o", "s", "s.c"], cwd=tmp_path, check=True)
+    record = ("--pc", "--acks", "-o", "r.parquet", "--", "./s", "pool")
+    sardonyx("trace", "record", *record, where=tmp_path)
+    metadata = pq.read_schema(tmp_path / "r.parquet").metadata
+    acks = json.loads(metadata[b"sardonyx.trace"])["acks"]
+    assert "".join(text for _, text in acks) == "own\nchild\nown again\n"

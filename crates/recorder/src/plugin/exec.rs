@@ -173,6 +173,7 @@ pub struct ExecState {
     path: CString,
     /// In a ring of several processes it is not the first.
     child: bool,
+    promised: Option<(u64, u64)>,
     execs: u32,
     instructions: u64,
     last: u64,
@@ -195,6 +196,7 @@ impl ExecState {
         ExecState {
             path,
             child: out.child,
+            promised: out.promised,
             execs: out.execs,
             instructions: counters::all(),
             last: out.last,
@@ -265,6 +267,7 @@ impl ExecState {
         let out = &mut state.out;
         (out.last, out.skip) = (self.last, self.skip);
         (out.child, out.execs) = (self.child, self.execs + 1);
+        out.promised = self.promised.or(out.promised);
         out.maps = Maps::from_files(self.files);
         out.frames.resume(self.stock);
         out.sites = out.sites.take().map(|_| Sites::from(self.sites));

@@ -231,7 +231,8 @@ fn after(
         return;
     }
     let got = result as u64;
-    if state.options.acks.is_some_and(|acks| acks as u64 == a[0]) {
+    let promises = state.options.acks.filter(|acks| *acks as u64 == a[0]);
+    if promises.is_some_and(|acks| state.out.promises(acks)) {
         acknowledged(state, number, a, got);
     }
     fixed(number, a, got, |argument, bytes| {

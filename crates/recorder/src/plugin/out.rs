@@ -56,11 +56,22 @@ pub struct Out {
     level: Level,
     /// A child that writes to its parent's ring: of its memory only mapped files count.
     pub child: bool,
+    /// The file that promises are written to, by device and inode: what a child writes to another one is no promise.
+    pub promised: Option<(u64, u64)>,
     pub execs: u32,
     /// This process's number, by which its turns in a ring of several are told.
     process: u32,
     /// The instruction that runs: its thread, its address, whether it is locked.
     pub now: Option<(u32, u64, bool)>,
+}
+
+/// The device and inode of what a descriptor leads to.
+fn identity(descriptor: i32) -> Option<(u64, u64)> {
+    let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a call that fills the structure if it succeeds.
+    let found =
+        unsafe { (libc::fstat(descriptor, found.as_mut_ptr()) == 0).then(|| found.assume_init())? };
+    Some((found.st_dev, found.st_ino))
 }
 
 impl Out {
@@ -87,10 +98,20 @@ impl Out {
             sites: options.sites.then(Sites::default),
             level: options.level,
             child: false,
+            promised: options.acks.and_then(identity),
             execs: 0,
             process: std::process::id(),
             now: None,
         }
+    }
+
+    /// Whether what is written to a descriptor is a promise, which has the number that promises are written to.
+    pub fn promises(&mut self, descriptor: i32) -> bool {
+        if !self.child {
+            self.promised = self.promised.or_else(|| identity(descriptor));
+            return true;
+        }
+        self.promised.is_none() || self.promised == identity(descriptor)
     }
 
     /// A child's: a ring of its own, or none, and nothing known yet.
