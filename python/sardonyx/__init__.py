@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sardonyx._core import VERSION as __version__
-    from sardonyx._core import SardonyxError
+    from sardonyx._core import SardonyxError, Step, Stored, check_bits
     from sardonyx.api import DESIGNS, compare, designs, load, machines, programs, sweep, synth
     from sardonyx.commands import (
         Answer,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         store,
         trace_info,
     )
+    from sardonyx.layers import guard, mapping, policy
     from sardonyx.notebook import plot, plots
     from sardonyx.questions import ProgramSource
     from sardonyx.runs.results import Results
@@ -39,8 +40,11 @@ __all__ = [
     "ProgramSource",
     "Results",
     "SardonyxError",
+    "Step",
+    "Stored",
     "__version__",
     "call",
+    "check_bits",
     "compare",
     "crash",
     "crash_files",
@@ -49,11 +53,14 @@ __all__ = [
     "designs",
     "diff",
     "estimate",
+    "guard",
     "load",
     "machines",
+    "mapping",
     "merge",
     "plot",
     "plots",
+    "policy",
     "programs",
     "record",
     "recordings",
@@ -68,8 +75,14 @@ __all__ = [
 _HOMES = {
     "__version__": "_core",
     "SardonyxError": "_core",
+    "Step": "_core",
+    "Stored": "_core",
+    "check_bits": "_core",
     "ProgramSource": "questions",
     "Results": "runs.results",
+    "guard": "layers",
+    "mapping": "layers",
+    "policy": "layers",
     "plot": "notebook",
     "plots": "notebook",
 } | dict.fromkeys(

@@ -33,6 +33,9 @@ def simulate(job_json: str, progress: Progress | None) -> str:
 def idle_keys(design: str) -> set[str]:
     """The keys of layers that a design does not have: they do nothing for it."""
 
+def caches(design: str) -> list[str]:
+    """The keys with the bytes of the caches and tables on chip of a design."""
+
 def check_job(job_json: str) -> None:
     """An error unless the job's machine can be had and its program fits on so many cores."""
 
@@ -262,3 +265,247 @@ def parquet_of(
     columns: list[tuple[str, list[str] | list[float | None]]], whole: list[str]
 ) -> bytes:
     """The Parquet file with these columns; those named in ``whole`` are whole numbers."""
+
+def register_layer(made: type, declaration_json: str) -> None:
+    """Register a class as a layer and a design (``sardonyx.layers``)."""
+
+def check_bits(data: bytes) -> int:
+    """The check bits of a line, which come with it: 64 bits, of a truncated Hamming code."""
+
+class Step:
+    """A moment in a plan; ``PAST`` has always been."""
+
+    PAST: Step
+
+class Stored:
+    """The two moments of a write: in the persistence domain, and in the medium's array."""
+
+    def __init__(self, accepted: Step, done: Step | None = None) -> None: ...
+    @property
+    def accepted(self) -> Step: ...
+    @property
+    def done(self) -> Step: ...
+    def also(self, other: Stored, plan: Plan) -> Stored:
+        """Both writes."""
+
+class Write:
+    """A write of one line."""
+
+    @property
+    def line(self) -> int:
+        """The line: a mapping's number of it, or a place."""
+    @property
+    def data(self) -> bytes:
+        """Its 64 bytes."""
+    @property
+    def at(self) -> Step:
+        """When the bytes exist."""
+    @property
+    def gate(self) -> Step:
+        """Nothing is sent to the layer below before this."""
+    @property
+    def is_log(self) -> bool:
+        """A record of a log, which must not be deduplicated."""
+    @property
+    def atomic(self) -> bool:
+        """It must persist together with its metadata, or not at all."""
+    def to(
+        self,
+        line: int,
+        *,
+        data: bytes | None = None,
+        at: Step | None = None,
+        gate: Step | None = None,
+        atomic: bool | None = None,
+    ) -> Write:
+        """The write of another line; with other bytes, or at other moments."""
+
+class Because:
+    """What ``Plan.because`` gives."""
+
+    def __enter__(self) -> None: ...
+    def __exit__(self, *raised: object) -> bool: ...
+
+class Plan:
+    """The plan of the request at hand; of no use afterwards."""
+
+    def unit(self, unit: str, after: Step) -> Step:
+        """Uses a unit on chip, as ``"compare"``; when it is done."""
+    def all(self, *steps: Step) -> Step:
+        """When all of these are over."""
+    def because(self, cause: str) -> Because:
+        """``with plan.because("mapping"):`` books what is planned within under that cause."""
+    def exercise(self, mechanism: str) -> None:
+        """Counts that one of the layer's mechanisms has been used."""
+    def full(self, line: int, remedy: str) -> tuple[int, Step]:
+        """No place is free: the run ends. Until then the line may lie at its own place."""
+    def refuse(self, place: int) -> None:
+        """The line at a place is not what was written there last."""
+    def read(self, place: int, after: Step) -> tuple[bytes | None, Step]:
+        """Reads a line of the medium."""
+    def write(
+        self,
+        place: int,
+        data: bytes,
+        at: Step,
+        gate: Step | None = None,
+        beside: bytes | None = None,
+    ) -> Stored:
+        """Writes a line of the medium, with eight bytes beside it if there are any."""
+    def beside(self, place: int) -> bytes | None:
+        """The eight bytes beside a line of the medium, as they are known on chip."""
+    def sealed(self, stored: Stored, place: int, counter: int) -> None:
+        """Says that a write is encrypted under a counter."""
+    def scan(self, place: int) -> bytes | None:
+        """A recovery's look at a line of the medium; ``None`` if it was never written."""
+    def written(self, table: Table) -> list[int]:
+        """The places of a table that have been written."""
+    def group(self, writes: list[Stored]) -> None:
+        """All of these writes are accepted at one instant, or none of them."""
+
+class Below:
+    """The layer below a mapping: the encryption."""
+
+    def read(
+        self, place: int, after: Step, plan: Plan, is_log: bool = False
+    ) -> tuple[bytes | None, Step]:
+        """Reads the line at a place."""
+    def write(self, write: Write, plan: Plan) -> Stored:
+        """Writes a line to a place."""
+    def persist(self, place: int, after: Step, plan: Plan) -> Stored:
+        """Writes back what the layer below keeps of the lines around a place."""
+    def discard(self, place: int, after: Step, plan: Plan) -> None:
+        """A line was encrypted ahead, and turned out not to be needed."""
+
+class Memory:
+    """What a layer is built from: the machine's settings, and room in the medium."""
+
+    @property
+    def lines(self) -> int:
+        """Lines of data, by number from 0."""
+    @property
+    def below(self) -> Below: ...
+    def key(self, name: str) -> int | float | bool | str:
+        """The value of one of the machine's keys; times in ns, energies in nJ."""
+    def table(self, name: str, lines: int) -> Table:
+        """Lines of the medium for a table, by a name."""
+    def cache(self, name: str, unit: str = "metadata", least_used: bool = False) -> Cache:
+        """The cache of the keys ``NAME.bytes`` and ``NAME.ways``."""
+    def mapping(self, cache: str, counted: bool = True, least_used: bool = False) -> MappingTable:
+        """A table from lines to places, read through a cache of those keys."""
+    def places(self) -> Places: ...
+    def fingerprints(self) -> Fingerprints:
+        """ESD's fingerprint table, of the keys ``esd.efit_*``."""
+    def pads(self) -> PadMaker: ...
+
+class Table:
+    """Lines of the medium with a name."""
+
+    @property
+    def first(self) -> int: ...
+    def line(self, index: int) -> int:
+        """The place of one of its lines."""
+
+class Lookup:
+    """A line that was looked up in a cache; good until the next look-up."""
+
+    @property
+    def at(self) -> Step: ...
+    @property
+    def hit(self) -> bool: ...
+
+class Cache:
+    """A write-back cache on chip of lines of a table."""
+
+    def get(self, place: int, after: Step, plan: Plan) -> Lookup:
+        """Looks up the line at a place; on a miss it is fetched."""
+    def line(self, cached: Lookup) -> bytes: ...
+    def set(self, cached: Lookup, at: int, data: bytes, ripe: Step, plan: Plan) -> None:
+        """Changes bytes of a line just looked up; they may leave the chip after ``ripe``."""
+    def ripe(self, cached: Lookup) -> Step:
+        """When all changes of a line just looked up may leave the chip."""
+    def persist(self, place: int, after: Step, plan: Plan) -> Stored:
+        """Writes the line at a place back, if it differs from the medium's."""
+    def flush(self, plan: Plan) -> None: ...
+    @property
+    def hits(self) -> tuple[int, int]:
+        """Look-ups that hit, and all."""
+    def forget(self) -> None: ...
+
+class Entry:
+    """The entry of a line in a mapping table."""
+
+    @property
+    def place(self) -> int | None: ...
+    @property
+    def at(self) -> Step: ...
+
+class MappingTable:
+    """A table from lines to places, with a count of references for each place."""
+
+    def read(
+        self, line: int, after: Step, plan: Plan, is_log: bool = False
+    ) -> tuple[bytes | None, Step]:
+        """Reads a line from where it lies."""
+    def find(self, line: int, after: Step, plan: Plan) -> Entry:
+        """Looks a line up, for a write that will change its entry."""
+    def give_up(self, entry: Entry, after: Step, plan: Plan) -> Entry:
+        """Looks an entry up again, which has no place now."""
+    def set(self, entry: Entry, place: int, decided: Step, ripe: Step, plan: Plan) -> None:
+        """The entry's line lies there from ``decided`` on; it may leave the chip after ``ripe``."""
+    def refer(self, place: int, decided: Step, ripe: Step, plan: Plan, first: bool = False) -> bool:
+        """One more line refers to a place, or the first; whether the count is full now."""
+    def unrefer(self, place: int, decided: Step, ripe: Step, plan: Plan) -> int | None:
+        """One line less: how many still refer to it, ``None`` where the count was full or lost."""
+    def persist(self, entry: Entry, stored: Stored, atomic: bool, plan: Plan) -> Stored:
+        """A write, and after it the entry of its line where that must persist with it."""
+    def persist_around(self, line: int, after: Step, plan: Plan) -> Stored:
+        """Writes back the entries of the lines around one."""
+    def recover(self, places: Places, plan: Plan) -> None:
+        """Reads the whole table after a cut, and takes the places that it names."""
+    def flush(self, plan: Plan) -> None: ...
+    @property
+    def mapped(self) -> int:
+        """Lines that have a place."""
+    def figures(self) -> dict[str, float | tuple[int, int]]: ...
+    @property
+    def hits(self) -> tuple[int, int]: ...
+    def forget(self) -> None: ...
+
+class Places:
+    """Which places are free."""
+
+    def allocate(self, home: int, plan: Plan) -> tuple[int, Step] | None:
+        """A free place, and the step before which it must not be written."""
+    def leave(self, place: int, left: int, unmapped: Step, plan: Plan) -> bool:
+        """A line has left a place to which ``left`` others refer; whether it is free now."""
+    def take(self, place: int) -> None: ...
+    @property
+    def in_use(self) -> int: ...
+
+class Similar:
+    """An entry of the fingerprint table."""
+
+    @property
+    def place(self) -> int: ...
+    @property
+    def at(self) -> Step: ...
+    @property
+    def refer(self) -> int: ...
+
+class Fingerprints:
+    """ESD's fingerprint table: check bits to a place that had such a line."""
+
+    def tick(self) -> bool:
+        """Counts a look-up; whether the table was refreshed by it."""
+    def find(self, check: int, after: Similar | None = None) -> Similar | None: ...
+    def refer(self, similar: Similar) -> None: ...
+    def insert(self, check: int, place: int, at: Step) -> bool:
+        """Enters a line; whether another had to leave."""
+    def replace(self, similar: Similar, place: int, at: Step) -> None: ...
+    def forget(self, place: int) -> None: ...
+
+class PadMaker:
+    """AES-128 in counter mode over (place, counter)."""
+
+    def crypt(self, place: int, counter: int, data: bytes) -> bytes: ...

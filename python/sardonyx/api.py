@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sardonyx import _core, asked
 from sardonyx.asked import in_python
 from sardonyx.questions import ProgramSource
+from sardonyx.runs import mixes
 from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Watch
@@ -58,6 +59,7 @@ def compare(
     timeline: str | os.PathLike[str] | None = None,
     window: tuple[int, int] | None = None,
     requests: str | os.PathLike[str] | None = None,
+    commands: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     watch: Watch | None = None,
 ) -> Results:
@@ -82,7 +84,8 @@ def compare(
     where the same call finds them again; without one they are not kept.
 
     ``timeline`` is a file for Perfetto with the requests of ``window`` (a first number and an end),
-    ``requests`` a Parquet file with a row for each request (docs/simulator/timeline.md).
+    ``requests`` a Parquet file with a row for each request, ``commands`` the memory's commands of
+    the one run as DRAMPower reads them (docs/simulator/timeline.md).
     """
     sets = asked.table("overrides", overrides)
     if isinstance(machine, Mapping):
@@ -110,9 +113,14 @@ def compare(
         None if timeline is None else Path(asked.path("timeline", timeline)),
         Window() if window is None else window_of(*window),
         None if requests is None else Path(asked.path("requests", requests)),
+        None if commands is None else Path(asked.path("commands", commands)),
     )
+    if commands is not None and len(planned) > 1:
+        raise _core.SardonyxError(f"commands: is of one run, and there are {len(planned)}")
     if seeds is not None:
-        check_alone(sensitivity=sensitivity, timeline=timeline, requests=requests)
+        check_alone(
+            sensitivity=sensitivity, timeline=timeline, requests=requests, commands=commands
+        )
         seeded = Seeded(planned, asked.whole("seeds", seeds, 2, MOST_SEEDS))
         check(seeded.each, shared)
         return seeded.run(shared, jobs, watch)
@@ -139,6 +147,7 @@ def check_alone(**others: object) -> None:
 
 def check_sensitivity(planned: Sequence[Point], draws: int) -> None:
     """An error unless there are conclusions that could flip."""
+    mixes.refuse("--sensitivity", {point.trace: point.source for point in planned})
     if draws < 0:
         raise _core.SardonyxError(f"draws = {draws}: give 0 or more")
     if len({point.design for point in planned}) < 2:

@@ -42,12 +42,18 @@ def _parameter(option: re.Match[str]) -> str:
     return RENAMED.get(option[1], option[1]).replace("-", "_")
 
 
+def named(given: Any) -> Any:
+    """The name of a design that is a class; anything else as it is."""
+    return getattr(given, "design_name", given) if isinstance(given, type) else given
+
+
 def names(what: str, given: object) -> list[str]:
     """Strings or paths as a list; one alone is a list of one."""
+    given = named(given)
     if isinstance(given, str | os.PathLike):
         return [os.fspath(given)]
     if isinstance(given, Iterable) and not isinstance(given, bytes | Mapping):
-        listed = list(given)
+        listed = [named(one) for one in given]
         if all(isinstance(each, str | os.PathLike) for each in listed):
             return [os.fspath(each) for each in listed]
     raise SardonyxError(f"{what} = {given!r}: give a string, or a list of strings")

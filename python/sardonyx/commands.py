@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from sardonyx._core import SardonyxError
+from sardonyx.asked import named
 
 #: A file, a folder, a recording by name, or another word of a command.
 Word: TypeAlias = str | os.PathLike[str]
@@ -129,6 +130,7 @@ def _option(command: str, known: Mapping[str, Any], name: str, value: Any) -> li
 
 
 def _text(value: Any) -> str:
+    value = named(value)
     if isinstance(value, bool):
         return str(value).lower()
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)

@@ -45,6 +45,12 @@ class AttackAsked(Value):
     when: str
 
 
+class CommandsFile(Value):
+    """A file for the commands of a run, as DRAMPower reads them."""
+
+    path: str
+
+
 class Conversion(Value):
     """A conversion between two formats. ``data`` fills writes without bytes: zero, random or
     unique, made of ``seed``; ``clock_mhz`` is the clock of a trace that counts cycles,
@@ -126,9 +132,13 @@ class SynthSource(Value):
 
     kind: Literal["synth"] = "synth"
     name: str
+    #: A trace that the generated one is like, in place of a rung.
+    like: str | None = None
     limit: int | None = None
     records: int | None = None
     seed: int = 0
+    #: Over so many times the lines of that trace, each of which comes back so many times as late.
+    times: int = 1
     window: float | None = None
 
 
@@ -145,8 +155,15 @@ class ProgramSource(Value):
     transactions: int = 10_000
 
 
+class MixSource(Value):
+    """Traces, each on a core of its own."""
+
+    kind: Literal["mix"] = "mix"
+    sources: tuple[Source, ...]
+
+
 #: Where the operations of a run come from.
-Source: TypeAlias = TraceSource | SynthSource | ProgramSource
+Source: TypeAlias = TraceSource | SynthSource | ProgramSource | MixSource
 
 
 class CrashQuestion(Value):
@@ -287,7 +304,7 @@ class ExhaustiveQuestion(Value):
 
 
 class RequestsFile(Value):
-    """A file for the requests of a run on ````trace````."""
+    """A file for the requests of a run on ``trace``."""
 
     path: str
     trace: str
@@ -327,6 +344,8 @@ class Job(Value):
     design: str
     machine: str
     source: Source
+    #: A line for each command of the memory is written.
+    commands: CommandsFile | None = None
     copies: int = 1
     #: The share of contents that each copy has for itself; at 1 a generated trace has a seed of its
     #: own in each.
@@ -488,11 +507,15 @@ class Tree(Value):
 
 
 class BlockTrace(Value):
-    """A recorded block trace with an MD5 of each 4096 bytes, in FIU's format."""
+    """A recorded block trace: FIU's with digests, MSR's or fio's without."""
 
     kind: Literal["trace"] = "trace"
     #: The file.
     path: str
+    #: Of a trace without contents: the share of writes whose content was written before.
+    duplicates: float | None = None
+    #: The seed that chooses the duplicates.
+    seed: int = 0
 
 
 #: Where blocks come from.

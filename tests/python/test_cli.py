@@ -103,6 +103,7 @@ def test_compare_passes_its_options_on(sardonyx: Program, core: FakeCore, trace:
             "requests": None,
             "sample": None,
             "timeline": None,
+            "commands": None,
             "copies": 2,
             "distinct": 1.0,
             "verify": True,

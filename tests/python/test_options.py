@@ -21,10 +21,11 @@ from typing import Any
 import pytest
 import typer.main
 from sardonyx import _core, cli
-from sardonyx.cli import common, sweep
+from sardonyx.cli import common, doctor, sweep
 from sardonyx.cli.forms import Options
 from sardonyx.cli.store import serve
 from sardonyx.runs import scheduler, stores
+from sardonyx.sweeps import rows
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 
@@ -51,6 +52,8 @@ FORMS = {
     "curve": ["--jobs 1", "--jobs 1 --machine optane"],
     "designs": [""],
     "diff": ["r1 r2"],
+    "doctor": [""],
+    "explore": ["btree", "redis.parquet --designs sca"],
     "machines": [""],
     "merge generate": ["cow images"],
     "merge run": ["v.raw", "--pid 1", "--pid 1 --snapshots 1"],
@@ -127,6 +130,8 @@ SAMPLES: dict[str, str] = {
     "--sharing": "packed",
     "--shard": "1/2",
     "--size": "1G",
+    "--sram": "256K",
+    "--survives": "every line",
     "--tear": "words",
     "--thorough": "1m",
     "--time-limit": "5s",
@@ -145,6 +150,10 @@ SAMPLES: dict[str, str] = {
     "curve --measured": "none",
     "curve --reads": "50",
     "curve --requests": "7000",
+    "explore --at-most": "ipc=1",
+    "explore --designs": "fca",
+    "explore --goal": "max ipc",
+    "explore --machine": "sca",
     "merge generate --pages": "16",
     "merge run --designs": "pageforge",
     "merge run --kernel": "linux-4.4",
@@ -171,9 +180,11 @@ PLACES |= {"reproduce --cells"}  # test_sampling.py has it
 # What they do comes after the answer that is looked at here; test_crash_causes.py has it.
 PLACES |= {"--baseline", "--write-baseline", "--sarif", "--junit", "crash-test recovery --depth"}
 PLACES |= {"crash-test threads --orders"}
+# What goes on to the next round; test_explore.py has it.
+PLACES |= {"explore --goal", "explore --at-most"}
 #: What answers at once and does no work.
 LOOKED_UP = {
-    "check_job", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",
+    "caches", "check_job", "check_merge_timed", "check_store", "crash_memory", "crash_trial_memory",
     "designs", "guarantee", "integrities", "integrity_room", "ladder", "machine", "machines",
     "merge_algorithms", "merge_available", "merge_mixes",
     "parse_size", "programs", "store_designs", "store_keys", "store_plan", "trace_info",
@@ -268,6 +279,8 @@ def asked(line: str) -> tuple[list[str], str]:
         patch.setattr(scheduler, "run", each)
         for name in ("Sweep", "run_on_hq", "estimate"):
             patch.setattr(sweep, name, known(name))
+        patch.setattr(rows, "Sweep", lambda plan, *_, **__: kept(plan))
+        patch.setattr(doctor, "_ran", lambda *_: None)
         patch.setattr(serve, "served", kept)
         patch.setattr(stores, "run", lambda points, *_: kept(points))  # one design after the other
         patch.setattr(shutil, "which", lambda name: name)

@@ -97,3 +97,22 @@ def test_bad_input_is_one_line(arguments: tuple[str, ...], words: str) -> None:
     status, text = run("--bytes", "2M", *arguments)
     assert status == 2
     assert words in " ".join(text.split()) and text.startswith("error: ")
+
+
+def test_a_trace_without_contents_takes_a_share_by_name(tmp_path: Path) -> None:
+    msr, fio = tmp_path / "msr.csv", tmp_path / "fio.log"
+    each = range(200)
+    msr.write_text("".join(f"{n},web,0,Write,{n * 4096},4096,9\n" for n in each))
+    lines = "".join(f"/dev/sda write {n * 4096} 4096\n" for n in each)
+    fio.write_text(f"fio version 2 iolog\n/dev/sda add\n/dev/sda open\n{lines}")
+    for path in (msr, fio):
+        words = ("--designs", "recam", "--trace", str(path))
+        of = metrics(*words, "--duplicates", "0.3")["recam"]
+        assert (of["writes"], of["duplicate_writes"]) == (200, 60)
+        status, text = run(*words)
+        assert status == 2 and "has no contents; say what share" in text
+        status, text = run(*words, "--seed", "3")
+        assert status == 2
+    msr.write_text("1,web,0,Copy,0,4096,9\n")
+    status, text = run("--designs", "recam", "--trace", str(msr), "--duplicates", "0.3")
+    assert status == 2 and "line 1: copy is neither Read nor Write" in text

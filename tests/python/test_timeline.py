@@ -13,8 +13,10 @@ import pytest
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
+from sardonyx import cli
 from sardonyx.runs.results import Results, Run
 from test_cli import Program, bad_input, sardonyx
+from typer.testing import CliRunner
 
 __all__ = ["sardonyx"]
 TRACE = "synth:rung-60:3000"
@@ -168,3 +170,33 @@ def test_what_cannot_be_written_is_refused(
 ) -> None:
     bad_input(sardonyx("compare", TRACE, "--designs", "baseline", *words), said)
     assert not (tmp_path / "t").exists()
+
+
+def test_commands_are_lines_that_drampower_reads(tmp_path: Path) -> None:
+    trace, lines = tmp_path / "t.txt", tmp_path / "c.csv"
+    # Two lines of one row, then another row of the same bank: two ranks of 16 banks, rows of 8 KiB.
+    row = 8192 * 32
+    trace.write_text(f"0x0 READ 0\n0x40 WRITE 100\n{row:#x} READ 4000\n")
+    made = CliRunner().invoke(
+        cli.app,
+        ["trace", "convert", str(trace), str(tmp_path / "t.parquet"), "--from", "dramsim3"],
+    )
+    assert made.exit_code == 0, made.output
+    words = ["compare", str(tmp_path / "t.parquet"), "--machine", "ddr4-2400"]
+    words += ["--out", str(tmp_path / "out"), "--commands", str(lines)]
+    ended = CliRunner().invoke(cli.app, [*words, "--designs", "no-encryption"])
+    assert ended.exit_code == 0, ended.output
+    rows = [line.split(",") for line in lines.read_text().splitlines()]
+    assert all(len(row) == 7 for row in rows) and rows[-1][1] == "END"
+    data = [row for row in rows if row[1] in ("ACT", "RD", "WR", "PRE")]
+    assert [row[1] for row in data] == ["ACT", "RD", "WR", "PRE", "ACT", "RD"]
+    assert {tuple(row[2:5]) for row in data} == {tuple(data[0][2:5])}
+    assert [row[5] for row in data if row[1] == "ACT"] == ["0", "1"]
+    cycles = [int(row[0]) for row in rows]
+    assert cycles == sorted(cycles)
+    assert int(data[1][0]) - int(data[0][0]) == 17  # tRCD
+    refused = CliRunner().invoke(cli.app, [*words, "--designs", "sca,fca"])
+    assert refused.exit_code == 2 and "is of one run, and there are 2" in refused.stderr
+    two = ["--designs", "sca", "--set", "medium.geometry.channels=2"]
+    refused = CliRunner().invoke(cli.app, [*words, *two])
+    assert refused.exit_code == 2 and "is of one channel" in refused.stderr

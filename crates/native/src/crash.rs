@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::layers::{settled, threads};
 use crate::progress::Progress;
 use crate::sources::{Source, durability, yes};
 use crate::{bad, read};
@@ -176,6 +177,7 @@ impl CrashQuestion {
             None if self.cut.is_some() => None,
             None => attacks(&self.design, self.attack)?,
         };
+        let threads = threads(&self.design, self.threads);
         let spec = |core| ProgramSpec {
             seed: seed.wrapping_mul(1024).wrapping_add(core),
             sharing,
@@ -198,7 +200,7 @@ impl CrashQuestion {
                 full_one_in: self.full_one_in,
                 tear: tear_named(&self.tear)?,
                 attacks,
-                threads: self.threads,
+                threads,
             },
             script: self.script.map(ScriptQuestion::script).transpose()?,
         })
@@ -261,6 +263,7 @@ pub struct TrialQuestion {
 impl TrialQuestion {
     fn trial(self) -> PyResult<Trial> {
         let attacks = attacks(&self.design, self.attack)?;
+        let threads = threads(&self.design, self.threads);
         Ok(Trial {
             durability: planted(&self.design, self.mutant.as_deref(), self.software_log)?,
             machine: self.machine,
@@ -279,7 +282,7 @@ impl TrialQuestion {
                 full_one_in: self.full_one_in,
                 tear: tear_named(&self.tear)?,
                 attacks,
-                threads: self.threads,
+                threads,
             },
             thorough: self.thorough_seconds.map(Duration::from_secs_f64),
             shorten: true,
@@ -335,7 +338,10 @@ fn mutant_named(name: &str) -> PyResult<Mutant> {
 pub fn crash(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -> PyResult<String> {
     let question = read::<CrashQuestion>(question_json)?.question()?;
     let tell = Progress::listener(progress);
-    let answer = py.detach(|| question.answer(&tell)).map_err(bad)?;
+    let answer = settled(
+        &question.design,
+        py.detach(|| question.answer(&tell)).map_err(bad),
+    )?;
     told(answer)
 }
 
@@ -372,7 +378,10 @@ pub fn crash_trial(
 ) -> PyResult<String> {
     let trial = read::<TrialQuestion>(question_json)?.trial()?;
     let tell = Progress::listener(progress);
-    let answer = py.detach(|| trial.answer(&tell)).map_err(bad)?;
+    let answer = settled(
+        &trial.design,
+        py.detach(|| trial.answer(&tell)).map_err(bad),
+    )?;
     told(answer)
 }
 
@@ -394,7 +403,10 @@ pub fn crash_exhaustive(
         order: question.order,
     };
     let tell = Progress::listener(progress);
-    let answer = py.detach(|| asked.answer(&tell)).map_err(bad)?;
+    let answer = settled(
+        &asked.run.design,
+        py.detach(|| asked.answer(&tell)).map_err(bad),
+    )?;
     told(answer)
 }
 
@@ -415,7 +427,10 @@ pub fn crash_stages(
         )));
     }
     let tell = Progress::listener(progress);
-    let answer = py.detach(|| question.stages(&tell)).map_err(bad)?;
+    let answer = settled(
+        &question.design,
+        py.detach(|| question.stages(&tell)).map_err(bad),
+    )?;
     told(answer)
 }
 

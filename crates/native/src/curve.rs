@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::layers::settled;
 use crate::{bad, read};
 
 /// A load on a design of a machine with some of its keys set. Of 1,000 requests `reads_per_mille` are reads;
@@ -35,7 +36,7 @@ pub struct CurveQuestion {
 #[pyfunction]
 pub fn curve_point(py: Python<'_>, question_json: &str) -> PyResult<String> {
     let asked: CurveQuestion = read(question_json)?;
-    py.detach(|| {
+    let ran = py.detach(|| {
         let machine = Machine::load(&asked.machine, &asked.overrides).map_err(bad)?;
         fits(&machine, asked.bytes)?;
         let load = Load {
@@ -58,7 +59,8 @@ pub fn curve_point(py: Python<'_>, question_json: &str) -> PyResult<String> {
             "write": times(&point.writes),
         })
         .to_string())
-    })
+    });
+    settled(&asked.design, ran)
 }
 
 /// A load of threads on a design of a machine with some of its keys set: `operation` and `order` by name, accesses of
@@ -86,7 +88,7 @@ pub struct AccessesQuestion {
 #[pyfunction]
 pub fn accesses_point(py: Python<'_>, question_json: &str) -> PyResult<String> {
     let asked: AccessesQuestion = read(question_json)?;
-    py.detach(|| {
+    let ran = py.detach(|| {
         let machine = Machine::load(&asked.machine, &asked.overrides).map_err(bad)?;
         fits(&machine, asked.bytes)?;
         let operation = Operation::ALL.into_iter().find(|known| known.name() == asked.operation);
@@ -131,7 +133,8 @@ pub fn accesses_point(py: Python<'_>, question_json: &str) -> PyResult<String> {
             "write_amplification": amplification,
         })
         .to_string())
-    })
+    });
+    settled(&asked.design, ran)
 }
 
 fn fits(machine: &Machine, bytes: u64) -> PyResult<()> {

@@ -10,6 +10,7 @@ mod device;
 mod estimate;
 mod files;
 mod integrity;
+mod layers;
 mod listening;
 mod machines;
 mod merging;
@@ -84,6 +85,11 @@ mod _core {
     #[pymodule_export]
     use super::integrity::{integrities, integrity_recovery, integrity_room};
     #[pymodule_export]
+    use super::layers::{
+        Because, Below, Cache, Entry, Fingerprints, Lookup, MappingTable, Memory, PadMaker, Places,
+        Plan, Similar, Step, Stored, Table, Write, check_bits, register_layer,
+    };
+    #[pymodule_export]
     use super::machines::{machine, machines};
     #[pymodule_export]
     use super::merging::{
@@ -100,7 +106,7 @@ mod _core {
     use super::recorder::{Recording, trace_record};
     #[pymodule_export]
     use super::simulate::{
-        causes, check_job, designs, figures, idle_keys, merge_figures, simulate,
+        caches, causes, check_job, designs, figures, idle_keys, merge_figures, simulate,
     };
     #[pymodule_export]
     use super::store::{check_store, store, store_designs, store_keys};

@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use sardonyx::listeners::commands::CommandLines;
 use sardonyx::listeners::requests::Requests;
 use sardonyx::listeners::timeline::{Named, Timeline, Window};
 use sardonyx::medium::params::EngineParams;
@@ -55,7 +56,35 @@ impl TimelineFile {
     }
 }
 
-/// A file for the requests of a run on ``trace``.
+/// A file for the commands of a run, as DRAMPower reads them.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandsFile {
+    path: PathBuf,
+}
+
+impl CommandsFile {
+    pub(crate) fn listener(&self, engine: &EngineParams) -> PyResult<CommandLines> {
+        let medium = &engine.medium;
+        let channels = medium.geometry.channels;
+        if channels != 1 || medium.buffer.is_some() {
+            return Err(bad(format!(
+                "--commands: is of one channel without a module's buffer, and this machine has {channels} channels; give \
+                 one, as in --set medium.geometry.channels=1"
+            )));
+        }
+        let made = CommandLines::create(&self.path, medium);
+        made.map_err(|error| bad(format!("{}: {error}", self.path.display())))
+    }
+
+    pub(crate) fn write(&self, lines: CommandLines) -> PyResult<()> {
+        let written = lines.finish();
+        written.map_err(|error| bad(format!("{}: {error}", self.path.display())))?;
+        Ok(())
+    }
+}
+
+/// A file for the requests of a run on `trace`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestsFile {

@@ -18,7 +18,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::listening::{RequestsFile, TimelineFile};
+use crate::layers::settled;
+use crate::listening::{CommandsFile, RequestsFile, TimelineFile};
 use crate::progress::Progress;
 use crate::sources::{Source, durability};
 use crate::{bad, ended, read};
@@ -52,6 +53,8 @@ pub struct Job {
     timeline: Option<TimelineFile>,
     /// A row for each request is written.
     requests: Option<RequestsFile>,
+    /// A line for each command of the memory is written.
+    commands: Option<CommandsFile>,
 }
 
 /// Which part of a run of recordings is timed: so many `windows`, of so many `requests` that count and as many as
@@ -96,11 +99,17 @@ impl Job {
         if let Some(file) = &self.requests {
             system.memory().observe(file.listener(&self.design)?);
         }
+        if let Some(file) = &self.commands {
+            system.memory().observe(file.listener(engine)?);
+        }
         let outcome = system.run(tell).map_err(ended)?;
         if let Some(file) = &self.timeline {
             file.write(*system.memory().take().expect("it listens"))?;
         }
         if let Some(file) = &self.requests {
+            file.write(*system.memory().take().expect("it listens"))?;
+        }
+        if let Some(file) = &self.commands {
             file.write(*system.memory().take().expect("it listens"))?;
         }
         Ok(outcome)
@@ -111,8 +120,8 @@ impl Job {
         let Some(asked) = self.sample else {
             return Ok(None);
         };
-        if self.timeline.is_some() || self.requests.is_some() {
-            let whole = "--timeline and --requests are of whole runs, and --sample times windows";
+        if self.timeline.is_some() || self.requests.is_some() || self.commands.is_some() {
+            let whole = "--timeline, --requests and --commands are of whole runs, and --sample times windows";
             return Err(bad(format!("{whole}; leave one of them out")));
         }
         let refused = |what: &str, remedy: &str| Err(bad(format!("--sample: {what}; {remedy}")));
@@ -127,6 +136,9 @@ impl Job {
                 program.name
             );
             return refused(&what, recorded);
+        }
+        if let Source::Mix(_) = &self.source {
+            return refused("a mix runs as a whole", "leave it out, or name one trace");
         }
         let source = self.source.open()?;
         if source.provenance().level == Level::Cpu {
@@ -163,15 +175,18 @@ impl Job {
         if self.warmup_share == 0.0 {
             return Ok(0);
         }
-        let source = self.source.open()?;
-        if source.provenance().level == Level::Cpu {
-            return Err(bad(format!(
-                "{}: was taken at the core, and how many requests reach memory is not known before \
-                 the run; give --warmup as a number of requests",
-                source.name()
-            )));
+        let mut requests = 0;
+        for member in self.source.members() {
+            let source = member.open()?;
+            if source.provenance().level == Level::Cpu {
+                return Err(bad(format!(
+                    "{}: was taken at the core, and how many requests reach memory is not known \
+                     before the run; give --warmup as a number of requests",
+                    source.name()
+                )));
+            }
+            requests += source.requests().map_err(bad)?;
         }
-        let requests = source.requests().map_err(bad)?;
         Ok(self.share_of(requests * u64::from(self.copies)))
     }
 }
@@ -181,7 +196,7 @@ impl Job {
 pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> PyResult<String> {
     let job: Job = read(job_json)?;
     let tell = Progress::listener(progress);
-    py.detach(|| {
+    let ran = py.detach(|| {
         let machine = Machine::load(&job.machine, &job.overrides).map_err(bad)?;
         let Job { design, warmup, .. } = &job;
         let sampling = job.sampling()?;
@@ -198,7 +213,9 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             }
             source => {
                 let own = |copy| if job.distinct == 1.0 { copy } else { 0 };
-                let copies = (0..job.copies).map(|copy| source.open_copy(own(copy)));
+                let copies = source.members().iter().flat_map(|member| {
+                    (0..job.copies).map(move |copy| member.open_copy(own(copy)))
+                });
                 let copies = copies.collect::<PyResult<Vec<_>>>()?;
                 let total = copies.iter().map(|copy| copy.total()).sum();
                 let mut tell = |done| tell(done, total);
@@ -208,7 +225,7 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
                         let warmup = warmup + job.share_of_requests()?;
                         let options = Options { warmup, distinct };
                         let system = recordings::system(&machine, design, copies, options);
-                        let of = machine.with_cores(job.copies as usize);
+                        let of = machine.with_cores(source.members().len() * job.copies as usize);
                         job.play(system.map_err(bad)?, &mut tell, &of.engine)?
                     }
                     Some((sampling, counted)) => {
@@ -236,11 +253,15 @@ pub fn simulate(py: Python<'_>, job_json: &str, progress: Option<&Progress>) -> 
             "usage": outcome.usage(),
             "assumed": outcome::assumed(&machine, design, &outcome),
         });
+        if let Source::Mix(_) = &job.source {
+            told["core_ipc"] = json!(outcome.core_ipc);
+        }
         if let Some(sampled) = sampled {
             told["sample"] = sampled;
         }
         Ok(told.to_string())
-    })
+    });
+    settled(&job.design, ran)
 }
 
 fn told_sample(sampling: &Sampling, sample: &machine::Sample) -> Value {
@@ -261,7 +282,7 @@ fn told_sample(sampling: &Sampling, sample: &machine::Sample) -> Value {
 /// (`less`, `more` or neither) and `meaning`.
 #[pyfunction]
 pub fn figures() -> String {
-    let layers = registry::built_in().flat_map(|layer| layer.about().figures);
+    let layers = registry::layers().flat_map(|layer| layer.about().figures);
     told(outcome::FIGURES.iter().chain(layers).copied().flatten())
 }
 
@@ -303,7 +324,11 @@ pub fn check_job(job_json: &str) -> PyResult<()> {
         timed::check(&machine, &spec, job.copies as usize).map_err(bad)?;
     }
     if !matches!(job.source, Source::Program(_)) {
-        recordings::check(&machine, job.source.open()?, job.copies).map_err(bad)?;
+        let members = job.source.members();
+        let cores = members.len() as u32 * job.copies;
+        for member in members {
+            recordings::check(&machine, member.open()?, cores).map_err(bad)?;
+        }
     }
     job.sampling().map(|_| ())
 }
@@ -315,6 +340,17 @@ pub fn idle_keys(design: &str) -> PyResult<HashSet<&'static str>> {
     let rows = registry::keys().flat_map(|key| key.rows());
     let names = rows.map(|row| row.name);
     Ok(names.filter(|name| !stack.uses(name)).collect())
+}
+
+/// The keys with the bytes of the caches and tables on chip of a design.
+#[pyfunction]
+pub fn caches(design: &str) -> PyResult<Vec<&'static str>> {
+    let stack = registry::Stack::named(design).map_err(bad)?;
+    let keys = registry::caches().map(|key| key.bytes.name());
+    let mut found: Vec<&str> = keys.filter(|name| stack.uses(name)).collect();
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }
 
 /// Every design: `name`, `source` and `line`.

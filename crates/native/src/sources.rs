@@ -1,5 +1,10 @@
 //! Where the operations of a run come from, as Python names it in JSON.
 //! Left out: any logic; `sardonyx::trace` and `sardonyx::workload` open and check.
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
 use pyo3::PyResult;
 use sardonyx::controller::designs::Stack;
 use sardonyx::trace::{self, Spec, Synth};
@@ -25,6 +30,16 @@ pub enum Source {
     /// A persistent program; sizes are bytes. Without a name: the sizes of programs to be named.
     #[schemars(title = "ProgramSource")]
     Program(Program),
+    /// Traces, each on a core of its own.
+    #[schemars(title = "MixSource")]
+    Mix(MixSource),
+}
+
+/// See [`Source::Mix`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MixSource {
+    sources: Vec<Source>,
 }
 
 /// See [`Source::Trace`].
@@ -46,6 +61,43 @@ pub struct SynthSource {
     seed: u64,
     limit: Option<u64>,
     window: Option<f64>,
+    /// A trace that the generated one is like, in place of a rung.
+    like: Option<PathBuf>,
+    /// Over so many times the lines of that trace, each of which comes back so many times as late.
+    #[serde(default = "once")]
+    times: u64,
+}
+
+/// Generators that have been measured, by their trace and when it was last written, times, records and seed.
+type Measured = BTreeMap<(PathBuf, Option<SystemTime>, u64, Option<u64>, u64), Synth>;
+
+static MEASURED: Mutex<Measured> = Mutex::new(BTreeMap::new());
+
+impl SynthSource {
+    fn synth(&self) -> PyResult<Synth> {
+        let (records, seed) = (self.records, self.seed);
+        let Some(like) = &self.like else {
+            let mut ladder = trace::locality_ladder().into_iter();
+            let spec = ladder.find(|spec| spec.name == self.name);
+            let spec = spec.ok_or_else(|| bad(format!("there is no generator `{}`", self.name)))?;
+            let records = records.unwrap_or(spec.records);
+            return Synth::new(Spec { records, ..spec }, seed).map_err(bad);
+        };
+        let written = like.metadata().and_then(|known| known.modified()).ok();
+        let key = (like.clone(), written, self.times, records, seed);
+        let mut measured = MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = measured.get(&key) {
+            return Ok(known.clone());
+        }
+        let trace = trace::Source::open(like).map_err(bad)?;
+        let synth = Synth::like(trace, self.times, records, seed).map_err(bad)?;
+        measured.insert(key, synth.clone());
+        Ok(synth)
+    }
+}
+
+fn once() -> u64 {
+    1
 }
 
 /// See [`Source::Program`].
@@ -96,6 +148,14 @@ pub fn yes() -> bool {
 }
 
 impl Source {
+    /// The traces of a mix; otherwise the source itself.
+    pub fn members(&self) -> &[Source] {
+        match self {
+            Source::Mix(mix) => &mix.sources,
+            alone => std::slice::from_ref(alone),
+        }
+    }
+
     /// The trace for the core `copy` of several with contents of their own: a generated one has a seed of
     /// its own there.
     pub fn open_copy(&self, copy: u32) -> PyResult<trace::Source> {
@@ -117,23 +177,14 @@ impl Source {
                 limit,
                 window,
             }) => (trace::Source::open(path).map_err(bad)?, limit, window),
-            Source::Synth(SynthSource {
-                name,
-                records,
-                seed,
-                limit,
-                window,
-            }) => {
-                let mut ladder = trace::locality_ladder().into_iter();
-                let spec = ladder.find(|spec| spec.name == *name);
-                let spec = spec.ok_or_else(|| bad(format!("there is no generator `{name}`")))?;
-                let records = records.unwrap_or(spec.records);
-                let synth = Synth::new(Spec { records, ..spec }, *seed).map_err(bad)?;
-                (trace::Source::from(synth), limit, window)
+            Source::Synth(synth) => {
+                let made = trace::Source::from(synth.synth()?);
+                (made, &synth.limit, &synth.window)
             }
             Source::Program(program) => {
                 return Err(bad(format!("{}: is not a trace", program.name)));
             }
+            Source::Mix(_) => return Err(bad("a mix of traces is none: name one of them")),
         };
         Ok(match (limit, window) {
             (None, _) => source,

@@ -56,6 +56,16 @@ pub fn trace_info(
 ) -> PyResult<String> {
     match read(source_json)? {
         Source::Program(program) => Ok(program.info()?.to_string()),
+        mix @ Source::Mix(_) => {
+            let each = mix.members().iter().map(|one| {
+                let source = one.open()?;
+                Ok((source.name().to_owned(), source.requests().map_err(bad)?))
+            });
+            let each = each.collect::<PyResult<Vec<_>>>()?;
+            let requests: u64 = each.iter().map(|(_, requests)| requests).sum();
+            let names: Vec<String> = each.into_iter().map(|(name, _)| name).collect();
+            Ok(json!({"mix": names, "requests": requests}).to_string())
+        }
         source => {
             let source = source.open()?;
             answer(&detached(py, progress, |tell| {

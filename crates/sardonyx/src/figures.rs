@@ -16,6 +16,8 @@ crate::names::named! {
         Nanoseconds = "ns",
         /// Energy.
         Nanojoules = "nJ",
+        /// Energy by time.
+        Milliwatts = "mW",
         /// Bytes.
         Bytes = "bytes",
         /// Time at a constant rate of wear.

@@ -178,3 +178,29 @@ fn what_cannot_be_is_refused_with_its_line() {
         "{said}"
     );
 }
+
+/// By hand: a milliampere at a volt for a nanosecond is a thousandth of a nanojoule, and eight parts make a rank.
+#[test]
+fn currents_become_energies_where_all_are_there() {
+    let desk = Desk::new();
+    let all = "IDD0 = 48\nIDD2N = 34\nIDD3N = 43\nIDD4R = 135\nIDD4W = 123\nIDD5AB = 250";
+    let machine = desk.load("m.ini", &DRAMSIM3.replace("IDD0 = 43", all));
+    let machine = machine.unwrap();
+    let medium = &machine.engine.medium;
+    let nj = |current: f64, cycles: f64| current * cycles * 0.83 * 1.2 * 8e-3;
+    let opened = nj(48.0 * 56.0 - 43.0 * 39.0 - 34.0 * 17.0, 1.0);
+    for (got, wanted) in [
+        (medium.energy.row_hit_read, nj(92.0, 4.0)),
+        (medium.energy.read, opened + nj(92.0, 4.0)),
+        (medium.ranks.row_hit_write, nj(80.0, 4.0)),
+        (medium.energy.write, opened + nj(80.0, 4.0)),
+        (medium.ranks.refresh, nj(207.0, 420.0)),
+        (medium.ranks.standby, 34.0 * 1.2 * 8.0),
+    ] {
+        assert!((got.nj() - wanted).abs() < 1e-3, "{got:?} {wanted}");
+    }
+    // One current alone says nothing.
+    let other = desk.load("n.ini", DRAMSIM3).unwrap();
+    let preset = Machine::load("ddr4-2400", &[] as &[(&str, &str)]).unwrap();
+    assert_eq!(other.engine.medium.energy, preset.engine.medium.energy);
+}

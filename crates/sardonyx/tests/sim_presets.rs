@@ -111,3 +111,32 @@ fn a_bank_group_takes_column_commands_at_its_own_rate() {
     let (one, two) = (took(8), took(1));
     assert_eq!(one - two, 119 * (12 - 8), "{one} and {two} cycles");
 }
+
+/// What a rank of eight MT40A1G8PM-083E takes that does nothing but refresh: IDD2N, and IDD5AB for tRFC of each tREFI, at
+/// 1.2 V (its data sheet).
+#[test]
+fn an_idle_rank_takes_what_its_data_sheet_adds_up_to() {
+    let machine = machine("ddr4-2400", &[]);
+    let text = "0x0 READ 0\n0x40000 READ 100000000\n";
+    let outcome = recordings::run(
+        &machine,
+        "no-encryption",
+        vec![source(text, 1200.0)],
+        Options::default(),
+        &mut |_| true,
+    )
+    .unwrap();
+    let of = |name: &str| outcome.figures.named(name).number().unwrap();
+    let ranks = machine.engine.medium.geometry.ranks as f64;
+    let sheet = 8.0 * 1.2 * (34.0 + (250.0 - 34.0) * 350.0 / 7_800.0);
+    let ratio = of("power_mw") / ranks / sheet;
+    assert!((0.95..1.05).contains(&ratio), "{ratio}");
+    let parts = ["read", "write", "activation", "refresh", "standby", "units"];
+    let sum: f64 = parts
+        .map(|part| of(&format!("energy_{part}_nj")))
+        .iter()
+        .sum();
+    assert!((sum / of("energy_nj") - 1.0).abs() < 1e-9);
+    let opened = of("energy_activation_nj") / of("medium_reads");
+    assert!((opened - (48.0 * 56.0 - 43.0 * 39.0 - 34.0 * 17.0) * 0.833 * 1.2 * 8e-3).abs() < 0.01);
+}

@@ -2,8 +2,15 @@
 //! reads and writes, gaps, and how far back the line was asked for. The tables are written by
 //! `research/locality.py`. Left out: any order beyond which kind of request follows which.
 
+use std::collections::VecDeque;
+
 use rand::{Rng, RngExt};
+use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
+use std::hash::Hasher;
+
+use super::{Op, Source, TraceError};
+use crate::line::ZERO_LINE;
 
 /// A recording in `traces/`, or what it is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +42,7 @@ const PAGE_LINES: u64 = 64;
 const HISTORY: usize = 1 << DISTANCES;
 
 /// Shares are thousandths; first those of reads, then those of writes.
+#[derive(Clone, Debug)]
 pub(super) struct Recorded {
     name: &'static str,
     /// Share of requests that are reads, and that are of the other kind than the one before.
@@ -46,6 +54,120 @@ pub(super) struct Recorded {
     pub lines: u64,
     gaps: [[u16; GAPS]; 2],
     places: [[u16; PLACES]; 2],
+}
+
+/// What the writes of a trace carry.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Written {
+    pub requests: u64,
+    /// Share of writes whose content was written before, of zeros, of contents that are written often, and how many those
+    /// are.
+    pub duplicate_rate: f64,
+    pub zero_share: f64,
+    pub hot_share: f64,
+    pub hot_contents: u32,
+    pub threads: u16,
+}
+
+/// A content of more writes than this is hot (ESD Sec. II-A).
+const HOT: u64 = 1000;
+
+impl Recorded {
+    /// What the requests of a trace are like, and what its writes carry. Contents count by a hash of 64 bits.
+    pub fn measure(source: &mut Source) -> Result<(Recorded, Written), TraceError> {
+        let (mut gaps, mut places) = ([[0_u64; GAPS]; 2], [[0_u64; PLACES]; 2]);
+        let mut near: [VecDeque<u64>; 2] = Default::default();
+        let (mut last, mut contents) = (FxHashMap::default(), FxHashMap::default());
+        let (mut count, mut waited, mut total, mut switches) = (0_u64, 0_u64, 0_u64, 0_u64);
+        let (mut before, mut threads, mut zeros) = (None, 1, 0_u64);
+        source.each(&mut |_, _| (), |record| {
+            waited += u64::from(record.gap);
+            let reads = record.op == Op::ReadMiss;
+            if !reads && !record.op.is_write() {
+                return Ok(());
+            }
+            let (kind, line) = (usize::from(!reads), record.line.0);
+            count += 1;
+            total += waited;
+            switches += u64::from(before.is_some_and(|other| other != reads));
+            before = Some(reads);
+            threads = threads.max(record.thread.saturating_add(1));
+            let bits = 64 - waited.leading_zeros() as usize;
+            gaps[kind][bits.min(GAPS - 1)] += 1;
+            waited = 0;
+            let near = &mut near[kind];
+            let place = match last.insert(line, count) {
+                Some(then) => ((count - then).ilog2() as usize).min(DISTANCES - 1),
+                None if near.iter().any(|other| other + 1 == line) => NEXT,
+                None if near
+                    .iter()
+                    .any(|other| other / PAGE_LINES == line / PAGE_LINES) =>
+                {
+                    PAGE
+                }
+                None => PLACES - 1,
+            };
+            places[kind][place] += 1;
+            if near.len() == NEAR {
+                near.pop_front();
+            }
+            near.push_back(line);
+            if let Some(data) = record.data.filter(|_| !reads) {
+                let mut hasher = FxHasher::default();
+                hasher.write(&data);
+                *contents.entry(hasher.finish()).or_insert(0_u64) += 1;
+                zeros += u64::from(data == ZERO_LINE);
+            }
+            Ok(())
+        })?;
+        let writes: u64 = contents.values().sum();
+        let hot: Vec<u64> = contents.values().copied().filter(|n| *n > HOT).collect();
+        let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
+        let written = Written {
+            requests: count,
+            duplicate_rate: 1.0 - share(contents.len() as u64, writes),
+            zero_share: share(zeros, writes),
+            hot_share: share(hot.iter().sum(), writes),
+            hot_contents: hot.len() as u32,
+            threads,
+        };
+        let reads: u64 = gaps[0].iter().sum();
+        let recorded = Recorded {
+            name: "",
+            read_share: share(reads, count),
+            switches: share(switches, count),
+            mean_gap: (total / count.max(1)) as u32,
+            lines: last.len() as u64,
+            gaps: gaps.map(|row| thousandths(&row)),
+            places: places.map(|row| thousandths(&row)),
+        };
+        Ok((recorded, written))
+    }
+
+    /// The same over so many times the lines: each line comes back so many times as late.
+    #[must_use]
+    pub fn scaled(mut self, times: u64) -> Recorded {
+        let farther = times.max(1).ilog2() as usize;
+        for row in &mut self.places {
+            let near = *row;
+            row[..DISTANCES].fill(0);
+            for (bits, share) in near[..DISTANCES].iter().enumerate() {
+                row[(bits + farther).min(DISTANCES - 1)] += share;
+            }
+        }
+        self.lines *= times.max(1);
+        self
+    }
+}
+
+/// Shares that add up to 1000: each count's, and what rounding leaves to the largest.
+fn thousandths<const N: usize>(counts: &[u64; N]) -> [u16; N] {
+    let total: u64 = counts.iter().sum::<u64>().max(1);
+    let mut shares = counts.map(|n| (n as f64 * 1000.0 / total as f64).round() as u16);
+    let largest = (0..N).max_by_key(|at| counts[*at]).unwrap_or_default();
+    let sum: u16 = shares.iter().sum();
+    shares[largest] = (shares[largest] + 1000).saturating_sub(sum);
+    shares
 }
 
 impl SampleRecording {
@@ -137,9 +259,8 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Like `recording`, over `lines` lines, with this mean gap and this share of reads.
-    pub fn new(recording: SampleRecording, lines: u64, mean_gap: u32, read_share: f64) -> Pattern {
-        let like = recording.statistics();
+    /// Like these, over `lines` lines, with this mean gap and this share of reads.
+    pub fn new(like: &Recorded, lines: u64, mean_gap: u32, read_share: f64) -> Pattern {
         let switches = like.switches.min(2.0 * read_share.min(1.0 - read_share));
         let turn = |share: f64| match share > 0.0 {
             true => threshold(switches / 2.0 / share),
@@ -248,7 +369,7 @@ mod tests {
         ] {
             let like = recording.statistics();
             let (mean, read) = (like.mean_gap, like.read_share);
-            let mut pattern = Pattern::new(recording, 1 << 22, mean, read);
+            let mut pattern = Pattern::new(like, 1 << 22, mean, read);
             let mut dice = ChaCha8Rng::seed_from_u64(1);
             let (mut reads, mut turns, mut gaps, mut before) = (0, 0, 0, false);
             let (mut last, mut back) = (HashMap::new(), 0);

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use sardonyx_base::random::splitmix64;
 use serde::{Deserialize, Serialize};
 
-use super::recorded::{Pattern, SampleRecording, threshold};
+use super::recorded::{Pattern, Recorded, SampleRecording, threshold};
 use super::{Op, Provenance, Record, Source, TraceError, TraceWriter};
 use crate::line::{Line, Virtual, ZERO_LINE};
 
@@ -85,6 +85,13 @@ impl Default for Spec {
 const SETS: [(u32, u32, usize, f64); 3] =
     [(2, 10, 64, 0.60), (11, 100, 16, 0.25), (101, 1000, 4, 0.15)];
 
+/// Distinct contents of a write that one of the working sets gives.
+fn fresh_of_sets() -> f64 {
+    let of =
+        |(least, most, _, weight): &(u32, u32, usize, f64)| weight * 2.0 / f64::from(least + most);
+    SETS.iter().map(of).sum()
+}
+
 const RECENT: usize = 65_536;
 const FIRST_LINE: u64 = 1 << 30;
 
@@ -135,10 +142,7 @@ impl Spec {
         // Of the writes that are not hot, `sets` repeat and the rest appear once. A repeating set
         // yields `fresh` distinct contents per write: once + fresh * sets = distinct.
         let rest = 1.0 - self.hot_share;
-        let fresh: f64 = SETS
-            .iter()
-            .map(|(least, most, _, w)| w * 2.0 / f64::from(least + most))
-            .sum();
+        let fresh = fresh_of_sets();
         let distinct = 1.0 - self.duplicate_rate;
         let sets = (rest - distinct) / (1.0 - fresh);
         if sets < -1e-9 || sets > rest + 1e-9 {
@@ -211,7 +215,7 @@ impl Synth {
             cursor: 0,
             pattern: match spec.addresses {
                 Addresses::Like(recording) => Some(Pattern::new(
-                    recording,
+                    recording.statistics(),
                     spec.footprint_lines,
                     spec.mean_gap,
                     spec.read_share,
@@ -220,6 +224,54 @@ impl Synth {
             },
             left: spec.records,
             spec,
+        })
+    }
+
+    /// A generator of requests and contents that are like those of a trace, over `times` as many lines, each of which
+    /// comes back so many times as late; as many records as the trace has requests, or `records`.
+    ///
+    /// # Errors
+    /// As [`Source::next_batch`].
+    pub fn like(
+        mut trace: Source,
+        times: u64,
+        records: Option<u64>,
+        seed: u64,
+    ) -> Result<Synth, TraceError> {
+        let name = format!("like-{}-x{times}", trace.name());
+        let (recorded, written) = Recorded::measure(&mut trace)?;
+        let recorded = recorded.scaled(times);
+        // What of the duplicates the working sets cannot give is of hot contents.
+        let most = 1.0 - fresh_of_sets();
+        let hot = written.hot_share.max(written.zero_share);
+        let hot = hot
+            .max(1.0 - (1.0 - written.duplicate_rate) / (1.0 - most))
+            .clamp(0.0, 1.0);
+        let duplicate_rate = written
+            .duplicate_rate
+            .clamp(hot, 1.0 - (1.0 - most) * (1.0 - hot));
+        let spec = Spec {
+            name,
+            records: records.unwrap_or(written.requests).max(1),
+            duplicate_rate,
+            zero_share: written.zero_share.min(hot),
+            hot_share: hot,
+            hot_contents: written.hot_contents.max(if hot > 0.0 { 2 } else { 0 }),
+            footprint_lines: recorded.lines.max(1),
+            read_share: recorded.read_share,
+            mean_gap: recorded.mean_gap,
+            threads: written.threads,
+            addresses: Addresses::Random,
+        };
+        let pattern = Pattern::new(
+            &recorded,
+            spec.footprint_lines,
+            spec.mean_gap,
+            spec.read_share,
+        );
+        Ok(Synth {
+            pattern: Some(pattern),
+            ..Synth::new(spec, seed)?
         })
     }
 
@@ -235,7 +287,10 @@ impl Synth {
             description: "synthetic".to_owned(),
             ..Provenance::default()
         };
-        let spec = serde_json::to_value(&self.spec).expect("a specification is plain data");
+        let mut spec = serde_json::to_value(&self.spec).expect("a specification is plain data");
+        if self.pattern.is_some() && self.spec.addresses == Addresses::Random {
+            spec["addresses"] = "as measured".into();
+        }
         provenance.more.insert("synthetic".to_owned(), spec);
         provenance.more.insert("seed".to_owned(), self.seed.into());
         provenance

@@ -55,6 +55,10 @@ COMMANDS = {
         "sweep",
         "Run every point of a sweep; DIR/results.parquet has a row a point, in the file's order.",
     ),
+    "explore": (
+        "explore",
+        "Say what to build: the best designs and sizes of their tables under a budget of memory.",
+    ),
     "curve": (
         "curve",
         "Draw a memory's latency against its bandwidth, beside published measurements.",
@@ -82,6 +86,10 @@ COMMANDS = {
     "check-host": (
         "check_host",
         "Compare what controller, port and application measured; fail where they disagree.",
+    ),
+    "doctor": (
+        "doctor",
+        "Try what needs more than Sardonyx itself, and say what is missing and for what.",
     ),
     "designs": (
         "lists",

@@ -139,6 +139,14 @@ class Compare(Options):
             "--requests", help="Write each request's times and causes, as Parquet.", **PATH
         ),
     ] = None
+    commands: Annotated[
+        Path | None,
+        typer.Option(
+            "--commands",
+            help="Write the memory's commands, one run's, as DRAMPower reads them.",
+            **PATH,
+        ),
+    ] = None
     workers: Workers = None
     directory: Annotated[
         Path | None,
@@ -166,6 +174,7 @@ class Compare(Options):
     "seeds",
     "draws",
     "window",
+    "commands",
     "workers",
 )
 def compare(asked: Compare) -> None:
@@ -216,7 +225,7 @@ def compare(asked: Compare) -> None:
     seeded = _seeded(asked, points)
     jobs.check(seeded.each if seeded else points, shared)
     check_json_target(asked.json_to, map(path_of, asked.traces))
-    written = _written(asked, sampled=sample is not None)
+    written = _written(asked, len(points), sampled=sample is not None)
     for line in beyond(point.source for point in points):
         note(line)
     target = asked.directory or fresh(points[0].trace)
@@ -243,9 +252,13 @@ def _traces(asked: Compare) -> tuple[Setting, ...]:
     return tuple((key, value) for key, value in given.items() if value is not None)
 
 
-def _written(asked: Compare, *, sampled: bool) -> Written:
+def _written(asked: Compare, points: int, *, sampled: bool) -> Written:
     """The files of a run's requests that are asked for."""
-    files = {"--timeline": asked.timeline, "--requests": asked.requests}
+    files = {
+        "--timeline": asked.timeline,
+        "--requests": asked.requests,
+        "--commands": asked.commands,
+    }
     for option, target in files.items():
         if target is None:
             continue
@@ -256,12 +269,20 @@ def _written(asked: Compare, *, sampled: bool) -> Written:
         check_target(target, map(path_of, asked.traces), f"{option} ")
         if is_special(target):
             raise SardonyxError(f"{option} {target}: is a device or a pipe; name a file")
+    if asked.commands is not None and (points > 1 or asked.sensitivity):
+        raise SardonyxError(
+            f"--commands {asked.commands}: is of one run, and there are {points} or more; name one "
+            "trace and one design"
+        )
+    given = [each.resolve() for each in files.values() if each is not None]
+    if asked.commands is not None and given.count(asked.commands.resolve()) > 1:
+        raise SardonyxError(f"--commands {asked.commands}: is another option's file; name another")
     if asked.timeline is None:
-        return Written(requests=asked.requests)
+        return Written(requests=asked.requests, commands=asked.commands)
     if asked.requests is not None and asked.requests.resolve() == asked.timeline.resolve():
         raise SardonyxError(f"--requests {asked.requests}: is --timeline's file; name another")
     window = Window() if asked.window is None else parse_window(asked.window)
-    return Written(asked.timeline, window, asked.requests)
+    return Written(asked.timeline, window, asked.requests, asked.commands)
 
 
 def _seeded(asked: Compare, points: Sequence[Point]) -> Seeded | None:
@@ -273,6 +294,7 @@ def _seeded(asked: Compare, points: Sequence[Point]) -> Seeded | None:
         sample=asked.sample,
         timeline=asked.timeline,
         requests=asked.requests,
+        commands=asked.commands,
     )
     return Seeded(points, asked.seeds)
 
@@ -298,7 +320,7 @@ def _compare(
     """Run it, vary its assumed keys if there is a ``study``, and show, write and draw all of it."""
     from sardonyx.cli.progress import Watcher
     from sardonyx.cli.report import save
-    from sardonyx.cli.tables import compare_table, sample_table
+    from sardonyx.cli.tables import compare_table, mix_table, sample_table
     from sardonyx.runs.comparison import Comparison
 
     workers, json_to = asked.workers, asked.json_to
@@ -335,6 +357,8 @@ def _compare(
     people.print(table)
     if shared.sample:
         people.print(sample_table(results, people.width))
+    if any(run.mix for run in results.runs):
+        people.print(mix_table(results))
     if results.sensitivity:
         from sardonyx.cli.flips import sensitivity_table
 
@@ -346,4 +370,6 @@ def _compare(
         people.print(f"timeline: {written.timeline} ({where})", soft_wrap=True)
     if written.requests is not None:
         people.print(f"requests: {written.requests}", soft_wrap=True)
+    if written.commands is not None:
+        people.print(f"commands: {written.commands}", soft_wrap=True)
     people.print(f"report: {report}", soft_wrap=True)

@@ -111,6 +111,20 @@ SAMPLED = (
 )
 
 
+def mix_table(results: Results) -> RenderableType:
+    """What each program of a mix loses to the others, under each design."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in ("mix", "design", "weighted speed-up", "fairness", "slowdown of each"):
+        table.add_column(heading, overflow="fold")
+    for run in results.runs:
+        if run.mix is None:
+            continue
+        each = (f"{one.trace} {written(one.slowdown, 'ratio')}" for one in run.mix)
+        figures = [written(run.metric(name), "ratio") for name in ("weighted_speedup", "fairness")]
+        table.add_row(run.trace, run.design, *figures, ", ".join(each))
+    return table
+
+
 def sample_table(results: Results, width: int = 100) -> RenderableType:
     """How sure the figures of sampled runs are: each with half of its 95 % interval."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")

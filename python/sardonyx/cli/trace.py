@@ -38,7 +38,7 @@ from sardonyx.cli.progress import watched
 from sardonyx.cli.tables import worth_warnings
 from sardonyx.files import is_special
 from sardonyx.questions import Conversion
-from sardonyx.runs import sources
+from sardonyx.runs import mixes, sources
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.results import Info, Trace
 from sardonyx.runs.sources import check_file, unknown
@@ -116,6 +116,7 @@ def info(
     """
     check_json_target(json_to, [path_of(trace)])
     (name, source), *_ = sources.named([trace], limit).items()
+    mixes.refuse("trace info", {name: source})
     sources.check(source)
     for line in sources.beyond([source]):
         note(line)

@@ -122,10 +122,13 @@ def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> 
     write_text(path, page.render_merge(answer, merging.groups(answer)))
 
 
-def write_sweep_report(swept: Swept, path: str | os.PathLike[str]) -> None:
-    """Write what a sweep has shown to ``path``, complete or not at all."""
+def write_sweep_report(
+    swept: Swept, path: str | os.PathLike[str], first: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Write what a sweep has shown to ``path``, complete or not at all; ``first`` is said first."""
     asked = "" if swept.asked is None else f" of {swept.asked:,}"
     facts = [
+        *first,
         ("points", f"{swept.points:,}{asked}"),
         ("failed", f"{len(swept.failed):,}"),
         ("axes", ", ".join(swept.axes) or "none"),
@@ -133,7 +136,7 @@ def write_sweep_report(swept: Swept, path: str | os.PathLike[str]) -> None:
         ("Sardonyx", ", ".join(swept.versions)),
     ]
     if len(swept.rows) < swept.points:
-        facts.insert(1, ("drawn", f"{len(swept.rows):,}, evenly chosen"))
+        facts.insert(len(first) + 1, ("drawn", f"{len(swept.rows):,}, evenly chosen"))
     subjects = ", ".join(list(swept.by_subject())[: content.FEW]) or "a sweep"
     from sardonyx.report import swept as figures
 

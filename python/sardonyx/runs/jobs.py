@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, TypeAlias
 
-from sardonyx import _core
+from sardonyx import _core, layers
 from sardonyx.questions import Job, ProgramSource, Sample, Source, TraceSource
-from sardonyx.runs import scheduler, sources
+from sardonyx.runs import mixes, scheduler, sources
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
@@ -140,7 +140,11 @@ def parse_sample(text: str, seed: int = 0) -> Sample:
 
 
 def check_designs(names: Sequence[str]) -> list[str]:
-    """The designs without repetition; an error names the nearest of an unknown one."""
+    """The designs without repetition; an error names the nearest of an unknown one.
+
+    A file of designs in Python stands for those that it registers.
+    """
+    names = layers.names(names)
     known = [str(design["name"]) for design in json.loads(_core.designs())]
     for name in names:
         if "+" in name or "@" in name:
@@ -216,15 +220,20 @@ def run(
         for name, source in traces.items()
     ]
     with (written or Written()).files(points) as besides:
+        alone = mixes.alone(job for _, job in asked.values())
         runs = [
             Task(label(point), partial(_core.simulate, job.replace(**besides(point)).json()))
             for point, job in asked.values()
         ]
-        answers = scheduler.run([*runs, *facts], workers, watch)
-    simulated = dict(zip(asked, answers, strict=False))
+        answers = scheduler.run([*runs, *facts, *alone.values()], workers, watch)
+    beside = dict(zip(alone, answers[len(runs) + len(facts) :], strict=True))
+    simulated = {
+        key: mixes.judged(job, answer, beside)
+        for (key, (_, job)), answer in zip(asked.items(), answers, strict=False)
+    }
     known = [
         {"name": name, "info": json.loads(answer)}
-        for name, answer in zip(traces, answers[len(asked) :], strict=True)
+        for name, answer in zip(traces, answers[len(asked) :], strict=False)
     ]
     return results(machine, known, points, [json.loads(simulated[key]) for key in keys])
 

@@ -317,6 +317,20 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Mixed:
+    """A program of a mix: its instructions a cycle there, and alone on the same machine."""
+
+    trace: str
+    ipc: Number = None
+    alone: Number = None
+
+    @property
+    def slowdown(self) -> float | None:
+        """How much longer it takes for the others; nothing where cycles are counted."""
+        return self.alone / self.ipc if self.alone and self.ipc else None
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One trace under one design. ``variant`` holds what differs from the machine; empty for the
     plain run. ``sample`` says what was timed, if that was not all of it; ``seeds`` over which
@@ -337,6 +351,8 @@ class Run:
     epochs: Series | None = None
     usage: Usage | None = None
     seeds: Seeds | None = None
+    #: The programs of a mix.
+    mix: tuple[Mixed, ...] | None = None
 
     def metric(self, name: str) -> float | None:
         """The metric, or ``None`` where the run has none of that name."""
@@ -524,7 +540,7 @@ class Results:
         if self.sensitivity is None:
             del document["sensitivity"]
         for run in document["runs"]:
-            for name in ("sample", "epochs", "usage", "seeds"):
+            for name in ("sample", "epochs", "usage", "seeds", "mix"):
                 if run[name] is None:
                     del run[name]
         return document

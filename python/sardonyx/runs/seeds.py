@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from sardonyx import _core
-from sardonyx.questions import TraceSource
+from sardonyx.questions import MixSource, ProgramSource, SynthSource, TraceSource
 from sardonyx.runs import jobs
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.results import Cause, Results, Run, Seeds, Trace
@@ -31,9 +31,10 @@ class Seeded:
 
     def __post_init__(self) -> None:
         for point in self.points:
-            if isinstance(point.source, TraceSource):
+            if isinstance(point.source, TraceSource | MixSource):
+                what = "mix" if isinstance(point.source, MixSource) else "recorded trace"
                 raise _core.SardonyxError(
-                    f"--seeds: {point.trace} is a recorded trace, which no seed changes; leave "
+                    f"--seeds: {point.trace} is a {what}, which no seed changes; leave "
                     "--seeds out, or name programs and synth: traces alone"
                 )
 
@@ -70,7 +71,8 @@ class Seeded:
 
 
 def _seeds(point: Point, number: int) -> range:
-    first = point.source.seed if not isinstance(point.source, TraceSource) else 0
+    made = isinstance(point.source, SynthSource | ProgramSource)
+    first = point.source.seed if made else 0  # type: ignore[union-attr]
     return range(first, first + number)
 
 

@@ -12,13 +12,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from sardonyx import _core
-from sardonyx.questions import ProgramSource, Source, SynthSource, TraceSource
+from sardonyx.questions import MixSource, ProgramSource, Source, SynthSource, TraceSource
 from sardonyx.runs.recordings import path_of, recordings
 
 #: A program of the sizes that nobody has asked for otherwise.
 PROGRAM = ProgramSource()
 #: What marks a generated trace where users name a file.
 SYNTH = "synth:"
+#: The generated trace that is like another.
+LIKE = "like"
+#: What marks traces that run together, each on a core of its own.
+MIX = "mix:"
 #: The largest number that the native side counts to.
 LARGEST = 2**64 - 1
 
@@ -46,7 +50,8 @@ def named(
     programs = program_names(texts) if program else set()
 
     def stem(text: str) -> str:
-        return text if text in programs or text.startswith(SYNTH) else Path(text).stem
+        made = text.startswith((SYNTH, MIX))
+        return text if text in programs or made else Path(text).stem
 
     readings: list[Callable[[str], str]] = [stem, lambda text: Path(text).name, str]
     for name_of in readings:
@@ -62,11 +67,22 @@ def named(
     }
 
 
-def parse(text: str, limit: int | None = None) -> TraceSource | SynthSource:
-    """A file, a recording by name, or ``synth:NAME[:RECORDS[:SEED]]`` with a known name."""
+def parse(text: str, limit: int | None = None) -> TraceSource | SynthSource | MixSource:
+    """A file, a recording by name, ``synth:NAME[:RECORDS[:SEED]]`` with a known name, or
+    ``mix:TRACE,TRACE,..`` of such.
+    """
+    if text.startswith(MIX):
+        members = parts(text.removeprefix(MIX))
+        if len(members) < 2 or any(member.startswith(MIX) for member in members):
+            raise _core.SardonyxError(
+                f"{text}: is not of the form {MIX}TRACE,TRACE,..; name two traces or more"
+            )
+        return MixSource(sources=tuple(parse(member, limit) for member in members))
     if not text.startswith(SYNTH):
         return TraceSource(path=path_of(text), limit=limit)
     name, *numbers = text.removeprefix(SYNTH).split(":")
+    if name == LIKE:
+        return _like(text, numbers, limit)
     known = [str(rung["name"]) for rung in json.loads(_core.ladder())]
     if name not in known:
         raise _core.SardonyxError(f"{text}: {unknown('generator', name, known)}")
@@ -79,8 +95,41 @@ def parse(text: str, limit: int | None = None) -> TraceSource | SynthSource:
     return SynthSource(name=name, records=records, seed=seed or 0, limit=limit)
 
 
+def _like(text: str, words: Sequence[str], limit: int | None) -> SynthSource:
+    """``synth:like:TRACE[:TIMES[:RECORDS[:SEED]]]``."""
+    trace, *numbers = words or [""]
+    whole = all(part.isascii() and part.isdigit() and len(part) <= 18 for part in numbers)
+    if not trace or len(numbers) > 3 or not whole or numbers[:1] == ["0"]:
+        raise _core.SardonyxError(
+            f"{text}: is not of the form {SYNTH}{LIKE}:TRACE[:TIMES[:RECORDS[:SEED]]]; as in "
+            f"{SYNTH}{LIKE}:redis:4"
+        )
+    path = path_of(trace)
+    check_file(path, f", as in {SYNTH}{LIKE}:redis:4")
+    times, records, seed = [*map(int, numbers), None, None, None][:3]
+    return SynthSource(
+        name=f"{LIKE}-{Path(path).stem}-x{times or 1}",
+        like=path,
+        times=times or 1,
+        records=records,
+        seed=seed or 0,
+        limit=limit,
+    )
+
+
+def text_of(source: SynthSource) -> str:
+    """A generated trace as users name it, but for its seed."""
+    words = [source.name] if source.like is None else [LIKE, source.like, str(source.times)]
+    words += [] if source.records is None else [str(source.records)]
+    return SYNTH + ":".join(words)
+
+
 def check(source: Source) -> None:
     """An error unless the source can be opened and read."""
+    if isinstance(source, MixSource):
+        for member in source.sources:
+            check(member)
+        return
     if isinstance(source, TraceSource):
         recorded = f", a recording ({', '.join(recordings())})" if recordings() else ""
         check_file(source.path, f"{recorded}, a program, or {SYNTH}NAME to generate one")
@@ -91,17 +140,23 @@ def check(source: Source) -> None:
 
 def whole(source: Source) -> Source:
     """All of a source of which a window runs: what is said of the trace."""
-    if isinstance(source, ProgramSource) or source.window is None:
+    if isinstance(source, ProgramSource | MixSource) or source.window is None:
         return source
     return source.replace(limit=None, window=None)
+
+
+def members(source: Source) -> tuple[Source, ...]:
+    """The traces of a mix; else the source alone."""
+    return source.sources if isinstance(source, MixSource) else (source,)
 
 
 def beyond(sources: Iterable[Source]) -> list[str]:
     """A line for each generated trace that ends before its ``limit``: what to name for more."""
     lengths = {str(rung["name"]): int(rung["records"]) for rung in json.loads(_core.ladder())}
     lines = []
-    for source in dict.fromkeys(sources):
-        if not isinstance(source, SynthSource) or source.limit is None:
+    alone = [one for each in sources for one in members(each)]
+    for source in dict.fromkeys(alone):
+        if not isinstance(source, SynthSource) or source.limit is None or source.like:
             continue
         records = lengths[source.name] if source.records is None else source.records
         if source.limit > records:

@@ -17,7 +17,7 @@ from typing import Any
 
 from sardonyx._core import SardonyxError
 from sardonyx.files import replacing
-from sardonyx.questions import RequestsFile, TimelineFile
+from sardonyx.questions import CommandsFile, RequestsFile, TimelineFile
 from sardonyx.runs.points import Named
 
 #: Requests of a timeline, unless a window is given.
@@ -64,12 +64,18 @@ class Written:
     timeline: Path | None = None
     window: Window = Window()
     requests: Path | None = None
+    #: The commands of the one run that there is.
+    commands: Path | None = None
 
     @contextmanager
     def files(self, points: Sequence[Named]) -> Iterator[Callable[[Named], Mapping[str, Any]]]:
         """What a job is asked besides, by its point; at the end the files are there, or none is."""
         plain = [point for point in points if not point.variant]
-        wanted = {"timeline": self.timeline, "requests": self.requests}
+        wanted = {
+            "timeline": self.timeline,
+            "requests": self.requests,
+            "commands": self.commands,
+        }
         with ExitStack() as stack:
             scratch, parts = {}, {}
             for kind, target in wanted.items():
@@ -92,10 +98,14 @@ class Written:
                 _join_packets(parts["timeline"], scratch["timeline"])
             if "requests" in parts:
                 _join_rows(parts["requests"], scratch["requests"])
+            for part in parts.get("commands", ()):
+                part.replace(scratch["commands"])
 
     def _file(
         self, kind: str, path: Path, point: Named, number: int
-    ) -> TimelineFile | RequestsFile:
+    ) -> TimelineFile | RequestsFile | CommandsFile:
+        if kind == "commands":
+            return CommandsFile(path=str(path))
         if kind == "requests":
             return RequestsFile(path=str(path), trace=point.trace)
         return TimelineFile(

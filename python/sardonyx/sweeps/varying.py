@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from sardonyx import _core
-from sardonyx.questions import ProgramSource, SynthSource
+from sardonyx.questions import ProgramSource, SynthSource, TraceSource
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.merging import algorithms
 from sardonyx.runs.results import Run
-from sardonyx.runs.sources import SYNTH, known_programs
+from sardonyx.runs.sources import known_programs, text_of
 from sardonyx.runs.tailbench import PLAIN, TimedRuns
 
 #: Assumed keys whose other values are another design or machine, and no uncertainty about this one.
@@ -234,9 +234,9 @@ class Simulated:
             }
         else:
             if isinstance(source, SynthSource):
-                records = "" if source.records is None else f":{source.records}"
-                row |= {"trace": f"{SYNTH}{source.name}{records}", "seed": source.seed}
+                row |= {"trace": text_of(source), "seed": source.seed}
             else:
+                assert isinstance(source, TraceSource), "a mix is refused before"
                 clash = source.path in known_programs()
                 row["trace"] = f"./{source.path}" if clash else source.path
                 row |= {} if source.window is None else {"window": source.window}

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sardonyx import _core
+from sardonyx import _core, layers
 from sardonyx.sweeps import reading
 from sardonyx.sweeps.folder import ROW, Done, Folder
 from sardonyx.sweeps.inputs import Changed, Input
@@ -52,6 +52,7 @@ class Worker:
     """Runs points of one plan. ``tell`` is called with each answer."""
 
     def __init__(self, said: dict[str, Any], tell: Any) -> None:
+        layers.load_named()
         inputs = {}
         for name, path, sha256, length, seen in said["inputs"]:
             signature = tuple((p, size, when, node) for p, size, when, node in seen)

@@ -13,7 +13,8 @@ use crate::medium::mapping::MAPPING;
 use crate::medium::params::{
     ADDRESSES, ARRIVALS, AccessEnergy, BankGroups, COPIES_SKEW, CRASH_CACHED, CRASH_FIRST,
     CRASH_SHORT, CRASH_SPARE, CachesParams, CoreParams, EngineParams, GROUP_MERGING, Geometry,
-    MediumParams, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING, Think, Timing, UnitParams,
+    MediumParams, PROGRAMS_FIRST, PROGRAMS_SKEW, Queues, REMERGING, RankEnergy, Think, Timing,
+    UnitParams,
 };
 use crate::medium::pausing::{ITERATIONS, POLICY, THRESHOLD, TIMES};
 use crate::settings::{Allowed, Key, Row};
@@ -53,6 +54,7 @@ static BUILT_IN: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
         std::slice::from_ref(&FIRST_MOVE.row),
         std::slice::from_ref(&REGISTERS.row),
         AccessEnergy::ROWS,
+        RankEnergy::ROWS,
         UnitParams::ROWS,
         LinkParams::ROWS,
         std::slice::from_ref(&FIRST.row),

@@ -45,12 +45,15 @@ macro_rules! kinds {
         /// The plural of each kind.
         pub const KINDS: [&str; [$($plural),*].len()] = [$($plural),*];
 
-        /// All designs; those about a mapping come first, because designs differ most in their mappings.
+        /// All designs; those about a mapping come first, because designs differ most in their mappings, and those
+        /// registered last.
         pub fn all() -> impl Iterator<Item = &'static Design> + Clone {
             let mut all: Vec<(&str, &Design)> = Vec::new();
             $(all.extend($room::FILES.iter().flat_map(|file| file.designs).map(|one| ($plural, one)));)*
             all.sort_by_key(|(kind, _)| *kind != "mappings");
-            all.into_iter().map(|(_, design)| design)
+            let own = NAMED.read().unwrap_or_else(PoisonError::into_inner);
+            let built_in = all.into_iter().map(|(_, design)| design);
+            built_in.chain(own.clone())
         }
 
         /// The layers that the files of this crate have, those of one kind together.
@@ -77,6 +80,13 @@ kinds! {
 }
 
 static REGISTERED: RwLock<Vec<AnyLayer>> = RwLock::new(Vec::new());
+static NAMED: RwLock<Vec<&Design>> = RwLock::new(Vec::new());
+
+/// Registers a design of layers that are registered or built in.
+pub fn name(design: &'static Design) {
+    let mut named = NAMED.write().unwrap_or_else(PoisonError::into_inner);
+    named.push(design);
+}
 
 /// Registers a layer, with its keys, that no file of this crate has.
 pub fn register(layer: AnyLayer) {

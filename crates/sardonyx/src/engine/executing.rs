@@ -401,7 +401,9 @@ impl Engine {
                 if lost > 0.0 {
                     let purpose = self.plan.steps.get(access.step).purpose;
                     let energy = self.params.medium.energy.write.fj() as f64 * lost;
-                    self.ledger.of(purpose).energy += Energy::from_fj(energy.round() as u64);
+                    let energy = Energy::from_fj(energy.round() as u64);
+                    self.ledger.of(purpose).energy += energy;
+                    self.service[Direction::Write as usize].energy += energy;
                     self.plan.contents.image.wear_again(Place(access.place));
                 }
             }
@@ -435,29 +437,35 @@ impl Engine {
             self.note_begun(access.step);
         }
         let record = self.plan.steps.get(access.step);
-        let energy = &self.params.medium.energy;
+        let (energy, ranks) = (&self.params.medium.energy, &self.params.medium.ranks);
         let begun = match record.begun {
             0 => self.now, // selected and issued in the same cycle
             begun => begun,
         };
         let account = self.ledger.of(record.purpose);
         let service = &mut self.service[access.direction];
-        if access.direction == Direction::Read as usize {
+        let spent = if access.direction == Direction::Read as usize {
             account.medium_reads += 1;
-            account.energy += match access.hit {
+            match access.hit {
                 true => energy.row_hit_read,
                 false => energy.read,
-            };
+            }
         } else {
             account.medium_writes += 1;
-            account.energy += match share {
-                1.0 => energy.write,
-                _ => Energy::from_fj((energy.write.fj() as f64 * share).round() as u64),
+            let whole = match access.hit {
+                true => ranks.row_hit_write,
+                false => energy.write,
             };
             // Prefetches the old bytes and the wear, which are read when the write is done.
             let place = Place(access.place);
             self.plan.contents.image.touch_ahead(place, true);
-        }
+            match share {
+                1.0 => whole,
+                _ => Energy::from_fj((whole.fj() as f64 * share).round() as u64),
+            }
+        };
+        account.energy += spent;
+        service.energy += spent;
         service.accesses += 1;
         service.row_hits += u64::from(access.hit);
         service.queued += Time::from_ps(begun - record.queued);

@@ -33,7 +33,7 @@ pub use crate::plan::request::{Answer, Asked, Request};
 use crate::plan::steps::{Action, Notify, Step};
 use crate::plan::{Holding, Plan, Stored, Timer};
 use crate::stats::{Cause, Direction, Ledger, Purpose};
-use crate::units::Time;
+use crate::units::{Energy, Time};
 use booking::Requests;
 pub use buffer::Blocks;
 use cells::Cells;
@@ -69,6 +69,8 @@ pub struct Service {
     pub total: Time,
     /// Reads answered from a queued write, and writes merged with one.
     pub short_cuts: u64,
+    /// Energy of the accesses.
+    pub energy: Energy,
 }
 
 /// How a bank was used.

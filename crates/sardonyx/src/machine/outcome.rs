@@ -10,12 +10,13 @@ use super::{CoreFigures, Counts as Executed};
 use crate::config::Machine;
 use crate::controller::designs::Stack;
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
+use crate::engine::Service;
 use crate::figures::{Amount, Figure, Figures, Quantity};
 use crate::latency::Latencies;
-use crate::medium::params::ADDRESSES;
+use crate::medium::params::{ADDRESSES, MediumParams};
 use crate::memory::{Checked, Memory};
 use crate::stats::{Cause, Direction, Ledger};
-use crate::units::Time;
+use crate::units::{Energy, Time};
 
 const CDF_POINTS: usize = 200;
 const LINE_BITS: u64 = 512;
@@ -75,7 +76,15 @@ pub mod time {
             "instructions per cycle, the mean of the cores; none where the trace counts cycles";
         BANDWIDTH: GigabytesPerSecond More "medium_gb_per_s",
             "bytes of all lines that the medium has read and written, by `simulated_ns`";
-        ENERGY: Nanojoules Less "energy_nj", "energy of the medium and of the controller's units";
+        ENERGY: Nanojoules Less "energy_nj",
+            "energy of the medium and of the controller's units; refresh and standby where they are known";
+        POWER: Milliwatts Less "power_mw", "the same by `simulated_ns`";
+        READING: Nanojoules Less "energy_read_nj", "of that, reading lines of open rows";
+        WRITING: Nanojoules Less "energy_write_nj", "of that, writing lines of open rows";
+        OPENING: Nanojoules Less "energy_activation_nj", "of that, opening rows";
+        REFRESHING: Nanojoules Less "energy_refresh_nj", "of that, refresh";
+        STANDING: Nanojoules Less "energy_standby_nj", "of that, ranks that stand by";
+        UNITS: Nanojoules Less "energy_units_nj", "of that, the controller's units";
         HOST_SPEED: PerSecond More "requests_per_second",
             "the simulator's own speed, in requests per second of real time";
     }
@@ -127,6 +136,10 @@ mod programs {
         LOAD_WAIT: Nanoseconds Less "core_load_wait_ns", "time that a core waited for loads, the mean of the cores";
         MEMORY_WAIT: Nanoseconds Less "core_memory_wait_ns",
             "time that a core waited for a memory that took no request, the mean of the cores";
+        WEIGHTED_SPEEDUP: Ratio More "weighted_speedup",
+            "of a mix: the sum over its programs of IPC in the mix by IPC alone";
+        MAX_SLOWDOWN: Ratio Less "max_slowdown", "of a mix: IPC alone by IPC in the mix of the program that loses most";
+        FAIRNESS: Ratio More "fairness", "of a mix: the least slowdown of a program by the greatest";
     }
 }
 
@@ -157,6 +170,8 @@ pub struct Outcome {
     pub read_latency_cdf: Vec<(f64, f64)>,
     /// Figures over time, and the use of units; `None` for a sample.
     pub over_time: Option<(Series, Usage)>,
+    /// Instructions a cycle of each core over its own time; `None` of one whose trace counts cycles.
+    pub core_ipc: Vec<Option<f64>>,
     /// Whether the cores' caches were simulated.
     pub from_the_core: bool,
     /// Whether pages took frames when they were first touched.
@@ -210,6 +225,7 @@ pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
         write_latency_cdf: sim.port.writes.cdf(CDF_POINTS),
         read_latency_cdf: sim.port.reads.cdf(CDF_POINTS),
         over_time: over_time(sim),
+        core_ipc: core_ipc(sim),
         from_the_core: sim.executes(),
         takes_frames: sim.port.pages.takes_frames(),
     }
@@ -259,8 +275,14 @@ fn figures(sim: &Finished) -> Figures {
         &time::BANDWIDTH,
         Amount::share(moved as f64, simulated.ns()),
     );
-    out.put(&time::ENERGY, total.energy);
     let service = [Direction::Read, Direction::Write].map(|kind| memory.service(kind));
+    energies(
+        &mut out,
+        &sim.machine.engine.medium,
+        total.energy,
+        &service,
+        simulated,
+    );
     for (service, figures) in service.iter().zip([
         [
             &medium::READ_QUEUE,
@@ -337,6 +359,43 @@ fn figures(sim: &Finished) -> Figures {
         );
     }
     out
+}
+
+/// The energy of a run, in parts.
+fn energies(
+    out: &mut Figures,
+    medium: &MediumParams,
+    booked: Energy,
+    service: &[Service; 2],
+    simulated: Time,
+) {
+    let ranks = (medium.geometry.channels * medium.geometry.ranks) as f64;
+    let refresh = match medium.timing.tREFI {
+        0 => 0.0,
+        cycles => simulated.ns() / (cycles as f64 * medium.timing.clock.ns()),
+    };
+    let refresh = refresh * ranks * medium.ranks.refresh.nj();
+    let standby = simulated.ns() * 1e-3 * ranks * medium.ranks.standby.nj();
+    let opening = |miss: Energy, hit: Energy, service: &Service| {
+        let misses = service.accesses - service.row_hits;
+        misses as f64 * (miss.nj() - hit.nj()).max(0.0)
+    };
+    let [reads, writes] = service;
+    let energy = &medium.energy;
+    let opened = [
+        opening(energy.read, energy.row_hit_read, reads),
+        opening(energy.write, medium.ranks.row_hit_write, writes),
+    ];
+    let accesses = reads.energy.nj() + writes.energy.nj();
+    let whole = booked.nj() + refresh + standby;
+    out.put(&time::ENERGY, whole);
+    out.put(&time::POWER, Amount::share(whole * 1e3, simulated.ns()));
+    out.put(&time::READING, reads.energy.nj() - opened[0]);
+    out.put(&time::WRITING, writes.energy.nj() - opened[1]);
+    out.put(&time::OPENING, opened[0] + opened[1]);
+    out.put(&time::REFRESHING, refresh);
+    out.put(&time::STANDING, standby);
+    out.put(&time::UNITS, booked.nj() - accesses);
 }
 
 /// How many reads were held to what was written.
@@ -416,7 +475,9 @@ pub(super) fn weight(figure: &Figure) -> Option<&'static Figure> {
     let by_writes = [&traffic::WRITE_REDUCTION, &traffic::MEDIUM_WRITE_REDUCTION];
     let is_of = |of: &[&Figure]| of.iter().any(|known| known.name == figure.name);
     match figure.unit {
-        Quantity::PerSecond | Quantity::GigabytesPerSecond => Some(&time::SIMULATED),
+        Quantity::PerSecond | Quantity::GigabytesPerSecond | Quantity::Milliwatts => {
+            Some(&time::SIMULATED)
+        }
         _ if is_of(&[&time::IPC]) => Some(&time::SIMULATED),
         _ if is_of(&by_writes) || is_of(&latency::FIGURES[..6]) => Some(&traffic::WRITES),
         _ if is_of(&latency::FIGURES[6..]) => Some(&traffic::READS),
@@ -429,7 +490,7 @@ pub(super) fn weight(figure: &Figure) -> Option<&'static Figure> {
 pub(super) fn power_of_time(figure: &Figure) -> i32 {
     match figure.unit {
         _ if figure.name == time::HOST_SPEED.name => 0,
-        Quantity::PerSecond | Quantity::GigabytesPerSecond => -1,
+        Quantity::PerSecond | Quantity::GigabytesPerSecond | Quantity::Milliwatts => -1,
         Quantity::Years => 1,
         _ => 0,
     }
@@ -481,6 +542,18 @@ fn ipc(sim: &Finished) -> Amount {
         return Amount::Absent;
     }
     Amount::share(sim.instructions() as f64 / sim.figures.len() as f64, cycles)
+}
+
+fn core_ipc(sim: &Finished) -> Vec<Option<f64>> {
+    let clock = sim.machine.core.clock.ps() as f64;
+    let each = sim.figures.iter().enumerate().map(|(number, core)| {
+        let before = sim.before.figures.get(number);
+        let counted = before.and_then(|before| before.instructions).unwrap_or(0);
+        let cycles = core.retired.since(sim.before.time).ps() as f64 / clock;
+        let instructions = core.instructions?.saturating_sub(counted) as f64;
+        (cycles > 0.0).then(|| instructions / cycles)
+    });
+    each.collect()
 }
 
 /// Years until cells wear out at this rate: with every line worn alike, and with none moved.

@@ -286,6 +286,54 @@ section! {
     [write: Energy] "write_nj" Allowed::Nj, "Writing a line";
 }
 
+/// Energy that parts take besides reading and writing, as the currents of their data sheets have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankEnergy {
+    /// Writing a line of an open row.
+    pub row_hit_write: Energy,
+    /// Refreshing a rank once.
+    pub refresh: Energy,
+    /// A rank that does nothing, a microsecond.
+    pub standby: Energy,
+}
+
+impl RankEnergy {
+    const NONE: Origin = Origin::Source("not counted, as in the machines of the papers");
+
+    const fn none(name: &'static str, meaning: &'static str) -> Row {
+        Row {
+            default: Some((Value::Energy(Energy::ZERO), RankEnergy::NONE)),
+            ..Row::required(name, Allowed::Nj, meaning)
+        }
+    }
+
+    /// Their parameters.
+    pub const ROWS: &'static [Row] = &[
+        RankEnergy::none(
+            "medium.energy.row_hit_write_nj",
+            "Writing a line of an open row; 0 is `write_nj`",
+        ),
+        RankEnergy::none("medium.energy.refresh_nj", "Refreshing a rank once"),
+        RankEnergy::none(
+            "medium.energy.standby_nj_per_us",
+            "A rank that does nothing, each microsecond: its milliwatts",
+        ),
+    ];
+
+    fn from_settings(settings: &Settings, write: Energy) -> RankEnergy {
+        let get = |name| settings.named::<Energy>(name);
+        let row_hit_write = get("medium.energy.row_hit_write_nj");
+        RankEnergy {
+            row_hit_write: match row_hit_write {
+                Energy::ZERO => write,
+                known => known,
+            },
+            refresh: get("medium.energy.refresh_nj"),
+            standby: get("medium.energy.standby_nj_per_us"),
+        }
+    }
+}
+
 /// Everything about the medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediumParams {
@@ -311,6 +359,8 @@ pub struct MediumParams {
     pub pausing: Option<PausingParams>,
     /// Energy of an access, by what it does.
     pub energy: AccessEnergy,
+    /// Energy of ranks beside that.
+    pub ranks: RankEnergy,
     /// Writes a cell survives, for lifetimes.
     pub endurance: u64,
 }
@@ -331,6 +381,7 @@ impl MediumParams {
             CellParams::from_settings(settings),
         );
         timing.tRCD *= cells.map_or(1, |cells| cells.sensings);
+        let energy = AccessEnergy::from_settings(settings);
         MediumParams {
             geometry: Geometry::from_settings(settings),
             mapping: settings.get(&MAPPING),
@@ -342,7 +393,8 @@ impl MediumParams {
             buffer: BufferParams::from_settings(settings),
             cells,
             pausing: PausingParams::from_settings(settings),
-            energy: AccessEnergy::from_settings(settings),
+            ranks: RankEnergy::from_settings(settings, energy.write),
+            energy,
             endurance: settings.named("medium.endurance"),
         }
     }

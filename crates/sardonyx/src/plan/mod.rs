@@ -80,7 +80,7 @@ pub struct Stored {
 
 impl Stored {
     /// Both writes: accepted and done when this one and `other` are.
-    pub(crate) fn and(self, other: Stored, plan: &mut Plan) -> Stored {
+    pub fn and(self, other: Stored, plan: &mut Plan) -> Stored {
         Stored {
             accepted: plan.both(self.accepted, other.accepted),
             done: plan.both(self.done, other.done),
@@ -196,6 +196,11 @@ impl Plan {
         }
     }
 
+    /// A plan over an empty medium that stands in for one that is lent.
+    pub fn idle() -> Plan {
+        Plan::new(Image::new(), true)
+    }
+
     /// When the request was admitted.
     pub fn now(&self) -> Time {
         self.now
@@ -203,6 +208,12 @@ impl Plan {
 
     /// The same plan, with what follows done because of `cause` (until the guard is dropped).
     pub fn because(&mut self, cause: Cause) -> Because<'_> {
+        let before = self.enter(cause);
+        Because { plan: self, before }
+    }
+
+    /// What follows is done because of `cause`, until [`Plan::leave`] is given what this gives.
+    pub fn enter(&mut self, cause: Cause) -> Purpose {
         let before = self.purpose;
         self.purpose = Purpose {
             what: cause,
@@ -212,7 +223,12 @@ impl Plan {
         if before == Purpose::new(Cause::Data) {
             self.purpose.whom = cause;
         }
-        Because { plan: self, before }
+        before
+    }
+
+    /// What follows is done for this purpose.
+    pub fn leave(&mut self, before: Purpose) {
+        self.purpose = before;
     }
 
     /// Whether `step` is the past, to keep tables of steps small; no decision may depend on it.
@@ -249,7 +265,7 @@ impl Plan {
             .create(Action::Cross(message), link, after, false)
     }
 
-    /// Uses it again for what it has been used for: takes its time once more, and no energy.
+    /// Uses it for what it has been used for, or what is charged to nobody: takes its time, and no energy.
     pub fn unit_again(&mut self, unit: Unit, after: Step) -> Step {
         let step = self.unit(unit, after);
         if step != Step::PAST {

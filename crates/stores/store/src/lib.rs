@@ -5,6 +5,7 @@
 //! Based Solid State Drive". Left out: how a store is put behind a block device.
 #![forbid(unsafe_code)]
 
+mod block_trace;
 mod compare;
 mod conventional;
 mod designs;
@@ -18,6 +19,7 @@ mod recam;
 mod store;
 mod workload;
 
+pub use block_trace::BlockTrace;
 pub use compare::{Asked, Question, Tell};
 pub use conventional::{Activity, Conventional, ConventionalOptions, PowerDraw};
 pub use designs::{
@@ -31,4 +33,4 @@ pub use outcome::RunError;
 pub use parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters, ParametersError};
 pub use recam::{BlockContents, InMemory, Recam, Regenerated};
 pub use store::{Cost, Error, Lba, Outcome, Store, Totals};
-pub use workload::{BlockTrace, Content, Operation, Stream, Tree, Workload, WorkloadError};
+pub use workload::{Content, Operation, Stream, Tree, Workload, WorkloadError};

@@ -1,8 +1,8 @@
 //! What is written and read: an IOzone-like stream with a set share of duplicates, the files of a real
-//! directory tree, a recorded block trace with digests for contents (FIU's format).
+//! directory tree, a recorded block trace.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use fastcdc::v2020::StreamCDC;
@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
-use crate::fiu::FiuRequest;
+use crate::block_trace::BlockTrace;
 use crate::made::Made;
 use crate::store::Lba;
 
@@ -27,7 +27,7 @@ pub enum Workload {
     /// The files below a directory, or one file.
     Tree(Tree),
     #[schemars(title = "BlockTrace")]
-    /// A recorded block trace with an MD5 of each 4096 bytes, in FIU's format.
+    /// A recorded block trace: FIU's with digests, MSR's or fio's without.
     Trace(BlockTrace),
 }
 
@@ -37,15 +37,6 @@ pub enum Workload {
 #[serde(deny_unknown_fields)]
 pub struct Tree {
     /// The directory or file.
-    pub path: PathBuf,
-}
-
-/// Requests to a disk with an MD5 of each 4096 bytes, as FIU published them: `time pid process lba sectors W|R
-/// major minor digest..`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BlockTrace {
-    /// The file.
     pub path: PathBuf,
 }
 
@@ -99,11 +90,6 @@ pub enum WorkloadError {
     Bad(String),
 }
 
-/// Bytes that a digest of FIU's traces stands for.
-const TRACE_BLOCK: u64 = 4096;
-/// A line that is longer is none of a trace's.
-const LONGEST_LINE: u64 = 1 << 16;
-
 impl Workload {
     /// The contents are bytes that cannot be generated again.
     pub fn has_bytes(&self) -> bool {
@@ -143,16 +129,7 @@ impl Workload {
             Workload::Tree(Tree { path }) => {
                 path.symlink_metadata().map_err(|e| failed(path, e))?;
             }
-            Workload::Trace(BlockTrace { path }) => {
-                File::open(path).map_err(|e| failed(path, e))?;
-                if u64::from(block_bytes) != TRACE_BLOCK {
-                    return bad(format!(
-                        "{}: has a digest for each {TRACE_BLOCK} bytes; take blocks of that size, \
-                         not of {block_bytes}",
-                        path.display()
-                    ));
-                }
-            }
+            Workload::Trace(trace) => trace.check(block_bytes)?,
         }
         Ok(())
     }
@@ -181,10 +158,7 @@ impl Workload {
                 }
                 bytes
             }
-            // A digest has 32 digits and a space.
-            Workload::Trace(BlockTrace { path }) => {
-                path.metadata().map_err(|e| failed(path, e))?.len() / 33 * TRACE_BLOCK
-            }
+            Workload::Trace(trace) => trace.bytes_at_most(block_bytes)?,
         })
     }
 
@@ -200,7 +174,7 @@ impl Workload {
         match self {
             Workload::Stream(stream) => stream.run(block_bytes, each),
             Workload::Tree(Tree { path }) => run_tree(path, block_bytes, each),
-            Workload::Trace(BlockTrace { path }) => run_trace(path, each),
+            Workload::Trace(trace) => trace.run(block_bytes, each),
         }
     }
 }
@@ -272,7 +246,7 @@ impl Stream {
     }
 }
 
-fn failed(path: &Path, source: io::Error) -> WorkloadError {
+pub(crate) fn failed(path: &Path, source: io::Error) -> WorkloadError {
     WorkloadError::Io {
         path: path.display().to_string(),
         source,
@@ -324,39 +298,4 @@ fn fill(from: &mut impl Read, block: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(length)
-}
-
-fn run_trace<E: From<WorkloadError>>(
-    path: &Path,
-    each: &mut dyn FnMut(Operation<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let file = File::open(path).map_err(|e| failed(path, e))?;
-    let (mut lines, mut line, mut number) = (BufReader::new(file), String::new(), 0_u64);
-    loop {
-        line.clear();
-        number += 1;
-        let mut limited = (&mut lines).take(LONGEST_LINE);
-        if limited.read_line(&mut line).map_err(|e| failed(path, e))? == 0 {
-            return Ok(());
-        }
-        let bad =
-            |problem| WorkloadError::Bad(format!("{}, line {number}: {problem}", path.display()));
-        let request = FiuRequest::parse(&line).map_err(bad)?;
-        let blocks = request.digests.len() as u64;
-        if request.at % TRACE_BLOCK != 0 || request.bytes != blocks * TRACE_BLOCK {
-            return Err(bad(format!(
-                "{} bytes from byte {} on with {blocks} digests are no whole blocks of {TRACE_BLOCK}",
-                request.bytes, request.at
-            ))
-            .into());
-        }
-        for (lba, digest) in (request.at / TRACE_BLOCK..).zip(request.digests) {
-            each(if request.write {
-                let content = u128::from_str_radix(digest, 16).expect("digits, as parsed");
-                Operation::Write(lba, Content::Made(Made::new(content)))
-            } else {
-                Operation::Read(lba)
-            })?;
-        }
-    }
 }

@@ -40,8 +40,12 @@ class OfWorkload(Options):
         str, typer.Option(metavar="BYTES", help="Size of a block: the paper's are 1K to 8K.")
     ] = "4K"
     duplicates: Annotated[
-        float, typer.Option(help="Share of writes whose content was written before.")
-    ] = 0.3
+        float | None,
+        typer.Option(
+            help="Share of writes whose content was written before; default: 0.3, and of --trace "
+            "what its digests say."
+        ),
+    ] = None
     volume: Annotated[
         str, typer.Option("--bytes", metavar="BYTES", help="What the stream writes, as in 50G.")
     ] = "2G"
@@ -62,7 +66,11 @@ class OfWorkload(Options):
     ] = None
     trace: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Replay a block trace with digests (FIU's) instead."),
+        typer.Option(
+            metavar="FILE",
+            help="Replay a block trace instead: FIU's with digests; MSR's or fio's, with "
+            "--duplicates.",
+        ),
     ] = None
 
 
@@ -148,7 +156,8 @@ def compare(asked: Compare) -> None:
         )
         points.append(StorePoint(name, question))
     stores.check(points, directory)
-    check_json_target(asked.json_to, [name] if isinstance(workload, BlockTrace) else [])
+    read = [workload.path] if isinstance(workload, BlockTrace) else []
+    check_json_target(asked.json_to, read)
     workers, json_to = asked.workers, asked.json_to
     asked.refuse_idle(f"with --designs {','.join(each.name for each in chosen)}{form}")
     with Watcher(err) as watch:
@@ -166,15 +175,21 @@ def _workload(asked: Compare, block_bytes: int) -> tuple[str, Workload, str]:
     if asked.tree is not None:
         return asked.tree, Tree(path=asked.tree), f" and --tree {asked.tree}"
     if asked.trace is not None:
-        return asked.trace, BlockTrace(path=asked.trace), f" and --trace {asked.trace}"
+        # The seed chooses duplicates, where contents are assumed.
+        share = asked.duplicates
+        seed = 0 if share is None else asked.seed
+        trace = BlockTrace(path=asked.trace, duplicates=share, seed=seed)
+        assumed = "" if share is None else f", {share:.0%} duplicates assumed"
+        return f"{asked.trace}{assumed}", trace, f" and --trace {asked.trace}"
+    share = 0.3 if asked.duplicates is None else asked.duplicates
     stream = Stream(
         bytes=size_in_bytes("--bytes", asked.volume, block_bytes, 1 << 46),
-        duplicates=asked.duplicates,
+        duplicates=share,
         reads=asked.reads,
         seed=asked.seed,
         encrypted=asked.encrypted,
     )
-    return f"{asked.duplicates:.0%} duplicates", stream, ""
+    return f"{share:.0%} duplicates", stream, ""
 
 
 def _keyed(asked: Compare, design: Design, workload: Workload) -> StoreDesign:

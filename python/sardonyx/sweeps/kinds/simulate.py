@@ -13,7 +13,7 @@ from sardonyx.questions import Job, ProgramSource, Source, SynthSource, TraceSou
 from sardonyx.runs.jobs import Setting, parse_warmup
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.results import CAUSES, Cause
-from sardonyx.runs.sources import PROGRAM, SYNTH, parse, unknown
+from sardonyx.runs.sources import MIX, PROGRAM, SYNTH, parse, text_of, unknown
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import (
     Bytes,
@@ -72,6 +72,8 @@ class Simulate(Kind):
         assert isinstance(subject, str)
         if listed == "programs" and subject not in programs():
             raise _core.SardonyxError(unknown("program", subject, programs()))
+        if subject.startswith(MIX):
+            raise _core.SardonyxError(f"{subject}: a mix is of compare; name one trace")
         if subject.startswith(SYNTH):
             parse(subject)
 
@@ -101,7 +103,9 @@ class Simulate(Kind):
         names = self.inputs(subject)
         if names:
             said["sha256"] = inputs[subject].sha256
-        identity = job.document("source", "machine", "overrides", "timeline", "requests")
+        identity = job.document(
+            "source", "machine", "overrides", "timeline", "requests", "commands"
+        )
         identity |= {"kind": self.name, "source": said, "machine": machine, "repeat": repeat}
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
@@ -144,6 +148,7 @@ class Simulate(Kind):
             )
         if subject.startswith(SYNTH):
             source = parse(subject, options.limit)
+            assert isinstance(source, SynthSource)
             return source if options.seed is None else source.replace(seed=options.seed)
         if options.seed is not None:
             raise _core.SardonyxError(
@@ -159,9 +164,12 @@ class Simulate(Kind):
         named = subject
         if subject.startswith(SYNTH) and options.seed is not None:
             synth = self._source(subject, options, Inputs())
+            assert isinstance(synth, SynthSource)
             rungs = {rung["name"]: rung["records"] for rung in json.loads(_core.ladder())}
-            records = getattr(synth, "records", None) or rungs[getattr(synth, "name", "")]
-            named = f"{SYNTH}{getattr(synth, 'name', '')}:{records}:{options.seed}"
+            records = synth.records or rungs.get(synth.name)
+            if records is None:
+                return ()  # as many as the trace has that it is like: no word for that and a seed
+            named = f"{text_of(synth.replace(records=records))}:{options.seed}"
         program = subject in programs()
         words = ["compare", named, "--designs", options.design, "--machine", options.machine]
         for key, text in keys:

@@ -56,6 +56,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
     timing(&entries, &mut keys, (bl, bursts), grouped)?;
     geometry(&entries, &mut keys, (bl, bus, bursts), grouped)?;
     queues(&entries, &mut keys)?;
+    power(&entries, &mut keys, (bl, bus, bursts))?;
     Ok(keys.finish("DRAMsim3", "ddr4-2400", &SILENT))
 }
 
@@ -209,6 +210,48 @@ fn queues(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
         ("low_watermark", queue / 4),
     ] {
         keys.put(&format!("queues.{key}"), entries, QUEUE);
+    }
+    Ok(())
+}
+
+/// Energies from the part's currents (mA) and its voltage, as DRAMsim3 has them: what a command takes beyond an open
+/// rank's standby, and the standby of a rank whose rows are closed. Nothing where a current is missing.
+fn power(
+    entries: &Entries,
+    keys: &mut Keys,
+    (bl, bus, bursts): (u64, u64, u64),
+) -> Result<(), ConfigError> {
+    let mut known = [0.0; 7];
+    let names = ["VDD", "IDD0", "IDD2N", "IDD3N", "IDD4R", "IDD4W", "IDD5AB"];
+    for (value, name) in known.iter_mut().zip(names) {
+        match entries.real(&format!("power.{name}"))? {
+            Some(number) => *value = number,
+            None => return Ok(()),
+        }
+    }
+    let [vdd, idd0, idd2n, idd3n, idd4r, idd4w, idd5] = known;
+    let width = entries.count("dram_structure.device_width", 8)?.max(1);
+    let clock = entries.real("timing.tCK")?.unwrap_or(1.0);
+    let cycles = |name: &str, otherwise| entries.whole(&format!("timing.{name}"), otherwise);
+    let (ras, rp) = (cycles("tRAS", 24)? as f64, cycles("tRP", 10)? as f64);
+    let devices = (bus / width).max(1) as f64;
+    // A milliampere at a volt for a nanosecond is a thousandth of a nanojoule.
+    let spent =
+        |current: f64, cycles: f64| (current * cycles * clock * vdd * devices * 1e-3).max(0.0);
+    let burst = ((bl / 2).max(1) * bursts) as f64;
+    let opened = spent(idd0 * (ras + rp) - idd3n * ras - idd2n * rp, 1.0);
+    let (read, write) = (spent(idd4r - idd3n, burst), spent(idd4w - idd3n, burst));
+    let refresh = spent(idd5 - idd3n, cycles("tRFC", 74)? as f64);
+    for (key, value, from) in [
+        ("read_nj", opened + read, "IDD4R"),
+        ("row_hit_read_nj", read, "IDD4R"),
+        ("write_nj", opened + write, "IDD4W"),
+        ("row_hit_write_nj", write, "IDD4W"),
+        ("refresh_nj", refresh, "IDD5AB"),
+        ("standby_nj_per_us", idd2n * vdd * devices, "IDD2N"),
+    ] {
+        let value = (value * 1e4).round() / 1e4;
+        keys.put(&format!("energy.{key}"), value, &format!("power.{from}"));
     }
     Ok(())
 }

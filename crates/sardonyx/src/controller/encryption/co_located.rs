@@ -128,7 +128,9 @@ impl Layer for CoLocated {
         let Some(line) = stored.value.filter(|_| beside != 0) else {
             return At::new(None, plan.both(stored.at, known));
         };
-        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, known);
+        let pad = self
+            .pads
+            .unstored(known, &mut plan.because(Cause::Encryption));
         let at = plan.both(stored.at, pad);
         At::new(Some(self.pads.crypt(a, beside, &line)), at)
     }
@@ -155,7 +157,8 @@ impl Layer for CoLocated {
 
     fn discard_encryption(&mut self, _a: Place, data: Step, plan: &mut Plan) {
         self.wasted += 1;
-        plan.because(Cause::Encryption).unit(Unit::Aes, data);
+        self.pads
+            .unstored(data, &mut plan.because(Cause::Encryption));
     }
 
     fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {

@@ -5,7 +5,7 @@
 use super::global_counter::{
     self, FIRST_COUNTER, GlobalCounter, LIMITS, LIMITS_PER_LINE, MARK_STRIDE, SURVIVAL,
 };
-use super::pad::Pads;
+use super::pad::{CHARGED, Pads};
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, FIGURES, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::metadata_cache::{self, METADATA_EVICTION, MetadataCache, SETS};
@@ -58,6 +58,7 @@ const COUNTER_LINES: &[&Mechanism] = &[&MIXED_COUNTER_LINE, &SHARED_COUNTER_LINE
 
 const KEYS: &[&dyn AnyKey] = &[
     &ENABLED,
+    &CHARGED,
     &SIBLINGS,
     &SURVIVAL,
     &MARK_STRIDE,
@@ -100,6 +101,7 @@ pub static FILE: File<Policy> = File {
                 name: "per-line",
                 keys: &[
                     &ENABLED,
+                    &CHARGED,
                     &SIBLINGS,
                     &FIRST_COUNTER,
                     &COUNTER_CACHE,
@@ -345,7 +347,7 @@ impl Layer for CounterMode {
         let old = self.counter(self.cache.line(cached), a, plan);
         self.counted += u64::from(old == 0);
         let (counter, known, gate) = match &mut self.numbers {
-            Numbers::PerLine(first) => ((old + 1).max(*first), cached.at, gate),
+            Numbers::PerLine(first) => (old.wrapping_add(1).max(*first), cached.at, gate),
             Numbers::Global(global) => {
                 // A miss does not stall the write: its counter is a new one.
                 let next = global.next(&mut plan.because(Cause::Counter));
@@ -391,7 +393,7 @@ impl Layer for CounterMode {
         let place = self.counter_line(a);
         let mut plan = plan.because(Cause::Encryption);
         let cached = self.cache.get(place, data, &mut plan);
-        plan.unit(Unit::Aes, cached.at);
+        self.pads.unstored(cached.at, &mut plan);
     }
 
     /// `counter_cache_writeback()`: writes a dirty hit whole and keeps it; always ready.

@@ -14,7 +14,7 @@
 //! wear levelling.
 
 use super::global_counter::{FIRST_COUNTER, PLACES};
-use super::pad::Pads;
+use super::pad::{CHARGED, Pads};
 use super::{COUNTER_BYTES, ENABLED, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{About, Counters, Design, File, Guarantee, Limit, Policy, Reached};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
@@ -83,7 +83,14 @@ pub static FILE: File<Policy> = File {
     layers: &[Policy {
         about: About {
             name: "deuce",
-            keys: &[&ENABLED, &EPOCH, &WORD_BYTES, &READS_FIRST, &FIRST_COUNTER],
+            keys: &[
+                &ENABLED,
+                &CHARGED,
+                &EPOCH,
+                &WORD_BYTES,
+                &READS_FIRST,
+                &FIRST_COUNTER,
+            ],
             units: &[Unit::Aes],
             figures: &[&[&COUNTER_BYTES, &WASTED_ENCRYPTIONS], FIGURES],
             cut: "counter and bits are atomic with their line",
@@ -184,11 +191,11 @@ impl Deuce {
 
     /// Makes the pads that `beside` says, after `known`.
     fn make_pads(&self, beside: Beside, known: Step, plan: &mut Plan) -> Step {
-        let one = plan.unit(Unit::Aes, known);
+        let one = self.pads.unstored(known, plan);
         if beside.changed == 0 || beside.changed == self.all() {
             return one;
         }
-        let other = plan.unit(Unit::Aes, known);
+        let other = self.pads.unstored(known, plan);
         plan.both(one, other)
     }
 
@@ -200,7 +207,7 @@ impl Deuce {
 
     /// The counter of the write after `old`, and whether it begins an epoch.
     fn next(&self, old: u64, plan: &mut Plan) -> (u64, bool) {
-        let next = (old + 1).max(self.first);
+        let next = old.wrapping_add(1).max(self.first);
         let begins = old == 0 || self.trailing(next) != self.trailing(old);
         let next = if begins {
             next.next_multiple_of(self.epoch)
@@ -301,7 +308,8 @@ impl Layer for Deuce {
 
     fn discard_encryption(&mut self, _a: Place, data: Step, plan: &mut Plan) {
         self.wasted += 1;
-        plan.because(Cause::Encryption).unit(Unit::Aes, data);
+        self.pads
+            .unstored(data, &mut plan.because(Cause::Encryption));
     }
 
     fn persist_metadata(&mut self, _a: Place, after: Step, _plan: &mut Plan) -> Stored {

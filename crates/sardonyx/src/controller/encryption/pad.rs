@@ -7,8 +7,8 @@ use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
 use crate::line::{Line, Place};
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan};
-use crate::settings::{Settings, keys};
+use crate::plan::{At, Plan, Step};
+use crate::settings::{Settings, keys, words};
 use crate::stats::Cause;
 
 /// The processor's key. A simulator keeps no secrets: it is fixed so that results repeat.
@@ -19,6 +19,23 @@ keys! {
     OTHER_KEY: u64 = int("encryption.other_key", (0, KEY.len() as u64), 0),
         Source("what the crash explorer compares with"),
         "Encrypt, and make MACs, under keys of which this byte, the first being 1, differs: what does not depend on it shows";
+}
+
+/// Which pads take energy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charged {
+    /// Each that is made.
+    EachUse,
+    /// Those of writes that are stored.
+    StoredWrites,
+}
+
+words!(Charged { "each-use" => EachUse, "stored-writes" => StoredWrites });
+
+keys! {
+    CHARGED: Charged = word("energy.pad", "each-use"),
+        Assumed("ESD and DeWrite do not say whether the pads of reads and of duplicates count"),
+        "Pads that take energy: of each use, or of writes that are stored";
 }
 
 /// AES under [`KEY`], or another one.
@@ -38,6 +55,7 @@ pub fn other(mut key: [u8; 16], settings: &Settings) -> [u8; 16] {
 #[derive(Clone)]
 pub struct Pads {
     cipher: Aes128,
+    charged: Charged,
 }
 
 impl Pads {
@@ -45,6 +63,16 @@ impl Pads {
     pub fn new(settings: &Settings) -> Pads {
         Pads {
             cipher: cipher(settings),
+            charged: settings.get(&CHARGED),
+        }
+    }
+
+    /// Makes a pad after `after` under which nothing is stored: of a read, or of a write that is a duplicate.
+    #[inline]
+    pub fn unstored(&self, after: Step, plan: &mut Plan) -> Step {
+        match self.charged {
+            Charged::EachUse => plan.unit(Unit::Aes, after),
+            Charged::StoredWrites => plan.unit_again(Unit::Aes, after),
         }
     }
 
@@ -67,7 +95,7 @@ impl Pads {
         let Some(line) = stored.value.filter(|_| counter.value != 0) else {
             return At::new(None, plan.both(stored.at, counter.at));
         };
-        let pad = plan.because(Cause::Encryption).unit(Unit::Aes, counter.at);
+        let pad = self.unstored(counter.at, &mut plan.because(Cause::Encryption));
         let at = plan.both(stored.at, pad);
         At::new(Some(self.crypt(a, counter.value, &line)), at)
     }

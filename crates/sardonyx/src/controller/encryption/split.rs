@@ -8,7 +8,7 @@
 
 use super::counter_mode::{COUNTER_CACHE, COUNTER_CACHE_PER_CORE};
 use super::global_counter::{FIRST_COUNTER, PLACES};
-use super::pad::Pads;
+use super::pad::{CHARGED, Pads};
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, ENABLED, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{About, Counters, File, Guarantee, Limit, Policy, Reached};
 use crate::controller::metadata_cache::{MetadataCache, SETS};
@@ -60,6 +60,7 @@ pub static FILE: File<Policy> = File {
             name: "split",
             keys: &[
                 &ENABLED,
+                &CHARGED,
                 &MINOR_BITS,
                 &FIRST_COUNTER,
                 &COUNTER_CACHE,
@@ -291,7 +292,7 @@ impl Layer for Split {
         let place = self.counter_line(a);
         let mut plan = plan.because(Cause::Encryption);
         let cached = self.cache.get(place, data, &mut plan);
-        plan.unit(Unit::Aes, cached.at);
+        self.pads.unstored(cached.at, &mut plan);
     }
 
     fn persist_metadata(&mut self, a: Place, after: Step, plan: &mut Plan) -> Stored {

@@ -1,0 +1,246 @@
+"""``sardonyx explore``: what to build with so much memory on chip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sardonyx import _core, api
+from sardonyx import report as pages
+from sardonyx.cli import complete
+from sardonyx.cli.common import (
+    CHECK_FAILED,
+    PATH,
+    check_json_target,
+    err,
+    for_people,
+    output_directory,
+    write_json,
+)
+from sardonyx.cli.forms import Options
+from sardonyx.cli.options import Designs, JsonTo, Limit, Machine, Set, Workers
+from sardonyx.cli.sweep import View
+from sardonyx.questions import ProgramSource
+from sardonyx.runs import mixes
+from sardonyx.runs.jobs import Settings, check, check_designs, parse_settings
+from sardonyx.runs.metrics import NAMES
+from sardonyx.runs.sources import named, parts, program_names, unknown
+from sardonyx.sizes import parse_size, size_text
+from sardonyx.studies.explore import Exploration, Explored, Tried, rows
+from sardonyx.sweeps.plan import check_goal
+from sardonyx.sweeps.table import Goal, Swept
+
+GOALS = ("max ipc", "min energy_nj")
+#: What designs promise after a power cut, the most first.
+PROMISES = ("every line", "after program recovery", "nothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExploreOptions(Options):
+    """The options of ``sardonyx explore``."""
+
+    traces: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TRACE|PROGRAM..",
+            help="Trace files, recordings, synth:NAME or programs, as compare takes them.",
+            autocompletion=complete.traces,
+        ),
+    ]
+    sram: Annotated[
+        str, typer.Option(metavar="SIZE", help="Memory on chip for caches and tables: 512K, 1M.")
+    ] = "1M"
+    designs: Designs = "sca,baseline,dedup-sha1,dewrite,esd"
+    goal: Annotated[
+        list[str] | None,
+        typer.Option(help='What to look for, as in "max ipc"; one or more. Default: ipc, energy.'),
+    ] = None
+    at_most: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIGURE=N", help="Leave out what has more than so much of a figure; repeatable."
+        ),
+    ] = None
+    survives: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROMISE",
+            help="Only designs that promise at least this after a power cut: "
+            "'every line' or 'after program recovery'.",
+        ),
+    ] = None
+    machine: Machine = "esd"
+    settings: Set = None
+    limit: Limit = None
+    workers: Workers = None
+    directory: Annotated[
+        Path, typer.Option("--out", "-o", help="Directory of runs and report.", **PATH)
+    ] = Path("results/explore")
+    json_to: JsonTo = None
+
+
+def explore(asked: ExploreOptions) -> None:
+    """Say what to build: the best designs and sizes of their tables under a budget of memory.
+
+    Every way to share out the memory is tried on a short part of each workload, the best quarter on
+    four times as much, and so on. The same command goes on where it was interrupted.
+
+    [bold]Examples[/bold]
+
+    sardonyx explore redis cc1 --sram 1M
+
+    sardonyx explore btree --sram 256K --designs sca,esd --goal "min medium_writes" --goal "max ipc"
+    """
+    budget = _size(asked.sram)
+    goals = [Goal(*check_goal("--goal", text)) for text in asked.goal or GOALS]
+    most = dict(_limit(text) for text in asked.at_most or ())
+    for name in [*(goal.name for goal in goals), *most]:
+        if name not in NAMES:
+            raise _core.SardonyxError(f"--goal: {unknown('figure', name, sorted(NAMES))}")
+    designs = _surviving(check_designs(parts(asked.designs)), asked.survives)
+    limit = asked.limit if set(asked.traces) - program_names(asked.traces) else None
+    sources = named(asked.traces, limit, ProgramSource())
+    mixes.refuse("explore", sources)
+    settings = Settings(asked.machine, parse_settings(asked.settings or ()))
+    check_json_target(asked.json_to, asked.traces)
+    people, target = for_people(asked.json_to), asked.directory
+    check(api.points(asked.traces, designs, limit, ProgramSource()), settings)
+    workers = asked.workers
+    asked.refuse_idle("without a trace")
+    exploration = Exploration(
+        sources, designs, settings, budget, goals, target / "runs", most, workers,
+        partial(View, err), lambda line: err.print(line, soft_wrap=True),
+    )  # fmt: skip
+    with output_directory(target):
+        found = exploration.explore()
+    tell(people, found, budget)
+    if found.front:
+        _report(found, ", ".join(sources), budget, target / "report.html")
+        people.print(f"report: {target / 'report.html'}", soft_wrap=True)
+    write_json(asked.json_to, document(found, budget))
+    if not found.front:
+        raise typer.Exit(CHECK_FAILED)
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as problem:
+        raise _core.SardonyxError(f"--sram {text}: {problem}") from None
+
+
+def _limit(text: str) -> tuple[str, float]:
+    name, _, number = text.partition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise _core.SardonyxError(
+            f"--at-most {text}: is not FIGURE=N; as in medium_writes=1e6"
+        ) from None
+
+
+def _surviving(designs: Sequence[str], promise: str | None) -> list[str]:
+    if promise is None:
+        return list(designs)
+    if promise not in PROMISES[:2]:
+        raise _core.SardonyxError(
+            f"--survives {promise!r}: give 'every line' or 'after program recovery'"
+        )
+    enough = PROMISES[: PROMISES.index(promise) + 1]
+    kept = [design for design in designs if _core.guarantee(design) in enough]
+    if not kept:
+        raise _core.SardonyxError(
+            f"--survives {promise!r}: none of {', '.join(designs)} promises it; "
+            "sardonyx designs lists others"
+        )
+    return kept
+
+
+def answer(found: Explored, budget: int) -> str:
+    """What to build, in one sentence."""
+    if not found.front:
+        return "nothing was found: no candidate ran and is within --at-most"
+    ends = {goal.name: found.best(goal) for goal in found.goals}
+    first = found.best(found.goals[0])
+    if all(one is first for one in ends.values()):
+        return (
+            f"with {size_text(budget)} build {first.candidate.text}: nothing is better in any goal"
+        )
+    said = [f"{one.candidate.text} for {name}" for name, one in ends.items()]
+    return f"with {size_text(budget)} build {'; or '.join(said)}"
+
+
+def tell(people: Console, found: Explored, budget: int) -> None:
+    """The answer, and the front that it is taken from."""
+    people.print(answer(found, budget), soft_wrap=True)
+    if not found.front:
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("design", "caches and tables on chip", "after a cut"):
+        table.add_column(column, overflow="fold")
+    for goal in found.goals:
+        table.add_column(f"{goal.name} ({'more' if goal.more else 'less'})", justify="right")
+    for one in found.front:
+        sizes = ", ".join(f"{key} {size_text(size)}" for key, size in one.candidate.sizes)
+        promise = _core.guarantee(one.candidate.design)
+        figures = [_figure(one, goal) for goal in found.goals]
+        table.add_row(one.candidate.design, sizes or "none", promise, *figures)
+    people.print(table)
+    failed = sum(one.error is not None for one in found.tried)
+    people.print(
+        f"{len(found.tried):,} candidates in {len(found.rounds)} rounds, {found.runs:,} runs"
+        + (f", {failed:,} failed" if failed else "")
+        + "; ± is half of the 95 % interval over windows or seeds",
+        soft_wrap=True,
+        style="dim",
+    )
+
+
+def _figure(one: Tried, goal: Goal) -> str:
+    half = one.halves.get(goal.name)
+    return f"{one.figures[goal.name]:.4g}" + ("" if half is None else f" ± {half:.2g}")
+
+
+def _report(found: Explored, names: str, budget: int, path: Path) -> None:
+    """The page of a sweep, with the answer first."""
+    listed = rows(found, names)
+    keys = [name for name in listed[0] if "." in name]
+    settings = ["trace", "design", "round", *keys]
+    axes = [name for name in settings if len({row[name] for row in listed}) > 1]
+    swept = Swept(
+        listed, len(listed), settings, axes, "trace", found.goals,
+        [], None, {}, [_core.VERSION], {},
+    )  # fmt: skip
+    pages.write_sweep_report(swept, path, [("answer", answer(found, budget))])
+
+
+def document(found: Explored, budget: int) -> dict[str, Any]:
+    """All of it, for programs."""
+
+    def one(tried: Tried) -> dict[str, Any]:
+        return {
+            "design": tried.candidate.design,
+            "sizes": dict(tried.candidate.sizes),
+            "round": tried.round,
+            "figures": tried.figures,
+            "half_widths": tried.halves,
+            "promise": _core.guarantee(tried.candidate.design),
+            "error": tried.error,
+        }
+
+    return {
+        "answer": answer(found, budget),
+        "budget": budget,
+        "goals": [goal.text for goal in found.goals],
+        "rounds": [{"candidates": count, "of": said} for count, said in found.rounds],
+        "runs": found.runs,
+        "front": [one(each) for each in found.front],
+        "candidates": [one(each) for each in found.tried],
+    }

@@ -1,0 +1,304 @@
+"""What to build under a budget: designs, each with every way of sharing out the memory on chip.
+
+Successive halving (Jamieson and Talwalkar, AISTATS 2016): all candidates on a short part of each
+workload, the best quarter on four times as much, and so on, so that every round costs about the
+same. The last round is over several windows or seeds, which give the intervals. Runs are points of
+sweeps in a folder. Left out: how it is shown (``cli.explore``).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sardonyx import _core
+from sardonyx.questions import ProgramSource, Source, SynthSource, TraceSource
+from sardonyx.runs.jobs import Point, Settings
+from sardonyx.sizes import size_text
+from sardonyx.sweeps.rows import Rows, Shown, options
+from sardonyx.sweeps.table import Goal
+from sardonyx.sweeps.varying import Simulated
+
+#: The smallest cache or table that is tried, in bytes, and how finely a budget is shared out.
+LEAST, PARTS = 4096, 16
+#: A round leaves one candidate in so many to the next, which has so many times the records.
+KEEP = 4
+#: Candidates of the last round, about.
+LAST = 8
+#: Windows or seeds of the last round, and of those before.
+SAMPLES, FEW = 8, 2
+#: Records, or transactions, that a round's part has at least.
+SHORTEST = {"records": 2000, "transactions": 50}
+#: Two-sided 95 % of Student's t with SAMPLES - 1 degrees of freedom.
+STUDENT = 2.3646
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A design, and the bytes of each of its caches and tables on chip, by key."""
+
+    design: str
+    sizes: tuple[tuple[str, int], ...]
+
+    @property
+    def text(self) -> str:
+        """As in ``esd (esd.efit 512K, esd.amt 256K)``."""
+        parts = [f"{key[: -len('bytes')].rstrip('._')} {size_text(n)}" for key, n in self.sizes]
+        return f"{self.design} ({', '.join(parts)})" if parts else self.design
+
+    @property
+    def bytes(self) -> int:
+        """Its memory on chip."""
+        return sum(size for _, size in self.sizes)
+
+
+def caches(design: str) -> list[str]:
+    """The keys with the bytes of the caches and tables on chip of a design."""
+    return list(_core.caches(design))
+
+
+def candidates(designs: Sequence[str], budget: int) -> list[Candidate]:
+    """Every design with every way to share out ``budget`` bytes, in sixteenths."""
+    found = []
+    for design in designs:
+        keys = caches(design)
+        least = len(keys) * LEAST
+        if least > budget:
+            raise _core.SardonyxError(
+                f"--sram {size_text(budget)}: {design} has {len(keys)} caches and tables on chip, "
+                f"of {size_text(LEAST)} each at least; give {size_text(least)} or more, or leave "
+                "the design out"
+            )
+        shares = splits(len(keys), budget) if keys else iter([()])
+        found += [Candidate(design, tuple(zip(keys, share, strict=True))) for share in shares]
+    return found
+
+
+def splits(count: int, budget: int) -> Iterator[tuple[int, ...]]:
+    """Sizes of so many caches that use a budget up, each in sixteenths of it."""
+    parts = min(PARTS, budget // LEAST)
+    size = budget // parts // LEAST * LEAST
+
+    def rest(number: int, left: int) -> Iterator[tuple[int, ...]]:
+        if number == 1:
+            yield (left * size,)
+            return
+        for own in range(1, left - number + 2):
+            for others in rest(number - 1, left - own):
+                yield (own * size, *others)
+
+    yield from rest(count, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A candidate after its last round: each goal's figure, the geometric mean over workloads and
+    samples, and half of its 95 % interval where there were samples.
+    """
+
+    candidate: Candidate
+    round: int
+    figures: Mapping[str, float]
+    halves: Mapping[str, float]
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What was found. ``front`` are those of the last round to which no other is better in one goal
+    and as good in the others.
+    """
+
+    tried: Sequence[Tried]
+    front: Sequence[Tried]
+    rounds: Sequence[tuple[int, str]]
+    runs: int
+    goals: Sequence[Goal]
+
+    def best(self, goal: Goal) -> Tried:
+        """The best of the front in one goal."""
+        choose = max if goal.more else min
+        return choose(self.front, key=lambda one: one.figures[goal.name])
+
+
+@dataclass(slots=True)
+class Exploration:
+    """What is explored, and where its runs are kept."""
+
+    sources: Mapping[str, Source]
+    designs: Sequence[str]
+    settings: Settings
+    budget: int
+    goals: Sequence[Goal]
+    folder: Path
+    most: Mapping[str, float] = field(default_factory=dict)
+    workers: int | None = None
+    shown: Shown = lambda _: nullcontext(lambda _: None)
+    say: Callable[[str], None] = lambda _: None
+    _runs: int = 0
+
+    def explore(self) -> Explored:
+        """Run all rounds."""
+        asked = candidates(self.designs, self.budget)
+        parts = self._parts(len(asked))
+        last: dict[Candidate, Tried] = {}
+        rounds = []
+        for number, part in enumerate(parts):
+            samples = SAMPLES if number == len(parts) - 1 else FEW
+            said = f"1/{part} of each workload, {samples} windows or seeds"
+            self.say(f"round {number + 1} of {len(parts)}: {len(asked):,} candidates, {said}")
+            tried = self._round(number, asked, part, samples)
+            rounds.append((len(asked), said))
+            last |= {one.candidate: one for one in tried}
+            if number < len(parts) - 1:
+                asked = self._kept(tried)
+        final = [one for one in last.values() if one.round == len(parts) - 1 and self._fits(one)]
+        front = self._fronts(final)[0] if final else []
+        return Explored(list(last.values()), front, rounds, self._runs, self.goals)
+
+    def _parts(self, number: int) -> list[int]:
+        """The share of a workload that each round has, as one in so many."""
+        rounds = 1
+        while number > LAST and rounds < 5:
+            number, rounds = -(-number // KEEP), rounds + 1
+        lengths = [_length(source) for source in self.sources.values()]
+        shortest = min(length / SHORTEST[what] for what, length in lengths)
+        while rounds > 1 and KEEP ** (rounds - 1) > max(shortest, 1):
+            rounds -= 1
+        return [KEEP**power for power in reversed(range(rounds))]
+
+    def _round(
+        self, number: int, asked: Sequence[Candidate], part: int, samples: int
+    ) -> list[Tried]:
+        groups: dict[tuple[str, ...], list[tuple[Candidate, str, dict[str, Any]]]] = {}
+        for candidate in asked:
+            variant = dict(candidate.sizes)
+            points = [
+                Point(name, source, candidate.design, variant)
+                for name, whole in self.sources.items()
+                for source in _samples(whole, part, samples)
+            ]
+            varying = Simulated(points, self.settings)
+            for index, point in enumerate(points):
+                row = varying.row(index, {})
+                names = (*options(row), *sorted(row))
+                groups.setdefault(names, []).append((candidate, point.trace, row))
+        kept = Rows(self.settings.machine, self.folder, self.workers, self.shown)
+        found: dict[Candidate, dict[str, list[Mapping[str, Any]]]] = {one: {} for one in asked}
+        for _, group in sorted(groups.items()):
+            answers = kept.run(kept.sweep([row for _, _, row in group]))
+            self._runs += len(group)
+            for (candidate, trace, _), answer in zip(group, answers, strict=True):
+                found[candidate].setdefault(trace, []).append(answer)
+        return [self._judged(one, number, found[one]) for one in asked]
+
+    def _judged(
+        self, candidate: Candidate, number: int, answers: Mapping[str, Sequence[Mapping[str, Any]]]
+    ) -> Tried:
+        errors = [str(one["error"]) for each in answers.values() for one in each if one["error"]]
+        if errors:
+            return Tried(candidate, number, {}, {}, errors[0])
+        figures, halves = {}, {}
+        for name in dict.fromkeys([*(goal.name for goal in self.goals), *self.most]):
+            # A sample is a window or a seed of every workload.
+            of_each = [_of(each, name) for each in answers.values()]
+            samples = [_mean(each) for each in zip(*of_each, strict=True)]
+            figures[name] = _mean(samples)
+            if len(samples) == SAMPLES:
+                spread = statistics.stdev(samples)
+                halves[name] = STUDENT * spread / math.sqrt(len(samples))
+        return Tried(candidate, number, figures, halves)
+
+    def _fits(self, one: Tried) -> bool:
+        """Whether it ran, and is within what it may be at most."""
+        return one.error is None and all(one.figures[n] <= most for n, most in self.most.items())
+
+    def _kept(self, tried: Sequence[Tried]) -> list[Candidate]:
+        """The best quarter, front by front, and the best of each design."""
+        fitting = [one for one in tried if self._fits(one)] or list(tried)
+        ordered = [one for front in self._fronts(fitting) for one in front]
+        kept = ordered[: max(LAST, -(-len(tried) // KEEP))]
+        for design in self.designs:
+            if all(one.candidate.design != design for one in kept):
+                kept += [one for one in ordered if one.candidate.design == design][:1]
+        chosen = {one.candidate for one in kept}
+        return [one.candidate for one in tried if one.candidate in chosen]
+
+    def _fronts(self, tried: Sequence[Tried]) -> list[list[Tried]]:
+        """Those that none beats, then those that none of the rest beats, and so on."""
+        left, fronts = list(tried), []
+        while left:
+            front = [one for one in left if not any(self._beats(other, one) for other in left)]
+            front.sort(key=lambda one: self._values(one)[0])
+            fronts.append(front)
+            left = [one for one in left if one not in front]
+        return fronts
+
+    def _values(self, one: Tried) -> list[float]:
+        """Its goals, less being better."""
+        if not one.figures:
+            return [math.inf] * len(self.goals)
+        return [(-1 if goal.more else 1) * one.figures[goal.name] for goal in self.goals]
+
+    def _beats(self, one: Tried, other: Tried) -> bool:
+        ours, theirs = self._values(one), self._values(other)
+        no_worse = all(a <= b for a, b in zip(ours, theirs, strict=True))
+        return no_worse and ours != theirs
+
+
+def _of(answers: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    values = [answer.get(name) for answer in answers]
+    if any(value is None for value in values):
+        raise _core.SardonyxError(f"--goal {name}: not every run has it; choose another figure")
+    return [float(value) for value in values if value is not None]
+
+
+def _mean(values: Sequence[float]) -> float:
+    """The geometric mean, or of figures that may be 0 the arithmetic one."""
+    if all(value > 0 for value in values):
+        return statistics.geometric_mean(values)
+    return statistics.fmean(values)
+
+
+def _length(source: Source) -> tuple[str, int]:
+    """What a workload is counted in, and how long it is."""
+    if isinstance(source, ProgramSource):
+        return "transactions", source.transactions
+    if isinstance(source, SynthSource) and source.like is None:
+        rungs = {str(rung["name"]): int(rung["records"]) for rung in json.loads(_core.ladder())}
+        whole = source.records or rungs[source.name]
+        return "records", min(whole, source.limit or whole)
+    assert isinstance(source, TraceSource | SynthSource), "a mix is refused before"
+    whole = int(json.loads(_core.trace_info(source.replace(limit=None).json(), None))["records"])
+    return "records", min(whole, source.limit or whole)
+
+
+def _samples(source: Source, part: int, samples: int) -> list[Source]:
+    """Windows of a recording, together a ``part``-th of it; seeds of what is made."""
+    _, length = _length(source)
+    each = max(1, length // part // samples)
+    if isinstance(source, ProgramSource):
+        return [source.replace(transactions=each, seed=source.seed + one) for one in range(samples)]
+    if isinstance(source, SynthSource):
+        return [source.replace(limit=each, seed=source.seed + one) for one in range(samples)]
+    assert isinstance(source, TraceSource), "a mix is refused before"
+    return [source.replace(limit=each, window=one / max(1, samples - 1)) for one in range(samples)]
+
+
+def rows(explored: Explored, names: str) -> list[dict[str, Any]]:
+    """A row for each candidate, as a sweep's report draws them."""
+    keys = dict.fromkeys(key for one in explored.tried for key, _ in one.candidate.sizes)
+    return [
+        {"point": str(number), "trace": names, "design": one.candidate.design, "round": one.round}
+        | dict.fromkeys(keys)
+        | dict(one.candidate.sizes)
+        | dict(one.figures)
+        for number, one in enumerate(explored.tried)
+        if one.error is None
+    ]

@@ -1,0 +1,123 @@
+"""``sardonyx explore``: every split of a budget, rounds that cost alike, and the front."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sardonyx import cli
+from sardonyx.runs.jobs import Settings
+from sardonyx.studies import explore as study
+from sardonyx.studies.explore import LEAST, Candidate, Exploration, Tried, splits
+from sardonyx.sweeps.table import Goal
+from typer.testing import CliRunner
+
+K = 1024
+
+
+@pytest.mark.parametrize(("count", "budget"), [(1, 16), (2, 64), (3, 100), (4, 1024), (5, 20)])
+def test_splits_are_all_that_use_the_budget_up(count: int, budget: int) -> None:
+    parts = min(16, budget * K // LEAST)
+    size = budget * K // parts // LEAST * LEAST
+    whole = [
+        tuple(size * part for part in share)
+        for share in itertools.product(range(1, parts + 1), repeat=count)
+        if sum(share) == parts
+    ]
+    assert sorted(splits(count, budget * K)) == sorted(whole)
+    assert all(0 < budget * K - sum(share) + 1 <= parts * LEAST for share in whole)
+
+
+def tried(ipc: float, energy: float, design: str = "esd") -> Tried:
+    figures = {"ipc": ipc, "energy_nj": energy}
+    return Tried(Candidate(design, (("a.bytes", int(1000 * ipc)),)), 0, figures, {})
+
+
+def exploration(tmp_path: Path, **more: Any) -> Exploration:
+    goals = [Goal("ipc", True), Goal("energy_nj", False)]
+    return Exploration({}, ["esd", "sca"], Settings(), 1 << 20, goals, tmp_path, **more)
+
+
+def test_the_front_is_what_nothing_beats(tmp_path: Path) -> None:
+    points = [tried(1, 5), tried(2, 5), tried(3, 9), tried(3, 8), tried(0.5, 1), tried(2, 6)]
+    fronts = exploration(tmp_path)._fronts(points)
+    assert [(one.figures["ipc"], one.figures["energy_nj"]) for one in fronts[0]] == [
+        *((3, 8), (2, 5), (0.5, 1)),
+    ]
+    assert sum(map(len, fronts)) == len(points)
+
+
+def test_a_round_keeps_the_best_and_one_of_each_design(tmp_path: Path) -> None:
+    points = [tried(one, 100 - one) for one in range(1, 41)] + [tried(0.1, 200, "sca")]
+    kept = exploration(tmp_path)._kept(points)
+    assert len(kept) == 12 and kept[-1].design == "sca"
+    assert {one.sizes[0][1] for one in kept[:-1]} == {1000 * one for one in range(30, 41)}
+    within = exploration(tmp_path, most={"energy_nj": 61})._kept(points)
+    assert within[-1].design == "esd"
+
+
+def ran(*words: str) -> Any:
+    return CliRunner().invoke(cli.app, ["explore", *words])
+
+
+def test_the_answer_is_one_sentence(tmp_path: Path) -> None:
+    words = ("synth:rung-60:4000", "--sram", "16K", "--designs", "sca,esd")
+    ended = ran(*words, "--out", str(tmp_path), "--json", str(tmp_path / "a.json"))
+    assert ended.exit_code == 0, ended.output
+    assert "\nwith 16K build " in ended.output
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert len(found["candidates"]) == 4 and found["answer"] in ended.output.replace("\n", " ")
+
+
+@pytest.mark.slow
+def test_the_answer_is_one_sentence_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    words = ("synth:rung-60:8000", "--sram", "24K", "--designs", "sca,esd")
+    target = ("--out", str(tmp_path), "--json", str(tmp_path / "a.json"))
+    ended = ran(*words, *target)
+    assert ended.exit_code == 0, ended.output
+    assert "\nwith 24K build " in ended.output
+    found = json.loads((tmp_path / "a.json").read_text())
+    counts = [one["candidates"] for one in found["rounds"]]
+    assert counts == sorted(counts, reverse=True) and len(counts) > 1
+    every = len(study.candidates(["sca", "esd"], 24 * K))
+    assert counts[0] == every == len(found["candidates"])
+    assert all(sum(one["sizes"].values()) <= 24 * K for one in found["candidates"])
+    assert {one["design"] for one in found["candidates"] if one["round"]} == {"sca", "esd"}
+    assert found["front"] and all(one["half_widths"]["ipc"] >= 0 for one in found["front"])
+    page = (tmp_path / "report.html").read_text()
+    assert "with 24K build" in page and "Pareto front" in page
+    before = (tmp_path / "a.json").read_bytes()
+    shards = len(list(tmp_path.rglob("shards/*.parquet")))
+    assert ran(*words, *target).exit_code == 0
+    assert (tmp_path / "a.json").read_bytes() == before
+    assert len(list(tmp_path.rglob("shards/*.parquet"))) == shards
+
+
+def test_limits_and_promises_leave_out(tmp_path: Path) -> None:
+    words = ("synth:rung-60:4000", "--sram", "32K", "--out", str(tmp_path))
+    ended = ran(*words, "--designs", "sca,baseline", "--at-most", "medium_writes=1")
+    assert ended.exit_code == 1 and "nothing was found" in ended.output
+    ended = ran(*words, "--designs", "fca,sca,esd", "--survives", "every line", "--json", "-")
+    assert {one["design"] for one in json.loads(ended.stdout)["candidates"]} == {"fca"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--sram", "x"), "--sram x: "),
+        (("--sram", "8K", "--designs", "esd"), "caches and tables on chip, of 4K each at least"),
+        (("--goal", "ipc"), "is not a goal; write as in"),
+        (("--goal", "max ipx"), "did you mean ipc"),
+        (("--at-most", "ipc"), "--at-most ipc: is not FIGURE=N"),
+        (("--survives", "all"), "--survives 'all': give 'every line'"),
+        (("--designs", "edd"), "did you mean esd"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    ended = ran("redis", "--out", str(tmp_path / "x"), *words)
+    assert ended.exit_code == 2, ended.output
+    assert said in ended.stderr.replace('"', "") and ended.stderr.count("\n") == 1
+    assert not (tmp_path / "x").exists()

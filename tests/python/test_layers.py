@@ -1,0 +1,354 @@
+"""Designs in Python: figures of their Rust twins, verdicts, and errors with their lines."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sardonyx
+from sardonyx import cli, layers
+from typer.testing import CliRunner
+
+EXAMPLES = Path(__file__).parents[2] / "docs/examples"
+ESD, ZEROS = EXAMPLES / "esd_in_python.py", EXAMPLES / "zero_lines.py"
+#: What is of the host, not of the design.
+HOST = {"requests_per_second"}
+_numbers = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is loaded here is not for the processes that other tests start."""
+    monkeypatch.setenv(layers.VARIABLE, "")
+
+
+def metric(run: Any, name: str) -> float:
+    value: float = run.metrics[name]
+    return value
+
+
+def figures(run: Any) -> dict[str, Any]:
+    return {name: value for name, value in run.metrics.items() if name not in HOST}
+
+
+def same(one: str, other: str, but: frozenset[str] = frozenset(), **asked: Any) -> None:
+    """Two designs have the same figures, except for those that only one of them declares."""
+    results = sardonyx.compare(designs=[one, other], **asked)
+    for trace in {run.trace for run in results.runs}:
+        ours, theirs = (figures(results[trace, design]) for design in (one, other))
+        for name in {*ours, *theirs} - but:
+            assert ours.get(name) == theirs.get(name), (trace, name)
+        assert results[trace, one].causes == results[trace, other].causes
+
+
+RECORDINGS = ["redis", "sqlite3", "cc1", "stockfish", "x264", "pmdk-tx"]
+
+
+def test_esd_in_python_has_every_figure_of_esd() -> None:
+    (name,) = layers.load(ESD)
+    same("esd", name, traces=RECORDINGS, limit=600)
+    small = {"esd.efit_bytes": 1400, "esd.amt_bytes": 1024, "esd.efit_ways": 2}
+    same("esd", name, traces=["synth:rung-60:2000"], overrides=small)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_esd_in_python_has_every_figure_of_esd_on_whole_recordings(recording: str) -> None:
+    (name,) = layers.load(ESD)
+    same("esd", name, traces=[recording])
+
+
+def test_the_example_has_the_figures_of_its_rust_twin() -> None:
+    (name,) = layers.load(ZEROS)
+    own = frozenset({"zero_share", "zero_writes_share", "duplicate_writes"})
+    own |= {"amt_hit_rate", "metadata_bytes_per_line", "write_reduction"}
+    same("zero-lines", name, own, traces=["redis", "btree"], limit=600)
+
+
+def ran(*words: str) -> Any:
+    return CliRunner().invoke(cli.app, list(words))
+
+
+ONCE = ("--transactions", "20", "--footprint", "16K")
+
+
+def once(design: str, folder: Path, *more: str) -> dict[str, Any]:
+    """One run of a program under a design, cut."""
+    words = ("crash", "once", "btree", "--designs", design, *ONCE, "--cuts", "150")
+    ended = ran(*words, *more, "--out", str(folder), "--json", str(folder / "v.json"))
+    assert ended.exit_code in (0, 1), ended.output
+    (found,) = json.loads((folder / "v.json").read_text())["runs"]
+    assert found["cuts"] == 150
+    return dict(found)
+
+
+def lost(file: Path, folder: Path) -> tuple[int, int]:
+    """Cuts at which data, and at which a secret was lost."""
+    found = once(str(file), folder)
+    return found["lost_cuts"], found["secret_cuts"]
+
+
+def design(folder: Path, text: str) -> tuple[Path, str]:
+    """A file with a design, and its name."""
+    name = f"own-{next(_numbers)}"
+    file = folder / f"{name.replace('-', '_')}.py"
+    file.write_text(textwrap.dedent(text).replace("NAME", name))
+    return file, name
+
+
+PLAIN = """
+import sardonyx
+
+@sardonyx.mapping("NAME", over="sca")
+class Plain:
+    def __init__(self, memory):
+        self.below = memory.below
+    def read(self, line, after, plan, is_log):
+        return self.below.read(line, after, plan, is_log)
+    def write(self, write, plan):
+        return self.below.write(write, plan)
+    def persist(self, line, after, plan):
+        return self.below.persist(line, after, plan)
+"""
+
+
+def test_a_mapping_that_does_nothing_is_none(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+    layers.load(file)
+    same("sca", name, traces=["redis", "btree"], limit=500, program={"transactions": 20})
+
+
+def test_a_file_stands_for_its_designs_on_the_command_line(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+    target = str(tmp_path / "out")
+    ended = ran("compare", "synth:rung-60:500", "--designs", f"{file},sca", "--out", target)
+    assert ended.exit_code == 0, ended.output
+    assert name in ended.output
+    listed = ran("designs").output
+    assert name in listed
+
+
+def test_processes_that_are_started_know_it_too(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+    layers.load(file)
+    program = f"import sardonyx; print(sardonyx.compare('synth:rung-60:200', '{name}').designs)"
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert name in ended.stdout
+
+
+@pytest.mark.parametrize(("file", "twin"), [(ESD, "esd"), (ZEROS, "zero-lines")])
+def test_cuts_show_of_it_what_they_show_of_its_rust_twin(
+    file: Path, twin: str, tmp_path: Path
+) -> None:
+    ours, theirs = once(str(file), tmp_path), once(twin, tmp_path)
+    for key in ("positions", "distinct_states", "recovery_cuts", "lost_cuts", "secret_cuts"):
+        assert ours[key] == theirs[key], key
+    assert ours["lost_cuts"] == 0
+
+
+def test_sweeps_and_explorations_run_it(tmp_path: Path) -> None:
+    file, name = design(tmp_path, KEYED)
+    layers.load(file)
+    key = f"{name.replace('-', '_')}.waits"
+    asked: dict[str, Any] = {"traces": ["synth:rung-60"], "limit": 300}
+    frame = sardonyx.sweep(
+        designs=[name, "sca"], axes={key: [1, 4]}, out=tmp_path / "swept", **asked
+    )
+    assert list(frame["error"].isna()) == [True] * 4
+    mine = frame[frame.design == name]["mean_write_latency_ns"].tolist()
+    assert mine[0] < mine[1]
+    words = ("explore", "synth:rung-60:2000", "--sram", "16K", "--out", str(tmp_path / "found"))
+    ended = ran(*words, "--designs", f"{file},sca", "--json", "-")
+    assert name in {one["design"] for one in json.loads(ended.stdout)["candidates"]}
+
+
+LOSES = """
+import sardonyx
+
+@sardonyx.mapping("NAME", over="sca")
+class Loses:
+    '''Swaps are kept on chip alone.'''
+    def __init__(self, memory):
+        self.below, self.lines, self.where = memory.below, memory.lines, {}
+    def read(self, line, after, plan, is_log):
+        return self.below.read(self.where.get(line, line), after, plan, is_log)
+    def write(self, write, plan):
+        self.where[write.line] = place = write.line ^ 1
+        return self.below.write(write.to(place), plan)
+    def persist(self, line, after, plan):
+        return self.below.persist(self.where.get(line, line), after, plan)
+"""
+
+
+def test_a_design_that_loses_lines_is_caught(tmp_path: Path) -> None:
+    file, _ = design(tmp_path, LOSES)
+    assert lost(file, tmp_path)[0] > 0
+
+
+FORGETS = PLAIN.replace(
+    "return self.below.read(line, after, plan, is_log)",
+    "data, at = self.below.read(line, after, plan, is_log)\n        "
+    "return data and bytes([data[0] ^ 1]) + data[1:], at",
+)
+
+
+def test_a_wrong_byte_ends_the_run_with_its_record(tmp_path: Path) -> None:
+    file, name = design(tmp_path, FORGETS)
+    layers.load(file)
+    with pytest.raises(sardonyx.SardonyxError, match=rf"{name} on btree: .*expected"):
+        sardonyx.compare("btree", name, program={"transactions": 20})
+
+
+BY_HAND = "return self.below.write(write, plan)"
+
+
+@pytest.mark.parametrize(
+    ("instead", "said"),
+    [
+        ("return [][write.line]", r"own_\d+\.py:11: IndexError: list index out of range"),
+        ("return None", r"own_\d+\.py:10: write returns None: a Stored is asked for"),
+        ("return self.below.write(write.to(0, data=b'x'), plan)", r"1 bytes where a line has 64"),
+        ("plan.unit('gpu', write.at)", r"there is no unit \"gpu\"; give one of "),
+        ("plan.exercise('nothing')", r"there is no mechanism \"nothing\""),
+        ("with plan.because('fun'): pass", r"there is no cause \"fun\"; give one of data, "),
+    ],
+)
+def test_errors_of_a_design_have_their_line(tmp_path: Path, instead: str, said: str) -> None:
+    file, name = design(tmp_path, PLAIN.replace(BY_HAND, instead))
+    layers.load(file)
+    with pytest.raises(sardonyx.SardonyxError, match=said):
+        sardonyx.compare("synth:rung-60:200", name)
+    # And nothing of it is left for the next run.
+    assert sardonyx.compare("synth:rung-60:200", "sca").designs == ["sca"]
+    words = ("crash", "once", "btree", "--designs", str(file), *ONCE, "--cuts", "at:5")
+    ended = ran(*words, "--out", str(tmp_path))
+    assert ended.exit_code == 2 and name in ended.stderr, ended.output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1", "registers no design; decorate a class with @sardonyx.mapping"),
+        ("def f(:", r"own_\d+\.py:1: SyntaxError"),
+        ("x = 1\n1 / 0", r"own_\d+\.py:2: ZeroDivisionError: division by zero"),
+        (PLAIN.replace("NAME", "esd"), "esd: a design of that name comes with the program"),
+        (PLAIN.replace("def write", "def wrote"), r"the class has no method write\(self, write"),
+        (PLAIN.replace('over="sca"', 'colour="red"'), "colour is no part of a mapping's"),
+        (PLAIN.replace('over="sca"', 'promise="all"'), "give one of every line, after program"),
+        (PLAIN.replace('over="sca"', 'like="esb"'), "there is no layer of that name"),
+        (PLAIN.replace('over="sca"', 'keys=["a"]'), r"keys = \['a'\]: give a mapping"),
+        (PLAIN.replace('over="sca"', 'units=["gpu"]'), 'there is no unit "gpu"; the units are'),
+    ],
+)
+def test_a_file_that_is_no_design_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file, _ = design(tmp_path, text)
+    with pytest.raises(sardonyx.SardonyxError, match=said):
+        layers.load(file)
+    ended = ran("compare", "synth:rung-60:200", "--designs", str(file))
+    assert ended.exit_code == 2 and ended.stderr.count("\n") == 1, ended.stderr
+    assert ran("compare", "redis", "--designs", "none.py").exit_code == 2
+
+
+KEYED = PLAIN.replace(
+    'over="sca"', 'over="sca", keys={"waits": (2, "waits")}, units=["compare"]'
+).replace(
+    "self.below = memory.below",
+    'self.below = memory.below\n        self.waits = memory.key("NAME.waits".replace("-", "_"))',
+)
+KEYED = KEYED.replace(
+    BY_HAND,
+    "at = write.at\n        for _ in range(self.waits):\n            "
+    "at = plan.unit('compare', at)\n        "
+    "return self.below.write(write.to(write.line, at=at), plan)",
+)
+
+
+def test_its_keys_are_keys_of_the_machine(tmp_path: Path) -> None:
+    file, name = design(tmp_path, KEYED)
+    layers.load(file)
+    key = f"{name.replace('-', '_')}.waits"
+
+    def latency(waits: int) -> float:
+        results = sardonyx.compare("synth:rung-60:500", name, overrides={key: waits})
+        return metric(results.runs[0], "mean_write_latency_ns")
+
+    assert latency(0) < latency(1) < latency(2)
+    with pytest.raises(sardonyx.SardonyxError, match=key):
+        sardonyx.compare("synth:rung-60:500", name, overrides={key: "x"})
+
+
+BESIDE = """
+import sardonyx
+
+@sardonyx.policy("NAME", promise="every line", beside="its counter")
+class Beside:
+    '''Each line counts its writes in the eight bytes beside it.'''
+    def __init__(self, memory):
+        self.pads = memory.pads()
+    def read(self, place, after, plan, is_log):
+        data, at = plan.read(place, after)
+        counter = int.from_bytes(plan.beside(place) or b"", "little")
+        if data is None or counter == 0:
+            return None, at
+        with plan.because("encryption"):
+            pad = plan.unit("aes", at)
+        return self.pads.crypt(place, counter, data), plan.all(at, pad)
+    def write(self, write, plan):
+        place = write.line
+        counter = int.from_bytes(plan.beside(place) or b"", "little") + 1
+        with plan.because("encryption"):
+            pad = plan.unit("aes", write.at)
+        data = self.pads.crypt(place, counter, write.data)
+        beside = counter.to_bytes(8, "little")
+        stored = plan.write(place, data, plan.all(write.at, pad), write.gate, beside)
+        plan.sealed(stored, place, counter)
+        return stored
+    def persist(self, place, after, plan):
+        return sardonyx.Stored(after)
+"""
+
+
+def test_an_encryption_policy_in_python(tmp_path: Path) -> None:
+    file, name = design(tmp_path, BESIDE)
+    assert lost(file, tmp_path) == (0, 0)
+    results = sardonyx.compare("redis", [name, "co-located"], limit=500)
+    mine, theirs = (metric(run, "medium_writes") for run in results.runs)
+    assert mine <= theirs
+    # The same counter twice is a pad twice.
+    file, _ = design(tmp_path, BESIDE.replace('b"", "little") + 1', 'b"", "little") | 1'))
+    data, secrets = lost(file, tmp_path)
+    assert data == 0 and secrets > 0
+
+
+GUARD = """
+import sardonyx
+
+@sardonyx.guard("NAME", over="sca")
+class Looks:
+    def __init__(self, memory):
+        self.seen = {}
+    def read(self, place, data, at, after, plan):
+        if data is not None and self.seen.get(place, data) != data:
+            plan.refuse(place)
+        return data, plan.unit("mac", at)
+    def write(self, write, beside, stored, plan):
+        self.seen[write.line] = write.data
+        return stored.done
+"""
+
+
+def test_an_integrity_guard_in_python(tmp_path: Path) -> None:
+    file, name = design(tmp_path, GUARD)
+    layers.load(file)
+    results = sardonyx.compare("redis", [name, "sca", f"fca@{name}"], limit=500)
+    mine, plain, other = results.runs
+    assert metric(mine, "medium_writes") == metric(plain, "medium_writes")
+    assert metric(mine, "mean_read_latency_ns") > metric(plain, "mean_read_latency_ns")
+    assert metric(other, "medium_writes") > 0
