@@ -38,7 +38,7 @@ struct Recent {
     array: u64,
 }
 
-/// The refreshes of a rank.
+/// The refreshes of a rank, or of a set of its banks.
 #[derive(Clone, Copy, Default)]
 struct Refreshes {
     count: u64,
@@ -49,6 +49,7 @@ pub(super) struct Channel {
     timing: Timing,
     groups: BankGroups,
     banks_per_rank: usize,
+    banks_per_set: usize,
     horizon: u64,
     pausing: Option<PausingParams>,
     banks: Vec<Bank>,
@@ -61,7 +62,12 @@ pub(super) struct Channel {
 impl Channel {
     pub(super) fn new(params: &MediumParams) -> Channel {
         let (ranks, banks) = (params.geometry.ranks, params.geometry.banks);
+        let set = match params.groups.tRFCsb {
+            0 => banks as usize,
+            _ => params.groups.count as usize,
+        };
         Channel {
+            banks_per_set: set,
             timing: params.timing.clone(),
             groups: params.groups.within(&params.timing),
             banks_per_rank: banks as usize,
@@ -69,7 +75,7 @@ impl Channel {
             pausing: params.pausing,
             banks: vec![Bank::default(); (ranks * banks) as usize],
             writes: vec![Write::default(); (ranks * banks) as usize],
-            refreshes: vec![Refreshes::default(); ranks as usize],
+            refreshes: vec![Refreshes::default(); (ranks * banks) as usize / set],
             last: None,
             recent: VecDeque::new(),
         }
@@ -130,8 +136,9 @@ impl Channel {
         let command = logged.command;
         let mut events = vec![logged];
         if command.kind == CommandKind::PrechargeAll {
-            let open = (0..self.banks_per_rank as u32)
-                .filter(|&bank| self.banks[self.number(command.rank, bank)].row.is_some());
+            let set = command.bank..command.bank + self.banks_per_set as u32;
+            let open =
+                set.filter(|&bank| self.banks[self.number(command.rank, bank)].row.is_some());
             let kind = CommandKind::Precharge;
             let close = |bank| Command {
                 kind,
@@ -191,8 +198,7 @@ impl Channel {
     fn change_state(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
         let command = logged.command;
         let number = self.number(command.rank, command.bank);
-        let first = self.number(command.rank, 0);
-        let rank = first..first + self.banks_per_rank;
+        let together = number..(number + self.banks_per_set).min(self.banks.len());
         let bank = self.banks[number];
         let wrong = |rule, by: Option<Logged>, required, actual| {
             let mut violation = alone(rule, logged, required, actual);
@@ -232,12 +238,12 @@ impl Channel {
                 self.banks[number] = Bank { row: None, by };
             }
             CommandKind::PrechargeAll => {
-                for bank in self.banks[rank].iter_mut().filter(|b| b.row.is_some()) {
+                for bank in self.banks[together].iter_mut().filter(|b| b.row.is_some()) {
                     *bank = Bank { row: None, by };
                 }
             }
             CommandKind::Refresh => {
-                if let Some(open) = self.banks[rank].iter().find(|b| b.row.is_some()) {
+                if let Some(open) = self.banks[together].iter().find(|b| b.row.is_some()) {
                     return wrong(Rule::RefreshOpen, open.by, 0, 0);
                 }
             }
@@ -258,10 +264,10 @@ impl Channel {
             ..
         } = logged.command;
         let number = self.number(rank, bank);
-        let of_rank = self.number(rank, 0)..self.number(rank, 0) + self.banks_per_rank;
+        let together = number..(number + self.banks_per_set).min(self.banks.len());
         let t = &self.timing;
         match kind {
-            CommandKind::Refresh if self.writes[of_rank].iter().any(|one| one.interrupted) => {
+            CommandKind::Refresh if self.writes[together].iter().any(|one| one.interrupted) => {
                 return Err(alone(Rule::WriteInterrupted, logged, 0, 0));
             }
             CommandKind::Write { .. } if self.writes[number].interrupted => {
@@ -344,38 +350,39 @@ impl Channel {
     }
 
     fn refresh(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
-        let rank = logged.command.rank;
-        self.refresh_due(logged.command.channel, rank, logged, Rule::RefreshInterval)?;
-        let refreshes = &mut self.refreshes[rank as usize];
+        let set = self.number(logged.command.rank, logged.command.bank) / self.banks_per_set;
+        self.refresh_due(logged.command.channel, set, logged, Rule::RefreshInterval)?;
+        let refreshes = &mut self.refreshes[set];
         refreshes.count += 1;
         refreshes.last = Some(logged);
         Ok(())
     }
 
-    /// Whether any rank lacks a refresh at the log's end, which is at `end` on whatever channel.
+    /// Whether any banks lack a refresh at the log's end, which is at `end` on whatever channel.
     pub(super) fn finish(&self, channel: u32, end: Logged) -> Result<(), Box<Violation>> {
         if self.writes.iter().any(|write| write.interrupted) {
             return Err(alone(Rule::WriteInterrupted, end, 0, 0));
         }
-        for rank in 0..self.refreshes.len() as u32 {
-            self.refresh_due(channel, rank, end, Rule::RefreshMissing)?;
+        for set in 0..self.refreshes.len() {
+            self.refresh_due(channel, set, end, Rule::RefreshMissing)?;
         }
         Ok(())
     }
 
-    /// Whether the rank can have gone without a refresh until `now`: not for longer than
+    /// Whether a set of banks can have gone without a refresh until `now`: not for longer than
     /// `POSTPONED` and the one that is due, be it since the last or counted from the start.
     fn refresh_due(
         &self,
         channel: u32,
-        rank: u32,
+        set: usize,
         now: Logged,
         too_far: Rule,
     ) -> Result<(), Box<Violation>> {
         if self.timing.tREFI == 0 {
             return Ok(());
         }
-        let Refreshes { count, last } = self.refreshes[rank as usize];
+        let Refreshes { count, last } = self.refreshes[set];
+        let rank = (set * self.banks_per_set / self.banks_per_rank) as u32;
         let since = last.map_or(0, |logged| logged.command.cycle);
         let interval = (POSTPONED + 1) * self.timing.tREFI;
         let in_all = (count + POSTPONED + 1) * self.timing.tREFI;

@@ -29,7 +29,7 @@ pub struct AuditSummary {
     /// Array writes that were interrupted, each time counted.
     pub interruptions: u64,
     pub end: u64,
-    tight: [u64; Rule::ALL.len()],
+    tight: Vec<u64>,
 }
 
 impl AuditSummary {
@@ -107,7 +107,10 @@ impl std::error::Error for Violation {}
 /// The first violation.
 pub fn audit(params: &MediumParams, log: &[Command]) -> Result<AuditSummary, Box<Violation>> {
     let geometry = &params.geometry;
-    let mut summary = AuditSummary::default();
+    let mut summary = AuditSummary {
+        tight: vec![0; Rule::ALL.len()],
+        ..AuditSummary::default()
+    };
     let mut channels: Vec<Channel> = (0..geometry.channels)
         .map(|_| Channel::new(params))
         .collect();
@@ -163,8 +166,13 @@ fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<Violation>
             };
         }
         kind => {
-            let whole_rank = matches!(kind, CommandKind::PrechargeAll | CommandKind::Refresh);
-            let bank = if whole_rank { u64::from(c.bank) } else { 0 };
+            // Banks that are refreshed together are named by the first of them.
+            let set = match params.groups.tRFCsb {
+                0 => params.geometry.banks,
+                _ => params.groups.count,
+            };
+            let of_a_set = matches!(kind, CommandKind::PrechargeAll | CommandKind::Refresh);
+            let bank = if of_a_set { u64::from(c.bank) % set } else { 0 };
             for value in [c.place, c.done, bank] {
                 if value != 0 {
                     return Err(alone(Rule::Unused, logged, 0, value));

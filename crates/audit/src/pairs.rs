@@ -8,7 +8,8 @@ use sardonyx::plan::command::{Command, CommandKind};
 /// A distance that no equation below exceeds: all terms together, whatever their sign, doubled for
 /// those that appear twice.
 pub(super) fn horizon(t: &Timing, groups: &BankGroups) -> u64 {
-    let long = groups.tCCD[0] + groups.tCCD[1] + groups.tRRD + groups.tWTR;
+    let same_bank = groups.tRFCsb + groups.tREFSBRD;
+    let long = groups.tCCD[0] + groups.tCCD[1] + groups.tRRD + groups.tWTR + same_bank;
     let column = t.tRCD + t.tCL + t.tCWD + t.tCCD + t.tWTR + t.tRTP + t.tRTRS + t.tWR + t.tWP;
     let row = t.tRP + t.tRAS + t.tRRD + t.tFAW + t.tRFC;
     column + row + long + 2 * t.tBURST
@@ -61,14 +62,30 @@ pub(super) fn demands(
     let [reads, writes] = groups.tCCD.map(|wait| t.tBURST.max(long(wait, t.tCCD)));
     let turn = long(groups.tWTR, t.tWTR);
 
+    // Whether the command is for a bank that the refresh is for: the rank's, or one of each group.
+    let refreshed = |refresh: &Command, command: &Command| {
+        let set = |one: &Command| u64::from(one.bank) / groups.count;
+        same_rank && (groups.tRFCsb == 0 || set(refresh) == set(command))
+    };
+
     match (a.kind, b.kind) {
-        (Refresh, _) if same_rank => demand(Rule::AfterRefresh, t.tRFC),
+        (Refresh, _) if refreshed(a, b) && groups.tRFCsb > 0 => {
+            demand(Rule::AfterRefresh, groups.tRFCsb);
+        }
+        (Refresh, _) if refreshed(a, b) => demand(Rule::AfterRefresh, t.tRFC),
+        (Refresh, Refresh) if same_rank => demand(Rule::RefreshToRefresh, groups.tRFCsb),
+        (Refresh, Activate { .. }) if same_rank => {
+            demand(Rule::RefreshToActivate, groups.tREFSBRD);
+        }
+        (Activate { .. }, Refresh) if same_rank && groups.tRFCsb > 0 => {
+            demand(Rule::ActivateToRefresh, t.tRRD);
+        }
 
         (Activate { .. }, Read { .. } | Write { .. }) if same_bank => {
             demand(Rule::ActivateToColumn, t.tRCD)
         }
         (Precharge, Activate { .. }) if same_bank => demand(Rule::PrechargeToActivate, t.tRP),
-        (Precharge, Refresh) if same_rank => demand(Rule::PrechargeToRefresh, t.tRP),
+        (Precharge, Refresh) if refreshed(b, a) => demand(Rule::PrechargeToRefresh, t.tRP),
         (Activate { .. }, Activate { .. }) if same_rank => {
             demand(Rule::ActivateToActivate, long(groups.tRRD, t.tRRD));
         }
@@ -103,7 +120,8 @@ pub(super) fn demands(
     // A bank that closed itself did so when its precharge was legal, and needs tRP from then. The
     // same holds of an explicit precharge, by the rules before and after it, so there is no need
     // to know which of the two it was.
-    let opened = same_bank && matches!(b.kind, Activate { .. }) || same_rank && b.kind == Refresh;
+    let opened =
+        same_bank && matches!(b.kind, Activate { .. }) || b.kind == Refresh && refreshed(b, a);
     if opened && let Some((_, distance)) = to_precharge(t, a.kind, array) {
         demand(Rule::AutoPrecharge, distance + t.tRP);
     }

@@ -66,6 +66,12 @@ sardonyx::names::named! {
         WriteToPrecharge = "WR to PRE (tWR, tWP)",
         /// tRFC.
         AfterRefresh = "command to a refreshing rank (tRFC)",
+        /// tRFCsb, between sets of a rank's banks.
+        RefreshToRefresh = "REF to REF of other banks (tRFCsb)",
+        /// tREFSBRD, to a bank that is not refreshed.
+        RefreshToActivate = "REF to ACT of another bank (tREFSBRD)",
+        /// tRRD: a refresh of some banks is an activate to the others.
+        ActivateToRefresh = "ACT to REF of other banks (tRRD)",
         /// Two refreshes of a rank are at most nine tREFI apart.
         RefreshInterval = "refreshes too far apart (9 tREFI)",
         /// No rank owes more than eight refreshes, nor waits for one more than nine tREFI at the end.

@@ -429,6 +429,52 @@ fn the_command_bus() {
     caught(&p, Rule::Order, |l| _ = l.act(1, B0).act(0, R1));
 }
 
+/// One bank of each of two groups is refreshed at a time: 0 and 1, then 2 and 3.
+#[test]
+fn refreshes_of_one_bank_of_each_group() {
+    use Rule::*;
+    let mut p = mixed();
+    (p.geometry.banks, p.geometry.ranks, p.geometry.channels) = (4, 1, 1);
+    (p.timing.tREFI, p.timing.tRFC, p.timing.tRRD) = (10_000, 500, 4);
+    (p.groups.count, p.groups.tRFCsb, p.groups.tREFSBRD) = (2, 100, 30);
+    let (first, second) = ((0, 0, 0), (0, 0, 2));
+    let [b1, b2] = [1, 2].map(|bank| (0, 0, bank));
+    for (rule, wait, refreshes, bank) in [
+        (AfterRefresh, 100, false, 1),
+        (RefreshToRefresh, 100, true, 2),
+        (RefreshToActivate, 30, false, 3),
+    ] {
+        let after = |cycle: u64| {
+            move |l: &mut Log| match l.refresh(0, first) {
+                l if refreshes => _ = l.refresh(cycle, (0, 0, bank)),
+                l => _ = l.act(cycle, (0, 0, bank)),
+            }
+        };
+        passes(&p, after(wait));
+        let violation = caught(&p, rule, after(wait - 1));
+        assert_eq!((violation.required, violation.actual), (wait, wait - 1));
+    }
+    passes(&p, |l| _ = l.act(0, b1).refresh(4, second));
+    caught(&p, ActivateToRefresh, |l| {
+        _ = l.act(0, b1).refresh(3, second)
+    });
+    caught(&p, RefreshOpen, |l| _ = l.act(0, b1).refresh(80, first));
+    passes(&p, |l| _ = l.act(0, b1).prea(39, first).refresh(56, first));
+    caught(&p, PrechargeToRefresh, |l| {
+        _ = l.act(0, b1).prea(39, first).refresh(55, first)
+    });
+    // A precharge of other banks closes none of these.
+    caught(&p, RefreshOpen, |l| {
+        _ = l.act(0, b2).prea(39, first).refresh(56, second)
+    });
+    caught(&p, Unused, |l| _ = l.refresh(0, b1));
+    // Each set is due on its own.
+    passes(&p, |l| _ = l.refresh(80_000, first).refresh(80_100, second));
+    caught(&p, RefreshMissing, |l| {
+        _ = l.refresh(80_000, first).act(90_001, b1)
+    });
+}
+
 #[test]
 fn refreshes_come_in_time() {
     let mut p = mixed();

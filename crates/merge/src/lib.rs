@@ -1,7 +1,7 @@
 //! Same-page merging: KSM as the Linux kernel does it, and PageForge (Skarlatos, Kim and Torrellas,
 //! MICRO 2017), on the page images of real machines. `ksm/` is the operating system's side, `pageforge/` the
 //! hardware in the memory controller and its driver, `images/` where pages come from. Left out: NUMA
-//! nodes, huge pages that are split, swapping, forks. `docs/merge/pages.md` tells the whole.
+//! nodes, huge pages that are split, swapping. `docs/merge/pages.md` tells the whole.
 
 pub mod advice;
 pub mod algorithms;

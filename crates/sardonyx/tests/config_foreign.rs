@@ -71,6 +71,62 @@ LowWaterMark 8
 Erd 0.08
 ";
 
+const RAMULATOR: &str = "Frontend:
+  impl: SimpleO3
+MemorySystem:
+  impl: GenericDRAM
+  clock_ratio: 3
+  DRAM:
+    impl: DDR4
+    org:
+      preset: DDR4_8Gb_x8
+      channel: 2
+      rank: 2
+    timing:
+      preset: DDR4_2400R
+      nRCD: 18
+      tWR: 14.5
+  Controller:
+    impl: Generic
+    wr_low_watermark: 0.25
+    Scheduler:
+      impl: FRFCFS
+    RefreshManager:
+      impl: AllBank
+    RowPolicy:
+      impl: ClosedRowPolicy
+      cap: 4
+    plugins:
+  AddrMapper:
+    impl: RoBaRaCoCh
+";
+
+/// As `python -m ramulator export` writes it: lists in the order of the standard, two controllers.
+const EXPORTED: &str = "memory_system:
+  impl: GenericDRAM
+  controllers:
+    - impl: GenericDDR
+      read_buffer_size: 24
+      dram:
+        impl: HBM2
+        org:
+          dq: 64
+          count: [1, 2, 4, 4, 16384, 128]
+        timing: [2000, 2, 14, 14, 10, 14, 33, 47, 16, 5, 7, 2, 4, 4, 6, 6, 8, 16, 260, 160, 8, 3900, 122, 1000]
+        channel_width: 64
+        timing_constraints:
+          - [0, [1], [1], 2]
+      addr_mapper:
+        impl: MOP4CLXOR
+      refresh_manager:
+        impl: NoRefresh
+      row_policy:
+        impl: Open
+    - impl: GenericDDR
+      dram:
+        impl: HBM2
+";
+
 struct Desk(TempDir);
 
 impl Desk {
@@ -142,6 +198,136 @@ fn a_machine_of_nvmain() {
             ("queues.high_watermark", "20"),
             ("queues.low_watermark", "8"),
         ],
+    );
+}
+
+/// The figures are JEDEC's for such a part: tRFC 360 ns and tREFI 7.8 us at 833 ps, tFAW 26 cycles. 14.5 ns of tWR are
+/// 18 cycles, rounded as the standard says.
+#[test]
+fn a_machine_of_ramulator_with_presets() {
+    let machine = Desk::new().load("ddr4.yaml", RAMULATOR).unwrap();
+    has(
+        &machine,
+        &[
+            ("timing.clock_ns", "0.833"),
+            ("timing.tCL", "16"),
+            ("timing.tRCD", "18"),
+            ("timing.tWR", "18"),
+            ("timing.tRRD", "4"),
+            ("timing.tRRD_L", "6"),
+            ("timing.tCCD_L", "6"),
+            ("timing.tWTR_L", "9"),
+            ("timing.tFAW", "26"),
+            ("timing.tRTP", "9"),
+            ("timing.tRFC", "433"),
+            ("timing.tREFI", "9364"),
+            ("geometry.channels", "2"),
+            ("geometry.ranks", "2"),
+            ("geometry.banks", "16"),
+            ("geometry.groups", "4"),
+            ("geometry.rows", "65536"),
+            ("geometry.columns", "128"),
+            ("mapping", "row:bank:rank:column:channel"),
+            ("queues.page", "closed"),
+            ("queues.reads", "32"),
+            ("queues.high_watermark", "26"),
+            ("queues.low_watermark", "7"),
+        ],
+    );
+}
+
+/// A burst of HBM2 is 32 bytes, so a line is two of them; pseudo-channels are channels.
+#[test]
+fn a_machine_that_ramulator_has_exported() {
+    let desk = Desk::new();
+    let wanted = [
+        ("timing.clock_ns", "1.0"),
+        ("timing.tBURST", "4"),
+        ("timing.tCCD", "4"),
+        ("timing.tCCD_L", "8"),
+        ("timing.tRCD", "14"),
+        ("timing.tRTP", "5"),
+        ("timing.tREFI", "0"),
+        ("geometry.channels", "4"),
+        ("geometry.banks", "16"),
+        ("geometry.columns", "16"),
+        ("queues.reads", "24"),
+        ("queues.page", "open"),
+        ("mapping", "row:bank:rank:column:channel"),
+    ];
+    has(&desk.load("hbm.yml", EXPORTED).unwrap(), &wanted);
+    let json = r#"{"memory_system": {"controllers": [{"dram": {"impl": "DDR3", "org": {"dq": 8,
+        "count": [1, 2, 8, 65536, 1024]}, "timing": [1600, 4, 11, 11, 11, 28, 39, 12, 6, 8, 4, 5, 6, 24, 208, 6240,
+        2, 1250], "channel_width": 64}}]}}"#;
+    let wanted = [
+        ("timing.tRRD", "5"),
+        ("geometry.ranks", "2"),
+        ("timing.tRFC", "208"),
+    ];
+    has(&desk.load("ddr3.json", json).unwrap(), &wanted);
+}
+
+#[test]
+fn a_machine_of_the_first_ramulator() {
+    let text = "# DDR3\n standard = DDR3\n channels = 1\n ranks = 1\n speed = DDR3_1600K\n org = DDR3_2Gb_x8\n";
+    let machine = Desk::new().load("DDR3-config.cfg", text).unwrap();
+    let wanted = [
+        ("timing.tCL", "11"),
+        ("timing.tRRD", "5"),
+        ("timing.tRFC", "128"),
+        ("geometry.banks", "8"),
+        ("geometry.rows", "32768"),
+    ];
+    has(&machine, &wanted);
+}
+
+#[test]
+fn what_ramulator_has_and_nobody_here_is_refused_with_its_line() {
+    let desk = Desk::new();
+    for (from, to, wanted) in [
+        (
+            "impl: DDR4",
+            "impl: HMC",
+            "r.yaml, line 7: \"HMC\" is a standard that is not read; known are DDR3, DDR4",
+        ),
+        (
+            "8Gb_x8",
+            "8Gb_x7",
+            "r.yaml, line 9, org.preset: no preset \"DDR4_8Gb_x7\" is known; known are DDR4_2Gb_x4",
+        ),
+        (
+            "2400R",
+            "9999",
+            "r.yaml, line 13, timing.preset: no preset \"DDR4_9999\" is known; known are DDR4_1600J",
+        ),
+        (
+            "nRCD: 18",
+            "nRCD: many",
+            "r.yaml, line 14, timing.nRCD: \"many\" is not a number",
+        ),
+        (
+            "rank: 2",
+            "rank: 0",
+            "r.yaml, line 11, org.rank: 0 of them are no memory",
+        ),
+        ("      cap: 4", "   x: [", "r.yaml, line 2"),
+    ] {
+        let said = desk
+            .load("r.yaml", &RAMULATOR.replace(from, to))
+            .unwrap_err();
+        assert!(said.starts_with(wanted), "{said}");
+    }
+    let said = desk
+        .load("r.yaml", "Frontend:\n  impl: SimpleO3\n")
+        .unwrap_err();
+    assert!(
+        said.starts_with("r.yaml: says nothing of a memory"),
+        "{said}"
+    );
+    let said = desk.load("r.cfg", "speed = DDR3_1600K\n").unwrap_err();
+    assert!(
+        said.starts_with("r.cfg: says nothing of a memory"),
+        "{said}"
     );
 }
 

@@ -9,7 +9,8 @@ use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::mapping::{Field, Mapping};
 use sardonyx::medium::params::{
-    EngineParams, Geometry, GroupMerging, PagePolicy, Queues, Scheduler, Timing, Unit,
+    BankGroups, EngineParams, Geometry, GroupMerging, MediumParams, PagePolicy, Queues, Scheduler,
+    Timing, Unit,
 };
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandLog};
@@ -98,6 +99,34 @@ fn mapping() -> impl Strategy<Value = Mapping> {
     orders.prop_map(|order| Mapping(order.try_into().expect("five fields")))
 }
 
+/// Bank groups, and refreshes of one bank of each: their share of the time in which all may take place.
+fn groups() -> impl Strategy<Value = (u32, [u64; 6])> {
+    let longer = (0..12u64, 0..12u64, 0..12u64, 0..12u64, 0..100u64, 0..60u64);
+    (
+        0..3u32,
+        longer.prop_map(|(a, b, c, d, e, f)| [a, b, c, d, e, f]),
+    )
+}
+
+fn grouped(medium: &mut MediumParams, (shift, longer): (u32, [u64; 6])) {
+    let (t, banks) = (&medium.timing, medium.geometry.banks);
+    let count = (1 << shift).min(1 << banks.trailing_zeros());
+    if count == 1 {
+        return;
+    }
+    let [column, written, activate, turn, share, others] = longer;
+    let room = t.tREFI * count / banks;
+    let refresh = room * share.saturating_sub(40) / 100;
+    medium.groups = BankGroups {
+        count,
+        tCCD: [t.tCCD + column, t.tCCD + column + written],
+        tRRD: t.tRRD + activate,
+        tWTR: t.tWTR + turn,
+        tRFCsb: refresh,
+        tREFSBRD: if refresh > 0 { others } else { 0 },
+    };
+}
+
 /// Half of the machines have array writes that reads interrupt.
 fn pausing() -> impl Strategy<Value = Option<PausingParams>> {
     let one = (any::<bool>(), 0..=100u64, 1..20u64, 1..6u64);
@@ -113,9 +142,21 @@ fn pausing() -> impl Strategy<Value = Option<PausingParams>> {
 
 fn params() -> impl Strategy<Value = EngineParams> {
     let unit = (0..40_000u64, 0..40_000u64);
-    let medium = (geometry(), mapping(), pausing(), any::<[bool; 2]>());
+    let medium = (
+        geometry(),
+        mapping(),
+        pausing(),
+        any::<[bool; 2]>(),
+        groups(),
+    );
     (medium, timing(), queues(), 1..20usize, unit).prop_map(
-        |((geometry, mapping, pausing, [by_member, again]), timing, queues, ingress, unit)| {
+        |(
+            (geometry, mapping, pausing, [by_member, again], groups),
+            timing,
+            queues,
+            ingress,
+            unit,
+        )| {
             let mut params = preset();
             params.medium.geometry = geometry;
             params.medium.mapping = mapping;
@@ -126,6 +167,7 @@ fn params() -> impl Strategy<Value = EngineParams> {
                 false => GroupMerging::All,
             };
             params.medium.timing = timing;
+            grouped(&mut params.medium, groups);
             params.medium.queues = queues;
             params.ingress = ingress;
             let aes = &mut params.units[Unit::Aes as usize];

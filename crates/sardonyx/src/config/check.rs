@@ -237,6 +237,20 @@ fn timing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
             "give 0 < tRFC < tREFI, or tREFI = 0 for a medium without refresh",
         ));
     }
+    // The sets of a rank take turns.
+    let medium = &machine.engine.medium;
+    let (same, groups) = (&medium.groups, medium.groups.count);
+    let sets = medium.geometry.banks / groups;
+    if every > 0 && same.tRFCsb.saturating_mul(sets) >= every {
+        return Err(layers.fault(
+            &["medium.timing.tRFCsb", "medium.timing.tREFI"],
+            format!(
+                "{sets} refreshes of {} cycles every {every} are impossible",
+                same.tRFCsb
+            ),
+            "give a tRFCsb below tREFI / (banks / groups), or 0 for refreshes of all banks at once",
+        ));
+    }
     Ok(())
 }
 

@@ -89,7 +89,7 @@ pub(super) fn read_file(path: &str) -> Result<String, ConfigError> {
         ));
     }
     if !Path::new(path).exists() {
-        let remedy = match [".toml", ".ini", ".config"]
+        let remedy = match [".toml", ".ini", ".config", ".yaml", ".yml", ".json", ".cfg"]
             .iter()
             .any(|end| path.ends_with(end))
             || path.contains(['/', '\\'])

@@ -651,7 +651,7 @@ impl Channel {
     }
 
     /// Issues the refreshes that are due: those that fell due while the channel was idle at the times
-    /// at which they could have gone, the next one when its rank is quiet.
+    /// at which they could have gone, the next one when its banks are quiet.
     #[inline]
     pub fn refresh(&mut self, cycle: u64) {
         if self.banks.refreshes() {
@@ -661,10 +661,10 @@ impl Channel {
 
     fn refresh_due(&mut self, cycle: u64) {
         let busy = self.busy | self.interrupted::<true>();
-        while let Some((rank, at, kind)) = self.banks.refresh(cycle, busy) {
-            let bank = rank * self.banks.per_rank();
+        while let Some((set, at, kind)) = self.banks.refresh(cycle, busy) {
+            let bank = set * self.banks.per_set();
             if kind == CommandKind::PrechargeAll {
-                for bank in bank..bank + self.banks.per_rank() {
+                for bank in bank..bank + self.banks.per_set() {
                     for lists in &mut self.lists {
                         lists.row_closed(bank);
                     }

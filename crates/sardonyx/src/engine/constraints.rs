@@ -31,7 +31,8 @@ struct Rank {
     /// The cycles of the last four activates, plus one; 0 for none yet.
     activates: [u64; 4],
     turn: usize,
-    refresh_due: u64,
+    /// From when on a refresh of some of its banks may follow another.
+    refreshed: u64,
 }
 
 /// How many cycles after a column command other commands may go.
@@ -135,9 +136,12 @@ pub(crate) struct Banks {
     first: f64,
     strides: usize,
     count: usize,
-    rank_count: usize,
     per_rank: usize,
     rank_shift: u32,
+    /// Banks that are refreshed together, how many sets of them there are, and when each is due.
+    per_set: usize,
+    sets: usize,
+    refresh_due: [u64; MOST],
     refreshing: u64,
     opening: u64,
     bus_used: u64,
@@ -150,14 +154,18 @@ impl Banks {
         let groups = params.groups.within(&timing);
         let of_rank = groups.count as usize;
         let group = |bank: usize| bank / per_rank * of_rank + bank % per_rank % of_rank;
-        let first = match timing.tREFI {
+        let per_set = groups.refreshed_together(params.geometry.banks) as usize;
+        let of_a_rank = (per_rank / per_set) as u64;
+        // The sets of a rank take turns, the last of them at the first tREFI.
+        let due = |set: usize| match timing.tREFI {
             0 => NEVER,
-            interval => interval,
+            interval => interval * (set as u64 % of_a_rank + 1) / of_a_rank,
         };
+        let refresh_due = std::array::from_fn(due);
         let rank = Rank {
             activates: [0; 4],
             turn: 0,
-            refresh_due: first,
+            refreshed: 0,
         };
         Banks {
             banks: [Bank::default(); MOST],
@@ -176,9 +184,11 @@ impl Banks {
             first: IDLE,
             strides: (ranks as usize * per_rank).div_ceil(STRIDE),
             count: ranks as usize * per_rank,
-            rank_count: ranks as usize,
             per_rank,
             rank_shift: per_rank.trailing_zeros(),
+            per_set,
+            sets: ranks as usize * of_a_rank as usize,
+            refresh_due,
             refreshing: 0,
             opening: 0,
             bus_used: 0,
@@ -204,6 +214,11 @@ impl Banks {
         self.per_rank
     }
 
+    /// Banks that are refreshed together.
+    pub fn per_set(&self) -> usize {
+        self.per_set
+    }
+
     #[inline]
     pub fn open_row(&self, bank: usize) -> Option<u64> {
         self.bank(bank).row
@@ -215,7 +230,7 @@ impl Banks {
         self.bank(bank).hits
     }
 
-    /// Banks whose rank is waiting to be refreshed.
+    /// Banks that wait to be refreshed.
     #[inline]
     pub fn refreshing(&self) -> u64 {
         self.refreshing
@@ -451,52 +466,89 @@ impl Banks {
         self.timing.tREFI != 0
     }
 
-    /// The next command that a refresh needs, if it may go at `cycle` or might have gone before.
+    /// The next command that a refresh needs, if it may go at `cycle` or might have gone before: the set of banks that
+    /// it is for, its cycle and its kind.
     pub fn refresh(&mut self, cycle: u64, busy: u64) -> Option<(usize, u64, CommandKind)> {
         let mut first: Option<(u64, usize, CommandKind)> = None;
-        for index in 0..self.rank_count {
-            if self.ranks[index].refresh_due > cycle {
+        for set in 0..self.sets {
+            let due = self.refresh_due[set % MOST];
+            if due > cycle {
                 continue;
             }
-            let banks = index * self.per_rank..(index + 1) * self.per_rank;
-            let mask = mask(&banks);
+            let mask = mask(&self.set(set));
             self.refreshing |= mask;
             if busy & mask != 0 {
                 continue;
             }
-            let due = self.ranks[index].refresh_due.max(self.bus_used);
-            let banks = &self.banks[banks];
+            let due = due.max(self.bus_used);
+            let banks = &self.banks[self.set(set)];
             let open = banks.iter().filter(|bank| bank.row.is_some());
             let precharge = open.map(|bank| bank.next[PRE]).max();
             let (at, kind) = match precharge {
                 Some(at) => (at.max(due), CommandKind::PrechargeAll),
                 None => {
                     let closed = banks.iter().map(|bank| bank.next[ACT]).max();
-                    (closed.unwrap_or(0).max(due), CommandKind::Refresh)
+                    let beside = match self.groups.tRFCsb {
+                        0 => 0,
+                        _ => self.beside(self.set(set).start),
+                    };
+                    let at = closed.unwrap_or(0).max(beside).max(due);
+                    (at, CommandKind::Refresh)
                 }
             };
-            // The earliest goes first: several ranks may be behind.
+            // The earliest goes first: several sets may be behind.
             if at <= cycle && first.is_none_or(|first| at < first.0) {
-                first = Some((at, index, kind));
+                first = Some((at, set, kind));
             }
         }
-        let (at, index, kind) = first?;
-        let banks = index * self.per_rank..(index + 1) * self.per_rank;
-        let mask = mask(&banks);
+        let (at, set, kind) = first?;
         self.bus_used = at + 1;
         let free = match kind {
             CommandKind::PrechargeAll => self.timing.tRP,
+            _ if self.groups.tRFCsb > 0 => self.groups.tRFCsb,
             _ => self.timing.tRFC,
         };
-        for bank in &mut self.banks[banks] {
+        let banks = self.set(set);
+        for bank in &mut self.banks[banks.clone()] {
             bank.row = None;
             bank.next[ACT] = bank.next[ACT].max(at + free);
         }
         if kind == CommandKind::Refresh {
-            self.refreshing &= !mask;
-            self.ranks[index].refresh_due += self.timing.tREFI;
+            self.refreshing &= !mask(&banks);
+            self.refresh_due[set % MOST] += self.timing.tREFI;
+            if self.groups.tRFCsb > 0 {
+                self.refreshed_beside(banks.start, at);
+            }
         }
-        Some((index, at, kind))
+        Some((set, at, kind))
+    }
+
+    fn set(&self, set: usize) -> std::ops::Range<usize> {
+        set * self.per_set..(set + 1) * self.per_set
+    }
+
+    /// From when on some banks of the rank of `bank` may be refreshed, as its other banks have it: that is an activate
+    /// to them, and one set of a rank is refreshed at a time.
+    #[cold]
+    fn beside(&self, bank: usize) -> u64 {
+        let rank = bank >> self.rank_shift;
+        let groups = rank << self.group_shift..(rank + 1) << self.group_shift;
+        let limits = groups.map(|group| self.limits[group % MOST * 4 + ACT]);
+        let activates = limits.fold(0.0, later) as i64 as u64;
+        activates.max(self.ranks[rank % MOST].refreshed)
+    }
+
+    /// Some banks of the rank of `bank` are refreshed from `at` on.
+    #[cold]
+    fn refreshed_beside(&mut self, bank: usize, at: u64) {
+        let rank = bank >> self.rank_shift;
+        self.ranks[rank % MOST].refreshed = at + self.groups.tRFCsb;
+        let others = number(at + self.groups.tREFSBRD);
+        for group in rank << self.group_shift..(rank + 1) << self.group_shift {
+            let limit = &mut self.limits[group % MOST * 4 + ACT];
+            *limit = later(others, *limit);
+        }
+        self.apply_limits();
     }
 
     /// The next cycle in which a refresh may need a command.
@@ -510,16 +562,20 @@ impl Banks {
 
     fn next_refresh_due(&self, busy: u64) -> u64 {
         let mut next = NEVER;
-        for (index, rank) in self.ranks[..self.rank_count].iter().enumerate() {
-            let banks = index * self.per_rank..(index + 1) * self.per_rank;
-            if busy & mask(&banks) != 0 && rank.refresh_due <= self.bus_used {
+        for (set, &due) in self.refresh_due[..self.sets].iter().enumerate() {
+            let banks = self.set(set);
+            if busy & mask(&banks) != 0 && due <= self.bus_used {
                 continue; // the commands of its banks go first; their cycles are events anyway
             }
-            let ready = self.banks[banks].iter().map(|bank| match bank.row {
+            let ready = self.banks[banks.clone()].iter().map(|bank| match bank.row {
                 Some(_) => bank.next[PRE],
                 None => bank.next[ACT],
             });
-            next = next.min(rank.refresh_due.max(ready.max().unwrap_or(0)));
+            let mut ready = ready.max().unwrap_or(0);
+            if self.groups.tRFCsb > 0 {
+                ready = ready.max(self.beside(banks.start));
+            }
+            next = next.min(due.max(ready));
         }
         next
     }

@@ -15,6 +15,8 @@ pub struct CommandLines {
     out: BufWriter<File>,
     failed: Result<()>,
     groups: u32,
+    /// Words for the precharge and the refresh of the banks that are refreshed together.
+    of_set: [&'static str; 2],
     last: u64,
     count: u64,
 }
@@ -29,6 +31,10 @@ impl CommandLines {
             out: BufWriter::new(File::create(path)?),
             failed: Ok(()),
             groups: medium.groups.count as u32,
+            of_set: match medium.groups.tRFCsb {
+                0 => ["PREA", "REFA"],
+                _ => ["PRESB", "REFSB"],
+            },
             last: 0,
             count: 0,
         })
@@ -51,7 +57,7 @@ impl Observer for CommandLines {
         let (word, row) = match command.kind {
             CommandKind::Activate { row } => ("ACT", row),
             CommandKind::Precharge => ("PRE", 0),
-            CommandKind::PrechargeAll => ("PREA", 0),
+            CommandKind::PrechargeAll => (self.of_set[0], 0),
             CommandKind::Read {
                 row,
                 auto_precharge,
@@ -60,7 +66,7 @@ impl Observer for CommandLines {
                 row,
                 auto_precharge,
             } => (if auto_precharge { "WRA" } else { "WR" }, row),
-            CommandKind::Refresh => ("REFA", 0),
+            CommandKind::Refresh => (self.of_set[1], 0),
             CommandKind::Pause | CommandKind::Cancel | CommandKind::Resume => return,
         };
         let Command {

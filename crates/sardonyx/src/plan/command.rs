@@ -12,7 +12,7 @@ pub enum CommandKind {
     },
     /// Close the bank's row.
     Precharge,
-    /// Close all rows of the rank (before a refresh); `bank` is 0.
+    /// Close the rows of the banks that are refreshed next; `bank` is the first of them, 0 where they are the rank's.
     PrechargeAll,
     /// Column read; with `auto_precharge` the bank closes itself as soon as its timing allows.
     Read {
@@ -28,7 +28,7 @@ pub enum CommandKind {
         /// Whether the bank closes itself.
         auto_precharge: bool,
     },
-    /// Refresh the rank; `bank` is 0.
+    /// Refresh the rank, or one bank of each group; `bank` is the first of them.
     Refresh,
     /// Have the bank's array write pause when its iteration ends.
     Pause,

@@ -1,8 +1,11 @@
-//! Machines as other simulators write them: DRAMsim3's .ini, NVMain's .config. What such a file
-//! says becomes keys of a machine that extends one of ours; what has no key here is named.
+//! Machines as other simulators write them: DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml, .json
+//! and .cfg. What such a file says becomes keys of a machine that extends one of ours; what has no key
+//! here is named.
 
 mod dramsim3;
 mod nvmain;
+mod ramulator;
+mod tree;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +36,8 @@ pub(super) fn read(text: &str, file: &str) -> Option<Result<Foreign, ConfigError
     match ending {
         "ini" => Some(dramsim3::read(text, file)),
         "config" => Some(nvmain::read(text, file)),
+        "yaml" | "yml" | "json" => Some(ramulator::read(text, file)),
+        "cfg" => Some(ramulator::read_first(text, file)),
         _ => None,
     }
 }

@@ -289,7 +289,13 @@ impl Drawing<'_> {
             CommandKind::PrechargeAll => ("PREA", command.cycle + timing.tRP, None),
             CommandKind::Read { row, .. } => ("RD", command.done, Some(row)),
             CommandKind::Write { row, .. } => ("WR", command.done, Some(row)),
-            CommandKind::Refresh => ("REF", command.cycle + timing.tRFC, None),
+            CommandKind::Refresh => {
+                let length = match self.params.medium.groups.tRFCsb {
+                    0 => timing.tRFC,
+                    of_set => of_set,
+                };
+                ("REF", command.cycle + length, None)
+            }
             CommandKind::Pause => ("PAUSE", command.done.max(command.cycle + 1), None),
             CommandKind::Cancel => ("CANCEL", command.cycle + 1, None),
             CommandKind::Resume => ("RESUME", command.done, None),

@@ -1,0 +1,532 @@
+//! Ramulator's machines: the YAML of 2.0 (parts and speeds by name, with what overrides them), the YAML or
+//! JSON that 2.1 exports (all values resolved), and the .cfg of 1.0. The parts by name are in `ramulator.tsv`.
+
+use std::collections::BTreeMap;
+
+use super::super::error::ConfigError;
+use super::tree::{self, Leaf};
+use super::{Entries, Entry, Foreign, Keys};
+
+/// Bytes of our lines.
+const LINE: u64 = 64;
+const PRESETS: &str = include_str!("ramulator.tsv");
+
+/// A standard: columns of a burst, and the names of the lists that 2.1 exports.
+struct Standard {
+    name: &'static str,
+    prefetch: u64,
+    levels: &'static str,
+    timings: &'static str,
+}
+
+const STANDARDS: [Standard; 6] = [
+    Standard {
+        name: "DDR3",
+        prefetch: 8,
+        levels: "channel rank bank row column",
+        timings: "rate nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nCCD nRRD nWTR nFAW nRFC nREFI nCS tCK_ps",
+    },
+    Standard {
+        name: "DDR4",
+        prefetch: 8,
+        levels: "channel rank bankgroup bank row column",
+        timings: "rate nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC nREFI nCS \
+                  tCK_ps",
+    },
+    Standard {
+        name: "DDR5",
+        prefetch: 16,
+        levels: "channel rank bankgroup bank row column",
+        timings: "rate nBL nCL nRCD nRP nRAS nRC nWR nRTP nCWL nPPD nCCDS nCCDL nCCDS_WR nCCDL_WR nRRDS nRRDL nWTRS \
+                  nWTRL nFAW nRFC nREFI nCS tCK_ps",
+    },
+    Standard {
+        name: "LPDDR5",
+        prefetch: 16,
+        levels: "channel rank bankgroup bank row column",
+        timings: "rate nBL nBL_max nCL nRCD nRP nRPab nRAS nRC nWR nRTP nCWL nPPD nCCDS nCCDL nCCDS_WR nCCDL_WR nRRDS \
+                  nRRDL nWTRS nWTRL nFAW nRFC nRFCpb nREFI nREFIpb nWCKPST nCAS nAAD nCS tCK_ps nPBR2PBR nPBR2ACT",
+    },
+    Standard {
+        name: "GDDR6",
+        prefetch: 16,
+        levels: "channel bankgroup bank row column",
+        timings: "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW \
+                  nRFCpb nRREFD nREFI tCK_ps nRFC nPPD",
+    },
+    Standard {
+        name: "HBM2",
+        prefetch: 4,
+        levels: "channel pseudochannel bankgroup bank row column",
+        timings: "rate nBL nCL nRCDRD nRCDWR nRP nRAS nRC nWR nRTP nCWL nCCDS nCCDL nRRDS nRRDL nWTRS nWTRL nFAW nRFC \
+                  nRFCpb nRREFD nREFI nREFIpb tCK_ps",
+    },
+];
+/// Entries that have a meaning of their own elsewhere here, or that follow from others.
+const SILENT: [&str; 12] = [
+    "org.density",
+    "org.dq",
+    "timing.nRC",
+    "timing.rate",
+    "timing.nPPD",
+    "timing.nBL_max",
+    "timing.nCCDS_WR",
+    "timing.nRPab",
+    "timing.nCAS",
+    "timing.nAAD",
+    "timing.nWCKPST",
+    "timing.nRREFD",
+];
+
+/// A machine in the YAML of 2.0, or in what 2.1 exports.
+pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
+    let leaves = tree::read(text, file)?;
+    let Some(at) = leaves.iter().position(|leaf| leaf.ends(&["dram", "impl"])) else {
+        let remedy = "a Ramulator configuration names its DRAM's impl, org and timing";
+        return Err(ConfigError::file(file, "says nothing of a memory", remedy));
+    };
+    let (root, first) = (
+        leaves[at].path[..leaves[at].path.len() - 1].to_vec(),
+        &leaves[at],
+    );
+    let standard = standard(&first.text, first.line, file)?;
+    let mut all = BTreeMap::new();
+    for leaf in &leaves {
+        let name = match leaf.path.strip_prefix(root.as_slice()) {
+            Some(rest) => name_of(standard, rest),
+            None => leaf.path[leaf.path.len().saturating_sub(2)..].join("."),
+        };
+        let entry = Entry {
+            text: leaf.text.clone(),
+            line: leaf.line,
+        };
+        all.entry(name).or_insert(entry);
+    }
+    let channels = leaves
+        .iter()
+        .filter(|leaf| leaf.ends(&["dram", "impl"]))
+        .count();
+    if channels > 1 {
+        let entry = Entry {
+            text: channels.to_string(),
+            line: first.line,
+        };
+        all.insert("org.channel".to_owned(), entry);
+    }
+    machine(standard, all, file)
+}
+
+/// A machine in 1.0's .cfg, whose parts and speeds have the names of 2.0.
+pub(super) fn read_first(text: &str, file: &str) -> Result<Foreign, ConfigError> {
+    const NAMES: [(&str, &str); 5] = [
+        ("standard", "impl"),
+        ("channels", "org.channel"),
+        ("ranks", "org.rank"),
+        ("org", "org.preset"),
+        ("speed", "timing.preset"),
+    ];
+    let mut all = BTreeMap::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let Some((key, value)) = line.split_once('=') else {
+            continue;
+        };
+        let key = key.trim();
+        if let Some((_, name)) = NAMES.iter().find(|(theirs, _)| *theirs == key) {
+            let entry = Entry {
+                text: value.trim().to_owned(),
+                line: number + 1,
+            };
+            all.insert((*name).to_owned(), entry);
+        }
+    }
+    let Some(named) = all.get("impl") else {
+        let remedy = "a Ramulator 1 configuration has standard, org and speed";
+        return Err(ConfigError::file(file, "says nothing of a memory", remedy));
+    };
+    machine(standard(&named.text, named.line, file)?, all, file)
+}
+
+fn standard(name: &str, line: usize, file: &str) -> Result<&'static Standard, ConfigError> {
+    let known = STANDARDS.iter().find(|standard| standard.name == name);
+    known.ok_or_else(|| {
+        let names: Vec<&str> = STANDARDS.iter().map(|standard| standard.name).collect();
+        ConfigError {
+            line: Some(line),
+            ..ConfigError::file(
+                file,
+                format!("\"{name}\" is a standard that is not read"),
+                format!("known are {}", names.join(", ")),
+            )
+        }
+    })
+}
+
+/// The name of an entry below the DRAM's. 2.1 has lists: of levels without names, and of timings.
+fn name_of(standard: &Standard, path: &[String]) -> String {
+    let named = |names: &str, at: &str| {
+        let at: usize = at.parse().ok()?;
+        names.split(' ').nth(at).map(str::to_owned)
+    };
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    let name = match path.as_slice() {
+        ["org", "count", at] => named(standard.levels, at).map(|level| format!("org.{level}")),
+        ["timing", at] => named(standard.timings, at).map(|name| format!("timing.{name}")),
+        ["channel_width"] => Some("org.channel_width".to_owned()),
+        ["timing_constraints" | "command_cycles" | "read_latency", ..] => {
+            Some("derived".to_owned())
+        }
+        _ => None,
+    };
+    name.unwrap_or_else(|| path.join("."))
+}
+
+fn machine(
+    standard: &Standard,
+    mut all: BTreeMap<String, Entry>,
+    file: &str,
+) -> Result<Foreign, ConfigError> {
+    for table in ["org", "timing"] {
+        fill(&mut all, table, file)?;
+    }
+    if !all.contains_key("org.row") || !all.contains_key("timing.nCL") {
+        let problem = format!("says no rows or timings of its {}", standard.name);
+        let remedy = "give org.preset and timing.preset, or export it with Ramulator 2.1 \
+                      (python -m ramulator export)";
+        return Err(ConfigError::file(file, problem, remedy));
+    }
+    let entries = Entries::new(file, all);
+    let mut keys = Keys::new(&entries);
+    let width = entries.count(
+        "org.channel_width",
+        if standard.prefetch == 8 { 64 } else { 32 },
+    )?;
+    let bytes = standard.prefetch * width / 8;
+    if bytes == 0 || !LINE.is_multiple_of(bytes) {
+        let problem = format!("a burst moves {bytes} bytes, and {LINE} are no multiple of that");
+        return entries.fault("org.channel_width", problem, "give 64, 32 or 16");
+    }
+    let bursts = LINE / bytes;
+    if bursts > 1 {
+        keys.notes.push(format!(
+            "a line of {LINE} bytes is {bursts} of its bursts, one after the other"
+        ));
+    }
+    timing(standard, &entries, &mut keys, bursts)?;
+    geometry(&entries, &mut keys, width)?;
+    controller(&entries, &mut keys)?;
+    let mut known: Vec<&str> = SILENT.to_vec();
+    known.extend(entries.all.keys().map(String::as_str).filter(|name| {
+        !(name.starts_with("org.") || name.starts_with("timing.")) || *name == "timing.tCK_ps"
+    }));
+    Ok(keys.finish("Ramulator", "ddr4-2400", &known))
+}
+
+/// What the preset of a table says, where the file does not say it itself, has the line of the preset's name.
+fn fill(all: &mut BTreeMap<String, Entry>, table: &str, file: &str) -> Result<(), ConfigError> {
+    let Some(preset) = all.get(&format!("{table}.preset")).cloned() else {
+        return Ok(());
+    };
+    let rows = PRESETS.lines().filter_map(|line| line.split_once('\t'));
+    let Some((_, values)) = rows.clone().find(|(name, _)| *name == preset.text) else {
+        let standard = all.get("impl").map_or("", |entry| entry.text.as_str());
+        let kind = if table == "org" { "density=" } else { "rate=" };
+        let known = rows.filter(|(name, values)| {
+            name.starts_with(&format!("{standard}_")) && values.starts_with(kind)
+        });
+        let known: Vec<&str> = known.map(|(name, _)| name).collect();
+        let remedy = match known.is_empty() {
+            true => "export the machine with Ramulator 2.1 (python -m ramulator export)".to_owned(),
+            false => format!("known are {}", known.join(", ")),
+        };
+        return Err(ConfigError {
+            line: Some(preset.line),
+            key: Some(format!("{table}.preset")),
+            ..ConfigError::file(
+                file,
+                format!("no preset \"{}\" is known", preset.text),
+                remedy,
+            )
+        });
+    };
+    for (name, value) in values.split(' ').filter_map(|each| each.split_once('=')) {
+        let entry = Entry {
+            text: value.to_owned(),
+            line: preset.line,
+        };
+        all.entry(format!("{table}.{name}")).or_insert(entry);
+    }
+    Ok(())
+}
+
+/// Cycles of a time in nanoseconds, rounded as the standards say (JESD79-4's and JESD79-5's corrections).
+fn cycles(ns: f64, clock_ps: u64, standard: &Standard) -> u64 {
+    let ps = (ns * 1000.0) as u64;
+    match standard.name {
+        "DDR5" => (ps * 997 / clock_ps + 1000) / 1000,
+        _ => (ps * 1000 / clock_ps + 974) / 1000,
+    }
+}
+
+/// Timings by their names, in cycles.
+struct Timings<'e, 'f> {
+    entries: &'e Entries<'f>,
+    standard: &'static str,
+    clock_ps: u64,
+    rate: u64,
+    dq: u64,
+    density: u64,
+}
+
+impl Timings<'_, '_> {
+    /// What the file says in cycles or, as `tNAME`, in nanoseconds; else what the standard has for such a part.
+    fn of(&self, name: &str) -> Result<Option<u64>, ConfigError> {
+        let in_ns = format!("timing.t{}", &name[1..]);
+        if let Some(ns) = self.entries.real(&in_ns)? {
+            let standard = STANDARDS.iter().find(|each| each.name == self.standard);
+            return Ok(standard.map(|standard| cycles(ns, self.clock_ps, standard)));
+        }
+        let name = format!("timing.{name}");
+        if self.entries.all.contains_key(&name) {
+            return self.entries.whole(&name, 0).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn needed(&self, names: &[&str]) -> Result<(u64, String), ConfigError> {
+        for name in names {
+            if let Some(cycles) = self.of(name)?.or_else(|| self.by_table(name)) {
+                return Ok((cycles, format!("timing.{name}")));
+            }
+        }
+        let problem = format!("no timing {} is given", names[0]);
+        self.entries
+            .fault("timing.preset", problem, "add it to timing, in cycles")
+    }
+
+    /// JEDEC's tables of what depends on the part's width, its density and the data rate.
+    fn by_table(&self, name: &str) -> Option<u64> {
+        let wide = usize::from(self.dq > 8);
+        let of_rate = |rates: &[u64], table: &[u64]| {
+            let at = rates.iter().position(|rate| *rate == self.rate)?;
+            table.get(at).copied()
+        };
+        let ddr3 = [800, 1066, 1333, 1600, 1866, 2133];
+        let ddr4 = [1600, 1866, 2133, 2400, 2666, 2933, 3200];
+        let ns = |densities: &[u64], table: &[f64]| {
+            let at = densities
+                .iter()
+                .position(|density| *density == self.density)?;
+            let standard = STANDARDS.iter().find(|each| each.name == self.standard)?;
+            Some(cycles(table[at], self.clock_ps, standard))
+        };
+        match (self.standard, name) {
+            ("DDR3", "nRRD") => of_rate(&ddr3, &[[4, 4, 4, 5, 5, 6], [4, 6, 5, 6, 6, 7]][wide]),
+            ("DDR3", "nFAW") => of_rate(
+                &ddr3,
+                &[[16, 20, 20, 24, 26, 27], [20, 27, 30, 32, 33, 34]][wide],
+            ),
+            ("DDR3", "nRFC") => ns(&[1024, 2048, 4096, 8192], &[110.0, 160.0, 260.0, 350.0]),
+            ("DDR4", "nRRDS") => of_rate(&ddr4, &[[4; 7], [5, 5, 6, 7, 8, 8, 9]][wide]),
+            ("DDR4", "nRRDL") => of_rate(
+                &ddr4,
+                &[[5, 5, 6, 6, 7, 8, 8], [6, 6, 7, 8, 9, 10, 11]][wide],
+            ),
+            ("DDR4", "nFAW") if self.dq <= 4 => Some(16),
+            ("DDR4", "nFAW") => of_rate(
+                &ddr4,
+                &[[20, 22, 23, 26, 28, 31, 34], [28, 28, 32, 36, 40, 44, 48]][wide],
+            ),
+            ("DDR4", "nRFC") => ns(&[2048, 4096, 8192, 16384], &[160.0, 260.0, 360.0, 550.0]),
+            ("DDR5", "nRRDL") => Some(5),
+            ("DDR5", "nFAW") => Some(if self.dq <= 4 { 40 } else { 32 }),
+            ("DDR5", "nRFC") => ns(&[8192, 16384, 32768], &[195.0, 295.0, 410.0]),
+            ("DDR5", "nREFI") => ns(&[self.density], &[3900.0]),
+            ("DDR3" | "DDR4", "nREFI") => ns(&[self.density], &[7800.0]),
+            (_, "nCS") => Some(0), // one rank: nothing to switch
+            _ => None,
+        }
+    }
+}
+
+fn timing(
+    standard: &Standard,
+    entries: &Entries,
+    keys: &mut Keys,
+    bursts: u64,
+) -> Result<(), ConfigError> {
+    let rate = entries.whole("timing.rate", 0)?;
+    let clock_ps = match entries.whole("timing.tCK_ps", 0)? {
+        0 if rate > 1 => 1_000_000 / (rate / 2),
+        0 => return entries.fault("timing.rate", "no rate is given".to_owned(), "give MT/s"),
+        clock => clock,
+    };
+    keys.put("timing.clock_ns", clock_ps as f64 / 1000.0, "timing.rate");
+    let timings = Timings {
+        entries,
+        standard: standard.name,
+        clock_ps,
+        rate,
+        dq: entries.count("org.dq", 8)?,
+        density: entries.whole("org.density", 0)?,
+    };
+    let (burst, from) = timings.needed(&["nBL"])?;
+    keys.put("timing.tBURST", burst * bursts, &from);
+    for (ours, theirs) in [
+        ("tCL", &["nCL"] as &[&str]),
+        ("tCWD", &["nCWL"]),
+        ("tRP", &["nRP"]),
+        ("tRAS", &["nRAS"]),
+        ("tRRD", &["nRRDS", "nRRD"]),
+        ("tFAW", &["nFAW"]),
+        ("tWTR", &["nWTRS", "nWTR"]),
+        ("tWR", &["nWR"]),
+        ("tRTRS", &["nCS"]),
+    ] {
+        let (cycles, from) = timings.needed(theirs)?;
+        keys.put(&format!("timing.{ours}"), cycles, &from);
+    }
+    let (column, from) = timings.needed(&["nCCDS", "nCCD"])?;
+    keys.put("timing.tCCD", column * bursts, &from);
+    // Here a precharge waits from the read's column slot on, there from its command.
+    let (to_precharge, from) = timings.needed(&["nRTP"])?;
+    let slot = (column * bursts + to_precharge).saturating_sub(burst * bursts);
+    keys.put("timing.tRTP", slot, &from);
+    for (ours, theirs, times) in [
+        ("tCCD_L", "nCCDL", bursts),
+        ("tCCD_L_WR", "nCCDL_WR", bursts),
+        ("tRRD_L", "nRRDL", 1),
+        ("tWTR_L", "nWTRL", 1),
+    ] {
+        if let Some(cycles) = timings.of(theirs)?.or_else(|| timings.by_table(theirs)) {
+            let from = format!("timing.{theirs}");
+            keys.put(&format!("timing.{ours}"), cycles * times, &from);
+        }
+    }
+    let (read, from) = timings.needed(&["nRCD", "nRCDRD"])?;
+    let write = timings.of("nRCDWR")?.unwrap_or(read);
+    if read != write {
+        let said = format!("nRCDRD {read} and nRCDWR {write} are one tRCD here, the longer");
+        keys.notes.push(said);
+    }
+    keys.put("timing.tRCD", read.max(write), &from);
+    let refreshes = refreshes(entries, keys);
+    for (ours, theirs) in [("tRFC", "nRFC"), ("tREFI", "nREFI")] {
+        let (cycles, from) = timings.needed(&[theirs])?;
+        let cycles = if refreshes { cycles } else { 0 };
+        keys.put(&format!("timing.{ours}"), cycles, &from);
+    }
+    for none in ["timing.tWP", "timing.off_chip"] {
+        keys.put(none, 0, "timing.preset");
+    }
+    Ok(())
+}
+
+/// Whether ranks are refreshed.
+fn refreshes(entries: &Entries, keys: &mut Keys) -> bool {
+    match entries.word("refreshmanager.impl", "AllBank").as_str() {
+        "NoRefresh" | "No" => false,
+        "AllBank" => true,
+        other => {
+            let said = format!("refreshes of {other} are those of all banks of a rank here");
+            keys.notes.push(said);
+            true
+        }
+    }
+}
+
+fn geometry(entries: &Entries, keys: &mut Keys, width: u64) -> Result<(), ConfigError> {
+    let groups = entries.count("org.bankgroup", 1)?;
+    let columns = entries.count("org.column", 1)?;
+    let lines = columns * width / 8 / LINE;
+    if lines == 0 {
+        let problem = format!("a row of {columns} columns holds no line of {LINE} bytes");
+        return entries.fault("org.column", problem, "give more columns");
+    }
+    let halves = entries.count("org.pseudochannel", 1)?;
+    if halves > 1 {
+        keys.notes.push(format!(
+            "the {halves} pseudo-channels of a channel are channels here, with a command bus each"
+        ));
+    }
+    let stacks = entries.count("org.sid", 1)?;
+    for (ours, count, from) in [
+        (
+            "channels",
+            entries.count("org.channel", 1)? * halves,
+            "org.channel",
+        ),
+        ("ranks", entries.count("org.rank", 1)? * stacks, "org.rank"),
+        ("banks", groups * entries.count("org.bank", 8)?, "org.bank"),
+        ("rows", entries.count("org.row", 1)?, "org.row"),
+        ("columns", lines, "org.column"),
+    ] {
+        keys.put(&format!("geometry.{ours}"), count, from);
+    }
+    if groups > 1 {
+        keys.put("geometry.groups", groups, "org.bankgroup");
+    }
+    Ok(())
+}
+
+/// The order of addresses, the page policy and the queues; `ddr4-2400` has first-ready scheduling, as FRFCFS is.
+fn controller(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
+    const MAPPER: &str = "addrmapper.impl";
+    const POLICY: &str = "rowpolicy.impl";
+    let theirs = entries.word(MAPPER, "RoBaRaCoCh");
+    let ours = match theirs.as_str() {
+        "RoBaRaCoCh" => "row:bank:rank:column:channel",
+        "ChRaBaRoCo" => "channel:rank:bank:row:column",
+        _ => {
+            let said = format!("addresses are in the order of RoBaRaCoCh, not of {theirs}");
+            keys.notes.push(said);
+            "row:bank:rank:column:channel"
+        }
+    };
+    keys.put("mapping", ours, MAPPER);
+    let page = match entries.word(POLICY, "OpenRowPolicy") {
+        policy if policy.starts_with("Open") => "open",
+        policy => {
+            keys.notes.push(format!(
+                "{policy} is a closed page here: a row closes when nothing queued wants it"
+            ));
+            "closed"
+        }
+    };
+    keys.put("queues.page", page, POLICY);
+    let scheduler = entries.word("scheduler.impl", "FRFCFS");
+    if scheduler != "FRFCFS" {
+        let said = format!("accesses are scheduled first ready, first come, not by {scheduler}");
+        keys.notes.push(said);
+    }
+    let named = |name: &str| {
+        let ends = |key: &&String| key.ends_with(&format!(".{name}"));
+        entries.all.keys().find(ends).cloned().unwrap_or_default()
+    };
+    let reads = entries.count(&named("readbuffersize"), 32)?;
+    let writes = entries.count(&named("writebuffersize"), 32)?;
+    let share = |name: &str, otherwise: f64| {
+        let share = entries.real(&named(name))?.unwrap_or(otherwise);
+        Ok::<f64, ConfigError>(share.min(1.0) * writes as f64)
+    };
+    let high = (share("wrhighwatermark", 0.8)?.floor() as u64 + 1).min(writes);
+    let low = (share("wrlowwatermark", 0.2)?.ceil() as u64).max(1) - 1;
+    for (key, value) in [
+        ("reads", reads),
+        ("writes", writes),
+        ("high_watermark", high),
+        ("low_watermark", low.min(high - 1)),
+    ] {
+        keys.put(&format!("queues.{key}"), value, "impl");
+    }
+    keys.put("queues.idle_writes", true, "impl");
+    Ok(())
+}
+
+impl Leaf {
+    fn ends(&self, names: &[&str]) -> bool {
+        let path = self.path.iter().map(String::as_str);
+        path.skip(self.path.len().saturating_sub(names.len()))
+            .eq(names.iter().copied())
+    }
+}

@@ -1,0 +1,95 @@
+//! YAML and JSON as a list of leaves: the way to each value, its text and its line.
+
+use saphyr_parser::{Event, Parser};
+
+use super::super::error::ConfigError;
+
+/// A value in a tree of mappings and lists.
+pub(super) struct Leaf {
+    /// Names and positions from the root on. Names of parts are in small letters without underscores, those of timings
+    /// and counts as they are.
+    pub path: Vec<String>,
+    pub text: String,
+    pub line: usize,
+}
+
+/// A mapping or a list that is open: what comes next in it.
+enum Open {
+    Key,
+    Value(String),
+    Item(usize),
+}
+
+/// The leaves of `text` in their order.
+///
+/// # Errors
+/// The line at which `text` is no YAML.
+pub(super) fn read(text: &str, file: &str) -> Result<Vec<Leaf>, ConfigError> {
+    let (mut leaves, mut open) = (Vec::new(), Vec::<Open>::new());
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| ConfigError {
+            line: Some(error.marker().line()),
+            ..ConfigError::file(
+                file,
+                format!("is no YAML: {}", error.info()),
+                "mend the line",
+            )
+        })?;
+        match event {
+            Event::Scalar(text, ..) => match open.last_mut() {
+                Some(key @ Open::Key) => *key = Open::Value(name(&text)),
+                _ => {
+                    leaves.push(Leaf {
+                        path: open.iter().filter_map(Open::name).collect(),
+                        text: text.into_owned(),
+                        line: span.start.line(),
+                    });
+                    close(&mut open);
+                }
+            },
+            Event::MappingStart(..) => open.push(Open::Key),
+            Event::SequenceStart(..) => open.push(Open::Item(0)),
+            Event::MappingEnd | Event::SequenceEnd => {
+                open.pop();
+                close(&mut open);
+            }
+            _ => {}
+        }
+    }
+    Ok(leaves)
+}
+
+/// A value has ended.
+fn close(open: &mut [Open]) {
+    match open.last_mut() {
+        Some(value @ Open::Value(_)) => *value = Open::Key,
+        Some(Open::Item(number)) => *number += 1,
+        _ => {}
+    }
+}
+
+impl Open {
+    fn name(&self) -> Option<String> {
+        match self {
+            Open::Key => None,
+            Open::Value(name) => Some(name.clone()),
+            Open::Item(number) => Some(number.to_string()),
+        }
+    }
+}
+
+/// `AddrMapper` and `addr_mapper` are one name; `nCCDL_WR` is a timing, which keeps its own.
+fn name(text: &str) -> String {
+    const KEPT: [&str; 4] = [
+        "channel_width",
+        "timing_constraints",
+        "command_cycles",
+        "read_latency",
+    ];
+    let timing =
+        text.starts_with(['n', 't']) && text.chars().nth(1).is_some_and(char::is_uppercase);
+    match timing || KEPT.contains(&text) {
+        true => text.to_owned(),
+        false => text.to_lowercase().replace('_', ""),
+    }
+}
