@@ -12,10 +12,12 @@ import pytest
 #: The most words of a page, without blocks of code, tables that commands write and rows about one
 #: key.
 PAGE = 1200
-#: The most words of README and all pages together, as `wc -w` counts them.
-ALL = 50_000
-#: The program writes them.
+#: The most words that we write in README and all pages together, as `wc -w` counts them.
+ALL = 40_000
+#: The program writes these pages,
 WRITTEN = {"reference/metrics", "reference/keys"}
+#: and these tables.
+TABLE = re.compile(r"^<!-- table.*?/table -->$", re.M | re.S)
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = {str(path.relative_to(DOCS).with_suffix("")): path for path in DOCS.rglob("*.md")}
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +44,7 @@ def test_the_index_has_every_page() -> None:
 
 
 def words(page: str) -> int:
-    prose = re.sub(r"^ *```.*?^ *```$|^<!-- table.*?/table -->$", "", page, flags=re.M | re.S)
+    prose = re.sub(r"^ *```.*?^ *```$", "", TABLE.sub("", page), flags=re.M | re.S)
     return len(re.sub(r"^\| `[a-z_]+\.[a-z_0-9.]+` \|.*$", "", prose, flags=re.M).split())
 
 
@@ -58,8 +60,9 @@ def test_no_page_is_longer_than_its_limit() -> None:
 
 
 def test_the_docs_as_a_whole_stay_short() -> None:
-    pages = [ROOT / "README.md", *PAGES.values()]
-    assert sum(len(path.read_text().split()) for path in pages) <= ALL
+    ours = [path for page, path in PAGES.items() if page not in WRITTEN]
+    pages = [TABLE.sub("", path.read_text()) for path in (ROOT / "README.md", *ours)]
+    assert sum(len(page.split()) for page in pages) <= ALL
 
 
 def test_the_citation_is_of_this_version() -> None:
