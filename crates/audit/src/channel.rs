@@ -22,7 +22,7 @@ struct Bank {
 
 /// The last write of a bank.
 #[derive(Clone, Copy, Default)]
-struct Write {
+struct LastWrite {
     place: u64,
     /// Cycles in which the array has been written and those that are left, of `tWP` together.
     left: u64,
@@ -53,7 +53,7 @@ pub(super) struct Channel {
     horizon: u64,
     pausing: Option<PausingParams>,
     banks: Vec<Bank>,
-    writes: Vec<Write>,
+    writes: Vec<LastWrite>,
     refreshes: Vec<Refreshes>,
     last: Option<Logged>,
     recent: VecDeque<Recent>,
@@ -74,7 +74,7 @@ impl Channel {
             horizon: horizon(&params.timing, &params.groups.within(&params.timing)),
             pausing: params.pausing,
             banks: vec![Bank::default(); (ranks * banks) as usize],
-            writes: vec![Write::default(); (ranks * banks) as usize],
+            writes: vec![LastWrite::default(); (ranks * banks) as usize],
             refreshes: vec![Refreshes::default(); (ranks * banks) as usize / set],
             last: None,
             recent: VecDeque::new(),
@@ -274,11 +274,11 @@ impl Channel {
                 return Err(alone(Rule::WriteInterrupted, logged, 0, 0));
             }
             CommandKind::Write { .. } => {
-                self.writes[number] = Write {
+                self.writes[number] = LastWrite {
                     place,
                     left: t.tWP,
                     since: cycle + t.tCWD + t.tBURST,
-                    ..Write::default()
+                    ..LastWrite::default()
                 };
             }
             CommandKind::Pause | CommandKind::Cancel => {
@@ -321,7 +321,7 @@ impl Channel {
                 if let Some(recent) = self.recent.iter_mut().rev().find(of_bank) {
                     recent.array = array;
                 }
-                self.writes[number] = Write {
+                self.writes[number] = LastWrite {
                     left: if cancels { whole } else { whole - stops },
                     interrupted: true,
                     times: write.times + 1,
@@ -338,7 +338,7 @@ impl Channel {
                 if done != wanted {
                     return Err(alone(Rule::Done, logged, wanted, done));
                 }
-                self.writes[number] = Write {
+                self.writes[number] = LastWrite {
                     since: cycle,
                     interrupted: false,
                     ..write

@@ -107,7 +107,7 @@ pub struct InOrder {
 
 /// What has been found until now.
 #[derive(Default)]
-struct Found {
+struct OrdersFound {
     orders: u64,
     choices: u64,
     most_at_once: u64,
@@ -167,8 +167,8 @@ impl Exhaustive {
             full_one_in: 1,
             ..*options
         };
-        let mut walk = Walk::new(self.most_states, self.order.clone());
-        let mut found = Found::default();
+        let mut walk = OrderWalk::new(self.most_states, self.order.clone());
+        let mut found = OrdersFound::default();
         while let Some(chosen) = walk.next() {
             let (history, made) = match set_up.run(Holding::Chosen(chosen.clone())) {
                 Ok(lived) => lived,
@@ -240,7 +240,7 @@ impl Exhaustive {
             recovery_cuts: 0,
             ..*options
         };
-        let mut walk = Walk::new(self.most_states, None);
+        let mut walk = OrderWalk::new(self.most_states, None);
         let mut covered = Covered::default();
         while let Some(chosen) = walk.next() {
             later.borrow_mut().orders += 1;
@@ -289,7 +289,7 @@ fn look_at(checker: &mut Checker, new: Range<u64>) {
     }
 }
 
-impl Found {
+impl OrdersFound {
     /// Looks at the cuts of `new`, what came before them being known.
     fn look(
         &mut self,
@@ -335,7 +335,7 @@ impl Found {
 }
 
 /// The orders that are left, depth first, and the points that have been reached.
-struct Walk {
+struct OrderWalk {
     todo: Vec<Vec<u16>>,
     seen: FxHashSet<u64>,
     most: u64,
@@ -343,9 +343,9 @@ struct Walk {
     one: bool,
 }
 
-impl Walk {
-    fn new(most: u64, one: Option<Vec<u16>>) -> Walk {
-        Walk {
+impl OrderWalk {
+    fn new(most: u64, one: Option<Vec<u16>>) -> OrderWalk {
+        OrderWalk {
             one: one.is_some(),
             todo: vec![one.unwrap_or_default()],
             seen: FxHashSet::default(),
@@ -460,7 +460,7 @@ mod tests {
             let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
             let set_up = SetUp::new(&machine, design, &[spec(7)], 1).expect("a run");
             let mut shown = FxHashSet::default();
-            let mut walk = Walk::new(u64::MAX, None);
+            let mut walk = OrderWalk::new(u64::MAX, None);
             while let Some(chosen) = walk.next() {
                 let (history, made) = set_up.run(Holding::Chosen(chosen.clone())).expect("a run");
                 walk.follow(&chosen, &made, history.positions());
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn every_subset_is_reached_and_every_step_between_two_is_looked_at_once() {
         for n in 1..9u16 {
-            let mut walk = Walk::new(u64::MAX, None);
+            let mut walk = OrderWalk::new(u64::MAX, None);
             let mut cuts = 0;
             while let Some(chosen) = walk.next() {
                 let made = run(n, &chosen);
@@ -517,7 +517,7 @@ mod tests {
 
     #[test]
     fn it_gives_up_where_it_was_told_to() {
-        let mut walk = Walk::new(10, None);
+        let mut walk = OrderWalk::new(10, None);
         while let Some(chosen) = walk.next() {
             let made = run(8, &chosen);
             walk.follow(&chosen, &made, 9);

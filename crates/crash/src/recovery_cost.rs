@@ -58,7 +58,7 @@ pub struct Restart {
 /// No design has that name.
 pub fn restart(machine: &Machine, design: &str, filled: Filled) -> Result<Restart, UnknownDesign> {
     let stack = Stack::under(design, &machine.settings)?;
-    let mut medium = Filling::begin(stack, machine, filled.lines);
+    let mut medium = FillingMedium::begin(stack, machine, filled.lines);
     for line in 0..filled.written {
         medium.write(line, line + 1);
     }
@@ -72,15 +72,15 @@ pub fn restart(machine: &Machine, design: &str, filled: Filled) -> Result<Restar
 }
 
 /// A medium that is being filled, by a controller with the machine's own caches.
-struct Filling {
+struct FillingMedium {
     controller: Controller,
     untimed: Untimed,
     kept: Option<Box<dyn PowerFail>>,
     asked: u64,
 }
 
-impl Filling {
-    fn begin(stack: Stack, machine: &Machine, lines: u64) -> Filling {
+impl FillingMedium {
+    fn begin(stack: Stack, machine: &Machine, lines: u64) -> FillingMedium {
         let mut layout = Layout::new(lines);
         let controller = stack.build(&machine.settings, &mut layout);
         let mut untimed = Untimed::new(Image::new());
@@ -94,7 +94,7 @@ impl Filling {
                 controller.levelling(),
             ));
         }
-        Filling {
+        FillingMedium {
             controller,
             untimed,
             kept,

@@ -14,7 +14,7 @@ use sardonyx::line::{LINE_BYTES, Line};
 
 /// A write that happens when so many looks at pages have been taken.
 #[derive(Clone, Copy, Debug)]
-struct Write {
+struct TimedWrite {
     after: u16,
     page: Page,
     content: u8,
@@ -25,7 +25,7 @@ struct SharedPages {
     own: Vec<PageBytes>,
     frozen: HashMap<u32, PageBytes>,
     next: u32,
-    coming: VecDeque<Write>,
+    coming: VecDeque<TimedWrite>,
     looks: u16,
     written: VecDeque<Page>,
     colliding: bool,
@@ -192,7 +192,13 @@ fn check<S: Search>(ksm: &Ksm<SharedPages, S>) {
     assert_eq!(items, c.rmap_items);
 }
 
-fn run<S: Search>(search: S, knobs: Knobs, start: &[u8], colliding: bool, passes: &[Vec<Write>]) {
+fn run<S: Search>(
+    search: S,
+    knobs: Knobs,
+    start: &[u8],
+    colliding: bool,
+    passes: &[Vec<TimedWrite>],
+) {
     let mut ksm = Ksm::new(
         SharedPages::new(start, colliding),
         search,
@@ -247,9 +253,9 @@ fn settled<S: Search>(
 
 const PAGES: u32 = 14;
 
-fn writes() -> impl Strategy<Value = Vec<Write>> {
+fn writes() -> impl Strategy<Value = Vec<TimedWrite>> {
     let write = (0u16..400, 0..PAGES, 0u8..18);
-    let write = write.prop_map(|(after, page, content)| Write {
+    let write = write.prop_map(|(after, page, content)| TimedWrite {
         after,
         page,
         content,
@@ -396,7 +402,7 @@ enum ProcessEvent {
     Fork {
         parent: usize,
     },
-    Write {
+    TimedWrite {
         process: usize,
         page: usize,
         content: u8,

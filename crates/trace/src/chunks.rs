@@ -26,13 +26,13 @@ pub(super) const ROW_GROUP: usize = 65_536;
 /// A trace file being written, a row group at a time.
 pub(super) struct Chunks {
     file: SerializedFileWriter<Sink>,
-    group: Vec<Column>,
+    group: Vec<OpenChunk>,
     rows: usize,
     sums: Vec<u32>,
 }
 
 /// A column chunk being written: its encoder and the bytes that it has given.
-struct Column {
+struct OpenChunk {
     encoder: ColumnWriter<'static>,
     bytes: Arc<Mutex<Vec<u8>>>,
 }
@@ -118,7 +118,7 @@ impl Chunks {
             let pages = Box::new(Summed(Arc::clone(&bytes)));
             let properties = Arc::clone(properties);
             let encoder = get_column_writer(Arc::clone(descriptor), properties, pages);
-            Column { encoder, bytes }
+            OpenChunk { encoder, bytes }
         };
         self.group = columns.map(column).collect();
     }

@@ -187,7 +187,7 @@ fn warnings(writes: u64, in_bursts: u64, longest: u64, cache: Option<u64>) -> Ve
 }
 
 /// A content, counted from 1 in order of first appearance.
-type Number = NonZeroU32;
+type ContentNumber = NonZeroU32;
 
 /// A content: 128 bits of its XXH3, which two contents of a trace share by chance only.
 type Digest = [u64; 2];
@@ -209,8 +209,8 @@ struct Survey {
     read_first: u64,
     threads: FxHashSet<u16>,
     /// The lines met, each with the content last written.
-    lines: FxHashMap<u64, Option<Number>>,
-    numbers: FxHashMap<Digest, Number>,
+    lines: FxHashMap<u64, Option<ContentNumber>>,
+    numbers: FxHashMap<Digest, ContentNumber>,
     writes: Vec<u64>,
     /// CRC-32 and those asked for, each with its value of every content.
     prints: Vec<(Fingerprint, Vec<u64>)>,
@@ -260,9 +260,9 @@ impl Survey {
         self.written += u64::from(before.is_none());
     }
 
-    fn number(&mut self, data: &Line, digest: Digest) -> Number {
+    fn number(&mut self, data: &Line, digest: Digest) -> ContentNumber {
         let count = u32::try_from(self.writes.len() + 1).expect("fewer than 2^32 contents");
-        let next = Number::new(count).expect("one more than there are");
+        let next = ContentNumber::new(count).expect("one more than there are");
         let number = *self.numbers.entry(digest).or_insert(next);
         if number == next {
             self.writes.push(0);

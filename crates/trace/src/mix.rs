@@ -20,7 +20,7 @@ const FILE_LOG2: u32 = 38;
 
 const MOST_GAP: u64 = u32::MAX as u64;
 
-struct Program {
+struct MixedTrace {
     source: Source,
     batch: Vec<Record>,
     at: usize,
@@ -30,7 +30,7 @@ struct Program {
     files: BTreeMap<u64, u64>,
 }
 
-impl Program {
+impl MixedTrace {
     fn next(&self) -> Option<&Record> {
         self.batch.get(self.at)
     }
@@ -94,7 +94,7 @@ pub fn mix(
             return Err(TraceError::file(path, problem));
         }
         notes.push((provenance.clone(), path.to_owned()));
-        programs.push(Program {
+        programs.push(MixedTrace {
             files: files.of(programs.len(), &provenance),
             source,
             batch: Vec::new(),
@@ -168,7 +168,7 @@ struct Pour {
 
 impl Pour {
     /// The next record of a program, as it is in the mixed trace but for its gap.
-    fn take(&mut self, which: usize, program: &mut Program) -> Result<Record, TraceError> {
+    fn take(&mut self, which: usize, program: &mut MixedTrace) -> Result<Record, TraceError> {
         let mut record = *program.next().expect("it was chosen for its next record");
         self.gap += (program.due - self.now) * self.running;
         self.now = program.due;

@@ -12,14 +12,14 @@ use super::{BATCH, Checksums, Op, Provenance, Record, Synth, TraceError, TraceRe
 /// A stream of records.
 pub struct Source {
     name: String,
-    origin: Origin,
+    origin: TraceOrigin,
     skip: u64,
     skipped: u64,
     done: u64,
     limit: u64,
 }
 
-enum Origin {
+enum TraceOrigin {
     File(Box<TraceReader>),
     Synth(Box<Synth>),
 }
@@ -46,7 +46,7 @@ impl Source {
     /// # Errors
     /// As [`Source::next_batch`]: the file is read for its end.
     pub fn window(mut self, records: u64, at: f64) -> Result<Source, TraceError> {
-        if let Origin::File(reader) = &self.origin {
+        if let TraceOrigin::File(reader) = &self.origin {
             let (mut number, mut end) = (0_u64, 0_u64);
             if records < reader.records() {
                 Source::open(reader.path())?.each(&mut |_, _| (), |record| {
@@ -74,8 +74,8 @@ impl Source {
 
     fn whole(&self) -> u64 {
         match &self.origin {
-            Origin::File(reader) => reader.records(),
-            Origin::Synth(synth) => synth.spec().records,
+            TraceOrigin::File(reader) => reader.records(),
+            TraceOrigin::Synth(synth) => synth.spec().records,
         }
     }
 
@@ -84,7 +84,7 @@ impl Source {
     /// # Errors
     /// As [`Source::next_batch`].
     pub fn requests(mut self) -> Result<u64, TraceError> {
-        if let Origin::Synth(_) = self.origin {
+        if let TraceOrigin::Synth(_) = self.origin {
             return Ok(self.total());
         }
         let mut requests = 0;
@@ -103,8 +103,8 @@ impl Source {
     pub fn first_beyond(mut self, lines: u64) -> Result<Option<(u64, Virtual)>, TraceError> {
         let (mut number, mut first) = (0, None);
         let highest = match &self.origin {
-            Origin::File(reader) => reader.provenance().more.get(HIGHEST_LINE).cloned(),
-            Origin::Synth(_) => return Ok(None),
+            TraceOrigin::File(reader) => reader.provenance().more.get(HIGHEST_LINE).cloned(),
+            TraceOrigin::Synth(_) => return Ok(None),
         };
         if highest.is_some_and(|line| line.as_u64().is_some_and(|line| line < lines)) {
             return Ok(None);
@@ -124,16 +124,16 @@ impl Source {
     /// The part of the file read so far that is under checksums; `None` for a generator.
     pub fn checksums(&self) -> Option<Checksums> {
         match &self.origin {
-            Origin::File(reader) => Some(reader.checksums()),
-            Origin::Synth(_) => None,
+            TraceOrigin::File(reader) => Some(reader.checksums()),
+            TraceOrigin::Synth(_) => None,
         }
     }
 
     /// The origin of the records.
     pub fn provenance(&self) -> Provenance {
         match &self.origin {
-            Origin::File(reader) => reader.provenance().clone(),
-            Origin::Synth(synth) => synth.provenance(),
+            TraceOrigin::File(reader) => reader.provenance().clone(),
+            TraceOrigin::Synth(synth) => synth.provenance(),
         }
     }
 
@@ -149,8 +149,8 @@ impl Source {
         }
         loop {
             match &mut self.origin {
-                Origin::File(reader) => drop(reader.next_batch(batch)?),
-                Origin::Synth(synth) => batch.extend(synth.take(BATCH)),
+                TraceOrigin::File(reader) => drop(reader.next_batch(batch)?),
+                TraceOrigin::Synth(synth) => batch.extend(synth.take(BATCH)),
             };
             let over = (self.skip - self.skipped).min(batch.len() as u64);
             self.skipped += over;
@@ -187,7 +187,7 @@ impl Source {
         Ok(())
     }
 
-    fn new(name: String, origin: Origin) -> Source {
+    fn new(name: String, origin: TraceOrigin) -> Source {
         Source {
             name,
             origin,
@@ -201,13 +201,16 @@ impl Source {
 
 impl From<TraceReader> for Source {
     fn from(reader: TraceReader) -> Source {
-        Source::new(stem(reader.path()), Origin::File(Box::new(reader)))
+        Source::new(stem(reader.path()), TraceOrigin::File(Box::new(reader)))
     }
 }
 
 impl From<Synth> for Source {
     fn from(synth: Synth) -> Source {
-        Source::new(synth.spec().name.clone(), Origin::Synth(Box::new(synth)))
+        Source::new(
+            synth.spec().name.clone(),
+            TraceOrigin::Synth(Box::new(synth)),
+        )
     }
 }
 

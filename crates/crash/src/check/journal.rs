@@ -56,16 +56,16 @@ pub fn pairs(history: &History, platform: Platform) -> Vec<Violation> {
 }
 
 /// A line, and the eight bytes beside it.
-type Bytes = (Line, Option<[u8; 8]>);
+type SideBytes = (Line, Option<[u8; 8]>);
 
 /// What a line would be after a cut, kept in two ways.
 struct Twice {
-    array: Bytes,
-    drained: Bytes,
+    array: SideBytes,
+    drained: SideBytes,
     queued: VecDeque<MediumWrite>,
 }
 
-fn apply(to: &mut Bytes, write: &MediumWrite) {
+fn apply(to: &mut SideBytes, write: &MediumWrite) {
     to.0 = merged(to.0, &write.line, write.words);
     to.1 = write.sideband.or(to.1);
 }

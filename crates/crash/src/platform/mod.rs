@@ -578,9 +578,9 @@ mod tests {
     }
 
     /// Writes down the places that it is told of.
-    struct Told(std::rc::Rc<std::cell::RefCell<Vec<Place>>>);
+    struct ToldPlaces(std::rc::Rc<std::cell::RefCell<Vec<Place>>>);
 
-    impl PowerFail for Told {
+    impl PowerFail for ToldPlaces {
         fn begin(&mut self, _image: &mut Places) {}
 
         fn accepted(&mut self, place: Place, _image: &mut Places) {
@@ -624,7 +624,7 @@ mod tests {
         journal.events.push((Time::from_ps(2), ready));
         let told = std::rc::Rc::default();
         let mut survivors = Survivors::new(&journal, Image::new(), Platform::Eadr, 0)
-            .guarded(Some(Box::new(Told(std::rc::Rc::clone(&told)))));
+            .guarded(Some(Box::new(ToldPlaces(std::rc::Rc::clone(&told)))));
         let mut changed = Vec::new();
         for _ in &journal.events {
             survivors.advance(&mut changed);

@@ -65,7 +65,7 @@ pub struct Trial {
 }
 
 #[derive(Clone, Default)]
-struct Shown {
+struct PassShown {
     runs: u64,
     positions: u64,
     covered: Covered,
@@ -79,8 +79,8 @@ struct Shown {
 
 /// What the plan has shown until now: each pass, and of each kind of violation how many, and the first.
 #[derive(Default)]
-struct Found {
-    passes: Vec<Shown>,
+struct PlanFound {
+    passes: Vec<PassShown>,
     kinds: BTreeMap<Kind, (u64, usize, Told)>,
     error: Option<(usize, HistoryError)>,
     attacked: BTreeMap<usize, Attacked>,
@@ -183,9 +183,9 @@ impl Trial {
         let started = Instant::now();
         let bounds = self.bounds(&stack, &machine);
         let needs = bounds.needs();
-        let mut found = Found {
-            passes: vec![Shown::default(); passes.len()],
-            ..Found::default()
+        let mut found = PlanFound {
+            passes: vec![PassShown::default(); passes.len()],
+            ..PlanFound::default()
         };
         let mut rounds = 0;
         // A round is whole before anybody looks what lacks: so it is the same for any number of threads.
@@ -233,9 +233,9 @@ impl Trial {
         stack: &Stack,
         passes: &[Pass],
         numbers: Range<usize>,
-        found: Found,
+        found: PlanFound,
         (started, progress): (Instant, &(dyn Fn(u64, u64) -> bool + Sync)),
-    ) -> Result<Option<Found>, HistoryError> {
+    ) -> Result<Option<PlanFound>, HistoryError> {
         let (next, done) = (
             AtomicUsize::new(numbers.start),
             AtomicUsize::new(numbers.start),
@@ -358,7 +358,7 @@ impl Trial {
         &self,
         (stack, machine): (&Stack, &Machine),
         passes: &[Pass],
-        found: &Found,
+        found: &PlanFound,
         started: Instant,
     ) -> Tried {
         let all = found.all();
@@ -411,7 +411,7 @@ impl Trial {
         (stack, machine): (&Stack, &Machine),
         index: usize,
         pass: &Pass,
-        shown: &Shown,
+        shown: &PassShown,
     ) -> Row {
         let several = pass.several_cores && self.cores != Some(1);
         let mut settings = pass.settings(stack, &machine.settings);
@@ -447,8 +447,8 @@ impl Trial {
     }
 }
 
-impl Shown {
-    fn append(&mut self, other: &Shown) {
+impl PassShown {
+    fn append(&mut self, other: &PassShown) {
         self.runs += other.runs;
         self.positions += other.positions;
         self.covered.add(other.covered);
@@ -471,9 +471,9 @@ impl Shown {
     }
 }
 
-impl Found {
-    fn all(&self) -> Shown {
-        let mut all = Shown::default();
+impl PlanFound {
+    fn all(&self) -> PassShown {
+        let mut all = PassShown::default();
         for shown in &self.passes {
             all.append(shown);
         }
@@ -487,7 +487,7 @@ impl Found {
         all
     }
 
-    fn reached(&self, all: &Shown) -> Reached {
+    fn reached(&self, all: &PassShown) -> Reached {
         let mut reached = all.reached();
         reached.reach(Value::Attacks, self.all_attacked().fewest());
         reached
@@ -530,7 +530,7 @@ impl Found {
 
     /// Takes in how far a run of pass `index` has come.
     fn add(&mut self, index: usize, history: &History, explored: &Explored, sizes: CacheSizes) {
-        let shown = Shown {
+        let shown = PassShown {
             runs: 1,
             positions: history.positions(),
             covered: explored.covered,
@@ -623,9 +623,9 @@ mod tests {
         let bounds = trial.bounds(&stack, &machine);
         let needs = [Need::Used(&FULL_MEDIUM)];
         let goes_on = |times, rounds| {
-            let mut found = Found {
-                passes: vec![Shown::default()],
-                ..Found::default()
+            let mut found = PlanFound {
+                passes: vec![PassShown::default()],
+                ..PlanFound::default()
             };
             found.passes[0].exercised.add(&FULL_MEDIUM, times);
             found.goes_on(&bounds, &needs, rounds)

@@ -86,14 +86,14 @@ impl Span {
 }
 
 /// Where versions lie in the lines of their region: the bits of each word.
-struct Versions {
+struct VersionBits {
     region: &'static str,
     words: [u64; LINE_BYTES / 8],
 }
 
-impl Versions {
+impl VersionBits {
     /// As they lie in the line that has the first place's version.
-    fn of_first_line(kept: &dyn PowerFail, history: &History) -> Versions {
+    fn of_first_line(kept: &dyn PowerFail, history: &History) -> VersionBits {
         let mut words = [0; LINE_BYTES / 8];
         let first = kept.version_of(Place(0)).map(|(line, _)| line);
         let places = (0..MOST_VERSIONS).filter_map(|place| kept.version_of(Place(place)));
@@ -101,7 +101,7 @@ impl Versions {
             bits.for_each(|bit| words[bit / 64] |= 1 << (bit % 64));
         }
         let region = first.map_or("", |line| history.layout().name_of(line).0);
-        Versions { region, words }
+        VersionBits { region, words }
     }
 
     fn in_word(&self, region: &str, word: usize) -> u64 {
@@ -121,7 +121,7 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
         return Vec::new();
     };
     // Versions are no hashes, wherever they lie: all of a page may go up together.
-    let versions = Versions::of_first_line(&*kept, history);
+    let versions = VersionBits::of_first_line(&*kept, history);
     let lie_beside = at == Place(0);
     let macs = match lie_beside {
         true => MACS,

@@ -27,7 +27,7 @@ pub(super) fn memory_ended(_: TryReserveError) -> ImageError {
 
 /// Bytes that some page holds.
 #[derive(Clone, Copy, Debug)]
-struct Content {
+struct PooledContent {
     hash: u32,
     /// The number of the page among those of all stretches.
     place: u32,
@@ -63,7 +63,7 @@ pub(super) enum SnapshotData {
 pub struct ContentPool {
     data: Vec<Data>,
     stretches: Vec<Stretch>,
-    contents: Vec<Content>,
+    contents: Vec<PooledContent>,
     /// Each content's digest, if there are live processes; 0 is that of zeros.
     digests: Vec<u128>,
     known: HashTable<u32>,
@@ -176,7 +176,7 @@ impl ContentPool {
         }
         let head = head(page.bytes);
         let Candidate { hash, digest, .. } = page;
-        self.add(Content { hash, place, head }, digest)
+        self.add(PooledContent { hash, place, head }, digest)
     }
 
     /// The number of the content of a live process's page.
@@ -189,7 +189,7 @@ impl ContentPool {
             return Ok(known);
         }
         let place = self.copy(bytes)?;
-        let content = Content {
+        let content = PooledContent {
             hash: page.hash,
             place,
             head: head(bytes),
@@ -197,7 +197,7 @@ impl ContentPool {
         self.add(content, page.digest)
     }
 
-    fn add(&mut self, content: Content, digest: u128) -> Result<u32, ImageError> {
+    fn add(&mut self, content: PooledContent, digest: u128) -> Result<u32, ImageError> {
         let number = self.contents.len() as u32;
         self.contents.try_reserve(1).map_err(memory_ended)?;
         let rehash = |content: &u32| spread(self.contents[*content as usize].hash);

@@ -62,7 +62,7 @@ pub(super) const REMAP: u32 = u32::MAX - 1;
 pub(super) const LOSE: u32 = u32::MAX - 2;
 pub(super) const FORK: u32 = u32::MAX - 3;
 
-enum Origin {
+enum PageOrigin {
     Spawned(Child),
     /// Forked by another one that holds pages: it is told through this.
     Forked(UnixStream),
@@ -70,7 +70,7 @@ enum Origin {
 
 /// A process that holds pages. It exits when it is dropped.
 pub(super) struct Holder {
-    origin: Origin,
+    origin: PageOrigin,
     number: u32,
     to: Option<Box<dyn Write>>,
     from: BufReader<Box<dyn Read>>,
@@ -93,7 +93,7 @@ impl Holder {
         let mut holder = Holder {
             to: Some(Box::new(to)),
             from: BufReader::new(Box::new(from)),
-            origin: Origin::Spawned(process),
+            origin: PageOrigin::Spawned(process),
             number: 0,
             address: 0,
             pages: pages.clone(),
@@ -130,7 +130,7 @@ impl Holder {
         let mut holder = Holder {
             to: Some(Box::new(child.try_clone().map_err(error)?)),
             from: BufReader::new(Box::new(child.try_clone().map_err(error)?)),
-            origin: Origin::Forked(child),
+            origin: PageOrigin::Forked(child),
             number: 0,
             address: 0,
             pages,
@@ -203,10 +203,10 @@ impl Drop for Holder {
     fn drop(&mut self) {
         self.to = None;
         match &mut self.origin {
-            Origin::Spawned(process) => {
+            PageOrigin::Spawned(process) => {
                 let _ = process.wait();
             }
-            Origin::Forked(socket) => {
+            PageOrigin::Forked(socket) => {
                 let _ = socket.shutdown(Shutdown::Write);
                 // A process gives its memory back before it closes its files.
                 let _ = self.from.read_to_end(&mut Vec::new());

@@ -35,7 +35,7 @@ struct Declaration {
     cut: String,
     promise: String,
     like: Option<String>,
-    keys: Vec<(String, Number, String)>,
+    keys: Vec<(String, NumberKind, String)>,
     caches: Vec<(String, u64, String)>,
     figures: Vec<(String, String, String, String)>,
     mechanisms: Vec<(String, u64)>,
@@ -49,7 +49,7 @@ struct Declaration {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Number {
+enum NumberKind {
     Flag(bool),
     Count(u64),
 }
@@ -86,7 +86,7 @@ pub fn is_declared(name: &str) -> bool {
 }
 
 /// The functions of a slot.
-struct Slot {
+struct FunctionSlot {
     mapping: fn(&Settings, Encryption, &mut Layout) -> Top,
     policy: fn(&Settings, &mut Layout) -> Encryption,
     guard: fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>,
@@ -139,7 +139,7 @@ fn place<const SLOT: usize>(table: &Line, line: Logical, entry: usize) -> Option
 
 macro_rules! slots {
     ($($slot:literal)*) => {
-        [$(Slot {
+        [$(FunctionSlot {
             mapping: |settings, below, layout| Box::new(OwnMapping::build(declared($slot), settings, below, layout)),
             policy: |settings, layout| Box::new(OwnPolicy::build(declared($slot), settings, layout)),
             guard: |settings, layout| Some(Box::new(OwnGuard::build(declared($slot), settings, layout))),
@@ -149,7 +149,7 @@ macro_rules! slots {
     };
 }
 
-const SLOTS: [Slot; 48] = slots! {
+const SLOTS: [FunctionSlot; 48] = slots! {
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23
     24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47
 };
@@ -169,10 +169,10 @@ impl Declaration {
         let keys = self.keys.iter().map(|(name, default, meaning)| {
             let (name, meaning) = (intern(name), intern(meaning));
             match *default {
-                Number::Flag(default) => {
+                NumberKind::Flag(default) => {
                     leak(Key::<bool>::flag(name, default, OWN, meaning)) as &'static dyn AnyKey
                 }
-                Number::Count(default) => {
+                NumberKind::Count(default) => {
                     leak(Key::<u64>::int(name, (0, 1 << 60), default, OWN, meaning))
                 }
             }

@@ -210,17 +210,17 @@ fn got(said: &Bound<'_, PyAny>) -> PyResult<At<Option<Line>>> {
 }
 
 /// A number of a line, whichever kind.
-trait Number: Copy {
+trait LineNumber: Copy {
     fn number(self) -> u64;
 }
 
-impl Number for Logical {
+impl LineNumber for Logical {
     fn number(self) -> u64 {
         self.0
     }
 }
 
-impl Number for Place {
+impl LineNumber for Place {
     fn number(self) -> u64 {
         self.0
     }
@@ -229,7 +229,7 @@ impl Number for Place {
 impl Own {
     fn read(
         &mut self,
-        a: impl Number,
+        a: impl LineNumber,
         class: Class,
         after: plan::Step,
         plan: &mut plan::Plan,
@@ -240,7 +240,7 @@ impl Own {
         answer.unwrap_or(At::past(None))
     }
 
-    fn write<A: Number>(
+    fn write<A: LineNumber>(
         &mut self,
         write: controller::Write<'_, A>,
         plan: &mut plan::Plan,
@@ -252,7 +252,7 @@ impl Own {
 
     fn persist(
         &mut self,
-        a: impl Number,
+        a: impl LineNumber,
         after: plan::Step,
         plan: &mut plan::Plan,
     ) -> plan::Stored {
@@ -261,7 +261,7 @@ impl Own {
         answer.unwrap_or(plan::Stored::at(after))
     }
 
-    fn discard(&mut self, a: impl Number, data: plan::Step, plan: &mut plan::Plan) {
+    fn discard(&mut self, a: impl LineNumber, data: plan::Step, plan: &mut plan::Plan) {
         let given = given!(|plan| a.number(), Step(data), plan);
         self.ask("discard", plan, given, |_| Ok(()));
     }

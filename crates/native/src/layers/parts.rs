@@ -29,9 +29,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A count out of a count, as a figure has it.
-type Part = (u64, u64);
+type ShareOf = (u64, u64);
 
-fn part(amount: Amount) -> Part {
+fn part(amount: Amount) -> ShareOf {
     match amount {
         Amount::Part { part, of } => (part, of),
         _ => (0, 0),
@@ -263,7 +263,7 @@ impl Cache {
 
     /// Look-ups that hit, and all.
     #[getter]
-    fn hits(&self) -> Part {
+    fn hits(&self) -> ShareOf {
         part(lock(&self.0).hits())
     }
 

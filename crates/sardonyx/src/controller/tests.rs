@@ -18,7 +18,7 @@ use crate::line::{Line, Place};
 use crate::settings::{CacheParams, Key, Settings, Value, Word};
 
 /// One request: a line, and what is written to it (`None`: it is read).
-type Request = (u64, Option<(u16, bool, bool)>);
+type TestRequest = (u64, Option<(u16, bool, bool)>);
 
 const LINES: u64 = 48;
 
@@ -37,7 +37,7 @@ fn content(seed: u16) -> Line {
     line
 }
 
-fn requests() -> impl Strategy<Value = Vec<Request>> {
+fn requests() -> impl Strategy<Value = Vec<TestRequest>> {
     let write = (0..48u16, prop::bool::weighted(0.1), any::<bool>());
     let one = (0..LINES, prop::option::weighted(0.7, write));
     prop::collection::vec(one, 1..400)
@@ -83,7 +83,7 @@ fn options() -> impl Strategy<Value = Settings> {
 }
 
 /// Runs the requests and checks every read; then, after a restart, every line.
-fn reads_give_what_was_written(name: &'static str, settings: &Settings, requests: &[Request]) {
+fn reads_give_what_was_written(name: &'static str, settings: &Settings, requests: &[TestRequest]) {
     // `paper` never uses a place again, so the medium must have one for every write.
     let mut rig = Rig::new(name, settings, LINES + 400);
     let mut model = HashMap::new();

@@ -24,7 +24,7 @@ pub struct Blocks {
 }
 
 #[derive(Clone, Default)]
-struct Entry {
+struct BufferEntry {
     block: u64,
     /// Lines whose bytes are here, and of these the ones that the cells have not been given.
     valid: u64,
@@ -54,7 +54,7 @@ pub(super) struct Buffer {
     burst: u64,
     whole: u64,
     shift: u32,
-    entries: Vec<Entry>,
+    entries: Vec<BufferEntry>,
     of: FxHashMap<u64, usize>,
     free: Vec<usize>,
     draw: SplitMix64,
@@ -87,7 +87,7 @@ impl Buffer {
             burst: timing.tBURST,
             whole: u64::MAX >> (64 - params.lines),
             shift: params.lines.trailing_zeros(),
-            entries: vec![Entry::default(); params.blocks],
+            entries: vec![BufferEntry::default(); params.blocks],
             of: FxHashMap::default(),
             free: (0..params.blocks).rev().collect(),
             draw: SplitMix64(channel as u64),
@@ -244,7 +244,7 @@ impl Buffer {
         if self.entries.iter().any(|entry| entry.leaving) {
             return;
         }
-        let idle = |entry: &Entry| !entry.fetching && !entry.writing;
+        let idle = |entry: &BufferEntry| !entry.fetching && !entry.writing;
         let mut idle = (0..self.entries.len()).filter(|&entry| idle(&self.entries[entry]));
         let victim = match self.params.victim {
             Victim::Oldest => idle.min_by_key(|&entry| self.entries[entry].used),
@@ -267,7 +267,7 @@ impl Buffer {
 
     fn clear(&mut self, entry: usize) {
         self.of.remove(&self.entries[entry].block);
-        self.entries[entry] = Entry::default();
+        self.entries[entry] = BufferEntry::default();
         self.free.push(entry);
     }
 

@@ -20,7 +20,7 @@ pub struct Programmed {
 
 /// What brings a cell to a level: a RESET or none, then so many SETs.
 #[derive(Clone, Copy, Debug, Default)]
-struct Level {
+struct LevelPulses {
     resets: u64,
     sets: u64,
 }
@@ -59,7 +59,7 @@ pub(super) struct Cells {
     params: CellParams,
     set: u64,
     reset: u64,
-    levels: [Level; 4],
+    levels: [LevelPulses; 4],
     inverted: FxHashMap<u64, u64>,
     /// Groups that a write has left inverted and found otherwise.
     pub turned: u64,
@@ -72,12 +72,17 @@ impl Cells {
             0 => timing.tWP,
             ps => ps.div_ceil(timing.clock.ps()),
         };
-        let level = |resets, sets| Level { resets, sets };
+        let level = |resets, sets| LevelPulses { resets, sets };
         Cells {
             set: cycles(params.set.ps()),
             reset: cycles(params.reset.ps()),
             levels: match params.bits {
-                1 => [level(1, 0), level(0, 1), Level::default(), Level::default()],
+                1 => [
+                    level(1, 0),
+                    level(0, 1),
+                    LevelPulses::default(),
+                    LevelPulses::default(),
+                ],
                 _ => {
                     let [none, low, high, both] = params.pulses;
                     [
@@ -155,7 +160,7 @@ impl Cells {
             (_, 0) => 1,
             (cells, at_once) => cells.div_ceil(at_once),
         };
-        let of = |wanted: &dyn Fn(&Level) -> bool| {
+        let of = |wanted: &dyn Fn(&LevelPulses) -> bool| {
             let levels = self.levels.iter().zip(done.0);
             let wanted = levels.filter(|(level, _)| wanted(level));
             wanted.map(|(_, cells)| cells).sum::<u64>()

@@ -37,7 +37,7 @@ struct Rank {
 
 /// How many cycles after a column command other commands may go.
 #[derive(Clone, Copy)]
-struct Column {
+struct AfterColumn {
     /// The next read and write of the same bank group, of its rank's other groups, and of the channel's other ranks.
     own: [u64; 2],
     near: [u64; 2],
@@ -48,12 +48,12 @@ struct Column {
     done: u64,
 }
 
-impl Column {
-    fn read(t: &Timing, groups: &BankGroups) -> Column {
+impl AfterColumn {
+    fn read(t: &Timing, groups: &BankGroups) -> AfterColumn {
         let column = t.tBURST.max(t.tCCD);
         let own = t.tBURST.max(groups.tCCD[0]);
         let writes = (t.tCL + t.tBURST + t.tRTRS).saturating_sub(t.tCWD).max(1);
-        Column {
+        AfterColumn {
             own: [own.max(1), writes],
             near: [column.max(1), writes],
             far: [(column + t.tRTRS).max(1), writes],
@@ -62,13 +62,13 @@ impl Column {
         }
     }
 
-    fn write(t: &Timing, groups: &BankGroups) -> Column {
+    fn write(t: &Timing, groups: &BankGroups) -> AfterColumn {
         let column = t.tBURST.max(t.tCCD);
         let own = t.tBURST.max(groups.tCCD[1]);
         let own_reads = t.tCWD + t.tBURST + groups.tWTR;
         let reads = t.tCWD + t.tBURST + t.tWTR;
         let far_reads = (t.tCWD + t.tBURST + t.tRTRS).saturating_sub(t.tCL);
-        Column {
+        AfterColumn {
             own: [own_reads.max(1), own.max(1)],
             near: [reads.max(1), column.max(1)],
             far: [far_reads.max(1), (column + t.tRTRS).max(1)],
@@ -123,7 +123,7 @@ pub(crate) struct Banks {
     group_count: usize,
     /// The binary logarithm of a rank's groups.
     group_shift: u32,
-    columns: [Column; 2],
+    columns: [AfterColumn; 2],
     banks: [Bank; MOST],
     ranks: [Rank; MOST],
     /// Earliest cycle of each command of each group (index group * 4 + command) as the group, the rank and the
@@ -171,8 +171,8 @@ impl Banks {
             banks: [Bank::default(); MOST],
             ranks: [rank; MOST],
             columns: [
-                Column::read(&timing, &groups),
-                Column::write(&timing, &groups),
+                AfterColumn::read(&timing, &groups),
+                AfterColumn::write(&timing, &groups),
             ],
             group_of: std::array::from_fn(|bank| group(bank) as u8),
             group_count: ranks as usize * of_rank,
@@ -421,14 +421,14 @@ impl Banks {
     #[cold]
     pub fn array_write(&mut self, cycles: u64) {
         self.timing.tWP = cycles;
-        self.columns[1] = Column::write(&self.timing, &self.groups);
+        self.columns[1] = AfterColumn::write(&self.timing, &self.groups);
     }
 
     /// Issues a column command. Returns the cycle in which the access is done.
     #[inline(always)]
     pub fn access(&mut self, bank: usize, command: usize, cycle: u64, closes: bool) -> u64 {
         self.bus_used = cycle + 1;
-        let Column {
+        let AfterColumn {
             own,
             near,
             far,

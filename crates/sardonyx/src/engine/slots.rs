@@ -16,14 +16,14 @@ use crate::plan::steps::{Action, Critical, State, Step};
 use crate::stats::Direction;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waiter {
+enum SlotWaiter {
     Single(Step),
     Group(u32),
 }
 
 /// Steps and groups that wait for slots of full queues.
 pub(crate) struct Waiting {
-    queues: Vec<[VecDeque<Waiter>; 3]>,
+    queues: Vec<[VecDeque<SlotWaiter>; 3]>,
     count: usize,
 }
 
@@ -44,11 +44,11 @@ impl Waiting {
         self.front(queue).is_none()
     }
 
-    fn front(&self, (channel, slots): (usize, Slots)) -> Option<Waiter> {
+    fn front(&self, (channel, slots): (usize, Slots)) -> Option<SlotWaiter> {
         self.queues[channel][slots as usize].front().copied()
     }
 
-    fn push(&mut self, (channel, slots): (usize, Slots), waiter: Waiter) {
+    fn push(&mut self, (channel, slots): (usize, Slots), waiter: SlotWaiter) {
         self.queues[channel][slots as usize].push_back(waiter);
         self.count += 1;
     }
@@ -81,7 +81,7 @@ impl Engine {
         if self.waiting.is_free(queue) && self.channels[queue.0].take_slots(slots, 1) {
             self.slot_taken(step, queue);
         } else {
-            self.waiting.push(queue, Waiter::Single(step));
+            self.waiting.push(queue, SlotWaiter::Single(step));
         }
     }
 
@@ -123,14 +123,14 @@ impl Engine {
         let queue = (channel, slots);
         while let Some(waiter) = self.waiting.front(queue) {
             match waiter {
-                Waiter::Single(step) => {
+                SlotWaiter::Single(step) => {
                     if !self.channels[channel].take_slots(slots, 1) {
                         return;
                     }
                     self.waiting.pop(queue);
                     self.slot_taken(step, queue);
                 }
-                Waiter::Group(group) => {
+                SlotWaiter::Group(group) => {
                     if !self.has_room(group, queue) {
                         return;
                     }
@@ -165,7 +165,7 @@ impl Engine {
             self.group_taken(group);
         } else {
             for queue in queues {
-                self.waiting.push(queue, Waiter::Group(group));
+                self.waiting.push(queue, SlotWaiter::Group(group));
             }
         }
     }

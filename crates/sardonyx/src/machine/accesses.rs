@@ -86,11 +86,11 @@ pub struct Point {
 /// There is no such design, or the run cannot go on.
 pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, CurveError> {
     let share = load.lines / load.threads as u64;
-    let thread = |number: usize| Thread {
+    let thread = |number: usize| AccessThread {
         at: number as u64 * share,
-        ..Thread::default()
+        ..AccessThread::default()
     };
-    let mut run = Run {
+    let mut run = AccessRun {
         memory: Memory::new(machine, design)?,
         load,
         share,
@@ -116,7 +116,7 @@ pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, Curv
 }
 
 #[derive(Clone, Default)]
-struct Thread {
+struct AccessThread {
     /// The next line of the present access, how many it still has, and how many are under way.
     at: u64,
     left: u64,
@@ -128,27 +128,27 @@ struct Thread {
 
 /// A line under way.
 #[derive(Clone, Copy)]
-struct Asked {
+struct LineInFlight {
     thread: usize,
     line: u64,
     began: Time,
     is_read: bool,
 }
 
-struct Run<'l> {
+struct AccessRun<'l> {
     memory: Memory,
     load: &'l Load,
     share: u64,
-    threads: Vec<Thread>,
+    threads: Vec<AccessThread>,
     draw: SplitMix64,
-    lines: Vec<Asked>,
+    lines: Vec<LineInFlight>,
     free: Vec<u64>,
     done: u64,
     began: Option<(Time, Option<Blocks>)>,
     point: Point,
 }
 
-impl Run<'_> {
+impl AccessRun<'_> {
     fn play(&mut self) {
         let uncounted = self.load.requests / 2;
         let mut turn = 0;
@@ -235,7 +235,7 @@ impl Run<'_> {
     }
 
     fn request(&mut self, thread: usize, line: u64, began: Time, is_read: bool) {
-        let asked = Asked {
+        let asked = LineInFlight {
             thread,
             line,
             began,

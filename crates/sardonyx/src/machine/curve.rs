@@ -78,9 +78,9 @@ pub enum CurveError {
 /// # Errors
 /// There is no such design, or the run cannot go on.
 pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, CurveError> {
-    let mut run = Run {
+    let mut run = CurveRun {
         memory: Memory::new(machine, design)?,
-        addresses: Addresses::from_load(load),
+        addresses: AddressStream::from_load(load),
         load,
         asked: 0,
         waiting: 0,
@@ -105,9 +105,9 @@ pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, Curv
     Ok(run.ended())
 }
 
-struct Run<'l> {
+struct CurveRun<'l> {
     memory: Memory,
-    addresses: Addresses,
+    addresses: AddressStream,
     load: &'l Load,
     asked: u64,
     waiting: usize,
@@ -121,7 +121,7 @@ struct Run<'l> {
     due: f64,
 }
 
-impl Run<'_> {
+impl CurveRun<'_> {
     fn play(&mut self) {
         let all = self.load.requests + self.load.requests / 2;
         while self.counted < self.load.requests && self.memory.failure().is_none() {
@@ -220,7 +220,7 @@ impl Run<'_> {
     }
 }
 
-struct Addresses {
+struct AddressStream {
     draw: SplitMix64,
     pattern: Pattern,
     lines: u64,
@@ -229,8 +229,8 @@ struct Addresses {
     turn: [usize; 2],
 }
 
-impl Addresses {
-    fn from_load(load: &Load) -> Addresses {
+impl AddressStream {
+    fn from_load(load: &Load) -> AddressStream {
         let streams = match load.pattern {
             Pattern::Streams(streams) => (streams as usize / 2).max(1),
             Pattern::Random => 0,
@@ -241,7 +241,7 @@ impl Addresses {
             let begin = |stream: u64| (2 * stream + side) * share + (2 * stream + side) * 37;
             (0..streams as u64).map(begin).collect()
         };
-        Addresses {
+        AddressStream {
             draw: SplitMix64(load.seed),
             pattern: load.pattern,
             lines: load.lines,

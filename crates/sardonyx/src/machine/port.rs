@@ -37,7 +37,7 @@ struct Read {
 
 /// A write that is not accepted yet: its line, if it is a line's, and who waits.
 #[derive(Clone, Copy)]
-struct Write {
+struct WaitingWrite {
     line: Option<Logical>,
     cores: u64,
 }
@@ -74,7 +74,7 @@ pub struct Port {
     /// Reads by name less one, and names that are free.
     reading: Vec<Read>,
     free_reads: Vec<u32>,
-    writing: Vec<Write>,
+    writing: Vec<WaitingWrite>,
     free_writes: Vec<u64>,
     victims: VecDeque<Victim>,
     probed: Vec<Probed>,
@@ -304,7 +304,7 @@ impl Port {
 
     /// Writes the counters of `line` back; `core` will be told when they are accepted.
     pub fn write_counters(&mut self, core: usize, line: Logical, arrival: Time) {
-        let index = self.new_write(Write {
+        let index = self.new_write(WaitingWrite {
             line: None,
             cores: 1 << core,
         });
@@ -324,7 +324,7 @@ impl Port {
     pub fn tx_end(&mut self, core: usize, arrival: Time) {
         self.logging &= !(1 << core);
         self.caches.clear_logged(core);
-        let index = self.new_write(Write {
+        let index = self.new_write(WaitingWrite {
             line: None,
             cores: 1 << core,
         });
@@ -596,7 +596,7 @@ impl Port {
         (request, arrival.max(self.memory.now()))
     }
 
-    fn new_write(&mut self, write: Write) -> u64 {
+    fn new_write(&mut self, write: WaitingWrite) -> u64 {
         match self.free_writes.pop() {
             Some(index) => {
                 self.writing[index as usize] = write;
@@ -613,7 +613,7 @@ impl Port {
         let line = written.line;
         self.probed.retain(|probed| probed.line != line); // it would bring old bytes
         let class = self.class(line);
-        let index = self.new_write(Write {
+        let index = self.new_write(WaitingWrite {
             line: Some(line),
             cores,
         });

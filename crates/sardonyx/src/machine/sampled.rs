@@ -147,7 +147,7 @@ impl System<'_> {
         &mut self,
         sampling: &Sampling,
         progress: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<Window, RunError> {
+    ) -> Result<SampledWindow, RunError> {
         let from = self.port.admitted + sampling.ramp;
         let counted = from + sampling.requests;
         self.warmup = Warmup::Requests(from);
@@ -169,7 +169,7 @@ impl System<'_> {
         self.play(progress)?;
         let mut outcome = self.counted.take().expect("its requests are there");
         outcome::complete(&mut outcome, &self.port);
-        Ok(Window {
+        Ok(SampledWindow {
             outcome,
             reads: self.port.reads.clone(),
             writes: self.port.writes.clone(),
@@ -199,7 +199,7 @@ impl Sampling {
     }
 }
 
-struct Window {
+struct SampledWindow {
     outcome: Outcome,
     reads: Latencies,
     writes: Latencies,
@@ -281,7 +281,7 @@ fn of<'h>(
 }
 
 /// The mean of all windows, and how sure it is.
-fn estimate(windows: Vec<Window>, known: Option<Known>) -> Sample {
+fn estimate(windows: Vec<SampledWindow>, known: Option<Known>) -> Sample {
     let all: Vec<&Figures> = windows
         .iter()
         .map(|window| &window.outcome.figures)

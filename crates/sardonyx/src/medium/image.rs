@@ -420,7 +420,7 @@ impl Image {
 
     /// Where the line is, in a frame that is new if need be; the line has been written, and was zeros before. The frame is
     /// marked with `worn`.
-    fn touch(&mut self, place: Place, worn: u64) -> At {
+    fn touch(&mut self, place: Place, worn: u64) -> SegmentOffsets {
         let page = (place.0 / FRAME_LINES) as usize;
         if page >= self.pages.len() {
             // A fresh zeroed table costs no memory until it is touched. Growing in place would touch it, and so would a
@@ -461,17 +461,17 @@ impl Image {
 }
 
 /// Where a line is: its segment, and the offsets there of its bytes and of its wear.
-struct At {
+struct SegmentOffsets {
     segment: usize,
     line: usize,
     wear: usize,
 }
 
 #[inline]
-fn locate(frame: usize, place: Place) -> At {
+fn locate(frame: usize, place: Place) -> SegmentOffsets {
     let start = frame % SEGMENT_FRAMES * FRAME_BYTES;
     let line = (place.0 % FRAME_LINES) as usize;
-    At {
+    SegmentOffsets {
         segment: frame / SEGMENT_FRAMES,
         line: start + line * LINE_BYTES,
         wear: start + WEAR_START + line * WEAR_BYTES,

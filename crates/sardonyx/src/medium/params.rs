@@ -484,15 +484,15 @@ macro_rules! units {
 }
 
 /// How many units there are, who says so, and what else it may be.
-type Number = ((Value, Origin), Option<Doubt>);
+type SourcedNumber = ((Value, Origin), Option<Doubt>);
 
 /// One unit, whose interval says how much it does.
-const ONE: Number = (
+const ONE: SourcedNumber = (
     (Value::Int(1), Origin::Source("its interval speaks for it")),
     None,
 );
 /// A unit a core: what computes a line's hash.
-const A_CORE: Number = (
+const A_CORE: SourcedNumber = (
     (
         Value::Int(0),
         Origin::Assumed(

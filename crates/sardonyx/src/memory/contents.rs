@@ -15,16 +15,16 @@ const CHUNK: usize = 1 << (SEGMENT_BYTES / LINE_BYTES).ilog2();
 const STEP: usize = 4;
 
 /// Where each line of a page is, counted from 1; 0 if it was never written.
-type Page = [u32; PAGE_LINES as usize];
+type PageLines = [u32; PAGE_LINES as usize];
 
 /// A page's number, and where it is in `pages`, counted from 1; 0 if there is none.
-type Slot = (u64, u32);
+type PageSlot = (u64, u32);
 
 /// The newest content of every line.
 pub struct Contents {
     /// A hash table whose slots can be fetched before they are needed; their number is a power of two.
-    slots: Vec<Slot>,
-    pages: Vec<Page>,
+    slots: Vec<PageSlot>,
+    pages: Vec<PageLines>,
     /// The lines, in the order in which they were first written: a page of which little is written takes little.
     lines: Segments,
     used: usize,
@@ -68,14 +68,14 @@ impl Contents {
     }
 
     #[inline]
-    fn find(&self, line: Logical) -> Option<&Page> {
+    fn find(&self, line: Logical) -> Option<&PageLines> {
         let (_, number) = self.slots[self.slot(line.0 / PAGE_LINES)];
         self.pages.get((number as usize).wrapping_sub(1))
     }
 
     /// The page of the line, made if there is none.
     #[inline]
-    fn page(&mut self, line: Logical) -> &mut Page {
+    fn page(&mut self, line: Logical) -> &mut PageLines {
         let page = line.0 / PAGE_LINES;
         let mut slot = self.slot(page);
         if self.slots[slot].1 == 0 {

@@ -26,7 +26,7 @@ pub struct Choice {
     pub key: u64,
 }
 
-struct Held {
+struct HeldWrite {
     promise: Promise,
     accept: Step,
     after: [Step; 3],
@@ -39,7 +39,7 @@ pub(crate) struct Orders {
     /// The choices to make, the first write from then on.
     chosen: Vec<u16>,
     made: Vec<Choice>,
-    held: Vec<Held>,
+    held: Vec<HeldWrite>,
     seen: Seen,
 }
 
@@ -60,7 +60,7 @@ impl Orders {
         after: [Step; 3],
         (place, line, words): (Place, &Line, u8),
     ) {
-        self.held.push(Held {
+        self.held.push(HeldWrite {
             promise,
             accept,
             after,
@@ -70,8 +70,8 @@ impl Orders {
 
     /// The writes that go next, all at once; none if none can. `journal` is the run's until now.
     pub fn choose(&mut self, steps: &Steps, groups: &[Group], journal: &Journal) -> Vec<Promise> {
-        let may_go = |held: &Held| held.after.iter().all(|step| steps.is_finished(*step));
-        let group = |held: &Held| steps.get(held.accept).group as usize;
+        let may_go = |held: &HeldWrite| held.after.iter().all(|step| steps.is_finished(*step));
+        let group = |held: &HeldWrite| steps.get(held.accept).group as usize;
         let mut units: Vec<Vec<usize>> = Vec::new();
         for (index, held) in self.held.iter().enumerate() {
             match group(held) {

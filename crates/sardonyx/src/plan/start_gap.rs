@@ -29,7 +29,7 @@ fn count(line: &Line) -> u64 {
 
 /// A region's lines: which place each is at.
 #[derive(Clone, Debug, Default)]
-struct Lines {
+struct RegionLines {
     moves: u64,
     /// Writes since the last.
     writes: u64,
@@ -47,7 +47,7 @@ pub struct StartGap {
     end: u64,
     gaps: Region,
     registers: Region,
-    regions: FxHashMap<u64, Lines>,
+    regions: FxHashMap<u64, RegionLines>,
     due: Vec<u64>,
     moves: u64,
 }
@@ -92,11 +92,11 @@ impl StartGap {
         known.map_or(self.params.first_move, |state| state.moves)
     }
 
-    fn state(&mut self, region: u64) -> &mut Lines {
+    fn state(&mut self, region: u64) -> &mut RegionLines {
         let moves = self.params.first_move;
-        self.regions.entry(region).or_insert_with(|| Lines {
+        self.regions.entry(region).or_insert_with(|| RegionLines {
             moves,
-            ..Lines::default()
+            ..RegionLines::default()
         })
     }
 

@@ -267,7 +267,7 @@ pub fn import(
         sequence: 0,
         moment: 0,
     };
-    let mut lines = Lines {
+    let mut lines = TextLines {
         format,
         parser: &mut parser,
         waiting: VecDeque::new(),
@@ -319,7 +319,7 @@ impl Read for Counted {
     }
 }
 
-struct Lines<'p> {
+struct TextLines<'p> {
     format: Format,
     parser: &'p mut Parser,
     waiting: Requests,
@@ -327,7 +327,7 @@ struct Lines<'p> {
     number: u64,
 }
 
-impl Lines<'_> {
+impl TextLines<'_> {
     fn next(&mut self, text: &mut impl BufRead) -> Result<Option<Request>, Bad> {
         loop {
             if let Some(request) = self.waiting.pop_front() {

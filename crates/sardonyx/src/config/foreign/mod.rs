@@ -55,7 +55,7 @@ pub(super) fn tell(file: &str, notes: &[String]) {
 
 /// A value and its line.
 #[derive(Clone, Debug)]
-struct Entry {
+struct PlacedValue {
     text: String,
     line: usize,
 }
@@ -63,12 +63,12 @@ struct Entry {
 /// The entries of a file by their names, and which of them were asked for.
 struct Entries<'f> {
     file: &'f str,
-    all: BTreeMap<String, Entry>,
+    all: BTreeMap<String, PlacedValue>,
     used: RefCell<BTreeSet<String>>,
 }
 
 impl<'f> Entries<'f> {
-    fn new(file: &'f str, all: BTreeMap<String, Entry>) -> Entries<'f> {
+    fn new(file: &'f str, all: BTreeMap<String, PlacedValue>) -> Entries<'f> {
         Entries {
             file,
             all,
@@ -83,7 +83,7 @@ impl<'f> Entries<'f> {
         }
     }
 
-    fn find(&self, name: &str) -> Option<&Entry> {
+    fn find(&self, name: &str) -> Option<&PlacedValue> {
         let found = self.all.get(name)?;
         self.used.borrow_mut().insert(name.to_owned());
         Some(found)
@@ -142,15 +142,15 @@ impl<'f> Entries<'f> {
 }
 
 /// Collects the keys of a machine.
-struct Keys<'e, 'f> {
+struct MachineKeys<'e, 'f> {
     entries: &'e Entries<'f>,
     keys: Vec<(String, String, Place)>,
     notes: Vec<String>,
 }
 
-impl<'e, 'f> Keys<'e, 'f> {
-    fn new(entries: &'e Entries<'f>) -> Keys<'e, 'f> {
-        Keys {
+impl<'e, 'f> MachineKeys<'e, 'f> {
+    fn new(entries: &'e Entries<'f>) -> MachineKeys<'e, 'f> {
+        MachineKeys {
             entries,
             keys: Vec::new(),
             notes: Vec::new(),

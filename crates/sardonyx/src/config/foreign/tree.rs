@@ -14,7 +14,7 @@ pub(super) struct Leaf {
 }
 
 /// A mapping or a list that is open: what comes next in it.
-enum Open {
+enum OpenNode {
     Key,
     Value(String),
     Item(usize),
@@ -25,7 +25,7 @@ enum Open {
 /// # Errors
 /// The line at which `text` is no YAML.
 pub(super) fn read(text: &str, file: &str) -> Result<Vec<Leaf>, ConfigError> {
-    let (mut leaves, mut open) = (Vec::new(), Vec::<Open>::new());
+    let (mut leaves, mut open) = (Vec::new(), Vec::<OpenNode>::new());
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| ConfigError {
             line: Some(error.marker().line()),
@@ -37,18 +37,18 @@ pub(super) fn read(text: &str, file: &str) -> Result<Vec<Leaf>, ConfigError> {
         })?;
         match event {
             Event::Scalar(text, ..) => match open.last_mut() {
-                Some(key @ Open::Key) => *key = Open::Value(name(&text)),
+                Some(key @ OpenNode::Key) => *key = OpenNode::Value(name(&text)),
                 _ => {
                     leaves.push(Leaf {
-                        path: open.iter().filter_map(Open::name).collect(),
+                        path: open.iter().filter_map(OpenNode::name).collect(),
                         text: text.into_owned(),
                         line: span.start.line(),
                     });
                     close(&mut open);
                 }
             },
-            Event::MappingStart(..) => open.push(Open::Key),
-            Event::SequenceStart(..) => open.push(Open::Item(0)),
+            Event::MappingStart(..) => open.push(OpenNode::Key),
+            Event::SequenceStart(..) => open.push(OpenNode::Item(0)),
             Event::MappingEnd | Event::SequenceEnd => {
                 open.pop();
                 close(&mut open);
@@ -60,20 +60,20 @@ pub(super) fn read(text: &str, file: &str) -> Result<Vec<Leaf>, ConfigError> {
 }
 
 /// A value has ended.
-fn close(open: &mut [Open]) {
+fn close(open: &mut [OpenNode]) {
     match open.last_mut() {
-        Some(value @ Open::Value(_)) => *value = Open::Key,
-        Some(Open::Item(number)) => *number += 1,
+        Some(value @ OpenNode::Value(_)) => *value = OpenNode::Key,
+        Some(OpenNode::Item(number)) => *number += 1,
         _ => {}
     }
 }
 
-impl Open {
+impl OpenNode {
     fn name(&self) -> Option<String> {
         match self {
-            Open::Key => None,
-            Open::Value(name) => Some(name.clone()),
-            Open::Item(number) => Some(number.to_string()),
+            OpenNode::Key => None,
+            OpenNode::Value(name) => Some(name.clone()),
+            OpenNode::Item(number) => Some(number.to_string()),
         }
     }
 }

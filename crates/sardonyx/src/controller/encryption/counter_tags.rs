@@ -11,7 +11,7 @@ use crate::settings::{CacheParams, Settings};
 const PER_TAG: u64 = 8;
 
 #[derive(Clone, Copy, Default)]
-struct Entry {
+struct TagEntry {
     /// Which eight lines, plus one; 0 is empty.
     tag: u64,
     used: u64,
@@ -22,7 +22,7 @@ struct Entry {
 pub struct CounterTags {
     ways: usize,
     sets: SetIndex,
-    entries: Vec<Entry>,
+    entries: Vec<TagEntry>,
     clock: u64,
     lookups: u64,
     hits: u64,
@@ -36,7 +36,7 @@ impl CounterTags {
         CounterTags {
             ways,
             sets: SetIndex::new(sets, settings),
-            entries: vec![Entry::default(); sets as usize * ways],
+            entries: vec![TagEntry::default(); sets as usize * ways],
             clock: 0,
             lookups: 0,
             hits: 0,
@@ -64,7 +64,7 @@ impl CounterTags {
         let oldest = || (0..set.len()).min_by_key(|way| set[*way].used);
         let way = known.or_else(oldest).expect("a set has ways");
         if known.is_none() {
-            set[way] = Entry::default();
+            set[way] = TagEntry::default();
             set[way].tag = tag(a);
         }
         set[way].used = clock;
@@ -84,7 +84,7 @@ impl CounterTags {
         (self.lookups, self.hits) = (0, 0);
     }
 
-    fn set(&mut self, a: Place) -> &mut [Entry] {
+    fn set(&mut self, a: Place) -> &mut [TagEntry] {
         let first = self.sets.of(a.0 / PER_TAG) * self.ways;
         &mut self.entries[first..first + self.ways]
     }

@@ -96,15 +96,15 @@ pub const PLACES: Limit = Limit {
 
 /// A mark: after `written`, counters up to `limit` may be used.
 #[derive(Clone, Copy)]
-struct Mark {
+struct CounterMark {
     limit: u64,
     written: Step,
 }
 
-impl Mark {
-    fn past(limit: u64) -> Mark {
+impl CounterMark {
+    fn past(limit: u64) -> CounterMark {
         let written = Step::PAST;
-        Mark { limit, written }
+        CounterMark { limit, written }
     }
 }
 
@@ -116,7 +116,7 @@ pub struct GlobalCounter {
     /// The last counter drawn.
     value: u64,
     /// The last two, the older first.
-    marks: [Mark; 2],
+    marks: [CounterMark; 2],
 }
 
 impl GlobalCounter {
@@ -127,7 +127,7 @@ impl GlobalCounter {
             stride: settings.get(&MARK_STRIDE),
             region: layout.reserve("counter-mark", 1),
             value: settings.get(&FIRST_COUNTER) - 1,
-            marks: [Mark::past(0); 2],
+            marks: [CounterMark::past(0); 2],
         }
     }
 
@@ -153,7 +153,7 @@ impl GlobalCounter {
             plan.exercise(&COUNTER_MARK);
             let mark = plan.write_words(place, data, 1, None, Step::PAST, Queue::Counter);
             let written = mark.accepted;
-            self.marks = [self.marks[1], Mark { limit, written }];
+            self.marks = [self.marks[1], CounterMark { limit, written }];
         }
         let older = self.value <= self.marks[0].limit;
         At::new(self.value, self.marks[usize::from(!older)].written)
@@ -169,7 +169,7 @@ impl GlobalCounter {
             }
         };
         self.value = self.value.max(known);
-        self.marks = [Mark::past(self.value); 2];
+        self.marks = [CounterMark::past(self.value); 2];
     }
 }
 

@@ -142,7 +142,7 @@ struct Chain {
 
 /// The last bucket of a transaction.
 #[derive(Clone, Copy, Default)]
-struct Filling {
+struct LastBucket {
     headers: Chain,
     data: Chain,
     lines: u64,
@@ -159,7 +159,7 @@ struct Chained {
     buckets: u64,
     /// The last nonce that a vector was made of.
     nonce: u64,
-    filling: Vec<Filling>,
+    filling: Vec<LastBucket>,
 }
 
 impl Chained {
@@ -175,7 +175,7 @@ impl Chained {
             records,
             buckets,
             nonce: settings.get(&FIRST_NONCE) - 1,
-            filling: vec![Filling::default(); settings.get(&undo::TRANSACTIONS) as usize],
+            filling: vec![LastBucket::default(); settings.get(&undo::TRANSACTIONS) as usize],
         }
     }
 
@@ -208,7 +208,7 @@ impl Chained {
     fn put(
         &mut self,
         spot: Spot,
-        chain: fn(&mut Filling) -> &mut Chain,
+        chain: fn(&mut LastBucket) -> &mut Chain,
         place: Place,
         data: At<&Line>,
         plan: &mut Plan,
@@ -245,7 +245,7 @@ impl Sealing for Chained {
             recent,
             known: made,
         };
-        self.filling[spot.slot] = Filling {
+        self.filling[spot.slot] = LastBucket {
             headers: chain(headers),
             data: chain(data),
             lines: 0,

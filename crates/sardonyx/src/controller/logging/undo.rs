@@ -237,7 +237,7 @@ pub fn addresses(header: &Line) -> impl Iterator<Item = Logical> {
 
 /// Why a line may not be written yet.
 #[derive(Clone, Copy)]
-enum Lock {
+enum WriteLock {
     /// Its entry is in the open record of this slot.
     Open(usize),
     /// Its entry is found after a cut from this step on.
@@ -246,7 +246,7 @@ enum Lock {
 
 /// The record that is being filled.
 #[derive(Default)]
-struct Open {
+struct OpenRecord {
     lines: SmallVec<[Logical; PER_RECORD]>,
     /// Its old lines are accepted.
     accepted: Step,
@@ -256,7 +256,7 @@ struct Open {
 
 /// One transaction's registers.
 #[derive(Default)]
-struct Slot {
+struct TransactionSlot {
     /// Who is in it, and in which transaction; 0 for none.
     core: u32,
     transaction: u64,
@@ -265,14 +265,14 @@ struct Slot {
     headers: u64,
     /// From when on the last bucket may be written.
     bucket_free: Step,
-    open: Open,
+    open: OpenRecord,
     /// All headers until now are accepted.
     durable: Step,
     /// Lines that it has logged.
     logged: Vec<Logical>,
 }
 
-impl Slot {
+impl TransactionSlot {
     /// What reserve power dumps, with the number of headers or without.
     fn dumped(&self, counts: bool) -> Line {
         let mut line = ZERO_LINE;
@@ -289,15 +289,15 @@ impl Slot {
 }
 
 /// What a line of registers said at a cut.
-struct Found {
+struct RegistersFound {
     transaction: u64,
     headers: u64,
     buckets: Vec<u16>,
 }
 
-impl Found {
+impl RegistersFound {
     /// None if no transaction was under way, or nothing of it was in the log.
-    fn parse(line: &Line, buckets: u64, records: u64) -> Option<Found> {
+    fn parse(line: &Line, buckets: u64, records: u64) -> Option<RegistersFound> {
         let word = |at: usize| u64::from_le_bytes(line[at..at + 8].try_into().expect("8 bytes"));
         let (transaction, headers, count) = (word(0), word(8), word(16));
         if transaction == 0 || headers > records || count > MOST_BUCKETS {
@@ -306,7 +306,7 @@ impl Found {
         let named = line[24..].as_chunks::<2>().0.iter().take(count as usize);
         let named: Vec<u16> = named.map(|bytes| u16::from_le_bytes(*bytes)).collect();
         let exist = named.iter().all(|bucket| u64::from(*bucket) < buckets);
-        exist.then_some(Found {
+        exist.then_some(RegistersFound {
             transaction,
             headers,
             buckets: named,
@@ -315,7 +315,7 @@ impl Found {
 }
 
 #[derive(Default)]
-struct Counts {
+struct LogCounts {
     entries: u64,
     records: u64,
     forced: u64,
@@ -335,17 +335,17 @@ pub struct UndoLog<S> {
     records: u64,
     buckets: u64,
     timeout: Time,
-    slots: Vec<Slot>,
+    slots: Vec<TransactionSlot>,
     /// Buckets that belong to nobody, the next to be taken first; each not before a step.
     free: VecDeque<(u16, Step)>,
     reuse: BucketReuse,
-    locks: FxHashMap<Logical, Lock>,
+    locks: FxHashMap<Logical, WriteLock>,
     timers: FxHashMap<Timer, (usize, u64)>,
     /// Records begun.
     begun: u64,
     /// A recovery has cleared the registers.
     ready: Step,
-    counts: Counts,
+    counts: LogCounts,
 }
 
 impl<S: Sealing> UndoLog<S> {
@@ -366,7 +366,9 @@ impl<S: Sealing> UndoLog<S> {
             records: settings.get(&RECORDS),
             buckets,
             timeout: Time::from_ps(settings.get(&TIMEOUT) * 1000),
-            slots: (0..transactions).map(|_| Slot::default()).collect(),
+            slots: (0..transactions)
+                .map(|_| TransactionSlot::default())
+                .collect(),
             free: (0..buckets)
                 .map(|index| (settings.get(&FIRST_BUCKET) + index) % buckets)
                 .map(|bucket| (bucket as u16, Step::PAST))
@@ -376,12 +378,12 @@ impl<S: Sealing> UndoLog<S> {
             timers: FxHashMap::default(),
             begun: 0,
             ready: Step::PAST,
-            counts: Counts::default(),
+            counts: LogCounts::default(),
         }
     }
 
     fn slot_of(&self, core: u32) -> Option<usize> {
-        let of_core = |slot: &Slot| slot.transaction != 0 && slot.core == core;
+        let of_core = |slot: &TransactionSlot| slot.transaction != 0 && slot.core == core;
         self.slots.iter().position(of_core)
     }
 
@@ -460,7 +462,7 @@ impl<S: Sealing> UndoLog<S> {
         let durable = plan.registers(place, &this.dumped(counts), accepted, &open.lines);
         this.durable = durable;
         for line in &open.lines {
-            self.locks.insert(*line, Lock::Closed(durable));
+            self.locks.insert(*line, WriteLock::Closed(durable));
         }
         self.counts.records += 1;
         if open.lines.len() == PER_RECORD {
@@ -469,13 +471,13 @@ impl<S: Sealing> UndoLog<S> {
     }
 
     /// What the registers of `slot` said at a cut.
-    fn found(&self, slot: u64, plan: &mut Plan) -> Option<Found> {
+    fn found(&self, slot: u64, plan: &mut Plan) -> Option<RegistersFound> {
         let dumped = plan.scan(self.registers.line(slot)).unwrap_or(ZERO_LINE);
-        Found::parse(&dumped, self.buckets, self.records)
+        RegistersFound::parse(&dumped, self.buckets, self.records)
     }
 
     /// The old lines of bucket `index` of the transaction `found`, oldest first.
-    fn entries(&mut self, found: &Found, index: usize, plan: &mut Plan) -> Vec<Entry> {
+    fn entries(&mut self, found: &RegistersFound, index: usize, plan: &mut Plan) -> Vec<Entry> {
         let is_last = index + 1 == found.buckets.len();
         let headers = if is_last { found.headers } else { self.records };
         let bucket = found.buckets[index];
@@ -544,17 +546,17 @@ impl<S: Sealing> Storey for UndoLog<S> {
     }
 
     fn begin(&mut self, core: u32, transaction: u64, plan: &mut Plan) {
-        let free = |slot: &Slot| slot.transaction == 0;
+        let free = |slot: &TransactionSlot| slot.transaction == 0;
         let Some(slot) = self.slots.iter().position(free) else {
             return plan.fail(Exhausted {
                 problem: "more transactions are under way than the log manager has registers for",
                 remedy: "set log.transactions higher, or use fewer cores",
             });
         };
-        self.slots[slot] = Slot {
+        self.slots[slot] = TransactionSlot {
             core,
             transaction,
-            ..Slot::default()
+            ..TransactionSlot::default()
         };
         let under_way = self.slots.iter().filter(|slot| slot.transaction != 0);
         let under_way = under_way.count() as u64;
@@ -584,7 +586,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
         this.open.accepted = plan.both(this.open.accepted, stored.accepted);
         this.open.lines.push(line);
         this.logged.push(line);
-        if self.locks.insert(line, Lock::Open(slot)).is_some() {
+        if self.locks.insert(line, WriteLock::Open(slot)).is_some() {
             plan.exercise(&LOGGED_AGAIN);
         }
         plan.lock(line);
@@ -630,7 +632,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
     }
 
     fn forget_figures(&mut self) {
-        self.counts = Counts::default();
+        self.counts = LogCounts::default();
     }
 
     fn figures(&self, out: &mut Figures) {
@@ -657,13 +659,13 @@ impl<S: Sealing> Layer for UndoLog<S> {
     }
 
     fn write(&mut self, write: Write<Logical>, plan: &mut Plan) -> Stored {
-        if let Some(Lock::Open(slot)) = self.locks.get(&write.at).copied() {
+        if let Some(WriteLock::Open(slot)) = self.locks.get(&write.at).copied() {
             self.counts.forced += 1;
             plan.exercise(&FORCED_RECORD);
             self.close(slot, plan);
         }
         let gate = match self.locks.get(&write.at) {
-            Some(Lock::Closed(durable)) => {
+            Some(WriteLock::Closed(durable)) => {
                 if !plan.is_past(*durable) {
                     plan.exercise(&HELD_BACK);
                 }

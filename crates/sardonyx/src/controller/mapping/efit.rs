@@ -32,7 +32,7 @@ const ENTRY_BYTES: u64 = 14;
 const NONE: Place = Place(u64::MAX);
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct EfitEntry {
     place: Place,
     stamp: u64,
     at: Step,
@@ -59,7 +59,7 @@ pub struct Efit {
     ways: usize,
     sets: SetIndex,
     checks: Vec<u64>,
-    entries: Vec<Entry>,
+    entries: Vec<EfitEntry>,
     /// Which entry speaks of a place, so that it can be dropped when the place is freed.
     of_place: FxHashMap<u64, u32>,
     clock: u64,
@@ -72,7 +72,7 @@ impl Efit {
         let ways = size.ways.max(1);
         let sets = (size.bytes / ENTRY_BYTES / ways as u64).max(1);
         let slots = sets as usize * ways;
-        let blank = Entry {
+        let blank = EfitEntry {
             place: NONE,
             stamp: 0,
             at: Step::PAST,
@@ -165,7 +165,7 @@ impl Efit {
         }
         self.of_place.insert(place.0, slot as u32);
         self.checks[slot] = check;
-        self.entries[slot] = Entry {
+        self.entries[slot] = EfitEntry {
             place,
             stamp: self.clock,
             at,

@@ -195,7 +195,7 @@ pub static FILE: File<Mapping> = File {
 };
 
 #[derive(Default)]
-struct Counts {
+struct EsdCounts {
     lookups: u64,
     hits: u64,
     duplicates: u64,
@@ -204,7 +204,7 @@ struct Counts {
 }
 
 /// What the search for a content came to, and what becomes of EFIT if the line is unique.
-enum Found {
+enum SearchOutcome {
     Duplicate(Place),
     /// Unique, and not entered.
     Unique,
@@ -236,7 +236,7 @@ struct Esd {
     /// Logical lines at a place when no count is kept in hardware: for the figures only.
     lines_at: Paged<u32>,
     leaked: u64,
-    counts: Counts,
+    counts: EsdCounts,
     persistence: Persistence,
     below: Encryption,
 }
@@ -261,7 +261,7 @@ impl Esd {
             places: Allocator::new(layout.data_lines(), settings),
             lines_at: Paged::default(),
             leaked: 0,
-            counts: Counts::default(),
+            counts: EsdCounts::default(),
             persistence,
             below,
         })
@@ -277,7 +277,7 @@ impl Esd {
     }
 
     /// Whether the content is in the medium already, and the step after which that is known.
-    fn search(&mut self, data: At<&Line>, plan: &mut Plan) -> At<Found> {
+    fn search(&mut self, data: At<&Line>, plan: &mut Plan) -> At<SearchOutcome> {
         let check = ecc::check_word(self.matrix, data.value); // free: it came with the line
         let look = plan.unit(Unit::Fingerprints, data.at);
         if self.efit.tick() {
@@ -299,7 +299,7 @@ impl Esd {
                     self.efit.refer(hit);
                     self.counts.duplicates += 1;
                     plan.exercise(&DUPLICATE);
-                    return At::new(Found::Duplicate(hit.place), known);
+                    return At::new(SearchOutcome::Duplicate(hit.place), known);
                 }
                 self.counts.collisions += 1;
                 plan.exercise(&COLLIDED);
@@ -312,10 +312,10 @@ impl Esd {
             plan.exercise(&SATURATED);
         }
         let found = match (full, last, self.collision) {
-            (Some(hit), _, _) => Found::Instead(hit),
-            (None, None, _) | (None, _, Collision::Multi) => Found::New(check),
-            (None, Some(_), Collision::Keep) => Found::Unique,
-            (None, Some(hit), Collision::Replace) => Found::Instead(hit),
+            (Some(hit), _, _) => SearchOutcome::Instead(hit),
+            (None, None, _) | (None, _, Collision::Multi) => SearchOutcome::New(check),
+            (None, Some(_), Collision::Keep) => SearchOutcome::Unique,
+            (None, Some(hit), Collision::Replace) => SearchOutcome::Instead(hit),
         };
         At::new(found, known)
     }
@@ -413,7 +413,7 @@ impl Storey for Esd {
     }
 
     fn forget_figures(&mut self) {
-        self.counts = Counts::default();
+        self.counts = EsdCounts::default();
         self.amt.cache.forget_figures();
     }
 
@@ -454,10 +454,10 @@ impl Layer for Esd {
         let mut entry = self.amt.find(line, data.at, plan);
         let found = match write.class {
             Class::Data => self.search(data, plan),
-            Class::Log => At::new(Found::Unique, data.at),
+            Class::Log => At::new(SearchOutcome::Unique, data.at),
         };
         let decided = found.at;
-        if let Found::Duplicate(place) = found.value {
+        if let SearchOutcome::Duplicate(place) = found.value {
             // The demand moves to the mapping.
             let ripe = plan.both(decided, write.gate);
             let when = When { decided, ripe };
@@ -487,13 +487,13 @@ impl Layer for Esd {
         };
         let kept = self.below.write(below, plan);
         match found.value {
-            Found::Duplicate(_) | Found::Unique => {}
-            Found::New(check) => {
+            SearchOutcome::Duplicate(_) | SearchOutcome::Unique => {}
+            SearchOutcome::New(check) => {
                 if self.efit.insert(check, place, decided) {
                     plan.exercise(&ENTRY_LEFT);
                 }
             }
-            Found::Instead(hit) => self.efit.replace(hit, place, decided),
+            SearchOutcome::Instead(hit) => self.efit.replace(hit, place, decided),
         }
         let ripe = kept.accepted;
         let when = When { decided, ripe };

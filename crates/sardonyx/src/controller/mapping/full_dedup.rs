@@ -148,7 +148,7 @@ const LIMITS: &[Limit] = &[
 const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
     About {
         name,
-        keys: Keys::<F>::ALL,
+        keys: FullDedupKeys::<F>::ALL,
         units: const { &[F::UNIT, Unit::Compare, Unit::Fingerprints, Unit::Metadata] },
         figures: const { &[figures::FIGURES, FIGURES, F::FIGURES] },
         cut,
@@ -158,9 +158,9 @@ const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
 }
 
 /// The keys of a fingerprint and those of every full deduplication, in one list.
-struct Keys<F>(PhantomData<F>);
+struct FullDedupKeys<F>(PhantomData<F>);
 
-impl<F: Fingerprint> Keys<F> {
+impl<F: Fingerprint> FullDedupKeys<F> {
     const SHARED: [&'static dyn AnyKey; 5] = [&KEPT, &REUSE, &FRESH, &RETIRED, &SETS];
     const ROOM: [&'static dyn AnyKey; 32] = {
         let mut keys: [&'static dyn AnyKey; 32] = [&KEPT; 32];
@@ -180,7 +180,7 @@ impl<F: Fingerprint> Keys<F> {
 }
 
 #[derive(Default)]
-struct Counts {
+struct FullDedupCounts {
     in_cache: u64,
     in_medium: u64,
     collisions: u64,
@@ -192,7 +192,7 @@ struct FullDedup<F> {
     tables: Tables,
     /// Bytes of a fingerprint that are kept.
     kept: usize,
-    counts: Counts,
+    counts: FullDedupCounts,
     below: Encryption,
 }
 
@@ -203,7 +203,7 @@ impl<F: Fingerprint> FullDedup<F> {
             fingerprint,
             tables,
             kept: settings.get(&KEPT),
-            counts: Counts::default(),
+            counts: FullDedupCounts::default(),
             below,
         })
     }
@@ -262,7 +262,7 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
     }
 
     fn forget_figures(&mut self) {
-        self.counts = Counts::default();
+        self.counts = FullDedupCounts::default();
         self.fingerprint.forget_figures();
         self.tables.forget_figures();
     }

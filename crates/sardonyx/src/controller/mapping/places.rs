@@ -92,11 +92,11 @@ impl<T: Copy + Default> Paged<T> {
 }
 
 #[derive(Default)]
-struct Places {
+struct PlacePool {
     words: Paged<u64>,
 }
 
-impl Places {
+impl PlacePool {
     fn has(&self, place: Place) -> bool {
         self.words.get(place.0 / 64) >> (place.0 % 64) & 1 == 1
     }
@@ -154,9 +154,9 @@ const UNMAPPED: usize = 4;
 /// Hands out places and takes them back.
 pub struct Allocator {
     fresh: Fresh,
-    used: Places,
+    used: PlacePool,
     /// In `freed`, and so not to be put there again.
-    queued: Places,
+    queued: PlacePool,
     freed: Freed,
     unmapped: FxHashMap<u64, Step>,
     unmapped_limit: usize,
@@ -178,8 +178,8 @@ impl Allocator {
             },
             lines,
             fresh,
-            used: Places::default(),
-            queued: Places::default(),
+            used: PlacePool::default(),
+            queued: PlacePool::default(),
             freed: Freed::new(settings.get(&REUSE)),
             unmapped: FxHashMap::default(),
             unmapped_limit: UNMAPPED,

@@ -60,7 +60,7 @@ struct Owner {
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptEvents {
     requests: Vec<Drawn>,
     owners: Vec<Owner>,
     steps: Vec<(Performed, Commands)>,
@@ -90,7 +90,7 @@ pub struct Timeline {
     decoder: Decoder,
     window: Window,
     phase: Phase,
-    kept: Kept,
+    kept: KeptEvents,
     asked: Asked,
     admitted: u64,
     newest: Step,
@@ -115,7 +115,7 @@ impl Timeline {
             params: params.clone(),
             window,
             phase: Phase::Before,
-            kept: Kept::default(),
+            kept: KeptEvents::default(),
             asked: Asked::Commit,
             admitted: 0,
             newest: Step::PAST,

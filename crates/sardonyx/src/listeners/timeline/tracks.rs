@@ -215,7 +215,7 @@ impl Tracks {
             let counts = |(at, value): &(Time, i64)| {
                 (
                     (*at, BEGINS, 0),
-                    What::Counts {
+                    TrackChange::Counts {
                         track,
                         value: *value,
                     },
@@ -227,11 +227,11 @@ impl Tracks {
         events.sort_by_key(|(when, _)| *when);
         for ((at, ..), what) in events {
             let event = match what {
-                What::Counts { track, value } => TrackEvent {
+                TrackChange::Counts { track, value } => TrackEvent {
                     counter_value: Some(value),
                     ..event(Type::Counter, track)
                 },
-                What::Begins { number, part } => {
+                TrackChange::Begins { number, part } => {
                     let (track, slice) = &self.slices[number];
                     let uuid = uuids[track][lanes[number]];
                     let (category, slice) = match part {
@@ -250,7 +250,7 @@ impl Tracks {
                     }
                     begins
                 }
-                What::Ends { number } => {
+                TrackChange::Ends { number } => {
                     let track = &self.slices[number].0;
                     event(Type::SliceEnd, uuids[track][lanes[number]])
                 }
@@ -292,16 +292,16 @@ const PASSES: u8 = 1;
 const BEGINS: u8 = 2;
 
 /// What happens on a track: a counter changes, or a slice, or a part of one, begins or ends.
-enum What {
+enum TrackChange {
     Counts { track: u64, value: i64 },
     Begins { number: usize, part: Option<usize> },
     Ends { number: usize },
 }
 
-type Event = ((Time, u8, u64), What);
+type TimedChange = ((Time, u8, u64), TrackChange);
 
 /// The events of a slice, or of a part of it. A slice holds its parts: it begins before them and ends behind them.
-fn put(events: &mut Vec<Event>, slice: &Slice, number: usize, part: Option<usize>) {
+fn put(events: &mut Vec<TimedChange>, slice: &Slice, number: usize, part: Option<usize>) {
     let (begins, ends) = match slice.begin == slice.end {
         true => (PASSES, PASSES),
         false => (BEGINS, ENDS),
@@ -312,9 +312,9 @@ fn put(events: &mut Vec<Event>, slice: &Slice, number: usize, part: Option<usize
     };
     events.push((
         (slice.begin, begins, slice.step),
-        What::Begins { number, part },
+        TrackChange::Begins { number, part },
     ));
-    events.push(((slice.end, ends, last), What::Ends { number }));
+    events.push(((slice.end, ends, last), TrackChange::Ends { number }));
 }
 
 fn event(of: Type, track: u64) -> TrackEvent {

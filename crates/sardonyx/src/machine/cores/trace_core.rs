@@ -27,7 +27,7 @@ pub struct Taken {
     pub read: Option<ReadId>,
 }
 
-enum Head {
+enum TraceHead {
     /// An access, fetched at this tick.
     Ready(u64),
     /// An access that waits for a read in flight.
@@ -83,7 +83,7 @@ pub struct TraceCore {
     at: u64,
     /// Gap instructions between the last access taken and the head.
     gap: u64,
-    head: Head,
+    head: TraceHead,
     /// By how much fetch lags behind full speed since time 0.
     fetch_lag: u64,
     /// When the last instruction before the head was fetched.
@@ -112,7 +112,7 @@ impl TraceCore {
             unit,
             at: 0,
             gap: 0,
-            head: Head::Blocked,
+            head: TraceHead::Blocked,
             fetch_lag: 0,
             fetched: 0,
             written: 0,
@@ -129,8 +129,8 @@ impl TraceCore {
     #[inline]
     pub fn next_arrival(&self) -> Option<Time> {
         match self.head {
-            Head::Ready(fetch) => Some(self.time(fetch)),
-            Head::Blocked | Head::End => None,
+            TraceHead::Ready(fetch) => Some(self.time(fetch)),
+            TraceHead::Blocked | TraceHead::End => None,
         }
     }
 
@@ -143,7 +143,7 @@ impl TraceCore {
     /// # Panics
     /// If there is no head access at `now`.
     pub fn take(&mut self, now: Time) -> Result<Taken, RunError> {
-        let Head::Ready(mut fetch) = self.head else {
+        let TraceHead::Ready(mut fetch) = self.head else {
             panic!("a core with no access to give was asked for one");
         };
         assert!(
@@ -185,7 +185,7 @@ impl TraceCore {
         let back = now.ps() * self.window.width + self.cache_ticks;
         self.window.answered(id.0, back);
         self.mshrs.release(back);
-        if matches!(self.head, Head::Blocked) {
+        if matches!(self.head, TraceHead::Blocked) {
             self.settle();
         }
     }
@@ -220,7 +220,7 @@ impl TraceCore {
 
     /// Finds out when the head is fetched, if the answers so far tell.
     fn settle(&mut self) {
-        self.head = Head::Blocked;
+        self.head = TraceHead::Blocked;
         if self.gap > 0 {
             if !self.pass_window(self.at - 1) {
                 return;
@@ -228,7 +228,7 @@ impl TraceCore {
             self.fetched = (self.at - 1) * self.window.slot + self.fetch_lag;
         }
         let Some(access) = self.stream.peek(0) else {
-            self.head = Head::End;
+            self.head = TraceHead::End;
             return;
         };
         let kind = access.kind;
@@ -242,7 +242,7 @@ impl TraceCore {
                 None => return,
             }
         }
-        self.head = Head::Ready(fetch);
+        self.head = TraceHead::Ready(fetch);
     }
 
     /// Lets the window reach up to instruction `at`; false while that hangs on an answer.
@@ -308,7 +308,7 @@ impl Agent for TraceCore {
     }
 
     fn finished(&self) -> bool {
-        matches!(self.head, Head::End) && self.mshrs.out() == 0
+        matches!(self.head, TraceHead::End) && self.mshrs.out() == 0
     }
 
     fn last(&self) -> (String, Option<Virtual>) {

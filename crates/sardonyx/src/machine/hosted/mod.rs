@@ -51,7 +51,7 @@ struct Flight {
 
 /// A flush or a fence that waits for acceptances.
 #[derive(Clone, Copy)]
-struct Waiter {
+struct PersistWaiter {
     what: What,
     tag: u64,
     source: u32,
@@ -72,7 +72,7 @@ pub struct Hosted {
     flights: Vec<Flight>,
     free: Vec<u32>,
     in_flight: usize,
-    waiters: Vec<Waiter>,
+    waiters: Vec<PersistWaiter>,
     free_waiters: Vec<u32>,
     told: VecDeque<Told>,
     /// How far the host's clock has come, as far as it has said.

@@ -111,13 +111,13 @@ impl BTree {
 }
 
 /// A walk over a tree that may be anything.
-struct Walk<'s> {
+struct BTreeWalk<'s> {
     keys: Keys,
     spec: &'s ProgramSpec,
     depth: Option<usize>,
 }
 
-impl Walk<'_> {
+impl BTreeWalk<'_> {
     fn node(&mut self, memory: &mut dyn Bytes, at: u64, depth: usize) -> Result<(), Fault> {
         if !self.keys.hold(at, NODE) {
             return fault(at, "no node can lie here");
@@ -170,7 +170,7 @@ impl Program for BTree {
     }
 
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
-        let mut walk = Walk {
+        let mut walk = BTreeWalk {
             keys: Keys::new(memory, self.heap)?,
             spec: &self.spec,
             depth: None,

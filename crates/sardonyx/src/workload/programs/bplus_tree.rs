@@ -120,7 +120,7 @@ impl BPlusTree {
 }
 
 /// A walk over a tree that may be anything.
-struct Walk<'s> {
+struct BPlusTreeWalk<'s> {
     keys: Keys,
     spec: &'s ProgramSpec,
     depth: Option<usize>,
@@ -128,7 +128,7 @@ struct Walk<'s> {
     next: Option<u64>,
 }
 
-impl Walk<'_> {
+impl BPlusTreeWalk<'_> {
     /// Checks what is below `at`; its least key.
     fn node(
         &mut self,
@@ -202,7 +202,7 @@ impl Program for BPlusTree {
     }
 
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
-        let mut walk = Walk {
+        let mut walk = BPlusTreeWalk {
             keys: Keys::new(memory, self.heap)?,
             spec: &self.spec,
             depth: None,

@@ -117,7 +117,7 @@ const COUNT: u64 = 8;
 const FREE: u64 = 16;
 
 /// The keys of a tree that may be anything, counted as a walk meets them.
-struct Keys {
+struct WalkedKeys {
     heap: Heap,
     /// The first free byte of the heap.
     free: u64,
@@ -126,14 +126,14 @@ struct Keys {
     last: Option<u64>,
 }
 
-impl Keys {
-    fn new(memory: &mut dyn Bytes, heap: Heap) -> Result<Keys, Fault> {
+impl WalkedKeys {
+    fn new(memory: &mut dyn Bytes, heap: Heap) -> Result<WalkedKeys, Fault> {
         let free = memory.load_u64(FREE);
         let count = memory.load_u64(COUNT);
         if !free.is_multiple_of(LINE) || free > heap.end {
             return fault(FREE, format!("the heap ends at {free:#x}"));
         }
-        Ok(Keys {
+        Ok(WalkedKeys {
             heap,
             free,
             count,

@@ -15,7 +15,7 @@ pub const PROGRAM: ProgramFile = ProgramFile {
 pub(super) fn build(spec: ProgramSpec, heap: u64) -> (Heap, Box<dyn Program>) {
     let capacity = (spec.footprint / spec.item_bytes).max(2);
     let heap = Heap::new(heap, capacity * spec.item_bytes);
-    let queue = Queue {
+    let queue = RingQueue {
         spec,
         heap,
         capacity,
@@ -27,13 +27,13 @@ pub(super) fn build(spec: ProgramSpec, heap: u64) -> (Heap, Box<dyn Program>) {
 const HEAD: u64 = 0;
 const TAIL: u64 = 8;
 
-struct Queue {
+struct RingQueue {
     spec: ProgramSpec,
     heap: Heap,
     capacity: u64,
 }
 
-impl Queue {
+impl RingQueue {
     fn place(&self, number: u64) -> u64 {
         self.heap.start + number % self.capacity * self.spec.item_bytes
     }
@@ -50,7 +50,7 @@ impl Queue {
     }
 }
 
-impl Program for Queue {
+impl Program for RingQueue {
     /// Half full, at the end of a lap, so that the first lap touches what setup has written.
     fn setup(&self, memory: &mut dyn Bytes) {
         for number in 0..self.capacity {

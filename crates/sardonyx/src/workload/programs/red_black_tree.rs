@@ -124,12 +124,12 @@ impl RedBlackTree {
 }
 
 /// A walk over a tree that may be anything.
-struct Walk<'s> {
+struct RedBlackWalk<'s> {
     keys: Keys,
     spec: &'s ProgramSpec,
 }
 
-impl Walk<'_> {
+impl RedBlackWalk<'_> {
     /// Black nodes on each way down from `at`.
     fn node(
         &mut self,
@@ -180,7 +180,7 @@ impl Program for RedBlackTree {
     }
 
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
-        let mut walk = Walk {
+        let mut walk = RedBlackWalk {
             keys: Keys::new(memory, self.heap)?,
             spec: &self.spec,
         };

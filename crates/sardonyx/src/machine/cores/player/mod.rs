@@ -15,7 +15,7 @@ use crate::units::Time;
 
 /// What stands at the end of what has been done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Head {
+enum PlayerHead {
     /// An operation, fetched at this tick.
     Ready(u64),
     /// An operation, fetched at this tick, for which memory has no room.
@@ -51,7 +51,7 @@ pub struct Player<'s> {
     at: u64,
     fetch_lag: u64,
     fetched: u64,
-    head: Head,
+    head: PlayerHead,
     need: Need,
     loads_out: usize,
     stores_out: usize,
@@ -104,7 +104,7 @@ impl<'s> Player<'s> {
             at: 0,
             fetch_lag: 0,
             fetched: 0,
-            head: Head::Blocked,
+            head: PlayerHead::Blocked,
             need: Need::Nothing,
             loads_out: 0,
             stores_out: 0,
@@ -204,9 +204,9 @@ impl Agent for Player<'_> {
 
     fn next_turn(&self) -> Option<Turn> {
         let (fetch, needs_memory) = match self.head {
-            Head::Ready(fetch) => (fetch, false),
-            Head::Stalled(fetch) => (fetch, true),
-            Head::Blocked | Head::End => return None,
+            PlayerHead::Ready(fetch) => (fetch, false),
+            PlayerHead::Stalled(fetch) => (fetch, true),
+            PlayerHead::Blocked | PlayerHead::End => return None,
         };
         Some(Turn {
             time: self.time(fetch),
@@ -216,10 +216,10 @@ impl Agent for Player<'_> {
     }
 
     fn run(&mut self, port: &mut Port, limit: Time) -> Result<(), RunError> {
-        if let Head::Stalled(fetch) = self.head {
+        if let PlayerHead::Stalled(fetch) = self.head {
             // Memory has not taken it until now, which delays all that follows.
             let now = fetch.max(port.now().ps() * self.window.width);
-            self.head = Head::Ready(now);
+            self.head = PlayerHead::Ready(now);
             self.fetch_lag = now - self.at * self.window.slot;
             self.waits.memory += now - fetch;
             if self.batch.ops()[self.next].kind.is_access() {
@@ -232,7 +232,7 @@ impl Agent for Player<'_> {
         }
         // What memory is asked for brings its next event nearer.
         let mut limit = limit.min(port.next_event());
-        while let Head::Ready(fetch) = self.head {
+        while let PlayerHead::Ready(fetch) = self.head {
             if self.time(fetch) >= limit {
                 return Ok(());
             }
@@ -256,7 +256,7 @@ impl Agent for Player<'_> {
 
     fn finished(&self) -> bool {
         let out = self.loads_out + self.stores_out + self.unaccepted;
-        self.head == Head::End && out == 0
+        self.head == PlayerHead::End && out == 0
     }
 
     fn last(&self) -> (String, Option<Virtual>) {
