@@ -1,6 +1,6 @@
 //! The keys that are the library's own, `host.*`: the machine's are in docs/simulator/configuration.md.
 
-use sardonyx::machine::hosted::{Options, Posted, Unwritten};
+use sardonyx::machine::hosted::{HostOptions, Posted, Unwritten};
 
 use crate::contents::Drawn;
 use crate::handles::{Problem, problem};
@@ -8,7 +8,7 @@ use crate::handles::{Problem, problem};
 /// The values of the host's own keys.
 pub struct Settings<'p> {
     /// Options of the memory.
-    pub options: Options,
+    pub options: HostOptions,
     /// The contents written where the host gives no bytes.
     pub contents: Drawn,
     /// The log of questions and answers.
@@ -33,7 +33,7 @@ pub const KEYS: [(&str, &str); 9] = [
 /// Reads `key=value` pairs.
 pub fn read<'p>(pairs: &[&'p str]) -> Result<Settings<'p>, Problem> {
     let mut settings = Settings {
-        options: Options::default(),
+        options: HostOptions::default(),
         contents: Drawn::default(),
         log: None,
         machine: Vec::new(),

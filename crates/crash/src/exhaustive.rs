@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::check::later_lives;
 use crate::check::whole_run::whole_run;
-use crate::check::{Checker, Live};
+use crate::check::{Checker, LiveLines};
 use crate::history::run::Run;
 use crate::history::{History, HistoryError, SetUp};
 use crate::options::{Cuts, Options};
@@ -75,7 +75,7 @@ pub struct Proof {
     #[serde(serialize_with = "by_name")]
     pub exercised: Exercised,
     pub complete: bool,
-    pub verdict: Shown,
+    pub verdict: ShownInAll,
     pub fails: bool,
     /// The first violation of each kind.
     pub violations: Vec<InOrder>,
@@ -85,7 +85,7 @@ pub struct Proof {
 /// The verdict of all orders on a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Shown {
+pub enum ShownInAll {
     /// No order, cut or cut after a cut breaks a promise, within the bounds of the run.
     Proven,
     /// No violation, but it gave up; or only one order was asked for.
@@ -189,10 +189,10 @@ impl Exhaustive {
         let (later, guarantee) = (later.into_inner(), set_up.guarantee());
         let complete = walk.is_complete() && !later.incomplete && self.order.is_none();
         let verdict = match (found.kinds.is_empty(), guarantee, complete) {
-            (false, Guarantee::Nothing, _) => Shown::Caught,
-            (false, ..) => Shown::Broken,
-            (true, _, true) => Shown::Proven,
-            (true, _, false) => Shown::Unfinished,
+            (false, Guarantee::Nothing, _) => ShownInAll::Caught,
+            (false, ..) => ShownInAll::Broken,
+            (true, _, true) => ShownInAll::Proven,
+            (true, _, false) => ShownInAll::Unfinished,
         };
         let violations = found.kinds.into_values();
         let violations = violations.map(|(count, mut violation)| {
@@ -218,7 +218,7 @@ impl Exhaustive {
             exercised: found.exercised,
             complete,
             verdict,
-            fails: matches!(verdict, Shown::Broken | Shown::Unfinished),
+            fails: matches!(verdict, ShownInAll::Broken | ShownInAll::Unfinished),
             violations: violations.collect(),
             seconds: started.elapsed().as_secs_f64(),
         }))
@@ -298,7 +298,7 @@ impl OrdersFound {
         chosen: &[u16],
         made: &[Choice],
         options: &Options,
-        live: Live,
+        live: LiveLines,
     ) {
         let mut checker = Checker::new(history, options, live);
         checker.unpaced();

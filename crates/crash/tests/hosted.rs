@@ -1,11 +1,11 @@
 //! What a host wrote and was told of, after a power cut.
 
 use sardonyx::config::Machine;
-use sardonyx::machine::hosted::{Asked, Hosted, Kind, Options, Told};
+use sardonyx::machine::hosted::{Asked, HostOptions, Hosted, Kind, Told};
 use sardonyx::units::Time;
 use sardonyx_crash::{Platform, survivors};
 
-fn hosted(design: &str, options: Options) -> Hosted {
+fn hosted(design: &str, options: HostOptions) -> Hosted {
     let none: [(&str, &str); 0] = [];
     let machine = Machine::load("esd", &none).expect("a preset");
     Hosted::new(&machine, design, options).expect("a design")
@@ -45,9 +45,9 @@ fn what_was_accepted_is_there_after_a_cut() {
         ("fca", (9, 0)),
         ("baseline", (1, 8)),
     ] {
-        let options = Options {
+        let options = HostOptions {
             journal: true,
-            ..Options::default()
+            ..HostOptions::default()
         };
         let mut host = hosted(design, options);
         host.poke(0, 4096, &[5; 64]).unwrap();

@@ -402,7 +402,7 @@ enum ProcessEvent {
     Fork {
         parent: usize,
     },
-    TimedWrite {
+    Write {
         process: usize,
         page: usize,
         content: u8,

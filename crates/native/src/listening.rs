@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use sardonyx::listeners::commands::CommandLines;
 use sardonyx::listeners::requests::Requests;
-use sardonyx::listeners::timeline::{Named, Timeline, Window};
+use sardonyx::listeners::timeline::{Named, Timeline, TimelineWindow};
 use sardonyx::medium::params::EngineParams;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,7 +29,7 @@ pub struct TimelineFile {
 
 impl TimelineFile {
     pub(crate) fn listener(&self, engine: &EngineParams) -> Timeline {
-        let window = Window {
+        let window = TimelineWindow {
             first: self.first,
             requests: self.requests,
         };

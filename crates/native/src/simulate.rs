@@ -48,7 +48,7 @@ pub struct Job {
     #[serde(default = "yes")]
     verify: bool,
     /// Windows of the run are timed, and the rest changes state without a clock.
-    sample: Option<Sample>,
+    sample: Option<SampleQuestion>,
     /// A timeline of the run is written.
     timeline: Option<TimelineFile>,
     /// A row for each request is written.
@@ -61,7 +61,7 @@ pub struct Job {
 /// `ramp` before them, each somewhere in its part of the run as drawn from `seed`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Sample {
+pub struct SampleQuestion {
     windows: u64,
     requests: u64,
     ramp: u64,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use sardonyx::line::{Line, Logical, ZERO_LINE};
-use sardonyx::machine::{Caches, Level};
+use sardonyx::machine::{Caches, HitLevel};
 use sardonyx::medium::params::{CacheLevel, CachesParams};
 use sardonyx::plan::Step;
 use sardonyx::units::Time;
@@ -62,15 +62,15 @@ struct Book {
 }
 
 impl Book {
-    fn level(&mut self, core: usize, line: u64) -> Option<Level> {
+    fn level(&mut self, core: usize, line: u64) -> Option<HitLevel> {
         if self.l1[core].renew(line) {
-            return Some(Level::L1);
+            return Some(HitLevel::L1);
         }
         let level = if self.l2.get_mut(core).is_some_and(|l2| l2.renew(line)) {
-            Level::L2
+            HitLevel::L2
         } else if self.llc.renew(line) {
             self.l2.get_mut(core).map(|l2| l2.put(line));
-            Level::Llc
+            HitLevel::Llc
         } else {
             return None;
         };

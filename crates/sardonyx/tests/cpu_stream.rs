@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::cpu_common::{fence, read, record, trace, write};
 use sardonyx::line::{Line, Logical, Virtual, ZERO_LINE};
-use sardonyx::machine::{Access, Copies, Frames, LOOK_AHEAD, PAGE_LINES, RunError, Stream};
+use sardonyx::machine::{Access, Copies, LOOK_AHEAD, PAGE_LINES, PageFrames, RunError, Stream};
 use sardonyx::stats::Direction;
 use sardonyx::trace::{GapUnit, Op, Record};
 
@@ -20,7 +20,7 @@ fn all(mut stream: Stream) -> Vec<Access> {
 
 #[test]
 fn pages_take_frames_in_the_order_of_first_touch() {
-    let mut frames = Frames::new(1 << 20);
+    let mut frames = PageFrames::new(1 << 20);
     let far = (1 << 58) - 1;
     assert_eq!(frames.peek(Virtual(far)), None);
     for (line, wanted) in [(far, 63), (5, 64 + 5), (far - 63, 0), (0, 64), (64, 128)] {
@@ -32,7 +32,7 @@ fn pages_take_frames_in_the_order_of_first_touch() {
 
 #[test]
 fn a_full_memory_says_how_large_it_was() {
-    let mut frames = Frames::new(2 * PAGE_LINES + 63);
+    let mut frames = PageFrames::new(2 * PAGE_LINES + 63);
     frames.map(Virtual(0)).unwrap();
     frames.map(Virtual(64)).unwrap();
     let error = frames.map(Virtual(128)).unwrap_err().to_string();
@@ -52,7 +52,7 @@ fn shares_neither_overlap_nor_leave_the_memory() {
     let (capacity, shares) = (8 * 50 * PAGE_LINES, 8);
     let mut lines = HashSet::new();
     for share in 0..shares {
-        let mut frames = Frames::share(capacity, share, shares).skewed(u64::from(share) * 37);
+        let mut frames = PageFrames::share(capacity, share, shares).skewed(u64::from(share) * 37);
         for page in 0..50 {
             let line = frames.map(Virtual(page * PAGE_LINES)).unwrap();
             assert!(line.0 < capacity && lines.insert(line));

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
-use sardonyx::medium::mapping::{Field, Mapping};
+use sardonyx::medium::mapping::{AddressMapping, Field};
 use sardonyx::medium::params::{
     BankGroups, EngineParams, Geometry, GroupMerging, MediumParams, PagePolicy, Queues, Scheduler,
     Timing, Unit,
@@ -94,9 +94,9 @@ fn queues() -> impl Strategy<Value = Queues> {
 }
 
 /// Any order of the fields.
-fn mapping() -> impl Strategy<Value = Mapping> {
+fn mapping() -> impl Strategy<Value = AddressMapping> {
     let orders = Just(Field::ALL.to_vec()).prop_shuffle();
-    orders.prop_map(|order| Mapping(order.try_into().expect("five fields")))
+    orders.prop_map(|order| AddressMapping(order.try_into().expect("five fields")))
 }
 
 /// Bank groups, and refreshes of one bank of each: their share of the time in which all may take place.

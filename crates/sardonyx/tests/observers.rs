@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, Stack};
 use sardonyx::engine::{Answer, Request};
-use sardonyx::listeners::timeline::{Timeline, Window};
+use sardonyx::listeners::timeline::{Timeline, TimelineWindow};
 use sardonyx::machine::Outcome;
 use sardonyx::plan::command::{CommandKind, CommandLog};
 use sardonyx::plan::journal::Journal;
@@ -75,7 +75,7 @@ fn what_listeners_hear_is_what_the_figures_count() {
         let (heard, mut memory) = run(name, |memory| {
             memory.observe(Requests::default());
             memory.observe(CommandLog::default());
-            let window = Window {
+            let window = TimelineWindow {
                 first: None,
                 requests: 200,
             };

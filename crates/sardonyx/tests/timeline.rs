@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use prost::Message;
 use sardonyx::config::Machine;
-use sardonyx::listeners::perfetto::{Data, Trace, Type, Value};
-use sardonyx::listeners::timeline::{Named, Timeline, Window};
+use sardonyx::listeners::perfetto::{Data, Trace, TrackValue, Type};
+use sardonyx::listeners::timeline::{Named, Timeline, TimelineWindow};
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::plan::command::{Command, CommandKind, CommandLog};
 use sardonyx::trace::{Source, Spec, Synth};
 
-const WINDOW: Window = Window {
+const WINDOW: TimelineWindow = TimelineWindow {
     first: Some(300),
     requests: 400,
 };
@@ -47,7 +47,7 @@ struct Slice {
     name: String,
     begin: u64,
     end: u64,
-    notes: HashMap<String, Value>,
+    notes: HashMap<String, TrackValue>,
     within: Option<usize>,
     flows: [Vec<u64>; 2],
 }
@@ -55,14 +55,14 @@ struct Slice {
 impl Slice {
     fn number(&self, name: &str) -> u64 {
         match self.notes.get(name) {
-            Some(Value::Uint(number)) => *number,
+            Some(TrackValue::Uint(number)) => *number,
             other => panic!("{name} of {self:?} is {other:?}"),
         }
     }
 
     fn ns(&self, name: &str) -> f64 {
         match self.notes.get(name) {
-            Some(Value::Double(number)) => *number,
+            Some(TrackValue::Double(number)) => *number,
             other => panic!("{name} of {self:?} is {other:?}"),
         }
     }

@@ -9,7 +9,7 @@ use sardonyx::controller::designs::{self, AnyLayer, Stack};
 use sardonyx::controller::layers::{About, Mapping, Placement};
 use sardonyx::controller::{Class, Encryption, Layer, Storey, Write};
 use sardonyx::line::{Line, Logical, Place, Virtual, ZERO_LINE};
-use sardonyx::machine::hosted::{Asked, Hosted, Kind, Options as HostOptions};
+use sardonyx::machine::hosted::{Asked, HostOptions, Hosted, Kind};
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{Outcome, RunError, Sampling, System};
 use sardonyx::plan::{At, Plan, Step, Stored};

@@ -22,7 +22,7 @@ use sardonyx_base::random::mix;
 use self::changes::Change;
 use self::knowledge::{Knowledge, Now, Seen};
 use self::recovery::Strike;
-use self::run::Request;
+use self::run::AttackRequest;
 use crate::attacker::report::{Attack, Attacked, Attacks, First, OneAttack, When};
 use crate::history::History;
 use crate::options::Options;
@@ -76,7 +76,7 @@ struct Attacker<'h> {
     /// Lines that the attack is about, to be written afterwards.
     touched: Vec<u64>,
     /// The requests of this look.
-    requests: Vec<Request>,
+    requests: Vec<AttackRequest>,
     asked: Attacks,
     /// What is read is used before it is verified.
     speculates: bool,
@@ -361,7 +361,7 @@ impl<'h> Attacker<'h> {
         let mut untimed = Untimed::new(self.survivors.untimed.image().copy());
         let touched = self.touched.iter().map(|line| (*line, [0xa5; 64]));
         let asked = self.requests.iter().filter_map(|request| match request {
-            Request::Write(line, data) => Some((*line, *data)),
+            AttackRequest::Write(line, data) => Some((*line, *data)),
             _ => None,
         });
         let writes: Vec<(u64, Line)> = touched.chain(asked).collect();

@@ -23,7 +23,7 @@ const REQUESTS: usize = 24;
 
 /// One of them.
 #[derive(Clone, Copy)]
-pub(crate) enum Request {
+pub(crate) enum AttackRequest {
     Read(u64),
     Write(u64, Line),
     /// What is on chip of that line's metadata goes to the medium.
@@ -55,7 +55,7 @@ impl Attacker<'_> {
         }
     }
 
-    pub(crate) fn drawn_requests(&self, look: u64) -> Vec<Request> {
+    pub(crate) fn drawn_requests(&self, look: u64) -> Vec<AttackRequest> {
         let mut dice = ChaCha8Rng::seed_from_u64(mix(self.history.seed) ^ mix(!look));
         let programs = self.history.programs.iter();
         let regions: Vec<_> = programs.map(|p| (&p.region, &p.log)).collect();
@@ -66,8 +66,8 @@ impl Attacker<'_> {
         let requests = (0..REQUESTS).map(|_| {
             let line = lines[(dice.next_u64() % lines.len() as u64) as usize];
             match dice.next_u64() % 8 {
-                0..3 => Request::Read(line),
-                3 => Request::Persist(line),
+                0..3 => AttackRequest::Read(line),
+                3 => AttackRequest::Persist(line),
                 drawn => {
                     // Some contents are duplicates of each other.
                     let byte = match drawn {
@@ -75,7 +75,7 @@ impl Attacker<'_> {
                         5 => dice.next_u64() as u8 & 1,
                         _ => dice.next_u64() as u8,
                     };
-                    Request::Write(line, [byte; 64])
+                    AttackRequest::Write(line, [byte; 64])
                 }
             }
         });
@@ -85,7 +85,7 @@ impl Attacker<'_> {
     /// A run of `requests`, attacked before the one with that number; what was changed, if anything was.
     fn run(
         &mut self,
-        requests: &[Request],
+        requests: &[AttackRequest],
         seen: &Rc<Seen>,
         attack: Option<(Attack, usize, &mut ChaCha8Rng)>,
     ) -> (Used, Option<Change>) {
@@ -112,25 +112,25 @@ impl Attacker<'_> {
         (self.end(used), change)
     }
 
-    fn serve(&mut self, controller: &mut Controller, requests: &[Request], used: &mut Used) {
+    fn serve(&mut self, controller: &mut Controller, requests: &[AttackRequest], used: &mut Used) {
         let untimed = &mut self.survivors.untimed;
         let read = &mut used.read;
         let served = caught(|| {
             for request in requests {
                 match request {
-                    Request::Read(line) => {
+                    AttackRequest::Read(line) => {
                         let got = read_untimed(controller, untimed, *line);
                         // What is refused is not delivered.
                         if untimed.refused().is_empty() {
                             read.push((*line, Ok(got)));
                         }
                     }
-                    Request::Write(line, data) => {
+                    AttackRequest::Write(line, data) => {
                         let write = Write::new(Logical(*line), At::past(data));
                         let class = Class::Data;
                         write_untimed(controller, untimed, Write { class, ..write });
                     }
-                    Request::Persist(line) => untimed.plan(|plan| {
+                    AttackRequest::Persist(line) => untimed.plan(|plan| {
                         controller.persist_metadata(Logical(*line), Step::PAST, plan);
                     }),
                 }

@@ -8,7 +8,7 @@ use crate::platform::drain_over;
 use crate::verdict::violation::{Kind, Violation};
 use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::machine::{UntimedMemory, noise, read_untimed};
-use sardonyx::workload::{DurabilityKind, Logged};
+use sardonyx::workload::{DurabilityKind, LoggedItems};
 
 /// Lines that are wrong, entries of a log and words of a line that are told.
 const MOST_LINES: usize = 8;
@@ -139,7 +139,7 @@ fn more(all: usize, told: usize, what: &str) -> Option<String> {
 }
 
 /// The undo log as the cut has left it.
-fn log_told(history: &History, expected: &Expected, log: &Logged) -> Vec<String> {
+fn log_told(history: &History, expected: &Expected, log: &LoggedItems) -> Vec<String> {
     let mut told = vec![format!(
         "the log: valid flag {:#x}, transaction {}, {} entries",
         log.valid, log.transaction, log.entries

@@ -52,13 +52,14 @@ struct Core {
 
 /// Lives the life after the cut at which the survivors stand, and cuts it: its findings go into the tally. Returns how
 /// many lives and cuts these were.
-pub type Live<'l> = &'l dyn Fn(&History, &Survivors, &[&Workload], &Options, &mut Tally) -> Covered;
+pub type LiveLines<'l> =
+    &'l dyn Fn(&History, &Survivors, &[&Workload], &Options, &mut Tally) -> Covered;
 
 /// Goes through the cuts of a history in order.
 pub struct Checker<'h> {
     history: &'h History,
     options: Options,
-    live: Live<'h>,
+    live: LiveLines<'h>,
     /// Later lives take no more cuts than the first.
     paced: bool,
     survivors: Survivors<'h>,
@@ -96,7 +97,7 @@ pub struct Checker<'h> {
 
 impl<'h> Checker<'h> {
     /// A checker before the first event.
-    pub fn new(history: &'h History, options: &Options, live: Live<'h>) -> Checker<'h> {
+    pub fn new(history: &'h History, options: &Options, live: LiveLines<'h>) -> Checker<'h> {
         let platform = options.platform;
         let core = |(number, program): (usize, &Expected)| Core {
             workload: history.workload(number).expect("it has been run"),

@@ -24,7 +24,7 @@ use crate::verdict::coverage::{Bounds, CacheSizes, Need, exercised, reached};
 use crate::verdict::findings::{Covered, Explored};
 use crate::verdict::passes::{Row, Tried};
 use crate::verdict::report::{OneRun, Told, Verdict};
-use crate::verdict::shrink::{Reduced, reduce};
+use crate::verdict::shrink::{Shrunk, reduce};
 use crate::verdict::violation::Kind;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
@@ -571,7 +571,7 @@ impl PlanFound {
         let found: Vec<(Kind, &OneRun)> =
             self.runs.iter().map(|(kind, run)| (*kind, run)).collect();
         let next = AtomicUsize::new(0);
-        let shorter: Mutex<Vec<(Kind, Reduced)>> = Mutex::default();
+        let shorter: Mutex<Vec<(Kind, Shrunk)>> = Mutex::default();
         let work = || {
             while let Some((kind, run)) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
                 if let Some(reduced) = reduce(run, *kind) {

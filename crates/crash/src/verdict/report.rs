@@ -15,7 +15,7 @@ use crate::verdict::attacks::{Again, AttackReport};
 use crate::verdict::coverage::{Bounds, CacheSizes, Lack, Need, by_name, exercised, reached};
 use crate::verdict::explanation::explain;
 use crate::verdict::findings::Explored;
-use crate::verdict::shrink::{Reduced, Size};
+use crate::verdict::shrink::{Shrunk, Size};
 use crate::verdict::violation::{Kind, Violation};
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
@@ -328,7 +328,7 @@ pub struct Told {
 }
 
 impl Told {
-    pub(crate) fn shortened(self, reduced: &Reduced) -> Told {
+    pub(crate) fn shortened(self, reduced: &Shrunk) -> Told {
         let (history, violation) = (&reduced.history, &reduced.violation);
         let mut told = Told {
             run: Some(Run::recorded(history)),

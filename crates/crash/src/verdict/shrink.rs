@@ -32,7 +32,7 @@ pub struct Size {
     pub cut: u64,
 }
 
-pub(crate) struct Reduced {
+pub(crate) struct Shrunk {
     pub question: OneRun,
     pub history: History,
     pub violation: Violation,
@@ -71,7 +71,7 @@ impl Spent {
 
 /// A shorter history than that of `question`, which has shown a violation of `kind`; `None` if it does not fail when it
 /// is written down and made again.
-pub(crate) fn reduce(question: &OneRun, kind: Kind) -> Option<Reduced> {
+pub(crate) fn reduce(question: &OneRun, kind: Kind) -> Option<Shrunk> {
     let mut spent = Spent { runs: 0, cuts: 0 };
     let told = question.script.clone().map(Scripting::follow);
     let (scripting, written) = told.unwrap_or_default().recorded();
@@ -101,7 +101,7 @@ pub(crate) fn reduce(question: &OneRun, kind: Kind) -> Option<Reduced> {
     }
     let (question, history, violation) = best;
     let to = size(&question, &violation);
-    Some(Reduced {
+    Some(Shrunk {
         question,
         history,
         violation,
@@ -247,7 +247,7 @@ fn entries(best: &mut Best, sort: usize, reason: Reason, spent: &mut Spent) {
     }
 }
 
-impl Reduced {
+impl Shrunk {
     /// What is left, in words: how large the history was and is, and which evictions, delays and pauses it has.
     pub fn story(&self) -> Vec<String> {
         let (from, to) = (self.from, self.to);

@@ -9,7 +9,7 @@ use sardonyx::controller::layers::{About, Guarantee, Logging, Vectors};
 use sardonyx::controller::logging::LOG_REGION;
 use sardonyx::controller::logging::easy_pm::FIRST_NONCE;
 use sardonyx::controller::logging::undo::{
-    BUCKETS, Entry, PER_RECORD, RECORDS, Sealing, Spot, TRANSACTIONS, UndoLog, addresses,
+    BUCKETS, LogEntry, PER_RECORD, RECORDS, Sealing, Spot, TRANSACTIONS, UndoLog, addresses,
 };
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::layout::{Layout, Region};
@@ -184,7 +184,13 @@ impl Sealing for Chains {
         self.put((spot, 0, 1 + spot.record), data, plan)
     }
 
-    fn read(&mut self, bucket: u16, headers: u64, _below: &mut Top, plan: &mut Plan) -> Vec<Entry> {
+    fn read(
+        &mut self,
+        bucket: u16,
+        headers: u64,
+        _below: &mut Top,
+        plan: &mut Plan,
+    ) -> Vec<LogEntry> {
         let own = plan.read(self.line(bucket, 0), Step::PAST);
         let bytes = own.value.unwrap_or(ZERO_LINE);
         let vector = |word: usize| -> Block { bytes[word * 8..][..16].try_into().expect("16") };
@@ -198,7 +204,7 @@ impl Sealing for Chains {
         let headers: Vec<At<Line>> = headers.collect();
         let lines = headers.iter().flat_map(|header| addresses(&header.value));
         let old = lines.zip(1 + self.records..);
-        old.map(|(line, index)| Entry {
+        old.map(|(line, index)| LogEntry {
             line,
             old: read(1, index, plan),
         })

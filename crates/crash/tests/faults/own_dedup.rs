@@ -4,7 +4,7 @@
 
 use sardonyx::controller::designs::{self, AnyLayer};
 use sardonyx::controller::layers::{About, Guarantee, Mapping};
-use sardonyx::controller::mapping::amt::{Amt, Entry, When, placement};
+use sardonyx::controller::mapping::amt::{Amt, AmtEntry, When, placement};
 use sardonyx::controller::mapping::efit::Efit;
 use sardonyx::controller::mapping::esd::AMT_CACHE;
 use sardonyx::controller::mapping::places::{Allocator, Paged};
@@ -92,7 +92,7 @@ impl Own {
     /// Maps the line of `entry` to `place`, which was written for it if it is `fresh`.
     fn remap(
         &mut self,
-        (entry, place, fresh): (Entry, Place, bool),
+        (entry, place, fresh): (AmtEntry, Place, bool),
         (when, order): (When, Persist),
         plan: &mut Plan,
     ) -> Stored {
@@ -176,7 +176,7 @@ impl Own {
     }
 
     /// A place for the line of `entry`, which gives its old one up first where no place is free.
-    fn allocate(&mut self, entry: &mut Entry, known: Step, plan: &mut Plan) -> (Place, Step) {
+    fn allocate(&mut self, entry: &mut AmtEntry, known: Step, plan: &mut Plan) -> (Place, Step) {
         let home = Place(entry.line.0);
         let mut free = self.places.allocate(home, plan);
         if free.is_none() && self.slip == Slip::FullWritesOver {

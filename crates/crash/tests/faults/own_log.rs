@@ -5,7 +5,7 @@
 use sardonyx::controller::designs::{self, AnyLayer};
 use sardonyx::controller::layers::{About, Guarantee, Logging};
 use sardonyx::controller::logging::undo::{
-    BUCKETS, Entry, PER_RECORD, RECORDS, Sealing, Spot, UndoLog, addresses,
+    BUCKETS, LogEntry, PER_RECORD, RECORDS, Sealing, Spot, UndoLog, addresses,
 };
 use sardonyx::controller::{Class, Persist, Top, Write};
 use sardonyx::line::{Line, Logical, ZERO_LINE};
@@ -110,7 +110,13 @@ impl Sealing for ByLines {
         }
     }
 
-    fn read(&mut self, bucket: u16, headers: u64, below: &mut Top, plan: &mut Plan) -> Vec<Entry> {
+    fn read(
+        &mut self,
+        bucket: u16,
+        headers: u64,
+        below: &mut Top,
+        plan: &mut Plan,
+    ) -> Vec<LogEntry> {
         let headers = match self.slip {
             Slip::LastRecordUnread => headers.saturating_sub(1),
             Slip::OneRecordRead => headers.min(1),
@@ -127,7 +133,7 @@ impl Sealing for ByLines {
             let header = read(0, Step::PAST, plan);
             for (index, line) in addresses(&header.value).enumerate() {
                 let old = read(1 + index, header.at, plan);
-                entries.push(Entry { line, old });
+                entries.push(LogEntry { line, old });
             }
         }
         if self.slip == Slip::OldestFirst {

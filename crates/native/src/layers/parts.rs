@@ -275,7 +275,7 @@ impl Cache {
 
 /// The entry of a line in a mapping table.
 #[pyclass(frozen, module = "sardonyx._core")]
-pub struct Entry(amt::Entry);
+pub struct Entry(amt::AmtEntry);
 
 #[pymethods]
 impl Entry {
@@ -334,7 +334,7 @@ impl MappingTable {
             let mut plan = lent.plan.because(Cause::Mapping);
             let cached = amt.cache.revisit(table, after.0, &mut plan);
             let (line, place) = (entry.0.line, None);
-            Ok(Entry(amt::Entry {
+            Ok(Entry(amt::AmtEntry {
                 line,
                 place,
                 cached,

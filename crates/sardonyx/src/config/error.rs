@@ -30,7 +30,7 @@ impl ConfigError {
     }
 
     pub(super) fn key(
-        place: &Place,
+        place: &KeyPlace,
         key: &str,
         problem: impl Into<String>,
         remedy: impl Into<String>,
@@ -61,7 +61,7 @@ impl fmt::Display for ConfigError {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct KeyPlace {
     /// The file, the preset or `--set`.
     pub file: std::rc::Rc<str>,
     /// The line, where there is one.

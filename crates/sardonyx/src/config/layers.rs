@@ -8,11 +8,11 @@ use crate::medium::params::{CachesParams, CoreParams, EngineParams, STARVATION, 
 use crate::settings::{Allowed, MAX_ENERGY_NJ, MAX_LATENCY_PS, Origin, Row, Settings, Value};
 use crate::units::{Energy, Time};
 
-use super::error::{ConfigError, Place};
+use super::error::{ConfigError, KeyPlace};
 use super::foreign::{self, Foreign};
 use super::keys;
 use super::presets::{self, Preset};
-use super::ranges::{self, Written};
+use super::ranges::{self, WrittenValue};
 use super::read::{self, Document, Raw, Setting};
 use super::{Assumed, Machine, check, write};
 
@@ -27,7 +27,7 @@ pub(super) struct Layers {
     name: String,
     source: String,
     settings: BTreeMap<&'static str, Setting>,
-    assumed: BTreeMap<&'static str, (String, Option<Written>, Place)>,
+    assumed: BTreeMap<&'static str, (String, Option<WrittenValue>, KeyPlace)>,
 }
 
 impl Layers {
@@ -97,7 +97,7 @@ impl Layers {
         Ok(layers)
     }
 
-    fn of_base(base: &str, place: &Place, depth: usize) -> Result<Layers, ConfigError> {
+    fn of_base(base: &str, place: &KeyPlace, depth: usize) -> Result<Layers, ConfigError> {
         let fail =
             |problem: &str, remedy: &str| Err(ConfigError::key(place, "extends", problem, remedy));
         let Some(preset) = presets::find(base) else {
@@ -122,7 +122,7 @@ impl Layers {
     }
 
     fn put(&mut self, whose: &str, name: &str, value: &str) -> Result<(), ConfigError> {
-        let place = Place {
+        let place = KeyPlace {
             file: format!("{whose} {name}={value}").into(),
             line: None,
         };

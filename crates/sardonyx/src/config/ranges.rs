@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::settings::{Allowed, Doubt, Row, Settings, Value};
 
 use super::Range;
-use super::error::{ConfigError, Place};
+use super::error::{ConfigError, KeyPlace};
 use super::layers::value;
 use super::read::{Raw, Setting};
 use super::write::literal;
@@ -31,7 +31,7 @@ impl Range {
 
 /// A range as a machine's file writes it.
 #[derive(Clone, Debug)]
-pub(super) enum Written {
+pub(super) enum WrittenValue {
     /// `low`, `high`, `range`; a timing's in nanoseconds if its key is written so.
     Between {
         low: Raw,
@@ -67,13 +67,13 @@ pub fn declared(key: &Row, value: Value) -> Option<Range> {
 pub(super) fn of_file(
     key: &'static Row,
     current: Value,
-    written: &Written,
-    place: &Place,
+    written: &WrittenValue,
+    place: &KeyPlace,
     settings: &Settings,
 ) -> Result<Range, ConfigError> {
     match written {
-        Written::Inert(why) => Ok(Range::Inert(why.clone())),
-        Written::Between {
+        WrittenValue::Inert(why) => Ok(Range::Inert(why.clone())),
+        WrittenValue::Between {
             low,
             high,
             in_ns,
@@ -108,7 +108,7 @@ fn between(
         let setting = Setting {
             raw: raw.clone(),
             in_ns,
-            place: Place {
+            place: KeyPlace {
                 file: "".into(),
                 line: None,
             },

@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use toml::de::{DeTable, DeValue};
 
-use super::error::{ConfigError, Place};
+use super::error::{ConfigError, KeyPlace};
 use super::names;
-use super::ranges::Written;
+use super::ranges::WrittenValue;
 use crate::settings::Row;
 
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub(super) struct Setting {
     /// A timing in nanoseconds (`tRCD_ns`) rather than cycles.
     pub in_ns: bool,
     /// The file and line, or the `--set`, that it comes from.
-    pub place: Place,
+    pub place: KeyPlace,
 }
 
 /// One file, its names checked and its values not.
@@ -61,11 +61,11 @@ pub(super) struct Document {
     /// `source`.
     pub source: Option<String>,
     /// `extends` and its place.
-    pub extends: Option<(String, Place)>,
+    pub extends: Option<(String, KeyPlace)>,
     /// Keys and values.
     pub settings: Vec<(&'static Row, Setting)>,
     /// The `[assumed]` table: key, why, what else it may be, place.
-    pub assumed: Vec<(&'static Row, String, Option<Written>, Place)>,
+    pub assumed: Vec<(&'static Row, String, Option<WrittenValue>, KeyPlace)>,
 }
 
 /// Reads one file's text; `file` is its name in errors.
@@ -99,8 +99,8 @@ impl Reader<'_> {
         1 + before.iter().filter(|&&byte| byte == b'\n').count()
     }
 
-    fn place(&self, offset: usize) -> Place {
-        Place {
+    fn place(&self, offset: usize) -> KeyPlace {
+        KeyPlace {
             file: self.file.clone(),
             line: Some(self.line(offset)),
         }
@@ -124,7 +124,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn leaf(&mut self, path: &str, value: &DeValue<'_>, place: Place) -> Result<(), ConfigError> {
+    fn leaf(
+        &mut self,
+        path: &str,
+        value: &DeValue<'_>,
+        place: KeyPlace,
+    ) -> Result<(), ConfigError> {
         if let "name" | "source" | "extends" = path {
             let text = self.text_of(path, value, &place)?;
             match path {
@@ -177,8 +182,8 @@ impl Reader<'_> {
         &self,
         path: &str,
         table: &DeTable<'_>,
-        place: &Place,
-    ) -> Result<(String, Option<Written>), ConfigError> {
+        place: &KeyPlace,
+    ) -> Result<(String, Option<WrittenValue>), ConfigError> {
         let form = "write { why = \"..\", low = .., high = .., range = \"why these\" } or \
                     { why = \"..\", inert = \"why it cannot matter\" }";
         let bad = |problem: String| Err(ConfigError::key(place, path, problem, form));
@@ -199,20 +204,25 @@ impl Reader<'_> {
             return bad("is assumed without a why".to_owned());
         };
         let range = match (low, high, range, inert) {
-            (Some(low), Some(high), Some(range), None) => Some(Written::Between {
+            (Some(low), Some(high), Some(range), None) => Some(WrittenValue::Between {
                 low: raw(low),
                 high: raw(high),
                 in_ns: names::find(path).is_some_and(|(_, in_ns)| in_ns),
                 why: text(range)?,
             }),
-            (None, None, None, Some(inert)) => Some(Written::Inert(text(inert)?)),
+            (None, None, None, Some(inert)) => Some(WrittenValue::Inert(text(inert)?)),
             (None, None, None, None) => None,
             _ => return bad("has half a range".to_owned()),
         };
         Ok((text(why)?, range))
     }
 
-    fn text_of(&self, path: &str, value: &DeValue<'_>, at: &Place) -> Result<String, ConfigError> {
+    fn text_of(
+        &self,
+        path: &str,
+        value: &DeValue<'_>,
+        at: &KeyPlace,
+    ) -> Result<String, ConfigError> {
         match value {
             DeValue::String(text) if !text.trim().is_empty() => Ok(text.to_string()),
             DeValue::String(_) => Err(ConfigError::key(at, path, "is empty", "say something")),
@@ -246,11 +256,11 @@ fn joined(section: &str, key: &str) -> String {
 }
 
 /// The key of that name and whether the name is its form in nanoseconds.
-pub(super) fn find(path: &str, place: &Place) -> Result<(&'static Row, bool), ConfigError> {
+pub(super) fn find(path: &str, place: &KeyPlace) -> Result<(&'static Row, bool), ConfigError> {
     names::find(path).ok_or_else(|| unknown(place, path))
 }
 
-fn unknown(place: &Place, path: &str) -> ConfigError {
+fn unknown(place: &KeyPlace, path: &str) -> ConfigError {
     if let Some(first) = names::first_of(path) {
         let remedy = format!("name a key of it, such as {first}");
         return ConfigError::key(place, path, "is a section, not a value", remedy);

@@ -16,12 +16,12 @@ struct InFlight {
 }
 
 #[derive(Default)]
-pub(crate) struct Requests {
+pub(crate) struct BookedRequests {
     table: Vec<InFlight>,
     free: Vec<u32>,
 }
 
-impl Requests {
+impl BookedRequests {
     /// A request whose plan's steps are `first..=last`.
     pub fn add(&mut self, request: Request, admitted: u64, first: Step, last: Step) -> u32 {
         let entry = InFlight {

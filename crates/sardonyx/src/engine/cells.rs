@@ -27,9 +27,9 @@ struct LevelPulses {
 
 /// Cells that one write programs, by the level that they come to: the bits that a cell has, as a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Written([u64; 4]);
+pub(super) struct WrittenCells([u64; 4]);
 
-impl Written {
+impl WrittenCells {
     fn cells(self) -> u64 {
         self.0.iter().sum()
     }
@@ -101,8 +101,8 @@ impl Cells {
     }
 
     /// Writes the `words` of `new` over `old` at `place`, and returns what is programmed.
-    pub fn write(&mut self, place: u64, old: &Line, new: &Line, words: u8) -> Written {
-        let mut done = Written::default();
+    pub fn write(&mut self, place: u64, old: &Line, new: &Line, words: u8) -> WrittenCells {
+        let mut done = WrittenCells::default();
         let flags = self.inverted.get(&place).copied().unwrap_or(0);
         let mut now = flags;
         for word in (0..8).filter(|word| words >> word & 1 == 1) {
@@ -154,7 +154,7 @@ impl Cells {
 
     /// Cycles of an array write that programs these cells: RESETs first, then SETs, each as many at once as the power
     /// allows. A cell whose level needs several SETs gets one in each round of them, so the slowest level decides.
-    pub fn cycles(&self, done: Written) -> u64 {
+    pub fn cycles(&self, done: WrittenCells) -> u64 {
         let rounds = |cells: u64, at_once: u64| match (cells, at_once) {
             (0, _) => 0,
             (_, 0) => 1,
@@ -183,7 +183,7 @@ impl Cells {
     }
 
     /// The factor for a whole line's energy.
-    pub fn share(&self, done: Written) -> f64 {
+    pub fn share(&self, done: WrittenCells) -> f64 {
         match self.params.coding {
             Coding::Whole => 1.0,
             _ => done.cells() as f64 / self.params.cells() as f64,

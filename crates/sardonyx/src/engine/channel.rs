@@ -7,7 +7,7 @@
 use super::buffer::{Blocks, Buffer};
 use super::constraints::{ACT, Banks, MOST, PRE, READ, WRITE};
 use super::pausing::{Interruptions, Pausing, Under};
-use super::queue::{Entry, Lists, NONE};
+use super::queue::{Lists, NONE, QueueEntry};
 use crate::line::Place;
 use crate::medium::mapping::Decoder;
 use crate::medium::params::{MediumParams, PagePolicy, Queues, Scheduler};
@@ -46,7 +46,7 @@ pub(crate) struct Issued {
 }
 
 /// Programs the cells of a write that is issued: the cycles of its array write.
-pub(crate) type Program<'p> = &'p mut dyn FnMut(&Transaction) -> u64;
+pub(crate) type ProgrammingTime<'p> = &'p mut dyn FnMut(&Transaction) -> u64;
 
 /// What the channel's cycles have done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -192,13 +192,13 @@ impl Channel {
             self.counters += usize::from(slots == Slots::CounterWrite);
         }
         let (place, (bank, row)) = (place.0, self.decoder.bank_and_row(place.0));
-        let entry = Entry {
+        let entry = QueueEntry {
             step,
             place,
             row,
             slots,
             sequence,
-            ..Entry::default()
+            ..QueueEntry::default()
         };
         self.lists[direction].insert(bank, entry, self.banks.open_row(bank));
         let turns = match self.draining {
@@ -213,7 +213,11 @@ impl Channel {
     /// (picoseconds). A `SPECIAL` channel acts in one cycle: `program` gives the time of a write's cells, if it varies,
     /// and reads may interrupt array writes, by a command that goes before all others. A plain one has no code for that.
     #[inline(always)]
-    pub fn act<const SPECIAL: bool>(&mut self, limit: u64, mut program: Option<Program>) -> Acted {
+    pub fn act<const SPECIAL: bool>(
+        &mut self,
+        limit: u64,
+        mut program: Option<ProgrammingTime>,
+    ) -> Acted {
         let mut outcome = Acted {
             cycle: self.next_act,
             ..Acted::default()
@@ -254,7 +258,7 @@ impl Channel {
 
     /// Acts in the cycle that is due, behind a buffer or as a special channel.
     #[cold]
-    pub fn act_specially(&mut self, program: Option<Program>) -> Acted {
+    pub fn act_specially(&mut self, program: Option<ProgrammingTime>) -> Acted {
         match self.buffer {
             Some(_) => self.act_buffered(),
             None => self.act::<true>(0, program),
@@ -591,7 +595,7 @@ impl Channel {
 
     /// Issues the first legal command, banks taking turns.
     #[inline(always)]
-    fn issue(&mut self, cycle: u64, program: &mut Option<Program>) -> Option<Issued> {
+    fn issue(&mut self, cycle: u64, program: &mut Option<ProgrammingTime>) -> Option<Issued> {
         let (bank, command) = self.banks.legal(cycle, self.turn)?;
         self.turn += 1;
         if self.turn == self.banks.count() as u32 {

@@ -1,7 +1,7 @@
 //! The link's time: which messages wait, and when a message has crossed.
 
 use super::Engine;
-use crate::medium::link::{First, LinkParams, MESSAGE_WAITED, Message};
+use crate::medium::link::{LinkParams, MESSAGE_WAITED, Message, ServedFirst};
 use crate::medium::params::Unit;
 use crate::plan::steps::Step;
 
@@ -27,7 +27,7 @@ impl Link {
     fn cross(&mut self, message: Message, now: u64) -> (u64, u64) {
         let time = self.params.message[message as usize].ps();
         let free = match message {
-            Message::Read if self.params.first == First::Reads => {
+            Message::Read if self.params.first == ServedFirst::Reads => {
                 // Writes that wait do so for this much longer.
                 self.writes = self.writes.max(now) + time;
                 &mut self.reads

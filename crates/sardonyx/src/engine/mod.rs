@@ -34,7 +34,7 @@ use crate::plan::steps::{Action, Notify, Step};
 use crate::plan::{Holding, Plan, Stored, Timer};
 use crate::stats::{Cause, Direction, Ledger, Purpose};
 use crate::units::{Energy, Time};
-use booking::Requests;
+use booking::BookedRequests;
 pub use buffer::Blocks;
 use cells::Cells;
 pub use cells::Programmed;
@@ -111,7 +111,7 @@ pub struct Engine {
     waiting: Waiting,
     accepted: u64,
     ready: Vec<Step>,
-    requests: Requests,
+    requests: BookedRequests,
     in_ingress: usize,
     answers: Vec<Answer>,
     read_answered: bool,
@@ -162,7 +162,7 @@ impl Engine {
             waiting: Waiting::new(channels),
             accepted: 0,
             ready: Vec::new(),
-            requests: Requests::default(),
+            requests: BookedRequests::default(),
             in_ingress: 0,
             answers: Vec::new(),
             read_answered: false,

@@ -9,7 +9,7 @@ pub(crate) const NONE: u16 = u16::MAX;
 
 /// A queued access.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct QueueEntry {
     pub step: Step,
     pub place: u64,
     pub row: u64,
@@ -44,7 +44,7 @@ const NO_ROW: u32 = u32::MAX;
 const STRIDE: usize = 8;
 
 pub(crate) struct Lists {
-    entries: Vec<Entry>,
+    entries: Vec<QueueEntry>,
     /// Each entry's tag, to find quickly that a row has no entry.
     tags: Vec<u32>,
     free: Vec<u16>,
@@ -121,7 +121,7 @@ impl Lists {
     }
 
     #[inline]
-    pub fn insert(&mut self, bank: usize, mut entry: Entry, open: Option<u64>) {
+    pub fn insert(&mut self, bank: usize, mut entry: QueueEntry, open: Option<u64>) {
         entry.bank = bank as u8;
         let mut before = self.lists[bank % MOST].tail;
         while before != NONE && self.entries[before as usize].sequence > entry.sequence {
@@ -154,7 +154,7 @@ impl Lists {
     }
 
     #[inline(always)]
-    pub fn remove(&mut self, index: u16, open: Option<u64>) -> Entry {
+    pub fn remove(&mut self, index: u16, open: Option<u64>) -> QueueEntry {
         let entry = self.entries[index as usize];
         let bank = entry.bank as usize;
         self.link(bank, entry.before, entry.after);
@@ -199,7 +199,7 @@ impl Lists {
         self.lists[bank % MOST].hit = NONE;
     }
 
-    fn first(&self, from: u16, wanted: impl Fn(&Entry) -> bool) -> u16 {
+    fn first(&self, from: u16, wanted: impl Fn(&QueueEntry) -> bool) -> u16 {
         let mut index = from;
         while index != NONE && !wanted(&self.entries[index as usize]) {
             index = self.entries[index as usize].after;

@@ -93,13 +93,13 @@ pub struct DebugAnnotation {
     #[prost(string, optional, tag = "10")]
     pub name: Option<String>,
     /// The value.
-    #[prost(oneof = "Value", tags = "3, 5, 6")]
-    pub value: Option<Value>,
+    #[prost(oneof = "TrackValue", tags = "3, 5, 6")]
+    pub value: Option<TrackValue>,
 }
 
 /// An annotation's value.
 #[derive(Clone, PartialEq, Oneof)]
-pub enum Value {
+pub enum TrackValue {
     /// A whole number.
     #[prost(uint64, tag = "3")]
     Uint(u64),

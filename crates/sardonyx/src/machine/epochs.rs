@@ -80,7 +80,7 @@ impl Answered {
 
 /// What a memory has counted, or how much of it in an epoch.
 #[derive(Clone, Default)]
-pub(super) struct Counts {
+pub(super) struct EpochCounts {
     accesses: u64,
     row_hits: u64,
     queued: [Time; 2],
@@ -91,9 +91,9 @@ pub(super) struct Counts {
     shares: Vec<(&'static Figure, [u64; 2])>,
 }
 
-impl Counts {
+impl EpochCounts {
     /// What `memory` has counted.
-    pub fn from_memory(memory: &Memory) -> Counts {
+    pub fn from_memory(memory: &Memory) -> EpochCounts {
         let service = [Direction::Read, Direction::Write].map(|kind| memory.service(kind));
         let total = memory.ledger().grand_total();
         let figures = memory.figures();
@@ -101,7 +101,7 @@ impl Counts {
             Amount::Part { part, of } => Some((figure, [part, of])),
             _ => None,
         });
-        Counts {
+        EpochCounts {
             accesses: service[0].accesses + service[1].accesses,
             row_hits: service[0].row_hits + service[1].row_hits,
             queued: service.map(|service| service.queued),
@@ -112,14 +112,14 @@ impl Counts {
         }
     }
 
-    fn since(&self, before: &Counts) -> Counts {
+    fn since(&self, before: &EpochCounts) -> EpochCounts {
         let less = |own: u64, other: u64| own.saturating_sub(other);
         let pair = |own: [u64; 2], other: [u64; 2]| [0, 1].map(|i| less(own[i], other[i]));
         let share = |(at, (figure, own)): (usize, &(&'static Figure, [u64; 2]))| {
             let other = before.shares.get(at).map_or([0; 2], |(_, other)| *other);
             (*figure, pair(*own, other))
         };
-        Counts {
+        EpochCounts {
             accesses: less(self.accesses, before.accesses),
             row_hits: less(self.row_hits, before.row_hits),
             queued: [0, 1].map(|i| self.queued[i].since(before.queued[i])),
@@ -130,7 +130,7 @@ impl Counts {
         }
     }
 
-    fn add(&mut self, other: Counts) {
+    fn add(&mut self, other: EpochCounts) {
         self.accesses += other.accesses;
         self.row_hits += other.row_hits;
         for i in 0..2 {
@@ -153,7 +153,7 @@ impl Counts {
 #[derive(Clone, Default)]
 struct Epoch {
     answered: [Answered; 2],
-    counts: Counts,
+    counts: EpochCounts,
 }
 
 impl Epoch {
@@ -169,7 +169,7 @@ pub(super) struct Epochs {
     shift: u32,
     epochs: Vec<Epoch>,
     /// What had been counted when the present epoch began, and when it ends.
-    before: Counts,
+    before: EpochCounts,
     due: Time,
     present: usize,
 }
@@ -192,7 +192,7 @@ impl Epochs {
             begun,
             shift: FIRST,
             epochs: Vec::new(),
-            before: Counts::default(),
+            before: EpochCounts::default(),
             due: begun + Time::from_ps(1 << FIRST),
             present: 0,
         }
@@ -219,7 +219,7 @@ impl Epochs {
     }
 
     /// Notes the memory's counts at `now`.
-    pub fn count(&mut self, now: Time, counts: Counts) {
+    pub fn count(&mut self, now: Time, counts: EpochCounts) {
         let spent = counts.since(&self.before);
         self.before = counts;
         self.epoch(self.present).counts.add(spent);
@@ -253,7 +253,7 @@ impl Epochs {
     }
 
     /// The figures over time of a run that ended at `end` with these counts.
-    pub fn series(&self, end: Time, counts: &Counts) -> Series {
+    pub fn series(&self, end: Time, counts: &EpochCounts) -> Series {
         let mut epochs = self.epochs.clone();
         epochs.resize_with(epochs.len().max(self.present + 1), Epoch::default);
         epochs[self.present].counts.add(counts.since(&self.before));
@@ -339,17 +339,17 @@ mod tests {
                 Time::from_ps(latency),
             );
             sum += latency;
-            let counts = Counts {
+            let counts = EpochCounts {
                 accesses: number + 1,
-                ..Counts::default()
+                ..EpochCounts::default()
             };
             if epochs.is_due(Time::from_ps(77 + at)) {
                 epochs.count(Time::from_ps(77 + at), counts);
             }
         }
-        let counts = Counts {
+        let counts = EpochCounts {
             accesses: 10_000,
-            ..Counts::default()
+            ..EpochCounts::default()
         };
         let end = Time::from_ps(77 + 9_999 * 9_999 * 1000);
         let series = epochs.series(end, &counts);

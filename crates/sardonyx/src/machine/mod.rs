@@ -31,12 +31,14 @@ pub use adversity::Adversity;
 pub use agent::{Agent, Answer, CoreFigures, Counts, Passing, Turn, Waiter};
 pub(crate) use bytes::pieces;
 pub use bytes::{Bytes, COUNTER_SPAN, Numbers, PersistentMemory};
-pub use caches::{Caches, Hit, Level, MAX_CORES, WriteBack};
+pub use caches::{Caches, Hit, HitLevel, MAX_CORES, WriteBack};
 pub use cores::{Player, ReadId, Taken, TraceBus, TraceCore};
 pub use error::{RunError, TraceUse};
 pub use ops::{Batch, Mark, Op, OpKind, OpSource, Phase};
 pub use outcome::Outcome;
-pub use page_table::{AddressSpace, DIRECT, Frames, Mapped, OutOfMemory, PAGE_LINES, PageTable};
+pub use page_table::{
+    AddressSpace, DIRECT, Mapped, OutOfMemory, PAGE_LINES, PageFrames, PageTable,
+};
 pub use port::{Backing, Port};
 pub use sampled::{LEAST_WINDOWS, Sample, Sampling, TAIL};
 pub use streams::{Access, Copies, LOOK_AHEAD, Stream, TraceOps};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::epochs::{Counts, Series};
+use super::epochs::{EpochCounts, Series};
 use super::port::Port;
 use super::system::Before;
 use super::usage::Usage;
-use super::{CoreFigures, Counts as Executed};
+use super::{CoreFigures, Counts};
 use crate::config::Machine;
 use crate::controller::designs::Stack;
 use crate::controller::mapping::figures::DUPLICATE_WRITES;
@@ -237,7 +237,7 @@ fn over_time(sim: &Finished) -> Option<(Series, Usage)> {
     let series = port
         .epochs
         .as_ref()?
-        .series(end, &Counts::from_memory(memory));
+        .series(end, &EpochCounts::from_memory(memory));
     let usage = Usage::measure(sim.machine, memory, end.since(sim.before.time));
     Some((series, usage))
 }
@@ -410,7 +410,7 @@ pub(super) fn verified(figures: &mut Figures, memory: &Memory) {
 fn executed(sim: &Finished, out: &mut Figures) {
     let took = sim.retired().since(sim.before.time);
     let committed = sim.port.committed.iter().sum::<u64>() - sim.before.committed;
-    let sum = |of: fn(&Executed) -> u64| {
+    let sum = |of: fn(&Counts) -> u64| {
         let sum = |cores: &[CoreFigures]| -> u64 {
             let executed = cores.iter().filter_map(|core| core.executed.as_ref());
             executed.map(of).sum()

@@ -52,7 +52,7 @@ pub enum AddressSpace {
         pages: u64,
     },
     /// Pages take frames when they are first touched, or have their own.
-    Framed(Frames),
+    Framed(PageFrames),
     /// A kernel says where pages lie.
     Mapped(Arc<Mapped>),
 }
@@ -166,7 +166,7 @@ impl PageTable {
 }
 
 /// The frames of a machine, or of one copy's equal share of it.
-pub struct Frames {
+pub struct PageFrames {
     share: Share,
     used: u64,
     /// The frames of runs of pages, plus one, 0 where there is none: neighbours share a line of the host's caches.
@@ -181,20 +181,20 @@ const NO_PAGE: u64 = u64::MAX;
 /// Pages whose frames stand together: 128 MiB. The system gives memory for those that are touched only.
 const RUN: usize = 1 << 15;
 
-impl Frames {
+impl PageFrames {
     /// All the frames of a memory of `capacity_lines` lines.
-    pub fn new(capacity_lines: u64) -> Frames {
-        Frames::share(capacity_lines, 0, 1)
+    pub fn new(capacity_lines: u64) -> PageFrames {
+        PageFrames::share(capacity_lines, 0, 1)
     }
 
     /// Share `index` of `shares` equal ones of a memory of `capacity_lines` lines.
     ///
     /// # Panics
     /// Unless `index < shares`.
-    pub fn share(capacity_lines: u64, index: u32, shares: u32) -> Frames {
+    pub fn share(capacity_lines: u64, index: u32, shares: u32) -> PageFrames {
         assert!(index < shares, "share {index} of {shares}");
         let frames = capacity_lines / PAGE_LINES / u64::from(shares);
-        Frames {
+        PageFrames {
             share: Share {
                 base: u64::from(index) * frames,
                 frames,
@@ -210,14 +210,14 @@ impl Frames {
 
     /// The same, whose first page lies so many frames into the share.
     #[must_use]
-    pub fn skewed(mut self, skew: u64) -> Frames {
+    pub fn skewed(mut self, skew: u64) -> PageFrames {
         self.share.skew = skew;
         self
     }
 
     /// The same, whose pages lie so.
     #[must_use]
-    pub fn placed(mut self, addresses: Addresses) -> Frames {
+    pub fn placed(mut self, addresses: Addresses) -> PageFrames {
         self.share.addresses = addresses;
         self
     }

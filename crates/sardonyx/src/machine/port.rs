@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use super::epochs::{Counts, Epochs};
+use super::epochs::{EpochCounts, Epochs};
 use super::locks::Locks;
 use super::untimed::noise;
 use super::{
@@ -529,7 +529,7 @@ impl Port {
             && self.counted
             && epochs.is_due(self.last_answer)
         {
-            epochs.count(self.last_answer, Counts::from_memory(&self.memory));
+            epochs.count(self.last_answer, EpochCounts::from_memory(&self.memory));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::config::Machine;
 use crate::figures::Amount;
-use crate::medium::image::{Part, Worn};
+use crate::medium::image::{ImagePart, Worn};
 use crate::medium::params::Unit;
 use crate::memory::Memory;
 use crate::stats::Direction;
@@ -27,7 +27,7 @@ pub struct Usage {
     /// Lines by how often each was written.
     pub worn: Vec<Worn>,
     /// Parts of the medium with equal numbers of lines: the name of the region in which each begins, and its writes.
-    pub map: Vec<(&'static str, Part)>,
+    pub map: Vec<(&'static str, ImagePart)>,
 }
 
 impl Usage {

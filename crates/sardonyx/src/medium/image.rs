@@ -38,7 +38,7 @@ pub struct Worn {
 
 /// A part of the medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct ImagePart {
     /// Where it begins.
     pub first: Place,
     /// Lines of it that were written.
@@ -312,14 +312,14 @@ impl Image {
 
     /// Parts of the medium from the first written page to the last, alike in pages that were touched, `count` at most:
     /// how each was written. Left out: what lies by hash.
-    pub fn parts(&self, count: usize) -> Vec<Part> {
+    pub fn parts(&self, count: usize) -> Vec<ImagePart> {
         let mut pages: Vec<(usize, usize)> = self.frames.iter().copied().zip(0..).collect();
         pages.sort_unstable();
         let each = pages.len().div_ceil(count).max(1);
         let part = |pages: &[(usize, usize)]| {
-            let mut part = Part {
+            let mut part = ImagePart {
                 first: Place(pages[0].0 as u64 * FRAME_LINES),
-                ..Part::default()
+                ..ImagePart::default()
             };
             let wear = pages.iter().flat_map(|(_, frame)| self.wear_of(*frame));
             for writes in wear.filter(|writes| *writes > 0) {

@@ -35,7 +35,7 @@ impl Message {
 
 /// What of the requests that wait for the link goes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum First {
+pub enum ServedFirst {
     /// Requests to read: they have a channel of their own, and writes wait for them.
     #[default]
     Reads,
@@ -43,7 +43,7 @@ pub enum First {
     Oldest,
 }
 
-words!(First { "reads" => Reads, "oldest" => Oldest });
+words!(ServedFirst { "reads" => Reads, "oldest" => Oldest });
 
 const LINKED: Needs = Needs {
     met: |settings| LinkParams::from_settings(settings).is_some(),
@@ -59,7 +59,7 @@ const LINKED: Needs = Needs {
 };
 
 keys! {
-    FIRST: First = word("link.first", "reads"),
+    FIRST: ServedFirst = word("link.first", "reads"),
         Assumed("CXL.mem has separate channels for requests and for data; no text says who waits"),
         "Which of the requests that wait for the link goes first" needs LINKED;
 }
@@ -92,7 +92,7 @@ pub struct LinkParams {
     /// How long each kind of message occupies its direction.
     pub message: [Time; Message::ALL.len()],
     /// Who goes first.
-    pub first: First,
+    pub first: ServedFirst,
 }
 
 impl LinkParams {

@@ -58,7 +58,7 @@ impl Field {
 
 /// The fields of an address, the most significant first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping(pub [Field; 5]);
+pub struct AddressMapping(pub [Field; 5]);
 
 /// The words for an order, and the order. DRAMSim2's seven, and lines over banks as finely as can be.
 const WORDS: [(&str, &str); 8] = [
@@ -98,8 +98,8 @@ fn known(text: &str) -> Option<&'static str> {
         .or_else(|| order().map(String::as_str))
 }
 
-impl Setting for Mapping {
-    fn from_value(value: Value) -> Mapping {
+impl Setting for AddressMapping {
+    fn from_value(value: Value) -> AddressMapping {
         let Value::Word(text) = value else {
             unreachable!("{value:?} where the key's kind is an order")
         };
@@ -110,7 +110,7 @@ impl Setting for Mapping {
             let mut all = Field::ALL.into_iter();
             *field = all.find(|f| f.name() == name).expect("a known order");
         }
-        Mapping(fields)
+        AddressMapping(fields)
     }
 
     fn value(self) -> Value {
@@ -127,7 +127,7 @@ const KIND: Allowed = Allowed::Text {
 };
 
 /// How a line's number is cut up.
-pub static MAPPING: Key<Mapping> = Key::text(
+pub static MAPPING: Key<AddressMapping> = Key::text(
     "medium.mapping",
     KIND,
     "row:rank:bank:channel:column",
@@ -175,7 +175,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    pub fn new(geometry: &Geometry, mapping: Mapping) -> Decoder {
+    pub fn new(geometry: &Geometry, mapping: AddressMapping) -> Decoder {
         if !geometry.channels.is_power_of_two() {
             return Decoder::odd(geometry, mapping);
         }
@@ -215,7 +215,7 @@ impl Decoder {
         decoder
     }
 
-    fn odd(geometry: &Geometry, mapping: Mapping) -> Decoder {
+    fn odd(geometry: &Geometry, mapping: AddressMapping) -> Decoder {
         let one = Geometry {
             channels: 1,
             ..geometry.clone()
@@ -323,7 +323,7 @@ mod tests {
         ] {
             let mut geometry = geometry(0, 1, 2, 5, 2);
             geometry.channels = 3;
-            let decoder = Decoder::new(&geometry, Mapping::from_value(Value::Word(order)));
+            let decoder = Decoder::new(&geometry, AddressMapping::from_value(Value::Word(order)));
             let mut taken: FxHashMap<(usize, usize, u64), u64> = FxHashMap::default();
             for place in 0..2 * geometry.lines() {
                 let at = (
@@ -340,7 +340,10 @@ mod tests {
         // Pages of a column's lines go around the channels.
         let mut geometry = geometry(0, 0, 0, 5, 2);
         geometry.channels = 3;
-        let decoder = Decoder::new(&geometry, Mapping::from_value(Value::Word(WORDS[6].1)));
+        let decoder = Decoder::new(
+            &geometry,
+            AddressMapping::from_value(Value::Word(WORDS[6].1)),
+        );
         assert_eq!(
             [0, 1, 2, 3].map(|line| decoder.channel(Place(line))),
             [0, 1, 2, 0]
@@ -358,7 +361,7 @@ mod tests {
             (channels, ranks, banks, columns) in (0..3_u32, 0..2_u32, 0..3_u32, 0..3_u32),
             rows in 1..6_u64,
         ) {
-            let mapping = Mapping::from_value(Value::Word(&ORDERS[order]));
+            let mapping = AddressMapping::from_value(Value::Word(&ORDERS[order]));
             let geometry = geometry(channels, ranks, banks, rows, columns);
             let decoder = Decoder::new(&geometry, mapping);
             let mut taken: FxHashMap<(u64, usize, u64), u64> = FxHashMap::default();
@@ -381,7 +384,7 @@ mod tests {
         for (word, order) in WORDS {
             assert_eq!(known(word), Some(word));
             assert_eq!(
-                Mapping::from_value(Value::Word(word)).value(),
+                AddressMapping::from_value(Value::Word(word)).value(),
                 Value::Word(order)
             );
         }

@@ -7,7 +7,7 @@
 use super::buffer::BufferParams;
 use super::cells::CellParams;
 use super::link::LinkParams;
-use super::mapping::{MAPPING, Mapping};
+use super::mapping::{AddressMapping, MAPPING};
 use super::pausing::PausingParams;
 use crate::line::LINE_BYTES;
 use crate::mechanisms::mechanisms;
@@ -36,7 +36,7 @@ const fn cycles(min: u64) -> Allowed {
 }
 
 section! {
-    /// How many of everything; [`Mapping`] says how an address is cut up.
+    /// How many of everything; [`AddressMapping`] says how an address is cut up.
     Geometry "medium.geometry.";
     [channels: u64] "channels" int(1, 64), "Channels; a number that is not a power of two needs the channel below the row in `medium.mapping`";
     [ranks: u64] "ranks" power_of_two(64), "Ranks in a channel";
@@ -368,7 +368,7 @@ pub struct MediumParams {
     /// When they may within a bank group.
     pub groups: BankGroups,
     /// How a line's number is cut up.
-    pub mapping: Mapping,
+    pub mapping: AddressMapping,
     /// Sizes of the queues in which requests wait, and when they drain.
     pub queues: Queues,
     /// How groups of writes are merged with queued ones.

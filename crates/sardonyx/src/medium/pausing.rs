@@ -7,7 +7,7 @@ use crate::settings::{Limit, Needs, Reached, Settings, keys, words};
 
 /// What a read does to the write that its bank is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Policy {
+pub enum PausingPolicy {
     /// It waits.
     #[default]
     None,
@@ -19,26 +19,26 @@ pub enum Policy {
     Both,
 }
 
-words!(Policy { "none" => None, "pause" => Pause, "cancel" => Cancel, "both" => Both });
+words!(PausingPolicy { "none" => None, "pause" => Pause, "cancel" => Cancel, "both" => Both });
 
 const INTERRUPTS: Needs = Needs {
-    met: |settings| settings.get(&POLICY) != Policy::None,
+    met: |settings| settings.get(&POLICY) != PausingPolicy::None,
     switches: &["medium.pausing.policy"],
     what: "medium.pausing.policy is pause, cancel or both",
 };
 const PAUSES: Needs = Needs {
-    met: |settings| [Policy::Pause, Policy::Both].contains(&settings.get(&POLICY)),
+    met: |settings| [PausingPolicy::Pause, PausingPolicy::Both].contains(&settings.get(&POLICY)),
     what: "medium.pausing.policy is pause or both",
     ..INTERRUPTS
 };
 const CANCELS: Needs = Needs {
-    met: |settings| [Policy::Cancel, Policy::Both].contains(&settings.get(&POLICY)),
+    met: |settings| [PausingPolicy::Cancel, PausingPolicy::Both].contains(&settings.get(&POLICY)),
     what: "medium.pausing.policy is cancel or both",
     ..INTERRUPTS
 };
 
 keys! {
-    POLICY: Policy = word("medium.pausing.policy", "none"),
+    POLICY: PausingPolicy = word("medium.pausing.policy", "none"),
         Source("ESD, SCA and EASY-PM have reads wait for the write under way in their bank"),
         "What a read does to the array write under way in its bank: none, pause (at the end of an iteration), cancel, or \
          both: cancel below the threshold and pause above (Qureshi et al., HPCA 2010)";
@@ -93,10 +93,10 @@ impl PausingParams {
     /// As `settings` say; `None` if reads wait.
     pub fn from_settings(settings: &Settings) -> Option<PausingParams> {
         let policy = settings.get(&POLICY);
-        (policy != Policy::None).then(|| PausingParams {
-            pauses: policy != Policy::Cancel,
+        (policy != PausingPolicy::None).then(|| PausingParams {
+            pauses: policy != PausingPolicy::Cancel,
             threshold: match policy {
-                Policy::Pause => 0,
+                PausingPolicy::Pause => 0,
                 _ => settings.get(&THRESHOLD),
             },
             iterations: settings.get(&ITERATIONS),

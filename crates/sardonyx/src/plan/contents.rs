@@ -12,7 +12,7 @@ const HINT_BATCH: usize = 4;
 /// Hints that are kept. A line is prefetched one batch after its page, whose entry has arrived by then.
 const HINTS: usize = 2 * HINT_BATCH;
 
-pub(crate) struct Contents {
+pub(crate) struct PlanContents {
     pub overlay: Overlay,
     pub image: Image,
     pub forwarding: bool,
@@ -21,9 +21,9 @@ pub(crate) struct Contents {
     turn: Cell<usize>,
 }
 
-impl Contents {
-    pub fn new(image: Image, forwarding: bool) -> Contents {
-        Contents {
+impl PlanContents {
+    pub fn new(image: Image, forwarding: bool) -> PlanContents {
+        PlanContents {
             overlay: Overlay::default(),
             image,
             forwarding,

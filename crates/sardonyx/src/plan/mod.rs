@@ -35,7 +35,7 @@ use crate::medium::link::Message;
 use crate::medium::params::Unit;
 use crate::stats::{Cause, Purpose};
 use crate::units::Time;
-use contents::Contents;
+use contents::PlanContents;
 use delays::Delays;
 use guard::Guard;
 use journal::{Domain, Handled, Logged, MediumWrite, OnChip, Sealed};
@@ -149,7 +149,7 @@ pub(crate) type Group = SmallVec<[Step; 4]>;
 /// flight, over the medium's bytes.
 pub struct Plan {
     pub(crate) steps: Steps,
-    pub(crate) contents: Contents,
+    pub(crate) contents: PlanContents,
     pub(crate) groups: Vec<Group>,
     /// The timers asked for since the engine last took them.
     pub(crate) timers: Vec<(Time, Timer)>,
@@ -178,7 +178,7 @@ impl Plan {
     pub(crate) fn new(image: Image, forwarding: bool) -> Plan {
         Plan {
             steps: Steps::new(),
-            contents: Contents::new(image, forwarding),
+            contents: PlanContents::new(image, forwarding),
             groups: Vec::new(),
             timers: Vec::new(),
             next_timer: 0,

@@ -74,7 +74,7 @@ pub(crate) const DEPENDENCIES: usize = 3;
 pub(crate) const HAZARD: usize = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Record {
+pub(crate) struct StepRecord {
     pub action: Action,
     pub state: State,
     pub pending: u8,
@@ -113,7 +113,7 @@ pub(crate) struct Record {
 }
 
 pub(crate) struct Steps {
-    ring: Vec<Record>,
+    ring: Vec<StepRecord>,
     base: u64,
     next: u64,
     /// Steps created with nothing to wait for.
@@ -127,7 +127,7 @@ pub(crate) struct Steps {
 thread_local! {
     /// The ring of the last steps that this thread has given up. A crash run makes plans by the thousand, and a ring
     /// that has grown is so large that the allocator would take its pages from the system each time.
-    static SPARE: Cell<Vec<Record>> = const { Cell::new(Vec::new()) };
+    static SPARE: Cell<Vec<StepRecord>> = const { Cell::new(Vec::new()) };
 }
 
 /// Steps of a ring that is kept, at most: 10 MB.
@@ -148,7 +148,7 @@ impl Steps {
         let spare = SPARE.take();
         Steps {
             ring: match spare.is_empty() {
-                true => vec![Record::default(); 1 << 10],
+                true => vec![StepRecord::default(); 1 << 10],
                 false => spare,
             },
             base: 1,
@@ -160,12 +160,12 @@ impl Steps {
     }
 
     #[inline]
-    pub fn get(&self, step: Step) -> &Record {
+    pub fn get(&self, step: Step) -> &StepRecord {
         &self.ring[step.0 as usize & (self.ring.len() - 1)]
     }
 
     #[inline]
-    pub fn get_mut(&mut self, step: Step) -> &mut Record {
+    pub fn get_mut(&mut self, step: Step) -> &mut StepRecord {
         let mask = self.ring.len() - 1;
         &mut self.ring[step.0 as usize & mask]
     }
@@ -220,12 +220,12 @@ impl Steps {
                 pending += 1;
             }
         }
-        *self.get_mut(step) = Record {
+        *self.get_mut(step) = StepRecord {
             action,
             purpose,
             pending,
             next,
-            ..Record::default()
+            ..StepRecord::default()
         };
         if pending == 0 {
             self.fresh.push(step);
@@ -316,7 +316,7 @@ impl Steps {
     }
 
     /// Unfinished steps, for the message of a deadlock.
-    pub fn unfinished(&self) -> impl Iterator<Item = (Step, &Record)> {
+    pub fn unfinished(&self) -> impl Iterator<Item = (Step, &StepRecord)> {
         self.since(self.base)
             .filter(|(_, record)| record.state != State::Finished)
     }
@@ -333,7 +333,7 @@ impl Steps {
     }
 
     /// Steps from number `from` on, if they are not before the base.
-    pub fn since(&self, from: u64) -> impl Iterator<Item = (Step, &Record)> {
+    pub fn since(&self, from: u64) -> impl Iterator<Item = (Step, &StepRecord)> {
         let steps = (from.max(self.base)..self.next).map(Step);
         steps.map(|step| (step, self.get(step)))
     }
@@ -351,7 +351,7 @@ impl Steps {
         if self.next - self.base < len * 3 / 4 {
             return;
         }
-        let mut bigger = vec![Record::default(); len as usize * 2];
+        let mut bigger = vec![StepRecord::default(); len as usize * 2];
         for id in self.base..self.next {
             bigger[id as usize & (len as usize * 2 - 1)] = *self.get(Step(id));
         }

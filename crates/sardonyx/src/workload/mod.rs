@@ -16,7 +16,7 @@ pub mod timed;
 pub use crate::machine::{Bytes, COUNTER_SPAN, Mark, Numbers, PersistentMemory, Phase};
 pub use contents::{Class, Contents, drawn as drawn_content};
 pub use durability::Header;
-pub use durability::{Durability, DurabilityKind, Logged, Mutant, Recovered, Transaction};
+pub use durability::{Durability, DurabilityKind, LoggedItems, Mutant, Recovered, Transaction};
 pub use flat::Flat;
 pub use programs::{Program, ProgramFile};
 pub use run::ProgramRun;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::contents::{FRO_BYTES, to_and_fro};
-use super::durability::{Durability, DurabilityKind, Logged, Recovered};
+use super::durability::{Durability, DurabilityKind, LoggedItems, Recovered};
 use super::programs::{PROGRAMS, Program, ProgramFile, SHARED};
 use super::{Bytes, Contents, PersistentMemory, Sharing};
 use crate::line::LINE_BYTES;
@@ -90,7 +90,7 @@ impl Workload {
     }
 
     /// What the undo log holds.
-    pub fn log(&self, memory: &mut dyn PersistentMemory) -> Logged {
+    pub fn log(&self, memory: &mut dyn PersistentMemory) -> LoggedItems {
         self.durability.log(memory)
     }
 

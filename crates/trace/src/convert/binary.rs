@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, ErrorKind, Read};
 
-use super::parse::Request;
+use super::parse::ParsedRequest;
 
 pub(super) const INSTRUCTION: usize = 64;
 /// Most bytes of one of gem5's messages, and of the memory that one packet touches.
@@ -32,12 +32,12 @@ impl From<std::io::Error> for Bad {
 /// store. The moment of an access is its instruction's number.
 #[derive(Default)]
 pub(super) struct ChampSim {
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<ParsedRequest>,
     number: u64,
 }
 
 impl ChampSim {
-    pub(super) fn next(&mut self, from: &mut impl BufRead) -> Result<Option<Request>, Bad> {
+    pub(super) fn next(&mut self, from: &mut impl BufRead) -> Result<Option<ParsedRequest>, Bad> {
         while self.waiting.is_empty() {
             if from.fill_buf()?.is_empty() {
                 return Ok(None);
@@ -63,7 +63,7 @@ impl ChampSim {
                 .collect();
             accesses.sort_by_key(|(write, _)| *write);
             for (write, byte) in accesses {
-                let mut request = Request::new(write, byte);
+                let mut request = ParsedRequest::new(write, byte);
                 request.cycle = Some(self.number);
                 self.waiting.push_back(request);
             }
@@ -76,7 +76,7 @@ impl ChampSim {
 pub(super) struct Gem5 {
     clock_khz: u64,
     ticks: Option<u64>,
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<ParsedRequest>,
     number: u64,
     first: Option<u64>,
 }
@@ -92,7 +92,7 @@ impl Gem5 {
         }
     }
 
-    pub(super) fn next(&mut self, from: &mut impl BufRead) -> Result<Option<Request>, Bad> {
+    pub(super) fn next(&mut self, from: &mut impl BufRead) -> Result<Option<ParsedRequest>, Bad> {
         if self.ticks.is_none() {
             let mut magic = [0; 4];
             from.read_exact(&mut magic)?;
@@ -141,7 +141,7 @@ impl Gem5 {
         let ticks = u128::from(self.ticks.unwrap_or(TICKS));
         let cycle = u128::from(since) * u128::from(self.clock_khz) * 1000 / ticks;
         for line in address / 64..=(address + size - 1) / 64 {
-            let mut request = Request::new(write, line * 64);
+            let mut request = ParsedRequest::new(write, line * 64);
             request.cycle = Some(u64::try_from(cycle).map_err(|_| "its tick is too large")?);
             self.waiting.push_back(request);
         }

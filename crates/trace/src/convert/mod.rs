@@ -25,7 +25,7 @@ use serde_json::json;
 
 use binary::Bad;
 pub use export::{Exported, export, export_nvmain};
-use parse::{Parser, Request, Requests};
+use parse::{ParsedRequest, ParsedRequests, Parser};
 
 use super::error::IS_A_FOLDER;
 use super::provenance::{ADDRESS_SPACE, PHYSICAL};
@@ -322,13 +322,13 @@ impl Read for Counted {
 struct TextLines<'p> {
     format: Format,
     parser: &'p mut Parser,
-    waiting: Requests,
+    waiting: ParsedRequests,
     line: Vec<u8>,
     number: u64,
 }
 
 impl TextLines<'_> {
-    fn next(&mut self, text: &mut impl BufRead) -> Result<Option<Request>, Bad> {
+    fn next(&mut self, text: &mut impl BufRead) -> Result<Option<ParsedRequest>, Bad> {
         loop {
             if let Some(request) = self.waiting.pop_front() {
                 return Ok(Some(request));
@@ -396,7 +396,7 @@ struct Records<'a> {
 }
 
 impl Records<'_> {
-    fn next(&mut self, request: Request) -> Result<Record, String> {
+    fn next(&mut self, request: ParsedRequest) -> Result<Record, String> {
         let moment = request.cycle.unwrap_or(self.moment);
         let gap = moment.checked_sub(self.moment).ok_or_else(|| {
             format!(

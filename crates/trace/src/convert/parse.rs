@@ -10,7 +10,7 @@ use crate::line::{LINE_BYTES, Line};
 const LINE: u64 = LINE_BYTES as u64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct ParsedRequest {
     pub(super) cycle: Option<u64>,
     pub(super) write: bool,
     pub(super) byte: u64,
@@ -20,9 +20,9 @@ pub(super) struct Request {
     pub(super) thread: u16,
 }
 
-impl Request {
-    pub(super) fn new(write: bool, byte: u64) -> Request {
-        Request {
+impl ParsedRequest {
+    pub(super) fn new(write: bool, byte: u64) -> ParsedRequest {
+        ParsedRequest {
             cycle: None,
             write,
             byte,
@@ -34,7 +34,7 @@ impl Request {
 }
 
 /// Requests of the lines that have been read and are not yet taken.
-pub(super) type Requests = VecDeque<Request>;
+pub(super) type ParsedRequests = VecDeque<ParsedRequest>;
 
 pub(super) struct Parser {
     format: Format,
@@ -74,7 +74,7 @@ impl Parser {
         &mut self,
         number: u64,
         text: &str,
-        out: &mut Requests,
+        out: &mut ParsedRequests,
     ) -> Result<(), String> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         let Some(first) = words.first() else {
@@ -114,16 +114,16 @@ impl Parser {
     }
 
     /// `BUBBLES LOAD [WRITEBACK]`, or `BUBBLES ADDRESS R|W`: so many instructions, then one that reads.
-    fn instructions(&mut self, words: &[&str], out: &mut Requests) -> Result<(), String> {
+    fn instructions(&mut self, words: &[&str], out: &mut ParsedRequests) -> Result<(), String> {
         const FORM: &str = "BUBBLES LOAD [WRITEBACK] or BUBBLES ADDRESS R|W";
         let [bubbles, address, more @ ..] = words else {
             return Err(shape(words, FORM));
         };
         self.moment += decimal(bubbles, "count of other instructions")? + 1;
         let byte = number(address)?;
-        let request = |write, byte| Request {
+        let request = |write, byte| ParsedRequest {
             cycle: Some(self.moment),
-            ..Request::new(write, byte)
+            ..ParsedRequest::new(write, byte)
         };
         match more {
             [] | ["R"] => out.push_back(request(false, byte)),
@@ -139,7 +139,7 @@ impl Parser {
     }
 
     /// DRAMSys: `CYCLE[:] [(BYTES)] read|write ADDRESS [DATA]`.
-    fn dramsys(&mut self, words: &[&str], out: &mut Requests) -> Result<(), String> {
+    fn dramsys(&mut self, words: &[&str], out: &mut ParsedRequests) -> Result<(), String> {
         const FORM: &str = "CYCLE: [(BYTES)] read|write ADDRESS [DATA]";
         let [cycle, rest @ ..] = words else {
             return Err(shape(words, FORM));
@@ -177,7 +177,7 @@ impl Parser {
     }
 
     /// Pin's pinatrace: `PC: R|W ADDRESS`.
-    fn pinatrace(&mut self, words: &[&str], out: &mut Requests) -> Result<(), String> {
+    fn pinatrace(&mut self, words: &[&str], out: &mut ParsedRequests) -> Result<(), String> {
         let [place, op, address] = words else {
             return Err(shape(words, "PC: R|W ADDRESS"));
         };
@@ -187,7 +187,12 @@ impl Parser {
     }
 
     /// Valgrind's lackey with --trace-mem=yes: `I ADDRESS,SIZE`, and indented `L`, `S` or `M` (load and store).
-    fn lackey(&mut self, text: &str, words: &[&str], out: &mut Requests) -> Result<(), String> {
+    fn lackey(
+        &mut self,
+        text: &str,
+        words: &[&str],
+        out: &mut ParsedRequests,
+    ) -> Result<(), String> {
         if text.starts_with("==") || text.starts_with("--") {
             return Ok(()); // valgrind's own words
         }
@@ -215,7 +220,7 @@ impl Parser {
     }
 
     /// DynamoRIO's view of a memory trace: `.. T12 read 8 byte(s) @ 0x1000 by PC ..`.
-    fn dynamorio(&mut self, words: &[&str], out: &mut Requests) -> Result<(), String> {
+    fn dynamorio(&mut self, words: &[&str], out: &mut ParsedRequests) -> Result<(), String> {
         let Some(at) = words.windows(2).position(|two| two == ["byte(s)", "@"]) else {
             // Headings, markers and the counts at the end.
             let known = words
@@ -266,7 +271,7 @@ impl Parser {
         (write, byte, size): (bool, u64, u64),
         data: &[u8],
         thread: u16,
-        out: &mut Requests,
+        out: &mut ParsedRequests,
     ) -> Result<(), String> {
         if size == 0 || size > WIDEST {
             return Err(format!("an access of {size} bytes; 1 to {WIDEST} are read"));
@@ -277,7 +282,7 @@ impl Parser {
         let mut from = byte;
         while from < end {
             let to = end.min((from / LINE + 1) * LINE);
-            let mut request = Request::new(write, from);
+            let mut request = ParsedRequest::new(write, from);
             request.cycle = Some(self.moment);
             request.thread = thread;
             if !data.is_empty() {
@@ -289,7 +294,7 @@ impl Parser {
         Ok(())
     }
 
-    fn read_write(&self, words: &[&str]) -> Result<Request, String> {
+    fn read_write(&self, words: &[&str]) -> Result<ParsedRequest, String> {
         let [op, address] = words else {
             return Err(shape(words, "R|W CHANNEL,RANK,..,COLUMN"));
         };
@@ -314,12 +319,12 @@ impl Parser {
             }
             line = line * size + value;
         }
-        Ok(Request::new(write, line * 64))
+        Ok(ParsedRequest::new(write, line * 64))
     }
 }
 
 /// Version 0 (`old`) has no old data.
-fn nvmain(words: &[&str], old: bool) -> Result<Request, String> {
+fn nvmain(words: &[&str], old: bool) -> Result<ParsedRequest, String> {
     let (form, most) = match old {
         true => (
             "CYCLE R|W ADDRESS [DATA THREAD], or NVMV1 in the first line",
@@ -334,7 +339,7 @@ fn nvmain(words: &[&str], old: bool) -> Result<Request, String> {
         return Err(shape(words, form));
     }
     let write = is_write(op, "R", "W")?;
-    let mut request = Request::new(write, hex(address)?);
+    let mut request = ParsedRequest::new(write, hex(address)?);
     request.cycle = Some(decimal(cycle, "cycle")?);
     if let Some(data) = more.first() {
         request.data = Some(bytes(data)?);
@@ -349,26 +354,26 @@ fn nvmain(words: &[&str], old: bool) -> Result<Request, String> {
     Ok(request)
 }
 
-fn load_store(words: &[&str]) -> Result<Request, String> {
+fn load_store(words: &[&str]) -> Result<ParsedRequest, String> {
     let [op, address] = words else {
         return Err(shape(words, "LD|ST ADDRESS"));
     };
     let write = is_write(op, "LD", "ST")?;
-    Ok(Request::new(write, number(address)?))
+    Ok(ParsedRequest::new(write, number(address)?))
 }
 
 /// Ramulator 1's memory trace: `ADDRESS [R|W]`, hexadecimal.
-fn memory(words: &[&str]) -> Result<Request, String> {
+fn memory(words: &[&str]) -> Result<ParsedRequest, String> {
     let (address, write) = match words {
         [address] => (address, false),
         [address, op] => (address, is_write(op, "R", "W")?),
         _ => return Err(shape(words, "HEXADDRESS [R|W]")),
     };
-    Ok(Request::new(write, hex(address)?))
+    Ok(ParsedRequest::new(write, hex(address)?))
 }
 
 /// DRAMSim2's traces of kinds k6, mase and misc: `HEXADDRESS OP CYCLE [DATA]`; what follows the cycle is dropped.
-fn dramsim2(words: &[&str]) -> Result<Request, String> {
+fn dramsim2(words: &[&str]) -> Result<ParsedRequest, String> {
     let [address, op, cycle, more @ ..] = words else {
         return Err(shape(words, "HEXADDRESS OP CYCLE [DATA]"));
     };
@@ -385,12 +390,12 @@ fn dramsim2(words: &[&str]) -> Result<Request, String> {
             ));
         }
     };
-    let mut request = Request::new(write, hex(address)?);
+    let mut request = ParsedRequest::new(write, hex(address)?);
     request.cycle = Some(decimal(cycle, "cycle")?);
     Ok(request)
 }
 
-fn dramsim3(words: &[&str]) -> Result<Request, String> {
+fn dramsim3(words: &[&str]) -> Result<ParsedRequest, String> {
     let [address, op, cycle] = words else {
         return Err(shape(words, "HEXADDRESS OP CYCLE"));
     };
@@ -404,7 +409,7 @@ fn dramsim3(words: &[&str]) -> Result<Request, String> {
             ));
         }
     };
-    let mut request = Request::new(write, hex(address)?);
+    let mut request = ParsedRequest::new(write, hex(address)?);
     request.cycle = Some(decimal(cycle, "cycle")?);
     Ok(request)
 }

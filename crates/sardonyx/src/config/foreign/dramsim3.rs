@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::error::ConfigError;
-use super::{Entries, Entry, Foreign, Keys, order};
+use super::{Entries, Foreign, MachineKeys, PlacedValue, order};
 
 /// Bytes of our lines.
 const LINE: u64 = 64;
@@ -32,7 +32,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
             "give another protocol's file",
         );
     }
-    let mut keys = Keys::new(&entries);
+    let mut keys = MachineKeys::new(&entries);
     let bl = entries.count("dram_structure.BL", 8)?;
     let bus = entries.count("system.bus_width", 64)?;
     let bytes = bl * bus / 8;
@@ -62,7 +62,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
 
 fn timing(
     entries: &Entries,
-    keys: &mut Keys,
+    keys: &mut MachineKeys,
     (bl, bursts): (u64, u64),
     grouped: bool,
 ) -> Result<(), ConfigError> {
@@ -129,7 +129,7 @@ fn timing(
 
 fn geometry(
     entries: &Entries,
-    keys: &mut Keys,
+    keys: &mut MachineKeys,
     (bl, bus, bursts): (u64, u64, u64),
     grouped: bool,
 ) -> Result<(), ConfigError> {
@@ -166,7 +166,7 @@ fn geometry(
     mapping(entries, keys)
 }
 
-fn mapping(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
+fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
     const NAME: &str = "system.address_mapping";
     const KNOWN: [(&str, &str); 6] = [
         ("ch", "channel"),
@@ -197,7 +197,7 @@ fn mapping(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
 
 /// DRAMsim3 moves transactions on to a queue of commands for each bank, where writes wait as well; here they stay in one
 /// queue, which has the room of both. When it drains was held to DRAMsim3's curves (docs/hosts/simulators.md).
-fn queues(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
+fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
     const QUEUE: &str = "system.trans_queue_size";
     let closed = entries.word("system.row_buf_policy", "OPEN_PAGE") == "CLOSE_PAGE";
     let page = if closed { "closed" } else { "open" };
@@ -218,7 +218,7 @@ fn queues(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
 /// rank's standby, and the standby of a rank whose rows are closed. Nothing where a current is missing.
 fn power(
     entries: &Entries,
-    keys: &mut Keys,
+    keys: &mut MachineKeys,
     (bl, bus, bursts): (u64, u64, u64),
 ) -> Result<(), ConfigError> {
     let mut known = [0.0; 7];
@@ -257,7 +257,7 @@ fn power(
 }
 
 /// `[section]`, `key = value`, and comments after `;` or `#`.
-fn parse(text: &str, file: &str) -> Result<BTreeMap<String, Entry>, ConfigError> {
+fn parse(text: &str, file: &str) -> Result<BTreeMap<String, PlacedValue>, ConfigError> {
     let (mut all, mut section) = (BTreeMap::new(), "sardonyx".to_owned());
     for (number, line) in text.lines().enumerate() {
         let number = number + 1;
@@ -285,7 +285,7 @@ fn parse(text: &str, file: &str) -> Result<BTreeMap<String, Entry>, ConfigError>
         let name = format!("{section}.{}", key.trim());
         if !name.starts_with(OURS) {
             let text = value.trim().to_owned();
-            all.insert(name, Entry { text, line: number });
+            all.insert(name, PlacedValue { text, line: number });
         }
     }
     if !all

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use super::error::{ConfigError, Place};
+use super::error::{ConfigError, KeyPlace};
 
 /// A machine that another simulator's file describes.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Foreign {
     /// The machine of ours that says what the file does not.
     pub base: &'static str,
     /// Keys and values, each with the line that it comes from.
-    pub keys: Vec<(String, String, Place)>,
+    pub keys: Vec<(String, String, KeyPlace)>,
     /// What could not be carried over, in sentences.
     pub notes: Vec<String>,
 }
@@ -76,8 +76,8 @@ impl<'f> Entries<'f> {
         }
     }
 
-    fn place(&self, line: usize) -> Place {
-        Place {
+    fn place(&self, line: usize) -> KeyPlace {
+        KeyPlace {
             file: self.file.into(),
             line: Some(line),
         }
@@ -144,7 +144,7 @@ impl<'f> Entries<'f> {
 /// Collects the keys of a machine.
 struct MachineKeys<'e, 'f> {
     entries: &'e Entries<'f>,
-    keys: Vec<(String, String, Place)>,
+    keys: Vec<(String, String, KeyPlace)>,
     notes: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::error::ConfigError;
-use super::{Entries, Entry, Foreign, Keys, order};
+use super::{Entries, Foreign, MachineKeys, PlacedValue, order};
 
 /// Data rate, and bytes of a line.
 const RATE: u64 = 2;
@@ -22,7 +22,7 @@ const SILENT: [&str; 8] = [
 
 pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
     let entries = Entries::new(file, parse(text, file)?);
-    let mut keys = Keys::new(&entries);
+    let mut keys = MachineKeys::new(&entries);
     let (bus, burst) = (entries.count("BusWidth", 64)?, entries.count("tBURST", 4)?);
     let rate = entries.count("RATE", RATE)?;
     if bus / 8 * burst * rate != LINE {
@@ -50,7 +50,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
     Ok(keys.finish("NVMain", "nvmain-a", &SILENT))
 }
 
-fn timing(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
+fn timing(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
     let mhz = entries.real("CLK")?.filter(|mhz| *mhz > 0.0);
     let Some(mhz) = mhz else {
         return entries.fault(
@@ -104,7 +104,7 @@ fn timing(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn mapping(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
+fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
     const NAME: &str = "AddressMappingScheme";
     const KNOWN: [(&str, &str); 5] = [
         ("CH", "channel"),
@@ -130,7 +130,7 @@ fn mapping(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn queues(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
+fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
     let page = match entries.whole("ClosePage", 0)? {
         0 => "open",
         _ => "closed",
@@ -154,7 +154,7 @@ fn queues(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn parse(text: &str, file: &str) -> Result<BTreeMap<String, Entry>, ConfigError> {
+fn parse(text: &str, file: &str) -> Result<BTreeMap<String, PlacedValue>, ConfigError> {
     let mut all = BTreeMap::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split(';').next().unwrap_or_default().trim();
@@ -162,7 +162,7 @@ fn parse(text: &str, file: &str) -> Result<BTreeMap<String, Entry>, ConfigError>
         let (Some(name), Some(value)) = (words.next(), words.next()) else {
             continue; // NVMain takes a key without a value for one that is not there
         };
-        let entry = Entry {
+        let entry = PlacedValue {
             text: value.to_owned(),
             line: number + 1,
         };

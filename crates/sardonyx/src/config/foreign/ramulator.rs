@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::super::error::ConfigError;
 use super::tree::{self, Leaf};
-use super::{Entries, Entry, Foreign, Keys};
+use super::{Entries, Foreign, MachineKeys, PlacedValue};
 
 /// Bytes of our lines.
 const LINE: u64 = 64;
@@ -96,7 +96,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
             Some(rest) => name_of(standard, rest),
             None => leaf.path[leaf.path.len().saturating_sub(2)..].join("."),
         };
-        let entry = Entry {
+        let entry = PlacedValue {
             text: leaf.text.clone(),
             line: leaf.line,
         };
@@ -107,7 +107,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
         .filter(|leaf| leaf.ends(&["dram", "impl"]))
         .count();
     if channels > 1 {
-        let entry = Entry {
+        let entry = PlacedValue {
             text: channels.to_string(),
             line: first.line,
         };
@@ -133,7 +133,7 @@ pub(super) fn read_first(text: &str, file: &str) -> Result<Foreign, ConfigError>
         };
         let key = key.trim();
         if let Some((_, name)) = NAMES.iter().find(|(theirs, _)| *theirs == key) {
-            let entry = Entry {
+            let entry = PlacedValue {
                 text: value.trim().to_owned(),
                 line: number + 1,
             };
@@ -183,7 +183,7 @@ fn name_of(standard: &Standard, path: &[String]) -> String {
 
 fn machine(
     standard: &Standard,
-    mut all: BTreeMap<String, Entry>,
+    mut all: BTreeMap<String, PlacedValue>,
     file: &str,
 ) -> Result<Foreign, ConfigError> {
     for table in ["org", "timing"] {
@@ -196,7 +196,7 @@ fn machine(
         return Err(ConfigError::file(file, problem, remedy));
     }
     let entries = Entries::new(file, all);
-    let mut keys = Keys::new(&entries);
+    let mut keys = MachineKeys::new(&entries);
     let width = entries.count(
         "org.channel_width",
         if standard.prefetch == 8 { 64 } else { 32 },
@@ -223,7 +223,11 @@ fn machine(
 }
 
 /// What the preset of a table says, where the file does not say it itself, has the line of the preset's name.
-fn fill(all: &mut BTreeMap<String, Entry>, table: &str, file: &str) -> Result<(), ConfigError> {
+fn fill(
+    all: &mut BTreeMap<String, PlacedValue>,
+    table: &str,
+    file: &str,
+) -> Result<(), ConfigError> {
     let Some(preset) = all.get(&format!("{table}.preset")).cloned() else {
         return Ok(());
     };
@@ -250,7 +254,7 @@ fn fill(all: &mut BTreeMap<String, Entry>, table: &str, file: &str) -> Result<()
         });
     };
     for (name, value) in values.split(' ').filter_map(|each| each.split_once('=')) {
-        let entry = Entry {
+        let entry = PlacedValue {
             text: value.to_owned(),
             line: preset.line,
         };
@@ -352,7 +356,7 @@ impl Timings<'_, '_> {
 fn timing(
     standard: &Standard,
     entries: &Entries,
-    keys: &mut Keys,
+    keys: &mut MachineKeys,
     bursts: u64,
 ) -> Result<(), ConfigError> {
     let rate = entries.whole("timing.rate", 0)?;
@@ -423,7 +427,7 @@ fn timing(
 }
 
 /// Whether ranks are refreshed.
-fn refreshes(entries: &Entries, keys: &mut Keys) -> bool {
+fn refreshes(entries: &Entries, keys: &mut MachineKeys) -> bool {
     match entries.word("refreshmanager.impl", "AllBank").as_str() {
         "NoRefresh" | "No" => false,
         "AllBank" => true,
@@ -435,7 +439,7 @@ fn refreshes(entries: &Entries, keys: &mut Keys) -> bool {
     }
 }
 
-fn geometry(entries: &Entries, keys: &mut Keys, width: u64) -> Result<(), ConfigError> {
+fn geometry(entries: &Entries, keys: &mut MachineKeys, width: u64) -> Result<(), ConfigError> {
     let groups = entries.count("org.bankgroup", 1)?;
     let columns = entries.count("org.column", 1)?;
     let lines = columns * width / 8 / LINE;
@@ -470,7 +474,7 @@ fn geometry(entries: &Entries, keys: &mut Keys, width: u64) -> Result<(), Config
 }
 
 /// The order of addresses, the page policy and the queues; `ddr4-2400` has first-ready scheduling, as FRFCFS is.
-fn controller(entries: &Entries, keys: &mut Keys) -> Result<(), ConfigError> {
+fn controller(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
     const MAPPER: &str = "addrmapper.impl";
     const POLICY: &str = "rowpolicy.impl";
     let theirs = entries.word(MAPPER, "RoBaRaCoCh");

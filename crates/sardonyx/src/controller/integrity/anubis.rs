@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
 
-use super::bmt::{ACCEPTS, BonsaiTrees, Kept, Policy, bonsai, build};
+use super::bmt::{ACCEPTS, BonsaiTrees, KeptTree, TreePolicy, bonsai, build};
 use super::macs::{CACHE, MAC_PLACE, VERIFY, word};
 use super::osiris::{STOP_LOSS, is_due};
 use super::tree::put;
@@ -81,7 +81,7 @@ impl Shadow {
     }
 }
 
-impl Policy for Shadow {
+impl TreePolicy for Shadow {
     fn through(&self, _level: usize) -> bool {
         false
     }
@@ -93,18 +93,18 @@ impl Policy for Shadow {
     /// An entry that is on its way already is waited for; one that names another line goes when that line's
     /// write-back has been accepted. That would never be for a line of the group at hand: two of a group that have
     /// one slot do not both stay.
-    fn dirtied(&mut self, slot: usize, place: Place, plan: &mut Plan) -> Kept {
+    fn dirtied(&mut self, slot: usize, place: Place, plan: &mut Plan) -> KeptTree {
         let (at, entry) = (slot as u64 / ENTRIES, slot as u64 % ENTRIES);
         let place_of_line = self.table.line(at);
         let now = || plan.peek(place_of_line).unwrap_or(ZERO_LINE);
         let line = self.noted.get(&at).map_or_else(now, |note| note.line);
         let named = word(&line, entry as usize);
         if self.changed.iter().any(|own| own.0 + 1 == named) && named != place.0 + 1 {
-            return Kept::Through;
+            return KeptTree::Through;
         }
         self.changed.push(place);
         if named == place.0 + 1 {
-            return Kept::After(plan.under_way(place_of_line).accepted);
+            return KeptTree::After(plan.under_way(place_of_line).accepted);
         }
         let gate = match named {
             0 => Step::PAST,
@@ -118,7 +118,7 @@ impl Policy for Shadow {
         put(&mut note.line, entry, place.0 + 1);
         note.words |= 1 << entry;
         note.gate = plan.both(note.gate, gate);
-        Kept::After(Step::PAST)
+        KeptTree::After(Step::PAST)
     }
 
     fn noted(&mut self, plan: &mut Plan) -> SmallVec<[Stored; 4]> {

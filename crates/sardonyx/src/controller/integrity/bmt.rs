@@ -1,7 +1,7 @@
 //! What Bonsai trees share: a Merkle tree over lines of versions alone. Source of the idea: Rogers et al., "Using
 //! Address Independent Seed Encryption and Bonsai Merkle Trees", MICRO 2007; from memory.
 //!
-//! Lines of a group may share nodes ([`super::guarded`]). What a scheme decides is a [`Policy`]: which lines go to the
+//! Lines of a group may share nodes ([`super::guarded`]). What a scheme decides is a [`TreePolicy`]: which lines go to the
 //! medium with the group, in which order paths are computed, and what a recovery does.
 //! Lines of the encryption's counters may be versions of data ([`super::versions::Leaves`]): who writes such a line is the
 //! encryption, and the nodes above it follow what memory has of it.
@@ -71,7 +71,7 @@ pub const fn bonsai(
 }
 
 /// The guard of a Bonsai tree under the policy that `policy` makes.
-pub fn build<P: Policy>(
+pub fn build<P: TreePolicy>(
     settings: &Settings,
     layout: &mut Layout,
     policy: impl FnOnce(&BonsaiTrees, &mut Layout) -> P,
@@ -101,7 +101,7 @@ pub enum Order {
 }
 
 /// What becomes of a line that the cache has, and the medium has not.
-pub enum Kept {
+pub enum KeptTree {
     /// It stays there; what has changed it is not accepted before this.
     After(Step),
     /// It goes to the medium with what has changed it.
@@ -109,7 +109,7 @@ pub enum Kept {
 }
 
 /// What a scheme decides.
-pub trait Policy: Send + 'static {
+pub trait TreePolicy: Send + 'static {
     /// Whether a changed line of `level` (0 is versions) goes to the medium in the group of what has changed it.
     fn through(&self, level: usize) -> bool;
 
@@ -129,8 +129,8 @@ pub trait Policy: Send + 'static {
     }
 
     /// The line at `place`, in that slot of the cache, is about to differ from the medium.
-    fn dirtied(&mut self, _slot: usize, _place: Place, _plan: &mut Plan) -> Kept {
-        Kept::After(Step::PAST)
+    fn dirtied(&mut self, _slot: usize, _place: Place, _plan: &mut Plan) -> KeptTree {
+        KeptTree::After(Step::PAST)
     }
 
     /// What has to be accepted with all that a group has made differ.
@@ -231,7 +231,7 @@ impl BonsaiTrees {
     }
 }
 
-impl<P: Policy> Bonsai<P> {
+impl<P: TreePolicy> Bonsai<P> {
     /// All above the line `index` of versions follows; the register is known after the step that this gives.
     fn follow(&mut self, levels: &mut Levels<Hashes>, index: u64, plan: &mut Plan) -> Step {
         let start = levels.open(0, index, plan).at;
@@ -295,17 +295,17 @@ impl<P: Policy> Bonsai<P> {
         (place, open): (Place, &Open),
         accepted: Step,
         plan: &mut Plan,
-    ) -> Kept {
+    ) -> KeptTree {
         let cached = levels.cache.revisit(place, Step::PAST, plan);
         let old = *levels.cache.line(cached);
         let differs = |at: &usize| old[*at] != open.line[*at];
         let (Some(first), Some(last)) =
             ((0..old.len()).find(differs), (0..old.len()).rfind(differs))
         else {
-            return Kept::After(Step::PAST);
+            return KeptTree::After(Step::PAST);
         };
         let kept = self.policy.dirtied(levels.cache.slot(cached), place, plan);
-        if let Kept::Through = kept {
+        if let KeptTree::Through = kept {
             // Were it dirty, another line of this group could push it out, and its write-back would wait for the
             // group, whose own write of it comes after that.
             return kept;
@@ -319,7 +319,7 @@ impl<P: Policy> Bonsai<P> {
     }
 }
 
-impl<P: Policy> Scheme<Hashes> for Bonsai<P> {
+impl<P: TreePolicy> Scheme<Hashes> for Bonsai<P> {
     fn settle(&mut self, trees: &mut BonsaiTrees, group: &[Pending], plan: &mut Plan) {
         let mut counted: BTreeMap<u64, (SmallVec<[u64; 4]>, bool)> = BTreeMap::new();
         for write in group {
@@ -414,8 +414,8 @@ impl<P: Policy> Scheme<Hashes> for Bonsai<P> {
         for ((level, index), open) in lazy {
             let place = levels.line(level, index);
             match self.keep(levels, (place, &open), accepted, plan) {
-                Kept::After(step) => known = plan.both(known, step),
-                Kept::Through => through.push(((level, index), open)),
+                KeptTree::After(step) => known = plan.both(known, step),
+                KeptTree::Through => through.push(((level, index), open)),
             }
         }
         stored.extend(self.policy.noted(plan));

@@ -7,7 +7,7 @@
 //! Left out: nodes that change above a line only when that line leaves the cache, as a tree that is written back has it:
 //! here the path is hashed at each write.
 
-use super::bmt::{BonsaiTrees, KEYS as SHARED, Order, Policy, bonsai, build};
+use super::bmt::{BonsaiTrees, KEYS as SHARED, Order, TreePolicy, bonsai, build};
 use super::macs::{CACHE, VERIFY};
 use super::tree::Hashes;
 use super::versions::{LEAVES, MINOR_BITS};
@@ -74,7 +74,7 @@ pub static FILE: File<Integrity> = File {
 
 struct Strict;
 
-impl Policy for Strict {
+impl TreePolicy for Strict {
     fn through(&self, _level: usize) -> bool {
         true
     }
@@ -92,7 +92,7 @@ struct Lazy {
     after_cut: AfterCut,
 }
 
-impl Policy for Lazy {
+impl TreePolicy for Lazy {
     fn through(&self, _level: usize) -> bool {
         false
     }
@@ -111,7 +111,7 @@ impl Policy for Lazy {
 
 struct Rebuilt;
 
-impl Policy for Rebuilt {
+impl TreePolicy for Rebuilt {
     fn through(&self, level: usize) -> bool {
         level == 0
     }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use super::bmt::{ACCEPTS, BonsaiTrees, Policy, bonsai, build};
+use super::bmt::{ACCEPTS, BonsaiTrees, TreePolicy, bonsai, build};
 use super::macs::{CACHE, MAC_PLACE, PER_LINE, VERIFY};
 use super::tree::{Hashes, Nodes};
 use super::versions::{MINOR_BITS, Versions};
@@ -59,7 +59,7 @@ pub(super) fn is_due(versions: &Versions, line: &Line, counted: &[u64], stride: 
     counted.iter().any(due)
 }
 
-impl Policy for StopLoss {
+impl TreePolicy for StopLoss {
     fn through(&self, _level: usize) -> bool {
         false
     }

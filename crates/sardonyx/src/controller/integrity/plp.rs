@@ -6,7 +6,7 @@
 //! Left out: epochs, within which paths go in any order: fences are not known below the layers. So what is merged is
 //! what one request writes as one.
 
-use super::bmt::{ACCEPTS, BonsaiTrees, Order, Policy, bonsai, build};
+use super::bmt::{ACCEPTS, BonsaiTrees, Order, TreePolicy, bonsai, build};
 use super::macs::{CACHE, MAC_PLACE, VERIFY};
 use super::versions::{LEAVES, MINOR_BITS};
 use crate::controller::layers::{File, Integrity};
@@ -62,7 +62,7 @@ struct Parallel {
     updates: Updates,
 }
 
-impl Policy for Parallel {
+impl TreePolicy for Parallel {
     fn through(&self, level: usize) -> bool {
         level == 0
     }

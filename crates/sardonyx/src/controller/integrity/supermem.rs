@@ -6,7 +6,7 @@
 //! in `bonsai-lazy-sound`, so that freshness costs the same and merging is what differs.
 //! Left out: counters in another bank than their lines (XBank); `medium.regions_skew` moves all of them at once.
 
-use super::bmt::{BonsaiTrees, KEYS, Policy, bonsai, build};
+use super::bmt::{BonsaiTrees, KEYS, TreePolicy, bonsai, build};
 use crate::controller::layers::{File, Integrity};
 use crate::plan::Plan;
 
@@ -23,7 +23,7 @@ pub static FILE: File<Integrity> = File {
 
 struct Merged;
 
-impl Policy for Merged {
+impl TreePolicy for Merged {
     fn through(&self, level: usize) -> bool {
         level == 0
     }

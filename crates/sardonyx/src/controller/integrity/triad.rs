@@ -4,7 +4,7 @@
 //! cut keeps, then into the queue); a recovery reads the Nth level alone.
 //! Left out: a part of memory that need not persist, with a tree of its own (its root is the paper's third part).
 
-use super::bmt::{ACCEPTS, BonsaiTrees, Policy, bonsai, build};
+use super::bmt::{ACCEPTS, BonsaiTrees, TreePolicy, bonsai, build};
 use super::macs::{CACHE, MAC_PLACE, VERIFY};
 use super::versions::{LEAVES, MINOR_BITS};
 use crate::controller::layers::{File, Integrity};
@@ -52,7 +52,7 @@ struct Lowest {
     levels: usize,
 }
 
-impl Policy for Lowest {
+impl TreePolicy for Lowest {
     fn through(&self, level: usize) -> bool {
         level <= self.levels
     }

@@ -7,7 +7,7 @@
 //! The old lines of a record follow those of the record before; a record that is not full has no empty ones.
 
 use super::LOG_REGION;
-use super::undo::{self, Entry, PER_RECORD, Sealing, Spot, UndoLog, addresses};
+use super::undo::{self, LogEntry, PER_RECORD, Sealing, Spot, UndoLog, addresses};
 use crate::controller::Top;
 use crate::controller::encryption::cfb::{BLOCKS, Block, Feedback};
 use crate::controller::layers::{About, Design, File, Guarantee, Limit, Logging, Reached, Vectors};
@@ -296,7 +296,13 @@ impl Sealing for Chained {
         stored.and(counted, plan)
     }
 
-    fn read(&mut self, bucket: u16, headers: u64, _below: &mut Top, plan: &mut Plan) -> Vec<Entry> {
+    fn read(
+        &mut self,
+        bucket: u16,
+        headers: u64,
+        _below: &mut Top,
+        plan: &mut Plan,
+    ) -> Vec<LogEntry> {
         let own = plan.read(self.bucket(bucket), Step::PAST);
         let bytes = own.value.unwrap_or(ZERO_LINE);
         let (words, _) = bytes.as_chunks::<8>();
@@ -332,7 +338,7 @@ impl Sealing for Chained {
         let places = (0..self.records * PER_RECORD as u64).map(|index| self.data_at(bucket, index));
         lines
             .zip(places)
-            .map(|(line, place)| Entry {
+            .map(|(line, place)| LogEntry {
                 line,
                 old: next(place, &mut recent, &mut known, plan),
             })

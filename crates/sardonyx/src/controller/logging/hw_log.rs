@@ -4,7 +4,7 @@
 //!
 //! A bucket is records of a header and seven old lines, one after the other.
 
-use super::undo::{self, Entry, PER_RECORD, Sealing, Spot, UndoLog, addresses};
+use super::undo::{self, LogEntry, PER_RECORD, Sealing, Spot, UndoLog, addresses};
 use crate::controller::layers::{About, Design, File, Guarantee, Logging};
 use crate::controller::{Class, Persist, Top, Write};
 use crate::line::{Line, Logical, ZERO_LINE};
@@ -135,7 +135,13 @@ impl Sealing for ByCounters {
         self.put(spot, 0, data, below, plan)
     }
 
-    fn read(&mut self, bucket: u16, headers: u64, below: &mut Top, plan: &mut Plan) -> Vec<Entry> {
+    fn read(
+        &mut self,
+        bucket: u16,
+        headers: u64,
+        below: &mut Top,
+        plan: &mut Plan,
+    ) -> Vec<LogEntry> {
         let mut entries = Vec::new();
         let mut read = |line, after, plan: &mut Plan| {
             let read = below.read(line, Class::Log, after, plan);
@@ -147,7 +153,7 @@ impl Sealing for ByCounters {
         for (record, header) in (0..).zip(&headers) {
             for (index, line) in addresses(&header.value).enumerate() {
                 let old = read(self.line(bucket, record, 1 + index), header.at, plan);
-                entries.push(Entry { line, old });
+                entries.push(LogEntry { line, old });
             }
         }
         entries

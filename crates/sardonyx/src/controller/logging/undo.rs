@@ -177,7 +177,7 @@ pub struct Spot {
 }
 
 /// An entry of the log: what a line held.
-pub struct Entry {
+pub struct LogEntry {
     /// The line.
     pub line: Logical,
     /// What the line held before the transaction.
@@ -216,7 +216,13 @@ pub trait Sealing: Send {
     ) -> Stored;
 
     /// What a power cut has left in `bucket`, which has `headers` headers by the registers; oldest first.
-    fn read(&mut self, bucket: u16, headers: u64, below: &mut Top, plan: &mut Plan) -> Vec<Entry>;
+    fn read(
+        &mut self,
+        bucket: u16,
+        headers: u64,
+        below: &mut Top,
+        plan: &mut Plan,
+    ) -> Vec<LogEntry>;
 
     /// Learns from the medium's bytes what it has to know after a power cut.
     fn recover(&mut self, _plan: &mut Plan) {}
@@ -477,7 +483,7 @@ impl<S: Sealing> UndoLog<S> {
     }
 
     /// The old lines of bucket `index` of the transaction `found`, oldest first.
-    fn entries(&mut self, found: &RegistersFound, index: usize, plan: &mut Plan) -> Vec<Entry> {
+    fn entries(&mut self, found: &RegistersFound, index: usize, plan: &mut Plan) -> Vec<LogEntry> {
         let is_last = index + 1 == found.buckets.len();
         let headers = if is_last { found.headers } else { self.records };
         let bucket = found.buckets[index];
@@ -506,7 +512,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
             for index in 0..found.buckets.len() {
                 entries.extend(self.entries(&found, index, &mut plan));
             }
-            for Entry { line, old } in entries.into_iter().rev() {
+            for LogEntry { line, old } in entries.into_iter().rev() {
                 plan.handled(line, &old.value, Class::Data, Persist::CounterAtomic);
                 let write = Write {
                     order: Persist::CounterAtomic,

@@ -44,7 +44,7 @@ fn shape(counted: bool) -> (u64, usize) {
 
 /// The entry of a line, just looked up.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct AmtEntry {
     /// The line.
     pub line: Logical,
     /// Where it lies, if anywhere.
@@ -132,12 +132,12 @@ impl Amt {
     }
 
     /// Looks up where `line` lies, for a write that will change it.
-    pub fn find(&mut self, line: Logical, after: Step, plan: &mut Plan) -> Entry {
+    pub fn find(&mut self, line: Logical, after: Step, plan: &mut Plan) -> AmtEntry {
         let (place, from) = self.spot(line.0);
         let cached = self
             .cache
             .get(place, after, &mut plan.because(Cause::Mapping));
-        Entry {
+        AmtEntry {
             line,
             place: self.entry(self.cache.line(cached), from),
             cached,
@@ -163,7 +163,7 @@ impl Amt {
     }
 
     /// Maps the line of `entry` to `place`.
-    pub fn set(&mut self, entry: &Entry, place: Place, when: When, plan: &mut Plan) {
+    pub fn set(&mut self, entry: &AmtEntry, place: Place, when: When, plan: &mut Plan) {
         let (line, cached) = (entry.line.0, entry.cached);
         let (_, from) = self.spot(line);
         self.mapped += u64::from(self.entry(self.cache.line(cached), from).is_none());

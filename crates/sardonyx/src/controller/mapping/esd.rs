@@ -2,7 +2,7 @@
 //! is read and compared before it is shared. Source: ESD (HPCA 2023) Sec. III.
 //! Left out: a persistent fingerprint table, which is the point of the design.
 
-use super::amt::{Amt, ENTRY, Entry, FREE_PLACES, PLACES, When, placement};
+use super::amt::{Amt, AmtEntry, ENTRY, FREE_PLACES, PLACES, When, placement};
 use super::efit::{EFIT, Efit, POLICY, REFRESH_BY, REFRESH_EVERY, Similar};
 use super::figures::{
     self, AMT_HIT_RATE, COLLISIONS, DUPLICATE_WRITES, LEAKED_LINES, METADATA_BYTES,
@@ -324,7 +324,7 @@ impl Esd {
     /// who refers to what. A mapping that must persist with its line is written back at once.
     fn remap(
         &mut self,
-        entry: Entry,
+        entry: AmtEntry,
         place: Place,
         fresh: bool,
         when: When,

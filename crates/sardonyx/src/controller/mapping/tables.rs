@@ -4,7 +4,7 @@
 
 mod rebuild;
 
-use super::amt::{Amt, ENTRY, Entry, When, number, number_bytes};
+use super::amt::{Amt, AmtEntry, ENTRY, When, number, number_bytes};
 use super::index::{Digest, Index, Match};
 use super::places::Allocator;
 use super::{FULL_MEDIUM, OWN_AGAIN};
@@ -30,7 +30,7 @@ pub struct Room {
     /// The place must not be written before this step: its old owners' unmapping.
     pub unmapped: Step,
     /// What of the look-up of the line's mapping is still true.
-    entry: Entry,
+    entry: AmtEntry,
 }
 
 /// The tables and their caches.
@@ -81,7 +81,7 @@ impl Tables {
     }
 
     /// The line of `entry` shares the content that was found.
-    pub fn share(&mut self, entry: Entry, found: &Match, when: When, plan: &mut Plan) -> Stored {
+    pub fn share(&mut self, entry: AmtEntry, found: &Match, when: When, plan: &mut Plan) -> Stored {
         let decided = when.decided;
         let ripe = plan
             .because(Cause::Mapping)
@@ -99,7 +99,7 @@ impl Tables {
 
     /// The line of `entry`, just mapped elsewhere, leaves its old place; gives the step after which that
     /// one may be written again.
-    fn leave(&mut self, entry: &Entry, when: When, plan: &mut Plan) -> Step {
+    fn leave(&mut self, entry: &AmtEntry, when: When, plan: &mut Plan) -> Step {
         let order = self.demand(Persist::Relaxed);
         let mapped = Stored::at(when.ripe);
         let ripe = self.amt.persist(entry.line, mapped, order, plan).accepted;
@@ -110,7 +110,7 @@ impl Tables {
     }
 
     /// A free place for the line of `entry`; in a full medium the line gives its old place up first.
-    pub fn allocate(&mut self, mut entry: Entry, decided: Step, plan: &mut Plan) -> Room {
+    pub fn allocate(&mut self, mut entry: AmtEntry, decided: Step, plan: &mut Plan) -> Room {
         let home = Place(entry.line.0);
         let mut free = self.places.allocate(home, plan);
         if free.is_none() {

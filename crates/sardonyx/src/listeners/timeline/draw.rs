@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::tracks::{Part, Queue, Said, Slice, Track, Tracks};
-use super::{Commands, Drawn, Kept, Owner};
+use super::tracks::{Queue, Said, Slice, Track, TrackPart, Tracks};
+use super::{Commands, Drawn, KeptEvents, Owner};
 use crate::medium::link::Message;
 use crate::medium::mapping::Decoder;
 use crate::medium::params::EngineParams;
@@ -15,7 +15,7 @@ use crate::plan::performed::{Performed, Work};
 use crate::stats::Purpose;
 use crate::units::Time;
 
-pub(super) fn drawn(params: &EngineParams, decoder: &Decoder, mut kept: Kept) -> Tracks {
+pub(super) fn drawn(params: &EngineParams, decoder: &Decoder, mut kept: KeptEvents) -> Tracks {
     kept.requests.sort_by_key(|request| request.number);
     kept.owners.sort_by_key(|owner| owner.first);
     kept.steps.sort_by_key(|(step, _)| step.step);
@@ -189,7 +189,7 @@ impl Drawing<'_> {
             }
             Work::Accept | Work::Merge => {}
             Work::Forward => {
-                let track = self.of_channel(step, Part::Forwarded);
+                let track = self.of_channel(step, TrackPart::Forwarded);
                 let span = (step.begun, step.ended);
                 self.slice(track, step, span, format!("read {cause}"), vec![]);
             }
@@ -197,12 +197,12 @@ impl Drawing<'_> {
         }
     }
 
-    fn of_channel(&self, step: &Performed, part: Part) -> Track {
+    fn of_channel(&self, step: &Performed, part: TrackPart) -> Track {
         Track::Channel(self.decoder.channel(step.place) as u32, part)
     }
 
     fn wait(&mut self, step: &Performed, until: Time, what: &str) {
-        let track = self.of_channel(step, Part::Waiting);
+        let track = self.of_channel(step, TrackPart::Waiting);
         let line = ("line", Said::Number(step.place.0));
         let name = format!("{} waits for {what}", step.purpose.what.name());
         self.slice(track, step, (step.ready, until), name, vec![line]);
@@ -226,16 +226,16 @@ impl Drawing<'_> {
         };
         let line = || ("line", Said::Number(step.place.0));
         let name = format!("{kind} {}", step.purpose.what.name());
-        let track = Track::Channel(channel, Part::Queue(queue));
+        let track = Track::Channel(channel, TrackPart::Queue(queue));
         let span = (step.queued, begun);
         self.depths.entry((channel, queue)).or_default().push(span);
         self.slice(track, step, span, name.clone(), vec![line()]);
         let Some(column) = commands.last() else {
-            let track = Track::Channel(channel, Part::Module);
+            let track = Track::Channel(channel, TrackPart::Module);
             return self.slice(track, step, (begun, step.ended), name, vec![line()]);
         };
         for command in commands {
-            let track = Track::Channel(channel, Part::Bank(command.rank, command.bank));
+            let track = Track::Channel(channel, TrackPart::Bank(command.rank, command.bank));
             let (name, own, row) = self.occupies(command);
             let mut notes = vec![("cycle", Said::Number(command.cycle))];
             notes.extend(row.map(|row| ("row", Said::Number(row))));
@@ -264,7 +264,7 @@ impl Drawing<'_> {
         selections.push(selection);
         let data = self.data(column);
         self.buses.entry(channel).or_default().push(data);
-        let track = Track::Channel(channel, Part::Bus);
+        let track = Track::Channel(channel, TrackPart::Bus);
         let ends = self.of_steps[&step.step];
         self.slice(track, step, data, name, vec![]);
         self.of_steps.insert(step.step, ends); // what waits for it waits for its bank
@@ -314,7 +314,7 @@ impl Drawing<'_> {
                 step: number as u64,
                 parts: Vec::new(),
             };
-            let track = Track::Channel(command.channel, Part::Rank(command.rank));
+            let track = Track::Channel(command.channel, TrackPart::Rank(command.rank));
             let slice = self.tracks.add(track, slice);
             let ranks = (command.channel, command.rank, u32::MAX);
             self.banks.entry(ranks).or_default().push(slice);
@@ -353,7 +353,7 @@ impl Drawing<'_> {
             let bank = self.decoder.bank(step.place.0);
             let in_queue = |number: &usize| {
                 let track = self.tracks.track_of(*number);
-                matches!(track, Track::Channel(_, Part::Queue(_)))
+                matches!(track, Track::Channel(_, TrackPart::Queue(_)))
             };
             let queue = (first..=last).find(in_queue);
             let queue = queue.expect("each access has been in a queue");
@@ -441,7 +441,7 @@ impl Drawing<'_> {
                 depth += change;
                 (at <= end).then_some((at, depth))
             });
-            let track = Track::Channel(channel, Part::Depth(queue));
+            let track = Track::Channel(channel, TrackPart::Depth(queue));
             self.tracks.count(track, values.collect());
         }
     }

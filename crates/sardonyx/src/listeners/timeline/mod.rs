@@ -22,7 +22,7 @@ use crate::units::Time;
 
 /// Which requests are drawn, by their numbers in the order of admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct TimelineWindow {
     /// The first; the first that counts if none is said.
     pub first: Option<u64>,
     /// How many.
@@ -88,7 +88,7 @@ struct UnderWay {
 pub struct Timeline {
     params: EngineParams,
     decoder: Decoder,
-    window: Window,
+    window: TimelineWindow,
     phase: Phase,
     kept: KeptEvents,
     asked: Asked,
@@ -108,7 +108,7 @@ pub struct Timeline {
 
 impl Timeline {
     /// A listener to a run on a machine of these parameters.
-    pub fn new(params: &EngineParams, window: Window) -> Timeline {
+    pub fn new(params: &EngineParams, window: TimelineWindow) -> Timeline {
         let medium = &params.medium;
         Timeline {
             decoder: Decoder::new(&medium.geometry, medium.mapping),

@@ -11,7 +11,7 @@ use prost::Message;
 use super::Named;
 use crate::listeners::perfetto::{
     CounterDescriptor, Data, DebugAnnotation, EXPLICIT, ProcessDescriptor, SEQUENCE_BEGINS, Trace,
-    TracePacket, TrackDescriptor, TrackEvent, Type, Value,
+    TracePacket, TrackDescriptor, TrackEvent, TrackValue, Type,
 };
 use crate::medium::params::Unit;
 use crate::units::Time;
@@ -26,12 +26,12 @@ pub(super) enum Track {
     /// An on-chip unit, by its number.
     Unit(usize),
     /// A part of a channel.
-    Channel(u32, Part),
+    Channel(u32, TrackPart),
 }
 
 /// What a channel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(super) enum TrackPart {
     Waiting,
     Depth(Queue),
     Queue(Queue),
@@ -76,14 +76,14 @@ impl Track {
             Track::Link(false) => "link to the processor".to_owned(),
             Track::Unit(unit) => Unit::ALL[unit].name().to_owned(),
             Track::Channel(_, part) => match part {
-                Part::Waiting => "waiting for a slot".to_owned(),
-                Part::Depth(queue) => format!("{} depth", queue.name()),
-                Part::Queue(queue) => queue.name().to_owned(),
-                Part::Forwarded => "answered from a queued write".to_owned(),
-                Part::Module => "memory module".to_owned(),
-                Part::Rank(rank) => format!("rank {rank}: refresh"),
-                Part::Bank(rank, bank) => format!("rank {rank} bank {bank}"),
-                Part::Bus => "data bus".to_owned(),
+                TrackPart::Waiting => "waiting for a slot".to_owned(),
+                TrackPart::Depth(queue) => format!("{} depth", queue.name()),
+                TrackPart::Queue(queue) => queue.name().to_owned(),
+                TrackPart::Forwarded => "answered from a queued write".to_owned(),
+                TrackPart::Module => "memory module".to_owned(),
+                TrackPart::Rank(rank) => format!("rank {rank}: refresh"),
+                TrackPart::Bank(rank, bank) => format!("rank {rank} bank {bank}"),
+                TrackPart::Bus => "data bus".to_owned(),
             },
         }
     }
@@ -94,11 +94,11 @@ impl Track {
             Track::Link(_) => "link",
             Track::Unit(_) => "unit",
             Track::Channel(_, part) => match part {
-                Part::Waiting => "slot",
-                Part::Depth(_) | Part::Queue(_) | Part::Forwarded => "queue",
-                Part::Module => "module",
-                Part::Rank(_) | Part::Bank(..) => "bank",
-                Part::Bus => "bus",
+                TrackPart::Waiting => "slot",
+                TrackPart::Depth(_) | TrackPart::Queue(_) | TrackPart::Forwarded => "queue",
+                TrackPart::Module => "module",
+                TrackPart::Rank(_) | TrackPart::Bank(..) => "bank",
+                TrackPart::Bus => "bus",
             },
         }
     }
@@ -327,9 +327,9 @@ fn event(of: Type, track: u64) -> TrackEvent {
 
 fn annotation((name, said): &(&'static str, Said)) -> DebugAnnotation {
     let value = match said {
-        Said::Number(number) => Value::Uint(*number),
-        Said::Time(time) => Value::Double(time.ns()),
-        Said::Text(text) => Value::Text((*text).to_owned()),
+        Said::Number(number) => TrackValue::Uint(*number),
+        Said::Time(time) => TrackValue::Double(time.ns()),
+        Said::Text(text) => TrackValue::Text((*text).to_owned()),
     };
     DebugAnnotation {
         name: Some((*name).to_owned()),

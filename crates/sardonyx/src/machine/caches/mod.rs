@@ -23,7 +23,7 @@ pub const MAX_CORES: usize = 64;
 /// Which cache answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Level {
+pub enum HitLevel {
     /// The core's first.
     L1 = 0,
     /// The core's second.
@@ -37,7 +37,7 @@ pub enum Level {
 pub struct Hit {
     slot: u32,
     /// Who had it.
-    pub level: Level,
+    pub level: HitLevel,
     /// The read that still brings it, as named at [`Caches::fill`]; 0 if it is there.
     pub filling: u32,
 }
@@ -87,7 +87,7 @@ impl Caches {
     #[inline]
     pub fn find(&mut self, core: usize, line: Logical) -> Option<Hit> {
         match self.l1[core].find(line.0) {
-            Some(slot) => Some(self.hit(slot, Level::L1)),
+            Some(slot) => Some(self.hit(slot, HitLevel::L1)),
             None => self.find_below(core, line.0),
         }
     }
@@ -96,7 +96,7 @@ impl Caches {
     /// more recent than before.
     pub fn probe(&self, line: Logical) -> Option<Hit> {
         let slot = self.llc.peek(line.0)?;
-        Some(self.hit(slot, Level::Llc))
+        Some(self.hit(slot, HitLevel::Llc))
     }
 
     /// Accesses of all cores that the last level has answered, and those that went to memory.
@@ -118,7 +118,7 @@ impl Caches {
 
     fn find_below(&mut self, core: usize, line: u64) -> Option<Hit> {
         let (slot, level) = match self.l2.get_mut(core).and_then(|l2| l2.find(line)) {
-            Some(slot) => (slot, Level::L2),
+            Some(slot) => (slot, HitLevel::L2),
             None => {
                 let slot = self.llc.find(line)?;
                 self.llc_accesses[0] += 1;
@@ -126,7 +126,7 @@ impl Caches {
                 if let Some(l2) = self.l2.get_mut(core) {
                     l2.insert(line, slot);
                 }
-                (slot, Level::Llc)
+                (slot, HitLevel::Llc)
             }
         };
         self.l1[core].insert(line, slot);
@@ -134,7 +134,7 @@ impl Caches {
     }
 
     #[inline]
-    fn hit(&self, slot: u32, level: Level) -> Hit {
+    fn hit(&self, slot: u32, level: HitLevel) -> Hit {
         let filling = self.llc.state(slot).filling;
         Hit {
             slot,
@@ -167,7 +167,7 @@ impl Caches {
         if let Some(l2) = self.l2.get_mut(core) {
             l2.insert(line.0, slot);
         }
-        (self.hit(slot, Level::Llc), gone)
+        (self.hit(slot, HitLevel::Llc), gone)
     }
 
     /// The read `filling` has brought `line`.

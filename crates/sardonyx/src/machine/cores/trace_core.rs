@@ -3,7 +3,7 @@
 //! It never steps: the times of an access follow from those of the few accesses before it, exactly.
 //! Inside, time is in ticks of 1/width ps, so that the time of one instruction is a whole number.
 
-use super::window::{Mshrs, Window};
+use super::window::{Mshrs, ReorderWindow};
 use crate::line::Virtual;
 use crate::machine::{
     Access, Agent, Answer, CoreFigures, LOOK_AHEAD, OutOfMemory, Passing, Port, RunError, Stream,
@@ -48,7 +48,7 @@ struct Pace {
 impl Pace {
     /// An instruction takes a slot; a cycle of the trace's clock as many as fit in its length, and one
     /// of an unknown clock as many as one of this core.
-    fn new(unit: GapUnit, clock_khz: Option<u64>, window: &Window) -> Pace {
+    fn new(unit: GapUnit, clock_khz: Option<u64>, window: &ReorderWindow) -> Pace {
         let (slots, of) = match (unit, clock_khz) {
             (GapUnit::Instructions, _) => (1, 1),
             (GapUnit::Cycles, None) => (window.width, 1),
@@ -74,7 +74,7 @@ impl Pace {
 pub struct TraceCore {
     core: usize,
     stream: Stream,
-    window: Window,
+    window: ReorderWindow,
     mshrs: Mshrs,
     cache_ticks: u64,
     pace: Pace,
@@ -101,7 +101,7 @@ impl TraceCore {
     ///
     /// A window smaller than the width counts as the width, no width and no MSHRs as one.
     pub fn new(core: usize, params: &CoreParams, stream: Stream) -> TraceCore {
-        let (window, unit) = (Window::new(params), stream.gap_unit());
+        let (window, unit) = (ReorderWindow::new(params), stream.gap_unit());
         let mut core = TraceCore {
             core,
             pace: Pace::new(unit, stream.clock_khz(), &window),

@@ -15,7 +15,7 @@ struct Miss {
 }
 
 /// The reorder window: loads that may still hold up what comes after them.
-pub(super) struct Window {
+pub(super) struct ReorderWindow {
     /// Ticks in a picosecond; also slots in a cycle.
     pub width: u64,
     /// Ticks from one instruction to the next: as many as a cycle has picoseconds.
@@ -28,11 +28,11 @@ pub(super) struct Window {
     first: u64,
 }
 
-impl Window {
+impl ReorderWindow {
     /// An empty window; one smaller than the width counts as the width, no width as one.
-    pub fn new(params: &CoreParams) -> Window {
+    pub fn new(params: &CoreParams) -> ReorderWindow {
         let width = params.width.max(1);
-        Window {
+        ReorderWindow {
             width,
             slot: params.clock.ps(),
             size: params.window.max(width),

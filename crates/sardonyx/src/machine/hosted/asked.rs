@@ -33,7 +33,7 @@ crate::names::named! {
 
 /// How a host's memory is to be.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct HostOptions {
     /// Sources of requests: the host's cores, or its ports.
     pub sources: usize,
     /// When writes are answered.
@@ -49,9 +49,9 @@ pub struct Options {
     pub warmup: u64,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for HostOptions {
+    fn default() -> HostOptions {
+        HostOptions {
             sources: 1,
             posted: Posted::default(),
             unwritten: Unwritten::default(),

@@ -13,7 +13,9 @@ mod time;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-pub use asked::{Asked, HostedError, Kind, MAX_SOURCES, Options, Posted, Told, Unwritten, What};
+pub use asked::{
+    Asked, HostOptions, HostedError, Kind, MAX_SOURCES, Posted, Told, Unwritten, What,
+};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -63,7 +65,7 @@ struct PersistWaiter {
 pub struct Hosted {
     machine: Machine,
     design: String,
-    options: Options,
+    options: HostOptions,
     port: Port,
     capacity: u64,
     addresses: Addresses,
@@ -92,7 +94,11 @@ impl Hosted {
     ///
     /// # Errors
     /// There is no such design; no sources.
-    pub fn new(machine: &Machine, design: &str, options: Options) -> Result<Hosted, HostedError> {
+    pub fn new(
+        machine: &Machine,
+        design: &str,
+        options: HostOptions,
+    ) -> Result<Hosted, HostedError> {
         if !(1..=MAX_SOURCES).contains(&options.sources) {
             return Err(HostedError::Sources(options.sources));
         }
@@ -155,7 +161,7 @@ impl Hosted {
     }
 
     /// The options that it was made with.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &HostOptions {
         &self.options
     }
 }
@@ -165,7 +171,7 @@ fn addresses(machine: &Machine) -> Addresses {
     machine.settings.get(&ADDRESSES).of(true)
 }
 
-fn space(machine: &Machine, options: &Options, source: usize) -> AddressSpace {
+fn space(machine: &Machine, options: &HostOptions, source: usize) -> AddressSpace {
     let addresses = addresses(machine);
     if let Addresses::AsTraced | Addresses::Wrapped = addresses {
         return AddressSpace::Identity { pages: 0 };

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Asked, END, Flight, Hosted, HostedError, Kind, Told, Waiter, What};
+use super::{Asked, END, Flight, Hosted, HostedError, Kind, PersistWaiter, Told, What};
 use crate::controller::{Class, Persist, Write};
 use crate::engine::Request;
 use crate::exhausted::Exhausted;
@@ -226,9 +226,9 @@ impl Hosted {
         what: What,
         source: u32,
         tag: u64,
-        for_it: impl Fn(&Flight, &[Waiter]) -> bool,
+        for_it: impl Fn(&Flight, &[PersistWaiter]) -> bool,
     ) {
-        let waiter = Waiter {
+        let waiter = PersistWaiter {
             what,
             tag,
             source,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn hosted(design: &str, options: Options) -> Hosted {
+fn hosted(design: &str, options: HostOptions) -> Hosted {
     let none: [(&str, &str); 0] = [];
     let machine = Machine::load("esd", &none).expect("a preset");
     Hosted::new(&machine, design, options).expect("a design")
@@ -35,7 +35,7 @@ fn all(host: &mut Hosted) -> Vec<Told> {
 #[test]
 fn a_write_is_told_twice_and_a_fence_when_it_is_accepted() {
     for design in ["baseline", "esd", "fca"] {
-        let mut host = hosted(design, Options::default());
+        let mut host = hosted(design, HostOptions::default());
         assert!(host.send(&write(128, &[7; 64], 1)).unwrap());
         host.flush(128, 0, 2).unwrap();
         host.fence(0, 3).unwrap();
@@ -60,9 +60,9 @@ fn a_write_is_told_twice_and_a_fence_when_it_is_accepted() {
 
 #[test]
 fn a_fence_waits_for_its_own_source_alone() {
-    let options = Options {
+    let options = HostOptions {
         sources: 2,
-        ..Options::default()
+        ..HostOptions::default()
     };
     let mut host = hosted("baseline", options);
     host.send(&write(0, &[1; 64], 1)).unwrap();
@@ -77,7 +77,7 @@ fn a_fence_waits_for_its_own_source_alone() {
 
 #[test]
 fn parts_of_lines_and_looks_see_what_was_written_last() {
-    let mut host = hosted("esd", Options::default());
+    let mut host = hosted("esd", HostOptions::default());
     host.poke(0, 60, &[1, 2, 3, 4, 5, 6]).unwrap();
     host.send(&write(64, &[9], 1)).unwrap();
     let mut bytes = [0; 6];
@@ -103,7 +103,7 @@ fn parts_of_lines_and_looks_see_what_was_written_last() {
 
 #[test]
 fn requests_that_cannot_be_are_errors() {
-    let mut host = hosted("baseline", Options::default());
+    let mut host = hosted("baseline", HostOptions::default());
     let end = host.capacity();
     for (kind, address, source) in [
         (Kind::Read(0), 0, 0),
@@ -131,9 +131,9 @@ fn requests_that_cannot_be_are_errors() {
 
 #[test]
 fn without_what_was_written_last_only_whole_lines_are_taken() {
-    let options = Options {
+    let options = HostOptions {
         keep: false,
-        ..Options::default()
+        ..HostOptions::default()
     };
     let mut host = hosted("esd", options);
     assert!(host.send(&write(64, &[7; 64], 1)).unwrap());
@@ -150,7 +150,7 @@ fn without_what_was_written_last_only_whole_lines_are_taken() {
         metrics["reads_verified"].is_null(),
         "nobody knows what was written"
     );
-    let options = Options {
+    let options = HostOptions {
         journal: true,
         ..options
     };

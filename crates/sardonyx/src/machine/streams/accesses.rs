@@ -9,7 +9,7 @@ use sardonyx_base::random::{SplitMix64, mix};
 
 use crate::line::{Line, Virtual, ZERO_LINE};
 use crate::machine::RunError;
-use crate::machine::{AddressSpace, Frames, TraceUse};
+use crate::machine::{AddressSpace, PageFrames, TraceUse};
 use crate::medium::params::Addresses;
 use crate::stats::Direction;
 use crate::trace::{CLOCK_REMEDY, GapUnit, Op, Record, Source};
@@ -57,7 +57,7 @@ impl Copies {
     /// The copy's share of a machine with `capacity_lines` lines, its first page `skew` further into it than
     /// that of the copy before.
     pub fn space(self, capacity_lines: u64, addresses: Addresses, skew: u64) -> AddressSpace {
-        let frames = Frames::share(capacity_lines, self.copy, self.of);
+        let frames = PageFrames::share(capacity_lines, self.copy, self.of);
         let frames = frames.skewed(u64::from(self.copy) * skew);
         AddressSpace::Framed(frames.placed(addresses))
     }

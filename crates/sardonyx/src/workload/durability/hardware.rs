@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::software_undo::write_back_counters;
-use super::{Durability, Logged, Recovered, Transaction};
+use super::{Durability, LoggedItems, Recovered, Transaction};
 use crate::line::LINE_BYTES;
 use crate::machine::pieces;
 use crate::workload::{
@@ -82,8 +82,8 @@ impl Durability for Hardware {
         })
     }
 
-    fn log(&self, _: &mut dyn PersistentMemory) -> Logged {
-        Logged::default()
+    fn log(&self, _: &mut dyn PersistentMemory) -> LoggedItems {
+        LoggedItems::default()
     }
 }
 

@@ -39,7 +39,7 @@ pub trait Durability: Send {
     ) -> Result<Recovered, Fault>;
 
     /// What the log holds, be it sensible or not: for who has to explain a failure.
-    fn log(&self, memory: &mut dyn PersistentMemory) -> Logged;
+    fn log(&self, memory: &mut dyn PersistentMemory) -> LoggedItems;
 }
 
 /// A transaction under way: a structure's code loads from it and stores to it as if there were none.
@@ -50,7 +50,7 @@ pub trait Transaction: Bytes {
 
 /// The content of an undo log, as it is in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Logged {
+pub struct LoggedItems {
     /// The word that says whether the entries are to be put back: 0 or 1.
     pub valid: u64,
     /// The transaction that it belongs to, or the last visible one.

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::{Durability, Logged, Mutant, Recovered, Transaction};
+use super::{Durability, LoggedItems, Mutant, Recovered, Transaction};
 use crate::line::{LINE_BYTES, Line, ZERO_LINE};
 use crate::machine::pieces;
 use crate::workload::{
@@ -111,7 +111,7 @@ impl SoftwareUndo {
 }
 
 impl Durability for SoftwareUndo {
-    fn log(&self, memory: &mut dyn PersistentMemory) -> Logged {
+    fn log(&self, memory: &mut dyn PersistentMemory) -> LoggedItems {
         let entries = memory.load_u64(self.start + ENTRIES);
         let lines = (0..entries.min(self.capacity)).map(|index| {
             let mut old = ZERO_LINE;
@@ -119,7 +119,7 @@ impl Durability for SoftwareUndo {
             (memory.load_u64(self.address(index)), old)
         });
         let lines = lines.collect();
-        Logged {
+        LoggedItems {
             valid: memory.load_u64(self.start + VALID),
             transaction: memory.load_u64(self.start + TRANSACTION),
             entries,

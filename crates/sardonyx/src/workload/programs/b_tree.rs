@@ -4,7 +4,7 @@
 
 use super::wide_node::{DEEPEST, DEGREE, Head, KEYS, LEAF, VALUES as ITEMS};
 use super::wide_node::{allocate, copy, insert_word};
-use super::{COUNT, FREE, Heap, Keys, Program, ProgramFile, STEP, TOP, fault};
+use super::{COUNT, FREE, Heap, Program, ProgramFile, STEP, TOP, WalkedKeys, fault};
 use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -112,7 +112,7 @@ impl BTree {
 
 /// A walk over a tree that may be anything.
 struct BTreeWalk<'s> {
-    keys: Keys,
+    keys: WalkedKeys,
     spec: &'s ProgramSpec,
     depth: Option<usize>,
 }
@@ -171,7 +171,7 @@ impl Program for BTree {
 
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let mut walk = BTreeWalk {
-            keys: Keys::new(memory, self.heap)?,
+            keys: WalkedKeys::new(memory, self.heap)?,
             spec: &self.spec,
             depth: None,
         };

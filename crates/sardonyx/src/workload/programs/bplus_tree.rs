@@ -5,7 +5,7 @@
 
 use super::wide_node::{DEEPEST, DEGREE, Head, KEYS, LEAF, MOST, VALUES};
 use super::wide_node::{allocate, copy, insert_word};
-use super::{COUNT, FREE, Heap, Keys, Program, ProgramFile, STEP, TOP, fault};
+use super::{COUNT, FREE, Heap, Program, ProgramFile, STEP, TOP, WalkedKeys, fault};
 use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
 pub const PROGRAM: ProgramFile = ProgramFile {
@@ -121,7 +121,7 @@ impl BPlusTree {
 
 /// A walk over a tree that may be anything.
 struct BPlusTreeWalk<'s> {
-    keys: Keys,
+    keys: WalkedKeys,
     spec: &'s ProgramSpec,
     depth: Option<usize>,
     /// What the last leaf says comes next.
@@ -203,7 +203,7 @@ impl Program for BPlusTree {
 
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let mut walk = BPlusTreeWalk {
-            keys: Keys::new(memory, self.heap)?,
+            keys: WalkedKeys::new(memory, self.heap)?,
             spec: &self.spec,
             depth: None,
             next: None,

@@ -2,7 +2,7 @@
 //! and restores the colours (Cormen et al., Introduction to Algorithms). Invariants: keys in order,
 //! no red child of a red node, as many black nodes on every way down, parents right.
 
-use super::{COUNT, FREE, Heap, Keys, LINE, Program, ProgramFile, STEP, TOP};
+use super::{COUNT, FREE, Heap, LINE, Program, ProgramFile, STEP, TOP, WalkedKeys};
 use super::{fault, words};
 use crate::workload::{Bytes, Fault, Numbers, ProgramSpec};
 
@@ -125,7 +125,7 @@ impl RedBlackTree {
 
 /// A walk over a tree that may be anything.
 struct RedBlackWalk<'s> {
-    keys: Keys,
+    keys: WalkedKeys,
     spec: &'s ProgramSpec,
 }
 
@@ -181,7 +181,7 @@ impl Program for RedBlackTree {
 
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault> {
         let mut walk = RedBlackWalk {
-            keys: Keys::new(memory, self.heap)?,
+            keys: WalkedKeys::new(memory, self.heap)?,
             spec: &self.spec,
         };
         let top = memory.load_u64(TOP);

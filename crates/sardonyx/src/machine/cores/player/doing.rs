@@ -1,6 +1,6 @@
 //! What each kind of operation does to the caches and to memory below them.
 
-use super::{Head, Need, Player};
+use super::{Need, Player, PlayerHead};
 use crate::line::{Line, Logical, Virtual};
 use crate::machine::{Mark, OpKind, Port, RunError, Waiter, WriteBack};
 use crate::plan::Step;
@@ -69,7 +69,7 @@ impl Player<'_> {
             }
             OpKind::TxEnd => {
                 if !port.takes() {
-                    self.head = Head::Stalled(fetch);
+                    self.head = PlayerHead::Stalled(fetch);
                     return Ok(false);
                 }
                 port.tx_end(self.core, self.time(fetch));
@@ -85,7 +85,7 @@ impl Player<'_> {
             }
             OpKind::Lock => {
                 if !port.lock(self.core, op.line.0) {
-                    (self.head, self.need) = (Head::Blocked, Need::Lock);
+                    (self.head, self.need) = (PlayerHead::Blocked, Need::Lock);
                     return Ok(false);
                 }
                 1
@@ -247,7 +247,7 @@ impl Player<'_> {
         let logged = port.must_log(self.core, line);
         if logged {
             if !missed && !port.takes() {
-                self.head = Head::Stalled(fetch);
+                self.head = PlayerHead::Stalled(fetch);
                 return None;
             }
             port.log_old(self.core, line, hit, self.time(fetch));
@@ -280,7 +280,7 @@ impl Player<'_> {
             _ => false,
         };
         if !clean && !port.takes() {
-            self.head = Head::Stalled(fetch);
+            self.head = PlayerHead::Stalled(fetch);
             return false;
         }
         let arrival = self.time(fetch);

@@ -5,7 +5,7 @@
 mod doing;
 mod waiting;
 
-use super::window::{Mshrs, Window};
+use super::window::{Mshrs, ReorderWindow};
 use crate::config::Machine;
 use crate::line::Virtual;
 use crate::machine::{
@@ -42,7 +42,7 @@ pub struct Player<'s> {
     source: Box<dyn OpSource + 's>,
     batch: Batch,
     next: usize,
-    window: Window,
+    window: ReorderWindow,
     mshrs: Mshrs,
     store_queue: usize,
     /// Ticks to the answer of each level; the last also lies on the way from memory.
@@ -84,7 +84,7 @@ impl<'s> Player<'s> {
         source: Box<dyn OpSource + 's>,
     ) -> Result<Player<'s>, RunError> {
         let (params, caches) = (&machine.core, &machine.caches);
-        let window = Window::new(params);
+        let window = ReorderWindow::new(params);
         let width = window.width;
         let l1 = caches.l1.latency.ps() * width;
         let l2 = match caches.l2.bytes {

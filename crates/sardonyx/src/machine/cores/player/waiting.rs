@@ -1,7 +1,7 @@
 //! When an operation is fetched: the reorder window, MSHRs, the store queue and fences, as far as the
 //! answers so far tell.
 
-use super::{Head, Need, Player};
+use super::{Need, Player, PlayerHead};
 use crate::machine::{OpKind, Port};
 use crate::units::Time;
 
@@ -10,11 +10,11 @@ impl Player<'_> {
     pub(super) fn may_miss(&mut self, port: &Port, fetch: u64, need: Need) -> bool {
         self.need = need;
         self.settle();
-        if self.head != Head::Ready(fetch) {
+        if self.head != PlayerHead::Ready(fetch) {
             return false;
         }
         if !port.takes() {
-            self.head = Head::Stalled(fetch);
+            self.head = PlayerHead::Stalled(fetch);
             return false;
         }
         self.mshrs.forget(fetch);
@@ -22,7 +22,7 @@ impl Player<'_> {
     }
 
     pub(super) fn unblock(&mut self) {
-        if self.head == Head::Blocked {
+        if self.head == PlayerHead::Blocked {
             self.settle();
         }
     }
@@ -30,10 +30,10 @@ impl Player<'_> {
     /// Finds out when the head is fetched, if the answers so far tell.
     #[inline]
     pub(super) fn settle(&mut self) {
-        self.head = Head::Blocked;
+        self.head = PlayerHead::Blocked;
         let Some(op) = self.batch.ops().get(self.next) else {
             if self.at == 0 || self.pass_window(self.at - 1) {
-                self.head = Head::End;
+                self.head = PlayerHead::End;
                 let reach = self.at.saturating_sub(1) * self.window.slot + self.fetch_lag;
                 self.fetched = self.fetched.max(reach);
             }
@@ -60,7 +60,7 @@ impl Player<'_> {
                 None => return,
             }
         }
-        self.head = Head::Ready(fetch);
+        self.head = PlayerHead::Ready(fetch);
     }
 
     /// Lets the window reach up to instruction `at`; false while that hangs on an answer.
