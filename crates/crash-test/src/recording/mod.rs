@@ -6,6 +6,7 @@ pub mod lint;
 pub mod orders;
 pub mod persistence;
 pub mod pools;
+pub mod races;
 pub mod reading;
 pub mod source;
 pub mod versions;

@@ -274,8 +274,12 @@ impl PluginState {
         let mut at = address;
         while at < end {
             let line = self.place(vcpu, at, store);
+            let next = (at | 63) + 1;
+            self.out.loaded =
+                (!store && line >= FILES && (threads::threaded() || threads::shared()))
+                    .then(|| ((at % 64) as u8, (end.min(next) - at) as u8));
             self.line(vcpu, line, at / 64, store);
-            at = (at | 63) + 1;
+            at = next;
         }
     }
 
