@@ -454,7 +454,9 @@ impl TraceStream {
             Op::Fence => 0,
             _ => {
                 let line = self.family.line(record.line);
-                if line >= FILES && matches!(op, Op::Store | Op::NonTemporalWrite) {
+                // A store without a place, where there are places, is another thread's that was seen at a flush.
+                let own = record.site.is_some() || self.lists.sites.is_empty();
+                if own && line >= FILES && matches!(op, Op::Store | Op::NonTemporalWrite) {
                     self.unsynced.insert(line);
                 }
                 self.pages.map(line).map_err(RecordError::new)?

@@ -69,6 +69,8 @@ pub struct Out {
     pub now: Option<(u32, u64, bool)>,
     /// The first byte and the length of what is loaded of a line, if a load is to have its place.
     pub loaded: Option<(u8, u8)>,
+    /// With places, of lines of files: the hash of the bytes that were told last.
+    held: FxHashMap<u64, u64>,
     /// How often threads rested after a store, by its site, and in all; and whether the one that runs is to rest now.
     rests: Vec<u8>,
     rested: u32,
@@ -113,6 +115,7 @@ impl Out {
             process: std::process::id(),
             now: None,
             loaded: None,
+            held: FxHashMap::default(),
             rests: Vec::new(),
             rested: 0,
             rest: false,
@@ -361,12 +364,31 @@ impl Out {
         self.record(op::FENCE, self.encoder.line(), None);
     }
 
+    /// Keeps what the trace has of a line of a file; says whether that is new.
+    #[inline]
+    fn holds(&mut self, line: u64, data: &[u8; 64]) -> bool {
+        if line < FILES || self.level != Level::Cpu || self.sites.is_none() {
+            return false;
+        }
+        let now = hash(data);
+        self.held.insert(line, now) != Some(now)
+    }
+
+    /// Tells a store that another thread has made and not told yet, before a flush of the line: the flush wrote it back
+    /// too. It has no place, and the thread's own record follows.
+    pub fn catch_up(&mut self, line: u64) {
+        if let Some(data) = self.bytes(line).filter(|data| self.holds(line, data)) {
+            self.record_at(op::STORE, line, Some(data), None);
+        }
+    }
+
     /// A record with the line's bytes as they are now; nothing if they cannot be read.
     #[inline]
     pub fn write(&mut self, op: u8, line: u64) {
         match self.bytes(line) {
             Some(data) => {
                 self.now_known(line);
+                self.holds(line, &data);
                 self.record(op, line, Some(data));
             }
             None => self.unreadable += 1,
@@ -381,6 +403,7 @@ impl Out {
         match held.or_else(|| self.bytes(line)) {
             Some(data) => {
                 self.now_known(line);
+                self.holds(line, &data);
                 self.record_at(op::NON_TEMPORAL, line, Some(data), site);
             }
             None => self.unreadable += 1,

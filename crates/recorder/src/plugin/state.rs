@@ -719,6 +719,9 @@ impl PluginState {
         self.settle(vcpu);
         let line = self.place(vcpu, address, false);
         self.empty_buffers(|buffer| buffer.line == line);
+        if threads::threaded() || threads::shared() {
+            self.out.catch_up(line);
+        }
         self.out.record(code, line, None);
         if self.level == Level::Memory && self.caches.flush(line, code != op::CLWB) {
             if threads::threaded() {
