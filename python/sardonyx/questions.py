@@ -76,6 +76,8 @@ class CrashFilesQuestion(Value):
     files: str
     #: The words of the program's command.
     program: tuple[str, ...]
+    #: The program's descriptor whose text is in ``{acks}``.
+    acks_fd: int = 1
     #: Seconds that the search may take, from the first recovery on.
     budget: float = 50.0
     #: Whether syncs and writes are made to fail too, one in a run.

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,22 @@ def test_what_the_recovery_would_not_notice_is_said(tmp_path: Path) -> None:
     found = search(place, check, program)
     assert found["status"] == 0
     assert sum("copes with" in note for note in found["notes"]) == 2
+
+
+@pytest.mark.machine
+def test_the_descriptor_of_promises_can_be_chosen(tmp_path: Path) -> None:
+    place = folder(tmp_path / "d")
+    text = (
+        f"import os; os.dup2(os.open('{tmp_path}/log', 65), 5); os.write(1, b'noise')\n"
+        f"open('{place}/g', 'w').write('new'); os.write(5, b'kept')"
+    )
+    program = shlex.join([sys.executable, "-c", text])
+    check = "sh -c 'if grep -q noise {acks}; then exit 7; fi; ! grep -q kept {acks} || cat {dir}/g'"
+    found = search(place, check, program, "--acks-fd", "5")
+    assert found["status"] == 1 and "descriptor 5" in found["causes"][0]["summary"], found
+    (place / "g").unlink()
+    found = search(place, check, program)
+    assert found["status"] == 3 and "exit status 7" in found["unsaid"], found
 
 
 @pytest.mark.machine

@@ -54,7 +54,7 @@ pub enum Act {
     Fail {
         inode: Inode,
     },
-    /// What went to standard output is in `text`; what went to standard error or a socket is not.
+    /// What went to the descriptor that is asked for is in `text`; what went to other outputs is not.
     Acknowledge {
         text: Vec<u8>,
     },

@@ -17,6 +17,9 @@ pub struct Question {
     /// The words of the recovery's command, with `{dir}` and `{acks}`; none if the operations are only to be listed.
     #[serde(default)]
     pub recover: Vec<String>,
+    /// The program's descriptor whose text is in `{acks}`.
+    #[serde(default = "defaults::standard_output")]
+    pub acks_fd: i32,
     /// Exit statuses that are no violation.
     #[serde(default = "defaults::zero")]
     pub ok: Vec<i32>,
@@ -51,6 +54,10 @@ pub struct Question {
 
 /// The defaults of what a question may leave out.
 mod defaults {
+    pub(crate) fn standard_output() -> i32 {
+        1
+    }
+
     pub(crate) fn zero() -> Vec<i32> {
         vec![0]
     }

@@ -1,6 +1,6 @@
 //! Turns one process's events into one trace file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use sardonyx_recorder::codec::{self, CacheContents, Decoder, Event, Undecodable};
@@ -71,6 +71,8 @@ struct ProvenanceLists {
     execs: Vec<Value>,
     /// The site at which each further program begins, with that program's number.
     site_programs: Vec<(usize, u32)>,
+    /// Code that ran, by the program's number: where it begins, and the address after it.
+    ran: BTreeMap<u32, BTreeMap<u64, u64>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -83,6 +85,48 @@ pub struct RecordedTrace {
     pub notes: Vec<String>,
     /// The comparison with the program's memory at its end, if that was wanted and the program ended in order.
     pub verified: Option<Verified>,
+}
+
+/// Adds a range to ranges that do not touch each other.
+fn insert(ranges: &mut BTreeMap<u64, u64>, mut start: u64, mut end: u64) {
+    while let Some((&from, &to)) = ranges.range(..=end).next_back()
+        && to >= start
+    {
+        ranges.remove(&from);
+        (start, end) = (start.min(from), end.max(to));
+    }
+    ranges.insert(start, end);
+}
+
+impl ProvenanceLists {
+    /// The code of mapped files that ran, of each program: its number, the first address, and lengths of what ran and
+    /// of what did not, in turn. Of a program whose files are not known only the number.
+    fn coverage(&self) -> Vec<Value> {
+        let told = |(program, ranges): (&u32, &BTreeMap<u64, u64>)| {
+            let mut of_files = BTreeMap::new();
+            for module in &self.modules {
+                if module["of_program"] == json!(program) {
+                    let [from, to] = ["start", "end"].map(|key| module[key].as_u64().unwrap_or(0));
+                    for (&start, &end) in ranges.range(..to) {
+                        if end > from {
+                            insert(&mut of_files, start.max(from), end.min(to));
+                        }
+                    }
+                }
+            }
+            let mut at = of_files.first_key_value().map_or(0, |(start, _)| *start);
+            let mut entry = vec![u64::from(*program), at];
+            for (start, end) in of_files {
+                if start > at {
+                    entry.push(start - at);
+                }
+                entry.push(end - start);
+                at = end;
+            }
+            json!(entry)
+        };
+        self.ran.iter().map(told).collect()
+    }
 }
 
 impl TraceStream {
@@ -225,6 +269,10 @@ impl TraceStream {
                 offset,
                 path,
             } => self.module(start, end, offset, &path),
+            Event::Ran { start, end } => {
+                let program = self.family.program();
+                insert(self.lists.ran.entry(program).or_default(), start, end);
+            }
             // A character a byte, so that nothing is lost.
             Event::Printed(bytes) => self.lists.printed.push(json!([
                 self.kept,
@@ -310,8 +358,8 @@ impl TraceStream {
             "first_site": if self.family.is_first() { self.first_site } else { 0 },
             "of_program": self.family.program(),
         });
-        // A child has its parent's.
-        if self.family.is_first() || !self.lists.modules.contains(&module) {
+        // A child has its parent's, and they are told again when code is unmapped.
+        if !self.lists.modules.contains(&module) {
             self.lists.modules.push(module);
         }
     }
@@ -406,7 +454,9 @@ impl TraceStream {
             Op::Fence => 0,
             _ => {
                 let line = self.family.line(record.line);
-                if line >= FILES && matches!(op, Op::Store | Op::NonTemporalWrite) {
+                // A store without a place, where there are places, is another thread's that was seen at a flush.
+                let own = record.site.is_some() || self.lists.sites.is_empty();
+                if own && line >= FILES && matches!(op, Op::Store | Op::NonTemporalWrite) {
                     self.unsynced.insert(line);
                 }
                 self.pages.map(line).map_err(RecordError::new)?
@@ -484,6 +534,7 @@ impl TraceStream {
         let more = &mut self.writer.provenance_mut().more;
         more.insert("complete".into(), complete.into());
         let lists = self.lists;
+        let coverage = lists.coverage();
         let site_programs = lists.site_programs.iter().map(|of| json!(of)).collect();
         for (key, list) in [
             ("threads", lists.threads),
@@ -496,6 +547,7 @@ impl TraceStream {
             ("syncs", lists.syncs),
             ("processes", processes),
             ("site_programs", site_programs),
+            ("ran", coverage),
             ("pages", lists.placed),
         ] {
             // That nothing was printed is worth as much as what was.

@@ -123,6 +123,11 @@ pub enum Event {
         offset: u64,
         path: Vec<u8>,
     },
+    /// Code from `start` to before `end` is about to run for the first time; told before it does.
+    Ran {
+        start: u64,
+        end: u64,
+    },
     Printed(Vec<u8>),
     Mark(Vec<u8>),
     /// A system call made the stores to these lines of files persistent.

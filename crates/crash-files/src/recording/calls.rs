@@ -442,7 +442,7 @@ impl Recorder {
         };
         let metadata = process::file_metadata(thread, fd as i32)?;
         let Some((inode, path)) = self.held(thread, fd) else {
-            return self.acknowledge(thread, (name, call), &metadata, a);
+            return self.acknowledge(thread, (name, call), (fd, &metadata), a);
         };
         let mut begun = self.done(name, path, Vec::new());
         let fd = fd as i32;
@@ -490,12 +490,24 @@ impl Recorder {
         ))
     }
 
-    /// What leaves the program: to its standard output or standard error, or to a socket.
+    /// Whether the text that goes to a descriptor is kept: of the first process by its number, of others by where it
+    /// leads.
+    fn is_kept(&mut self, thread: i32, fd: i32, leads: (u64, u64)) -> bool {
+        let (kept, known) = self.acks;
+        let process = self.threads.get(&thread).map(|thread| thread.process);
+        if known.is_none() && fd == kept && process == Some(self.first) {
+            self.acks.1 = Some(leads);
+        }
+        self.acks.1 == Some(leads)
+    }
+
+    /// What leaves the program: to its standard output or standard error, to the descriptor that is asked for, or to a
+    /// socket.
     fn acknowledge(
         &mut self,
         thread: i32,
         (name, call): (&str, i64),
-        metadata: &fs::Metadata,
+        (fd, metadata): (u64, &fs::Metadata),
         a: [u64; 6],
     ) -> Option<Begun> {
         let (output, socket) = (
@@ -504,23 +516,33 @@ impl Recorder {
                 .position(|known| *known == identity(metadata)),
             metadata.file_type().is_socket(),
         );
-        if output.is_none() && !socket {
+        let kept = self.is_kept(thread, fd as i32, identity(metadata));
+        if output.is_none() && !socket && !kept {
             return None;
         }
         let text = match call {
-            _ if output != Some(0) => Vec::new(),
-            libc::SYS_write | libc::SYS_pwrite64 => process::text(thread, a[1], a[2]),
+            _ if !kept => Vec::new(),
+            libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_sendto => {
+                process::text(thread, a[1], a[2])
+            }
+            libc::SYS_sendmsg => process::message(thread, a[1]),
             libc::SYS_writev | libc::SYS_pwritev | libc::SYS_pwritev2 => {
                 process::gathered(thread, a[1], a[2])
             }
             _ => {
-                self.note("the program passed data to its standard output by splice or sendfile; {acks} lacks it");
+                self.note(
+                    "the program acknowledged by sendmmsg, splice or sendfile; {acks} lacks it",
+                );
                 Vec::new()
             }
         };
         let to = ["standard output", "standard error"];
-        let to = output.map_or("a socket", |number| to[number]);
-        let mut begun = self.done(name, to.to_owned(), Vec::new());
+        let to = match output {
+            Some(number) => to[number].to_owned(),
+            None if socket => "a socket".to_owned(),
+            None => format!("descriptor {fd}"),
+        };
+        let mut begun = self.done(name, to, Vec::new());
         begun.path = String::new();
         begun.site = self.site(thread);
         self.compare_mapped(thread, begun.site);

@@ -106,6 +106,9 @@ struct Recorder {
     inodes: FxHashMap<(u64, u64), Inode>,
     /// Standard output and standard error, by identity.
     outputs: Vec<(u64, u64)>,
+    /// The descriptor of the first process whose text is kept, and where it leads, once something was written to it.
+    acks: (i32, Option<(u64, u64)>),
+    first: i32,
     operations: Vec<Operation>,
     commands: Vec<String>,
     threads: FxHashMap<i32, Thread>,
@@ -145,6 +148,8 @@ pub struct Run<'a> {
     pub limit: Duration,
     /// Where its standard output and standard error go.
     pub outputs: [&'a Path; 2],
+    /// The descriptor whose text is kept.
+    pub acks_fd: i32,
     pub fault: Option<Fault>,
     /// Asked now and then whether the program is to go on.
     pub go_on: &'a (dyn Fn() -> bool + Sync),
@@ -178,6 +183,8 @@ impl Recorder {
             tree,
             inodes: numbered.collect(),
             outputs: Vec::new(),
+            acks: (run.acks_fd, None),
+            first: 0,
             operations: Vec::new(),
             commands: Vec::new(),
             threads: FxHashMap::default(),
@@ -230,6 +237,9 @@ impl Recorder {
     fn run(mut self, run: &Run<'_>) -> Result<Recording, CrashTestError> {
         let began = Instant::now();
         let first = self.spawn(run)?;
+        self.first = first;
+        let known = usize::try_from(run.acks_fd - 1).ok();
+        self.acks.1 = known.and_then(|known| self.outputs.get(known).copied());
         let mut ended = None;
         let (mut late, mut cancelled) = (false, false);
         let mut pause = PAUSES.0;

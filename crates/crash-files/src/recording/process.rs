@@ -66,6 +66,14 @@ pub(super) fn gathered(thread: i32, vector: u64, parts: u64) -> Vec<u8> {
     bytes
 }
 
+/// The text of a message (`struct msghdr`).
+pub(super) fn message(thread: i32, header: u64) -> Vec<u8> {
+    match (word(thread, header + 16), word(thread, header + 24)) {
+        (Some(vector), Some(parts)) => gathered(thread, vector, parts),
+        _ => Vec::new(),
+    }
+}
+
 pub(super) fn text(thread: i32, address: u64, length: u64) -> Vec<u8> {
     memory(thread, address, (length as usize).min(MESSAGE))
 }

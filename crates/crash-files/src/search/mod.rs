@@ -196,6 +196,7 @@ fn explore_one(
         folder: &question.files,
         limit: Duration::from_secs_f64(question.record_limit),
         outputs: [&outputs[0], &outputs[1]],
+        acks_fd: question.acks_fd,
         fault: fault.map(|(fault, _)| fault),
         go_on: &|| tell(0, 0),
     })?;

@@ -112,6 +112,12 @@ impl Events {
         from
     }
 
+    /// An event turns out to be another thread's, at another site.
+    pub fn credit(&mut self, number: usize, site: u32, thread: u16) {
+        self.sites[number] = site;
+        self.threads[number] = thread;
+    }
+
     pub fn site(&self, number: usize) -> u32 {
         self.sites[number]
     }

@@ -1,5 +1,5 @@
-//! What a recording shows without running anything: stores that were never flushed, flushes that were never fenced, and
-//! flushes and fences that did nothing.
+//! What a recording shows without running anything: stores that were never flushed, flushes that were never fenced, stores
+//! that another thread used before they were persistent, and flushes and fences that did nothing.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use sardonyx_trace::{TraceReader, TraceWriter};
 use serde::Serialize;
 
 use crate::CrashTestError;
+use crate::recording::races::{Effect, RacePair, races};
 use crate::recording::source::{Frame, Sources, caller};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use std::path::Path;
@@ -20,6 +21,8 @@ pub enum LintFault {
     NeverFlushed,
     /// A flush after which its thread never fenced.
     NeverFenced,
+    /// Another thread loaded it, and made something persistent or printed something, before the store was persistent.
+    UsedTooEarly,
     /// A flush of a line that was flushed since its last store.
     FlushedTwice,
     /// A flush of a line that was never stored to.
@@ -33,6 +36,7 @@ impl LintFault {
         match self {
             LintFault::NeverFlushed => "stored and never flushed",
             LintFault::NeverFenced => "flushed and never fenced",
+            LintFault::UsedTooEarly => "used by another thread before it was persistent",
             LintFault::FlushedTwice => "flushed again without a store between",
             LintFault::FlushedClean => "flushed though never stored to",
             LintFault::FenceForNothing => "a fence with no flush before it",
@@ -41,7 +45,10 @@ impl LintFault {
 
     /// An instruction without which only the time changes.
     fn idle(self) -> bool {
-        !matches!(self, LintFault::NeverFlushed | LintFault::NeverFenced)
+        matches!(
+            self,
+            LintFault::FlushedTwice | LintFault::FlushedClean | LintFault::FenceForNothing
+        )
     }
 }
 
@@ -60,6 +67,8 @@ pub struct Finding {
     /// The offset of the first in the pool; `None` for a fence.
     pub offset: Option<u64>,
     pub pool: Option<String>,
+    /// Of a store that another thread used too early: where that thread loaded it, and what it did then.
+    pub used: Option<String>,
     /// A library did it while it set the pool up, before the program's own first store.
     pub setup: bool,
 }
@@ -213,8 +222,59 @@ fn function(frame: &Frame) -> Option<String> {
     Some(bare.rsplit(' ').next().unwrap_or(bare).to_owned())
 }
 
+/// What takes or frees a lock, whose words are persistent only by chance.
+const LOCKS: [&str; 5] = ["lock", "mutex", "sem_", "pthread_", "cnd_"];
+
+/// An instruction that is part of a lock's function of a library.
+fn is_lock(stack: &[Frame]) -> bool {
+    let mut library = stack.iter().take_while(|frame| !frame.own());
+    let of_lock = |name: &String| LOCKS.iter().any(|word| name.contains(word));
+    library.any(|frame| frame.function.as_ref().is_some_and(of_lock))
+}
+
+/// The store of each pair of threads, and how it was used too early.
+fn used(
+    recording: &Recording,
+    sources: &mut Option<Sources<'_>>,
+    pairs: &[RacePair],
+) -> Vec<(usize, u64, String)> {
+    let mut stack = |site: u32| match sources {
+        Some(sources) if site != NOWHERE => sources.stack(site),
+        _ => Vec::new(),
+    };
+    let place = |stack: &[Frame]| {
+        let frame = stack.iter().find(|frame| frame.own()).or(stack.first());
+        frame.map_or_else(|| "no place known".to_owned(), Frame::place)
+    };
+    let told = pairs.iter().filter_map(|pair| {
+        let load = stack(pair.load_site);
+        if is_lock(&load) || is_lock(&stack(recording.events.site(pair.store as usize))) {
+            return None;
+        }
+        let first = match pair.effect {
+            Effect::Persisted(event) => {
+                let fence = stack(recording.events.site(event as usize));
+                let fence = caller(&fence).map_or_else(|| place(&fence), Frame::place);
+                format!("{fence} made its own persistent first")
+            }
+            Effect::Printed => "printed first".to_owned(),
+        };
+        let used = format!("loaded at {}, row {}, {first}", place(&load), pair.load_row);
+        Some((pair.store as usize, pair.count, used))
+    });
+    told.collect()
+}
+
 /// Lints a recording.
 pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestError> {
+    findings(recording, source, &races(recording)?)
+}
+
+fn findings(
+    recording: &Recording,
+    source: bool,
+    pairs: &[RacePair],
+) -> Result<Linted, CrashTestError> {
     if source {
         Sources::new(recording).check()?;
     }
@@ -227,8 +287,13 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestErro
         Some(sources) => Servants::from_recording(recording, sources),
         None => Servants::default(),
     };
-    let mut places: BTreeMap<(LintFault, String, bool), Finding> = BTreeMap::new();
-    for (fault, number) in found {
+    let mut places: BTreeMap<(LintFault, String, bool, Option<String>), Finding> = BTreeMap::new();
+    let found = found
+        .into_iter()
+        .map(|(fault, number)| (fault, number, 1, None));
+    let used = used(recording, &mut sources, pairs).into_iter();
+    let used = used.map(|(number, count, how)| (LintFault::UsedTooEarly, number, count, Some(how)));
+    for (fault, number, count, used) in found.chain(used) {
         let event = recording.event(number as u32);
         if fault.idle() {
             linted.idle[usize::from(fault == LintFault::FenceForNothing)].insert(event.row);
@@ -254,7 +319,7 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestErro
         let offset = slot.map(|slot| u64::from(recording.lines[slot as usize].line) * 64);
         let setup =
             first.is_some_and(|first| number < first) && !stack.first().is_some_and(Frame::own);
-        let finding = places.entry((fault, place.clone(), setup));
+        let finding = places.entry((fault, place.clone(), setup, used.clone()));
         finding
             .or_insert_with(|| Finding {
                 fault,
@@ -273,9 +338,10 @@ pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestErro
                 row: event.row,
                 offset,
                 pool: slot.and_then(|slot| recording.pool_of(slot)),
+                used,
                 setup,
             })
-            .count += 1;
+            .count += count;
     }
     linted.findings = places.into_values().collect();
     linted
@@ -320,7 +386,7 @@ mod tests {
     use crate::testing::recording;
 
     fn faults(program: &[(u16, Do)]) -> Vec<(LintFault, u64)> {
-        let linted = lint(&recording(program), false).unwrap();
+        let linted = findings(&recording(program), false, &[]).unwrap();
         let findings = linted.findings.iter();
         findings
             .map(|finding| (finding.fault, finding.count))
@@ -373,7 +439,7 @@ mod tests {
             (0, Fence),       // idle
             (0, Store(2, 1)), // never flushed, which is not idle
         ];
-        let linted = lint(&recording(&program), false).unwrap();
+        let linted = findings(&recording(&program), false, &[]).unwrap();
         assert_eq!(linted.idle[0], FxHashSet::from_iter([2, 3]));
         assert_eq!(linted.idle[1], FxHashSet::from_iter([5]));
         assert_eq!(linted.of, (2, 3, 2));
@@ -397,6 +463,6 @@ mod tests {
             (0, Elsewhere),
             (0, Fence),
         ]);
-        assert_eq!(lint(&made, false).unwrap().findings.len(), 0);
+        assert_eq!(findings(&made, false, &[]).unwrap().findings.len(), 0);
     }
 }

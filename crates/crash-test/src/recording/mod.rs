@@ -1,10 +1,12 @@
 //! What a recording says of the mapped files that are cut: every store, flush and fence, in one order.
 
+pub mod coverage;
 pub mod events;
 pub mod lint;
 pub mod orders;
 pub mod persistence;
 pub mod pools;
+pub mod races;
 pub mod reading;
 pub mod source;
 pub mod versions;
@@ -16,6 +18,7 @@ use sardonyx_trace::{Level, Provenance, TraceReader};
 use serde::Deserialize;
 
 use crate::CrashTestError;
+use crate::recording::coverage::Ran;
 use crate::recording::events::Events;
 use crate::recording::persistence::Platform;
 use crate::recording::pools::{FileEntry, Pool, chosen, entry, places};
@@ -162,6 +165,8 @@ pub struct Recording {
     pub sure: Sure,
     pub processes: usize,
     pub calls: bool,
+    /// The code that ran; `None` if the recording does not say.
+    pub ran: Option<Vec<Ran>>,
     /// The range of events, from the first to before the second, that are in another order than recorded; only they are
     /// cut.
     pub scope: Option<(u32, u32)>,
@@ -212,6 +217,13 @@ fn sites(provenance: &Provenance) -> Vec<Site> {
     sites.into_iter().enumerate().map(site).collect()
 }
 
+/// Code that ran: the program's number, the first address, and lengths of what ran and of what did not, in turn.
+fn ran(provenance: &Provenance) -> Vec<Ran> {
+    let told: Vec<Vec<u64>> = entry(provenance, "ran");
+    let of_program = |entry: Vec<u64>| Ran::from_lengths(&entry);
+    told.into_iter().map(of_program).collect()
+}
+
 impl Recording {
     /// Reads the recording at `path`, reduced to `pools`: files, or folders for all files in them.
     ///
@@ -260,6 +272,7 @@ impl Recording {
                 .len()
                 .max(1),
             calls: provenance.more.contains_key("calls"),
+            ran: (provenance.more.contains_key("ran")).then(|| ran(&provenance)),
             ..Recording::default()
         };
         Reading::of_files(&recording, &files, &named, &provenance)?

@@ -191,7 +191,8 @@ impl PendingState {
 pub trait Visit {
     /// A position at which the power may fail: before this event, after so many rises.
     fn cut(&mut self, event: u32, rises: u32, state: &PendingState);
-    fn rise(&mut self, _: Rise) {}
+    /// A line's floor rises at this event.
+    fn rise(&mut self, _: u32, _: Rise) {}
     fn ended(&self) -> bool {
         false
     }
@@ -262,7 +263,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                 if state.current[slot as usize] != version {
                     cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
                     state.store(slot, version, number as u32);
-                    state.rise(slot, version, &mut |rise| visit.rise(rise));
+                    state.rise(slot, version, &mut |rise| visit.rise(number as u32, rise));
                 }
             }
             (Platform::Eadr, _) | (_, Act::FlushClean | Act::Foreign) => {}
@@ -276,7 +277,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
             ) => {
                 state.store(slot, version, number as u32);
                 if recording.assumed.contains(&event.site) {
-                    state.rise(slot, version, &mut |rise| visit.rise(rise));
+                    state.rise(slot, version, &mut |rise| visit.rise(number as u32, rise));
                 } else if past {
                     let waiting = state.waiting.entry(event.thread).or_default();
                     waiting.push((slot, version));
@@ -293,7 +294,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                 let version = state.current[slot as usize];
                 if version > state.floor[slot as usize] {
                     cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
-                    state.rise(slot, version, &mut |rise| visit.rise(rise));
+                    state.rise(slot, version, &mut |rise| visit.rise(number as u32, rise));
                 }
             }
             // A CLWB only starts a write-back; that it has ended is known at the thread's next fence.
@@ -311,7 +312,7 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
                     cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
                 }
                 for (slot, version) in waiting {
-                    state.rise(slot, version, &mut |rise| visit.rise(rise));
+                    state.rise(slot, version, &mut |rise| visit.rise(number as u32, rise));
                 }
             }
         }
@@ -344,7 +345,7 @@ impl Visit for Making<'_> {
         });
     }
 
-    fn rise(&mut self, rise: Rise) {
+    fn rise(&mut self, _: u32, rise: Rise) {
         self.course.rises.push(rise);
     }
 }

@@ -56,6 +56,8 @@ pub(crate) struct Reading<G> {
     synced: bool,
     unit: u32,
     on_disk: bool,
+    /// Events of stores that a thread saw at its flush, by unit, until the thread that made them tells.
+    seen: FxHashMap<u32, usize>,
 }
 
 impl Reading<()> {
@@ -81,6 +83,7 @@ impl Reading<()> {
             synced: false,
             unit: recording.platform.unit() / LINE as u32,
             on_disk: recording.platform.is_disk(),
+            seen: FxHashMap::default(),
         })
     }
 }
@@ -100,7 +103,19 @@ impl<G: Fn(u32) -> Line> Reading<G> {
                 let calls = self.syncs[self.sync..].iter();
                 self.sync += calls.take_while(|(_, end)| *end <= row).count();
                 let by_sync = (self.syncs.get(self.sync)).is_some_and(|(from, _)| *from <= row);
+                let seen = record.op == Op::Store && site.is_none() && !recording.sites.is_empty();
+                if seen && self.is_clean(record) {
+                    continue;
+                }
                 if let Some((act, changed)) = self.act(recording, record, by_sync) {
+                    if let Act::Store { slot, .. } = act {
+                        self.credit(
+                            recording,
+                            slot,
+                            seen,
+                            site.map(|site| (site, record.thread)),
+                        );
+                    }
                     let event = Event {
                         row,
                         thread: record.thread,
@@ -215,6 +230,28 @@ impl<G: Fn(u32) -> Line> Reading<G> {
             *held = data;
         }
         (slot, version, version > before)
+    }
+
+    /// Nobody has stored to the line of a store that was seen at a flush: it is as before the program.
+    fn is_clean(&self, record: &Record) -> bool {
+        let number = number(record.line.0);
+        let file = number.and_then(|number| self.files.get(&number).copied());
+        let line = within(record.line.0);
+        file.is_some_and(|file| {
+            let slot = self.slots[usize::from(file)].get(line / self.unit);
+            slot.is_none() && record.data == Some(self.grounds[usize::from(file)](line))
+        })
+    }
+
+    /// A store that was seen at another thread's flush is of the thread that tells of the next one to its line.
+    fn credit(&mut self, recording: &mut Recording, slot: u32, seen: bool, by: Option<(u32, u16)>) {
+        if seen {
+            self.seen.insert(slot, recording.events.len());
+        } else if let Some(event) = self.seen.remove(&slot)
+            && let Some((site, thread)) = by
+        {
+            recording.events.credit(event, site, thread);
+        }
     }
 
     fn stored_elsewhere(&mut self, number: Option<u64>) {

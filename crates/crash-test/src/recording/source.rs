@@ -44,6 +44,13 @@ impl Frame {
             && !self.file.as_ref().is_none_or(system)
     }
 
+    pub fn in_header(&self) -> bool {
+        let file = self.file.as_deref().unwrap_or_default();
+        [".h", ".hh", ".hpp", ".hxx"]
+            .iter()
+            .any(|end| file.ends_with(end))
+    }
+
     /// `FILE:LINE`, without the folders.
     pub fn place(&self) -> String {
         match (&self.file, self.line) {
@@ -72,15 +79,9 @@ fn plain(name: &str) -> String {
 /// The innermost frame of the user's own code that is in no header, for a flush or a fence: headers hold small
 /// functions that everything calls. If all frames are in headers, the innermost.
 pub fn caller(stack: &[Frame]) -> Option<&Frame> {
-    let header = |frame: &&Frame| {
-        let file = frame.file.as_deref().unwrap_or_default();
-        [".h", ".hh", ".hpp", ".hxx"]
-            .iter()
-            .any(|end| file.ends_with(end))
-    };
     let mut own = stack.iter().filter(|frame| frame.own());
     own.clone()
-        .find(|frame| !header(frame))
+        .find(|frame| !frame.in_header())
         .or_else(|| own.next())
 }
 
@@ -228,10 +229,7 @@ impl<'a> Sources<'a> {
             }
             Ok(_) => {}
         }
-        let own = (recording.modules.iter()).any(|module| {
-            self.loaded(&module.path)
-                .is_some_and(|l| l.lines && !l.apart)
-        });
+        let own = (recording.modules.iter()).any(|module| self.has_own_lines(&module.path));
         if !own {
             return Err(CrashTestError::new(format!(
                 "{shown}: has no debug information, so that no line of code can be named; compile it with -g and record \
@@ -266,6 +264,28 @@ impl<'a> Sources<'a> {
         else {
             return Vec::new();
         };
+        let offset = pc - start + offset;
+        let part = self.loaded(path).and_then(|loaded| {
+            let mut parts = loaded.parts.iter();
+            parts.find(|(at, length, _)| (*at..at + length).contains(&offset))
+        });
+        let address = part.map(|(from, _, address)| offset - from + address);
+        self.frames(path, address)
+    }
+
+    /// The loadable parts of a file: the offset and the length in the file, and the address.
+    pub fn parts(&mut self, path: &'a Path) -> Option<Vec<(u64, u64, u64)>> {
+        Some(self.loaded(path)?.parts.clone())
+    }
+
+    /// A file has lines of code of its own, in itself.
+    pub fn has_own_lines(&mut self, path: &'a Path) -> bool {
+        self.loaded(path)
+            .is_some_and(|loaded| loaded.lines && !loaded.apart)
+    }
+
+    /// The functions at an address of a file, as the file itself counts addresses; those inlined first.
+    pub fn frames(&mut self, path: &'a Path, address: Option<u64>) -> Vec<Frame> {
         let name = path
             .file_name()
             .unwrap_or_default()
@@ -279,18 +299,9 @@ impl<'a> Sources<'a> {
             inlined: false,
             apart: false,
         };
-        let Some(loaded) = self.loaded(path) else {
+        let (Some(loaded), Some(probe)) = (self.loaded(path), address) else {
             return vec![unknown(None)];
         };
-        let offset = pc - start + offset;
-        let part = loaded
-            .parts
-            .iter()
-            .find(|(at, length, _)| (*at..at + length).contains(&offset));
-        let Some((from, _, address)) = part else {
-            return vec![unknown(None)];
-        };
-        let probe = offset - from + address;
         let mut frames = Vec::new();
         if let Ok(mut found) = loaded.loader.find_frames(probe) {
             while let Ok(Some(frame)) = found.next() {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::images::{FIRST, Image, ImagePass, Over, PASSES};
 use crate::question::Question;
 use crate::recording::persistence::{Course, Cut};
+use crate::recording::coverage::coverage;
 use crate::recording::pools;
 use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
@@ -320,6 +321,8 @@ pub fn report(question: &Question, explored: &Explored) -> Value {
         "first_violation_s": found.violations.iter().map(|v| v.seconds).min_by(f64::total_cmp),
         "causes": causes, "suspects": suspects, "notes": recording.notes,
         "fails": found.verdict() == Verdict::Violation,
+        "coverage": (sources.as_mut().filter(|_| recording.scope.is_none()))
+            .and_then(|sources| coverage(recording, sources)),
     });
     if let (Some(report), Value::Object(tried)) =
         (report.as_object_mut(), tried(question, explored))

@@ -10,6 +10,7 @@ use std::sync::atomic::{Ordering, fence};
 use iced_x86::Register;
 
 use super::api::{GArray, MemInfo, OnAccess, api};
+use super::out::REST;
 use super::state::{Flush, PluginState};
 use super::threads::{lock, threaded, unlock};
 use super::{guest, state, with};
@@ -150,11 +151,15 @@ pub const LOCKED: u64 = 1 << 62;
 
 fn at_site(vcpu: c_uint, word: *mut c_void, work: impl FnOnce(&mut PluginState)) {
     let word = word.addr() as u64;
-    with(|state| {
+    let rests = with(|state| {
         state.out.now = Some((vcpu, word & !LOCKED, word & LOCKED != 0));
         work(state);
         state.out.now = None;
+        std::mem::take(&mut state.out.rest)
     });
+    if rests {
+        std::thread::sleep(REST);
+    }
 }
 
 /// As [`at_core`], with sites: `word` is the instruction's address, and whether it is locked.

@@ -58,13 +58,23 @@ pub extern "C" fn call(
 ) {
     let arguments = [a, b, c, d, e, f];
     // QEMU is asked what is mapped before our lock is taken.
-    let areas = if number == SYS_execve {
+    let unmaps = match number {
+        SYS_munmap | SYS_mremap => true,
+        SYS_mmap => d & MAP_FIXED as u64 != 0,
+        _ => false,
+    };
+    let end = page_up(a.saturating_add(b));
+    let code = unmaps && with(|state| state.has_run(a, end));
+    let areas = if number == SYS_execve || code {
         guest::areas()
     } else {
         Vec::new()
     };
     with(|state| {
         state.settle(vcpu);
+        if code {
+            state.unmaps_code(a, end, &areas);
+        }
         let vacated = before(state, vcpu, number, arguments, &areas);
         state.calls.insert(vcpu, (arguments, vacated));
         if orders(number) {

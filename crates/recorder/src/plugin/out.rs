@@ -22,6 +22,10 @@ const WAIT: Duration = Duration::from_micros(100);
 /// Waits between looks at whether the reader still lives.
 const LOOK: u32 = 1000;
 const PAGE_LINES: u64 = 64;
+/// Rests of threads at a site, and in all, at most.
+const RESTS: (u8, u32) = (16, 4096);
+/// How long a thread rests.
+pub const REST: Duration = Duration::from_micros(100);
 
 pub struct Out {
     ring: Option<Ring>,
@@ -63,6 +67,14 @@ pub struct Out {
     process: u32,
     /// The instruction that runs: its thread, its address, whether it is locked.
     pub now: Option<(u32, u64, bool)>,
+    /// The first byte and the length of what is loaded of a line, if a load is to have its place.
+    pub loaded: Option<(u8, u8)>,
+    /// With places, of lines of files: the hash of the bytes that were told last.
+    held: FxHashMap<u64, u64>,
+    /// How often threads rested after a store, by its site, and in all; and whether the one that runs is to rest now.
+    rests: Vec<u8>,
+    rested: u32,
+    pub rest: bool,
 }
 
 /// The device and inode of what a descriptor leads to.
@@ -102,6 +114,11 @@ impl Out {
             execs: 0,
             process: std::process::id(),
             now: None,
+            loaded: None,
+            held: FxHashMap::default(),
+            rests: Vec::new(),
+            rested: 0,
+            rest: false,
         }
     }
 
@@ -259,14 +276,49 @@ impl Out {
         Some(number)
     }
 
-    /// A record. Of mapped files and fences it has the site, if sites are wanted.
+    /// The number of what the instruction that runs loads of a line, told if it is new.
+    fn site_of_load(&mut self) -> Option<u32> {
+        let part = self.loaded.take()?;
+        let site = self.site()?;
+        let mut sites = self.sites.take()?;
+        let number = sites.part(site, part, |parent, pc| {
+            self.tell(&Event::Site {
+                parent,
+                pc,
+                locked: false,
+            });
+        });
+        self.sites = Some(sites);
+        Some(number)
+    }
+
+    /// A record. Of mapped files and fences it has the site, if sites are wanted; of loads only among several threads.
     #[inline]
     pub fn record(&mut self, op: u8, line: u64, data: Option<[u8; 64]>) {
         let site = match self.now {
+            Some(_) if op == op::LOAD && line >= FILES => self.site_of_load(),
             Some(_) if op == op::FENCE || line >= FILES && op != op::LOAD => self.site(),
             _ => None,
         };
         self.record_at(op, line, data, site);
+        if let (op::STORE, Some(site)) = (op, site)
+            && (threaded() || threads::shared())
+        {
+            self.rest_at(site as usize);
+        }
+    }
+
+    /// Has the thread rest after a store to a file, a few times at each site: another may then load what is not
+    /// persistent yet, which a recording of threads that hardly overlap never shows.
+    fn rest_at(&mut self, site: usize) {
+        if self.rests.len() <= site {
+            self.rests.resize(site + 1, 0);
+        }
+        if self.rests[site] < RESTS.0 && self.rested < RESTS.1 {
+            self.rests[site] += 1;
+            self.rested += 1;
+            self.rest = true;
+        }
     }
 
     #[inline]
@@ -312,12 +364,31 @@ impl Out {
         self.record(op::FENCE, self.encoder.line(), None);
     }
 
+    /// Keeps what the trace has of a line of a file; says whether that is new.
+    #[inline]
+    fn holds(&mut self, line: u64, data: &[u8; 64]) -> bool {
+        if line < FILES || self.level != Level::Cpu || self.sites.is_none() {
+            return false;
+        }
+        let now = hash(data);
+        self.held.insert(line, now) != Some(now)
+    }
+
+    /// Tells a store that another thread has made and not told yet, before a flush of the line: the flush wrote it back
+    /// too. It has no place, and the thread's own record follows.
+    pub fn catch_up(&mut self, line: u64) {
+        if let Some(data) = self.bytes(line).filter(|data| self.holds(line, data)) {
+            self.record_at(op::STORE, line, Some(data), None);
+        }
+    }
+
     /// A record with the line's bytes as they are now; nothing if they cannot be read.
     #[inline]
     pub fn write(&mut self, op: u8, line: u64) {
         match self.bytes(line) {
             Some(data) => {
                 self.now_known(line);
+                self.holds(line, &data);
                 self.record(op, line, Some(data));
             }
             None => self.unreadable += 1,
@@ -332,6 +403,7 @@ impl Out {
         match held.or_else(|| self.bytes(line)) {
             Some(data) => {
                 self.now_known(line);
+                self.holds(line, &data);
                 self.record_at(op::NON_TEMPORAL, line, Some(data), site);
             }
             None => self.unreadable += 1,

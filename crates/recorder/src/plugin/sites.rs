@@ -59,6 +59,22 @@ impl Sites {
         Sites::unwind(self.frames(vcpu), stack);
     }
 
+    /// The number of a part of a line that an instruction's site loads, from its first byte on: a site below that of
+    /// the instruction, at an address where no code lies. `tell` is called with it if it is new.
+    pub fn part(
+        &mut self,
+        site: u32,
+        (first, length): (u8, u8),
+        tell: impl FnOnce(u32, u64),
+    ) -> u32 {
+        let at = u64::from(first) * 64 + u64::from(length) - 1;
+        let next = self.next();
+        *self.numbers.entry((site + 1, at)).or_insert_with(|| {
+            tell(site + 1, at);
+            next
+        })
+    }
+
     /// The number of the site of `pc`; `tell` is called with each that is new: its parent plus 1, its address.
     pub fn number(&mut self, vcpu: u32, pc: u64, mut tell: impl FnMut(u32, u64)) -> u32 {
         self.frames(vcpu);

@@ -1,6 +1,6 @@
 //! Everything that the callbacks share: the caches, the write-combining buffers, the way out.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use iced_x86::Instruction;
@@ -105,6 +105,8 @@ pub struct PluginState {
     has_forked: bool,
     left_out: u64,
     copied_pages: u64,
+    /// Where blocks that ran begin, with the address after each: those that were told, of code that is still mapped.
+    ran: BTreeMap<u64, u64>,
 }
 
 impl PluginState {
@@ -133,6 +135,7 @@ impl PluginState {
             has_forked: false,
             left_out: 0,
             copied_pages: 0,
+            ran: BTreeMap::new(),
         })
     }
 
@@ -219,7 +222,33 @@ impl PluginState {
         self.has_forked = true;
         if !self.options.follow_fork && !self.options.one_order {
             self.left_out += 1;
+            // What the child runs is not known, so everything may run.
+            self.runs(0, u64::MAX);
         }
+    }
+
+    /// A block was translated, and is about to run.
+    pub fn runs(&mut self, start: u64, end: u64) {
+        if self.level != Level::Cpu || self.out.sites.is_none() {
+            return;
+        }
+        let known = self.ran.entry(start).or_default();
+        if *known < end {
+            *known = end;
+            self.out.tell(&Event::Ran { start, end });
+        }
+    }
+
+    /// Code that ran lies in `start..end`.
+    pub fn has_run(&self, start: u64, end: u64) -> bool {
+        self.ran.range(start..end.max(start)).next().is_some()
+    }
+
+    /// Code of `start..end` is about to be unmapped: tells what file it is of, while that is known.
+    pub fn unmaps_code(&mut self, start: u64, end: u64, areas: &[Area]) {
+        let mut rest = self.ran.split_off(&start);
+        self.ran.append(&mut rest.split_off(&end));
+        self.tell_modules(areas);
     }
 
     fn child_ring(&self, process: u32) -> Option<Ring> {
@@ -245,8 +274,12 @@ impl PluginState {
         let mut at = address;
         while at < end {
             let line = self.place(vcpu, at, store);
+            let next = (at | 63) + 1;
+            self.out.loaded =
+                (!store && line >= FILES && (threads::threaded() || threads::shared()))
+                    .then(|| ((at % 64) as u8, (end.min(next) - at) as u8));
             self.line(vcpu, line, at / 64, store);
-            at = (at | 63) + 1;
+            at = next;
         }
     }
 
@@ -686,6 +719,9 @@ impl PluginState {
         self.settle(vcpu);
         let line = self.place(vcpu, address, false);
         self.empty_buffers(|buffer| buffer.line == line);
+        if threads::threaded() || threads::shared() {
+            self.out.catch_up(line);
+        }
         self.out.record(code, line, None);
         if self.level == Level::Memory && self.caches.flush(line, code != op::CLWB) {
             if threads::threaded() {

@@ -47,6 +47,10 @@ pub extern "C" fn block(_: Id, block: Block) {
         if state.code.handlers.contains(&start) {
             (api().on_block)(block, access::at_handler, READS_REGISTERS, null_mut());
         }
+        if let Some(last) = insns.checked_sub(1) {
+            let last = (api().insn)(block, last);
+            state.runs(start, (api().insn_address)(last) + bytes(last).len() as u64);
+        }
         let plan =
             (state.options.level == Level::Memory && !threaded()).then(|| planned(state, block));
         let (requests, groups) = plan.unzip();

@@ -57,6 +57,10 @@ class Files(Searching):
             "had been printed.",
         ),
     ] = None
+    acks_fd: Annotated[
+        int,
+        typer.Option(min=0, max=2**20, help="The program's descriptor whose text is in {acks}."),
+    ] = 1
     list_only: Annotated[
         bool, typer.Option("--list", help="Only list the operations, with their places.")
     ] = False
@@ -88,6 +92,7 @@ class Files(Searching):
             "program": tuple(self.program),
             "files": str(self.files),
             "platform": self.platform,
+            "acks_fd": self.acks_fd,
             "record_limit": seconds_in("--record-limit", self.record_limit),
         }
 
@@ -103,7 +108,7 @@ class Files(Searching):
         )
 
 
-@rare(*RARE, "record_limit")
+@rare(*RARE, "record_limit", "acks_fd")
 def files(asked: Files) -> None:
     """Run a program that writes files, and its own recovery on what each cut could leave.
 

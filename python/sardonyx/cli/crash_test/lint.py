@@ -68,7 +68,9 @@ def lint(
             table.add_row(
                 finding["meaning"],
                 f"{finding['count']:,}",
-                finding["place"] + (f" ({finding['pool']})" if finding["pool"] else ""),
+                finding["place"]
+                + (f" ({finding['pool']})" if finding["pool"] else "")
+                + (f", {finding['used']}" if finding["used"] else ""),
                 ((finding["frame"] or {}).get("function") or "") + through,
             )
         people.print(table)

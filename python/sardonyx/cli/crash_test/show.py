@@ -15,6 +15,8 @@ from sardonyx.cli.crash_test.options import unfinished
 
 #: Suspects and causes that people are shown; the JSON has all.
 SHOWN = 3
+#: Places that never ran that people are shown.
+PLACES = 8
 #: Platforms that are a file on a disk.
 DISKS = ("pages", "sectors")
 
@@ -45,6 +47,7 @@ def show(people: Console, found: dict[str, Any]) -> None:
         return
     if not found["violations"]:
         people.print(Text(verdict(found), style="green"))
+        _show_coverage(people, found["coverage"])
         orders = found["threads"] > 1 and found["platform"] not in DISKS and "orders" not in found
         if orders and found["processes"] == 1:
             note("threads are cut in the recorded order; sardonyx crash-test threads tries others")
@@ -152,6 +155,23 @@ def show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
     people.print(f"   {cause['replay']}", soft_wrap=True)
     if "gdb" in cause:
         people.print(f"   {cause['gdb']}", soft_wrap=True)
+
+
+def _show_coverage(people: Console, coverage: dict[str, Any] | None) -> None:
+    """Say which places never ran, of which the verdict says nothing."""
+    if coverage is None or not coverage["never_ran"]:
+        return
+    people.print(
+        f"{coverage['never_ran']:,} of {coverage['sites']:,} places that make data persistent "
+        "never ran in the recording, so no cut tests them:",
+        soft_wrap=True,
+    )
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for site in coverage["listed"][:PLACES]:
+        table.add_row(f"   {site['place']}", site["function"] or "", site["what"])
+    people.print(table)
+    if (more := coverage["never_ran"] - PLACES) > 0:
+        people.print(f"   and {more:,} more; --json has {len(coverage['listed']):,} of them")
 
 
 def _held(cause: dict[str, Any]) -> str:

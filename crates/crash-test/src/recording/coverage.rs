@@ -1,0 +1,516 @@
+//! Which places that make data persistent never ran in a recording, so that no image of it can show a fault there.
+//!
+//! The recorded program's own files are decoded: flush instructions, stores past the caches, and calls of functions
+//! that flush, sync or log, by relocation or symbol. The recorder tells each block of code before it first runs. A place
+//! is a line of code and what it does there; it ran if any of its instructions did. Left out: stores themselves, which
+//! no decoder can tell from stores to other memory, and calls through pointers.
+
+use std::path::Path;
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+use object::{
+    Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind, SymbolKind, read::elf,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use crate::recording::Recording;
+use crate::recording::source::{Frame, Sources};
+
+/// Places that a report lists, at most.
+const LISTED: usize = 100;
+/// Where systems have their libraries, whose code is not the user's.
+const SYSTEM: [&str; 5] = [
+    "/lib/",
+    "/lib64/",
+    "/usr/lib/",
+    "/usr/lib64/",
+    "/usr/libexec/",
+];
+/// Functions that wait until a file is on the disk.
+const SYNCS: [&str; 6] = [
+    "msync",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "syncfs",
+    "sync",
+];
+/// Functions of libpmem and libpmemobj that flush, fence or log, by the beginnings of their names.
+const PERSISTING: [&str; 16] = [
+    "pmem_persist",
+    "pmem_flush",
+    "pmem_drain",
+    "pmem_msync",
+    "pmem_deep_",
+    "pmem_mem",
+    "pmemobj_persist",
+    "pmemobj_flush",
+    "pmemobj_drain",
+    "pmemobj_xpersist",
+    "pmemobj_xflush",
+    "pmemobj_mem",
+    "pmemobj_tx_",
+    "pmemobj_alloc",
+    "pmemobj_zalloc",
+    "pmemobj_free",
+];
+/// Those of them that only say how a transaction goes.
+const NO_EFFECT: [&str; 5] = [
+    "pmemobj_tx_stage",
+    "pmemobj_tx_errno",
+    "pmemobj_tx_process",
+    "pmemobj_tx_get_",
+    "pmemobj_tx_set_",
+];
+
+/// The code that ran of one program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ran {
+    program: u32,
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Ran {
+    /// From the program's number, the first address, and lengths of what ran and of what did not, in turn.
+    pub fn from_lengths(told: &[u64]) -> Ran {
+        let (program, mut at) = (told.first().copied(), told.get(1).copied().unwrap_or(0));
+        let mut ranges = Vec::new();
+        for (number, length) in told.iter().skip(2).enumerate() {
+            let end = at.saturating_add(*length);
+            if number % 2 == 0 {
+                ranges.push((at, end));
+            }
+            at = end;
+        }
+        Ran {
+            program: program.unwrap_or(0) as u32,
+            ranges,
+        }
+    }
+}
+
+/// A place that never ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UnreachedSite {
+    /// `FILE:LINE`, without the folders.
+    pub place: String,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub function: Option<String>,
+    /// The function of which a call is there, or the instruction.
+    pub what: String,
+}
+
+/// How many places there are that make data persistent, and those that never ran: the first of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    pub sites: usize,
+    pub never_ran: usize,
+    pub listed: Vec<UnreachedSite>,
+}
+
+/// What an instruction does that matters here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    Flush(Mnemonic),
+    /// Another instruction, or a call of a library's function, by name.
+    Named(String),
+    /// A call of the function at this address.
+    Calls(u64),
+}
+
+#[derive(Debug)]
+struct Site {
+    address: u64,
+    /// The function that it is in, by its first address.
+    function: u64,
+    what: What,
+}
+
+fn persists(name: &str) -> bool {
+    let name = name.split('@').next().unwrap_or(name);
+    let begins = |list: &[&str]| list.iter().any(|start| name.starts_with(start));
+    SYNCS.contains(&name) || begins(&PERSISTING) && !begins(&NO_EFFECT)
+}
+
+fn instruction(mnemonic: Mnemonic) -> Option<What> {
+    use Mnemonic::*;
+    Some(match mnemonic {
+        Clwb | Clflushopt | Clflush => What::Flush(mnemonic),
+        Movnti | Movntq | Movntdq | Movntps | Movntpd | Vmovntdq | Vmovntps | Vmovntpd => {
+            What::Named(format!("{mnemonic:?}").to_lowercase())
+        }
+        _ => return None,
+    })
+}
+
+/// An executable file, taken apart.
+struct Code<'d> {
+    file: elf::ElfFile64<'d>,
+    /// Names of what the loader puts into words of the file.
+    imports: FxHashMap<u64, String>,
+    /// Functions by their first addresses: the address after the last, and the name.
+    functions: Vec<(u64, u64, String)>,
+}
+
+impl<'d> Code<'d> {
+    fn parse(bytes: &'d [u8]) -> Option<Code<'d>> {
+        let file = elf::ElfFile64::parse(bytes).ok()?;
+        let mut imports = FxHashMap::default();
+        for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
+            if let RelocationTarget::Symbol(index) = relocation.target() {
+                let table = file.dynamic_symbol_table();
+                let symbol = table.and_then(|table| {
+                    use object::ObjectSymbolTable;
+                    table.symbol_by_index(index).ok()
+                });
+                if let Some(Ok(name)) = symbol.map(|symbol| symbol.name().map(str::to_owned)) {
+                    imports.insert(address, name);
+                }
+            }
+        }
+        let mut functions: Vec<(u64, u64, String)> = (file.symbols().chain(file.dynamic_symbols()))
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0)
+            .filter_map(|symbol| {
+                let (start, name) = (symbol.address(), symbol.name().ok()?);
+                (start > 0).then(|| (start, start + symbol.size(), name.to_owned()))
+            })
+            .collect();
+        functions.sort();
+        functions.dedup_by_key(|function| function.0);
+        Some(Code {
+            file,
+            imports,
+            functions,
+        })
+    }
+
+    fn bytes(&self, start: u64, end: u64) -> &'d [u8] {
+        let sections = self.file.sections();
+        let mut code = sections.filter(|section| section.kind() == SectionKind::Text);
+        let found = code.find_map(|section| section.data_range(start, end - start).ok()?);
+        found.unwrap_or_default()
+    }
+
+    fn function(&self, address: u64) -> Option<&(u64, u64, String)> {
+        let at = self
+            .functions
+            .partition_point(|function| function.0 <= address);
+        let before = &self.functions[at.checked_sub(1)?];
+        (address < before.1).then_some(before)
+    }
+
+    /// The function that an entry of the procedure linkage table leads to.
+    fn linked(&self, address: u64) -> Option<&str> {
+        const ENTRY: u64 = 16;
+        let bytes = self.bytes(address, address + ENTRY);
+        let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+        let jump = (decoder.iter().take(3)).find(|i| i.mnemonic() == Mnemonic::Jmp)?;
+        self.imported(&jump)
+    }
+
+    /// The function whose address an instruction takes from a word that the loader fills.
+    fn imported(&self, instruction: &Instruction) -> Option<&str> {
+        let indirect =
+            instruction.op0_kind() == OpKind::Memory && instruction.is_ip_rel_memory_operand();
+        let word = indirect.then(|| instruction.ip_rel_memory_address())?;
+        self.imports.get(&word).map(String::as_str)
+    }
+
+    /// What a call, or a jump to another function's beginning, leads to.
+    fn called(&self, instruction: &Instruction, within: u64) -> Option<What> {
+        match instruction.flow_control() {
+            FlowControl::IndirectCall | FlowControl::IndirectBranch => {
+                let name = self.imported(instruction).filter(|name| persists(name))?;
+                return Some(What::Named(name.to_owned()));
+            }
+            FlowControl::Call | FlowControl::UnconditionalBranch => {}
+            _ => return None,
+        }
+        let target = instruction.near_branch_target();
+        match self.function(target) {
+            Some((start, ..)) if *start == target && target != within => Some(What::Calls(target)),
+            Some(_) => None,
+            None => {
+                let name = self.linked(target).filter(|name| persists(name))?;
+                Some(What::Named(name.to_owned()))
+            }
+        }
+    }
+
+    /// Everything of the file that may make data persistent, and each call of one of its functions.
+    fn sites(&self) -> Vec<Site> {
+        let mut sites = Vec::new();
+        for &(start, end, _) in &self.functions {
+            let mut decoder =
+                Decoder::with_ip(64, self.bytes(start, end), start, DecoderOptions::NONE);
+            for one in decoder.iter() {
+                let what = instruction(one.mnemonic()).or_else(|| self.called(&one, start));
+                sites.extend(what.map(|what| Site {
+                    address: one.ip(),
+                    function: start,
+                    what,
+                }));
+            }
+        }
+        sites
+    }
+}
+
+/// Ranges that ran of a file, as the file itself counts addresses.
+struct Ranges(Vec<(u64, u64)>);
+
+impl Ranges {
+    fn has(&self, address: u64) -> bool {
+        self.0
+            .iter()
+            .any(|range| (range.0..range.1).contains(&address))
+    }
+
+    fn of_file(
+        recording: &Recording,
+        ran: &[Ran],
+        path: &Path,
+        parts: &[(u64, u64, u64)],
+    ) -> Ranges {
+        let mut found = Vec::new();
+        for module in recording
+            .modules
+            .iter()
+            .filter(|module| module.path == path)
+        {
+            let program = ran.iter().filter(|ran| ran.program == module.of_program);
+            for &(start, end) in program.flat_map(|ran| &ran.ranges) {
+                let (start, end) = (start.max(module.start), end.min(module.end));
+                for &(offset, length, address) in parts {
+                    let at = |pc: u64| pc - module.start + module.offset;
+                    if start < end {
+                        let (from, to) = (at(start).max(offset), at(end).min(offset + length));
+                        if from < to {
+                            found.push((from - offset + address, to - offset + address));
+                        }
+                    }
+                }
+            }
+        }
+        found.sort_unstable();
+        let mut merged: Vec<(u64, u64)> = Vec::new();
+        for (start, end) in found {
+            match merged.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                _ => merged.push((start, end)),
+            }
+        }
+        Ranges(merged)
+    }
+}
+
+/// Of sites and calls: the functions that make data persistent, also through others that they call.
+fn persisting(code: &Code<'_>, sites: &[Site]) -> FxHashSet<u64> {
+    let named = code
+        .functions
+        .iter()
+        .filter(|function| persists(&function.2));
+    let mut found: FxHashSet<u64> = named.map(|function| function.0).collect();
+    let mut callers: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
+    let mut next: Vec<u64> = found.iter().copied().collect();
+    for site in sites {
+        match site.what {
+            What::Calls(target) => callers.entry(target).or_default().push(site.function),
+            _ => next.push(site.function),
+        }
+    }
+    while let Some(function) = next.pop() {
+        found.insert(function);
+        let of = callers.remove(&function).unwrap_or_default();
+        next.extend(of.into_iter().filter(|caller| !found.contains(caller)));
+    }
+    found
+}
+
+/// Places by file, line and what is done there.
+#[derive(Default)]
+struct Places {
+    found: FxHashMap<(Option<String>, Option<u32>, String), Place>,
+    /// Functions in which a place ran.
+    ran: FxHashSet<String>,
+}
+
+struct Place {
+    site: UnreachedSite,
+    reached: bool,
+    /// The function of the user's that is called there, which has places of its own.
+    calls: Option<String>,
+}
+
+impl Places {
+    /// Adds an instruction with the functions that it is in, those inlined first: a place in each that is in no header,
+    /// the first only if it is one.
+    fn add(
+        &mut self,
+        frames: &[Frame],
+        mut place: bool,
+        (what, mut calls): (&str, Option<String>),
+        reached: bool,
+    ) {
+        let headers = !frames.iter().any(|frame| frame.own() && !frame.in_header());
+        let shown = |frame: &&Frame| frame.own() && (headers || !frame.in_header());
+        let mut what = what.to_owned();
+        for frame in frames {
+            let name = frame.function.clone().unwrap_or_default();
+            if std::mem::replace(&mut place, true) && shown(&frame) {
+                let key = (frame.file.clone(), frame.line, what.clone());
+                let place = self.found.entry(key).or_insert_with(|| Place {
+                    site: UnreachedSite {
+                        place: frame.place(),
+                        file: frame.file.clone(),
+                        line: frame.line,
+                        function: frame.function.clone(),
+                        what,
+                    },
+                    reached: false,
+                    calls: calls.clone(),
+                });
+                place.reached |= reached;
+                calls = Some(name.clone());
+            }
+            if reached {
+                self.ran.insert(name.clone());
+            }
+            what = name; // what is inlined here is called there
+        }
+    }
+
+    /// The places that never ran. A call of a function in which none ran is left out for those in it.
+    fn unreached(self) -> Vec<UnreachedSite> {
+        let ran = self.ran;
+        let told = |place: &Place| (place.calls.as_ref()).is_none_or(|name| ran.contains(name));
+        let never = self.found.into_values();
+        let never = never.filter(|place| !place.reached && told(place));
+        let mut sites: Vec<UnreachedSite> = never.map(|place| place.site).collect();
+        sites.sort_by(|a, b| (&a.file, a.line, &a.what).cmp(&(&b.file, b.line, &b.what)));
+        sites
+    }
+}
+
+/// Adds the places of one file; none of a file that is not the user's, has no lines of code, or has changed.
+fn add_file<'a>(
+    recording: &'a Recording,
+    ran: &[Ran],
+    path: &'a Path,
+    sources: &mut Sources<'a>,
+    places: &mut Places,
+) -> Option<()> {
+    let ranges = Ranges::of_file(recording, ran, path, &sources.parts(path)?);
+    if ranges.0.is_empty() || !sources.has_own_lines(path) {
+        return None;
+    }
+    let bytes = std::fs::read(path).ok()?;
+    let module = (recording.modules.iter()).find(|module| module.path == path)?;
+    if blake3::hash(&bytes).to_hex().as_str() != module.hash {
+        return None;
+    }
+    let code = Code::parse(&bytes)?;
+    let sites = code.sites();
+    let persisting = persisting(&code, &sites);
+    let (mut used, mut flushing) = (FxHashSet::default(), FxHashSet::default());
+    for site in &sites {
+        if let What::Flush(mnemonic) = site.what
+            && ranges.has(site.address)
+        {
+            used.insert(mnemonic);
+            let innermost = sources.frames(path, Some(site.address)).into_iter().next();
+            flushing.insert(innermost.and_then(|frame| frame.function));
+        }
+    }
+    for site in &sites {
+        let frames = sources.frames(path, Some(site.address));
+        let mut calls = None;
+        let what = match &site.what {
+            What::Flush(mnemonic) => format!("{mnemonic:?}").to_lowercase(),
+            What::Named(name) => name.clone(),
+            What::Calls(target) if !persisting.contains(target) => continue,
+            What::Calls(target) => {
+                let called = sources.frames(path, Some(*target)).pop();
+                let is_own =
+                    (called.as_ref()).is_some_and(|frame| frame.own() && !frame.in_header());
+                let name = called.and_then(|frame| frame.function).unwrap_or_default();
+                calls = is_own.then(|| name.clone());
+                name
+            }
+        };
+        // A flush instruction for other processors stands beside the one that runs: it is no place, its call is one.
+        let innermost = frames.first().and_then(|frame| frame.function.clone());
+        let other = matches!(site.what, What::Flush(mnemonic) if !used.contains(&mnemonic));
+        let place = !other || !flushing.contains(&innermost);
+        places.add(&frames, place, (&what, calls), ranges.has(site.address));
+    }
+    Some(())
+}
+
+/// The places of a recording that make data persistent and never ran; `None` if the recording does not say what ran, or
+/// not of all its programs.
+pub fn coverage<'a>(recording: &'a Recording, sources: &mut Sources<'a>) -> Option<Coverage> {
+    let ran = recording.ran.as_ref()?;
+    let is_told = |ran: &Ran| {
+        let mut modules = recording.modules.iter();
+        modules.any(|module| module.of_program == ran.program)
+    };
+    if ran.is_empty() || !ran.iter().all(is_told) {
+        return None;
+    }
+    let mut places = Places::default();
+    let mut looked = FxHashSet::default();
+    for module in &recording.modules {
+        let path = module.path.as_path();
+        let system = path
+            .to_str()
+            .is_none_or(|path| SYSTEM.iter().any(|at| path.starts_with(at)));
+        if !system && looked.insert(path) {
+            add_file(recording, ran, path, sources, &mut places);
+        }
+    }
+    let sites = places.found.len();
+    let mut listed = places.unreached();
+    let never_ran = listed.len();
+    listed.truncate(LISTED);
+    Some(Coverage {
+        sites,
+        never_ran,
+        listed,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_of_what_ran_and_of_what_did_not_in_turn() {
+        let ran = Ran::from_lengths(&[3, 100, 10, 5, 20]);
+        assert_eq!((ran.program, ran.ranges), (3, vec![(100, 110), (115, 135)]));
+        assert_eq!(Ran::from_lengths(&[1, 0]).ranges, []);
+    }
+
+    #[test]
+    fn names_of_functions_that_persist_are_known() {
+        for name in [
+            "pmem_persist",
+            "pmem_memcpy_persist@LIBPMEM_1.0",
+            "fsync",
+            "pmemobj_tx_add_range",
+        ] {
+            assert!(persists(name), "{name}");
+        }
+        for name in [
+            "pmem_map_file",
+            "pmem_is_pmem",
+            "fsync_all",
+            "pmemobj_tx_stage",
+            "pmemobj_open",
+        ] {
+            assert!(!persists(name), "{name}");
+        }
+    }
+}
