@@ -312,7 +312,7 @@ class RequestsFile(Value):
     trace: str
 
 
-class Sample(Value):
+class SampleQuestion(Value):
     """Which part of a run of recordings is timed: so many ``windows``, of so many ``requests`` that
     count and as many as ``ramp`` before them, each somewhere in its part of the run as drawn
     from ``seed``.
@@ -356,7 +356,7 @@ class Job(Value):
     #: A row for each request is written.
     requests: RequestsFile | None = None
     #: Windows of the run are timed, and the rest changes state without a clock.
-    sample: Sample | None = None
+    sample: SampleQuestion | None = None
     #: A timeline of the run is written.
     timeline: TimelineFile | None = None
     #: Each read is held to what was written last to its line.

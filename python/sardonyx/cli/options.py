@@ -16,7 +16,8 @@ Machine = Annotated[
     typer.Option(
         "--machine",
         "-m",
-        help="A machine's name, or the path of its file: TOML, DRAMsim3's .ini, NVMain's .config, Ramulator's .yaml.",
+        help="A machine's name, or the path of its file: TOML, DRAMsim3's .ini, "
+        "NVMain's .config, Ramulator's .yaml.",
         autocompletion=complete.machines,
     ),
 ]

@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import Any, TypeAlias
 
 from sardonyx import _core, layers
-from sardonyx.questions import Job, ProgramSource, Sample, Source, TraceSource
+from sardonyx.questions import Job, ProgramSource, SampleQuestion, Source, TraceSource
 from sardonyx.runs import mixes, scheduler, sources
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
@@ -50,7 +50,7 @@ class Settings:
     distinct: float = 0.0
     warmup_share: float = 0.0
     #: The part of each trace that is timed; all of it without.
-    sample: Sample | None = None
+    sample: SampleQuestion | None = None
     #: Each read is held to what was written last to its line.
     verify: bool = True
 
@@ -124,7 +124,7 @@ def parse_warmup(text: str) -> tuple[int, float]:
     )
 
 
-def parse_sample(text: str, seed: int = 0) -> Sample:
+def parse_sample(text: str, seed: int = 0) -> SampleQuestion:
     """Windows of a trace: ``50x10000`` are 50 of 10,000 requests each, ``50x10000+2000`` has 2,000
     more before each that are timed and do not count (else a tenth, and 1,000 at least).
     """
@@ -136,7 +136,7 @@ def parse_sample(text: str, seed: int = 0) -> Sample:
         )
     windows, requests = int(numbers[1]), int(numbers[2])
     ramp = max(1000, requests // 10) if numbers[3] is None else int(numbers[3])
-    return Sample(windows=windows, requests=requests, ramp=ramp, seed=seed)
+    return SampleQuestion(windows=windows, requests=requests, ramp=ramp, seed=seed)
 
 
 def check_designs(names: Sequence[str]) -> list[str]:
