@@ -50,6 +50,9 @@ pub(crate) struct Load {
     pub site: u32,
 }
 
+/// A row at which something was printed, and the thread that did it.
+type Printing = (u64, u16);
+
 /// The bytes that a site says, and the site of the instruction: the recorder puts a site below an instruction's for
 /// each of the parts of a line that it loads, whose address is the first byte times 64 plus the length less 1.
 fn loaded(sites: &[Site], site: u32) -> Option<(u64, u32)> {
@@ -100,7 +103,7 @@ fn changed(recording: &Recording, slot: u32, version: u32) -> u64 {
 }
 
 /// The loads of the files, and the thread of each row at which something was printed.
-fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<(u64, u16)>), CrashTestError> {
+fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>), CrashTestError> {
     let mut reader = TraceReader::open(&recording.path)?;
     let files: Vec<FileEntry> = entry(reader.provenance(), "files");
     let of_pool = |file: &FileEntry| {
