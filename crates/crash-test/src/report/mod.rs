@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::images::{FIRST, Image, ImagePass, Over, PASSES};
 use crate::question::Question;
-use crate::recording::persistence::{Course, Cut};
 use crate::recording::coverage::coverage;
+use crate::recording::persistence::{Course, Cut};
 use crate::recording::pools;
 use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
