@@ -13,8 +13,6 @@
 
 #include "base/output.hh"
 #include "debug/Sardonyx.hh"
-#include "mem/coherent_xbar.hh"
-#include "params/CoherentXBar.hh"
 #include "sim/core.hh"
 #include "sim/system.hh"
 
@@ -73,19 +71,7 @@ SardonyxMemory::init()
 {
     AbstractMemory::init();
     fatal_if(!port.isConnected(), "%s: nothing is connected", name());
-    if (params.cleans)
-        checkCleans();
     port.sendRangeChange();
-}
-
-void
-SardonyxMemory::checkCleans()
-{
-    const std::string peer = port.getPeer().name();
-    const auto *bus = dynamic_cast<CoherentXBar *>(SimObject::find(peer.substr(0, peer.rfind('.')).c_str()));
-    const auto *its = bus ? dynamic_cast<const CoherentXBarParams *>(&bus->params()) : nullptr;
-    fatal_if(its && its->point_of_coherency, "%s: %s answers a clwb before its line is persistent; %s", name(), bus->name(),
-             HowToClean);
 }
 
 void
