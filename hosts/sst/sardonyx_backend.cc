@@ -4,7 +4,7 @@
 // A write is answered when it is in the persistence domain, and so is a flush: when the line's earlier writes are.
 //
 // Build, ELEMENTS being the folder of sst-elements' sources, SARDONYX that of this project after `make c-library`:
-//   c++ -shared -fPIC $(sst-config --ELEMENT_CXXFLAGS) -I ELEMENTS/src -I SARDONYX/target/c/include sardonyx_backend.cc \
+//   c++ -O2 -shared -fPIC $(sst-config --ELEMENT_CXXFLAGS) -I ELEMENTS/src -I SARDONYX/target/c/include sardonyx_backend.cc \
 //     -L SARDONYX/target/c/lib -lsardonyx_c -Wl,-rpath,SARDONYX/target/c/lib \
 //     -L $(sst-config SST_ELEMENT_LIBRARY SST_ELEMENT_LIBRARY_LIBDIR) -lmemHierarchy \
 //     -Wl,-rpath,$(sst-config SST_ELEMENT_LIBRARY SST_ELEMENT_LIBRARY_LIBDIR) -o libsardonyx.so
