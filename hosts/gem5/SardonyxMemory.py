@@ -1,5 +1,6 @@
 from m5.objects.AbstractMemory import AbstractMemory
 from m5.params import *
+from m5.util import fatal
 from m5.util.pybind import PyBindMethod
 
 
@@ -21,3 +22,28 @@ class SardonyxMemory(AbstractMemory):
     cleans = Param.Bool(True, "a clwb may come, and is answered when its line is persistent")
     counter_atomic = VectorParam.AddrRange([], "writes here persist together with their encryption counters")
     atomic_latency = Param.Latency("50ns", "of an access in atomic mode, which Sardonyx does not time (assumed)")
+
+    def getCCParams(self):
+        if self.cleans:
+            self._check_cleans()
+        return AbstractMemory.getCCParams(self)
+
+    # What is above, up to the cores: a crossbar that is the point of coherency and Ruby answer a clwb by themselves,
+    # however many monitors, bridges and caches lie between it and this memory.
+    def _check_cleans(self):
+        ports, seen = [self.port], set()
+        while ports:
+            peer = ports.pop().peer
+            if peer is None or peer.simobj.path() in seen:
+                continue
+            above = peer.simobj
+            seen.add(above.path())
+            is_ruby = any(kind.__name__ == "RubyController" for kind in type(above).__mro__)
+            if is_ruby or getattr(above, "point_of_coherency", False):
+                remedy = "" if is_ruby else f"set {above.path()}.point_of_coherency = False, or "
+                fatal(
+                    f"{self.path()}: {above.path()} answers a clwb before its line is persistent; {remedy}set this "
+                    "memory's cleans = False if nothing here sends a clwb"
+                )
+            for ref in above._port_refs.values():
+                ports += [port for port in getattr(ref, "elements", [ref]) if not port.is_source]

@@ -61,7 +61,6 @@ class SardonyxMemory : public AbstractMemory
         Tick delay;
     };
 
-    void checkCleans();
     void eachBlock(void (SardonyxMemory::*act)(Addr offset, uint8_t *bytes, size_t size));
     void loadBlock(Addr offset, uint8_t *bytes, size_t size);
     void storeBlock(Addr offset, uint8_t *bytes, size_t size);

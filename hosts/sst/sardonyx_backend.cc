@@ -4,7 +4,7 @@
 // A write is answered when it is in the persistence domain, and so is a flush: when the line's earlier writes are.
 //
 // Build, ELEMENTS being the folder of sst-elements' sources, SARDONYX that of this project after `make c-library`:
-//   c++ -shared -fPIC $(sst-config --ELEMENT_CXXFLAGS) -I ELEMENTS/src -I SARDONYX/target/c/include sardonyx_backend.cc \
+//   c++ -O2 -shared -fPIC $(sst-config --ELEMENT_CXXFLAGS) -I ELEMENTS/src -I SARDONYX/target/c/include sardonyx_backend.cc \
 //     -L SARDONYX/target/c/lib -lsardonyx_c -Wl,-rpath,SARDONYX/target/c/lib \
 //     -L $(sst-config SST_ELEMENT_LIBRARY SST_ELEMENT_LIBRARY_LIBDIR) -lmemHierarchy \
 //     -Wl,-rpath,$(sst-config SST_ELEMENT_LIBRARY SST_ELEMENT_LIBRARY_LIBDIR) -o libsardonyx.so
@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sardonyx_coupling.hh>
@@ -37,6 +38,7 @@ class SardonyxBackend : public SimpleMemBackend {
 
     SardonyxBackend(ComponentId_t id, Params &params) : SimpleMemBackend(id, params) {
         figures = params.find<std::string>("figures", "");
+        picosecond = getTimeConverter("1 ps");
         wake = configureSelfLink("sardonyx_wake", "1 ps",
                                  new Event::Handler<SardonyxBackend, &SardonyxBackend::Woken>(this));
         std::vector<std::string> settings = sardonyx::Words(params.find<std::string>("settings", ""));
@@ -56,19 +58,23 @@ class SardonyxBackend : public SimpleMemBackend {
     bool issueRequest(ReqId, Addr, bool, unsigned) override { return false; }
 
     bool Present(ReqId id, Addr address, bool is_write, unsigned size, const uint8_t *bytes) {
+        if (full) return false; // memHierarchy asks again each cycle, and the answer changes by an event alone
         bool taken = false;
         Ok([&] {
             Advance();
             taken = memory->Present({id, nullptr}, {address, size, is_write, 0, bytes, 0}, Now());
+            full = !taken;
             Sleep();
         });
         return taken;
     }
 
-    // `done` is called when the line's writes so far are in the persistence domain.
+    // `done` is called when the line's writes so far are in the persistence domain. This is called while memHierarchy
+    // issues the line's write, which it counts afterwards: an answer to that write would come too early for it, so
+    // answers that are there wait for an event.
     void Flush(Addr address, unsigned size, std::function<void()> done) {
         Ok([&] {
-            Advance();
+            memory->Advance(Now(), [this](Waiting answered) { late.push_back(answered); });
             memory->Clean({0, new std::function<void()>(std::move(done))}, address, size, 0, false);
             Sleep();
         });
@@ -97,17 +103,22 @@ class SardonyxBackend : public SimpleMemBackend {
     };
 
     void Advance() {
-        memory->Advance(Now(), [this](Waiting done) {
-            if (!done.flushed) return handleMemResponse(done.id);
-            std::unique_ptr<std::function<void()>> flushed(done.flushed);
-            (*flushed)();
-        });
+        memory->Advance(Now(), [this](Waiting done) { Answer(done); });
+    }
+
+    void Answer(Waiting done) {
+        if (!done.flushed) return handleMemResponse(done.id);
+        std::unique_ptr<std::function<void()>> flushed(done.flushed);
+        (*flushed)();
     }
 
     void Woken(Event *event) {
         delete event;
+        if (Now() != woken) return; // an earlier event took this one's place, or one of the same time has come
         woken = SARDONYX_NEVER;
+        full = false;
         Ok([&] {
+            for (Waiting done : std::exchange(late, {})) Answer(done);
             Advance();
             Sleep();
         });
@@ -115,13 +126,13 @@ class SardonyxBackend : public SimpleMemBackend {
 
     // Comes again when memory next does something of itself.
     void Sleep() {
-        const uint64_t next = memory->Next(true), now = Now();
+        const uint64_t now = Now(), next = late.empty() ? memory->Next(true) : now;
         if (next == SARDONYX_NEVER || (woken > now && woken <= next)) return;
         woken = std::max(next, now + 1);
         wake->send(woken - now, nullptr);
     }
 
-    uint64_t Now() { return getCurrentSimTime("1 ps"); }
+    uint64_t Now() { return getCurrentSimTime(picosecond); }
 
     template <class Call> void Ok(Call call) {
         try {
@@ -132,8 +143,11 @@ class SardonyxBackend : public SimpleMemBackend {
     }
 
     std::unique_ptr<sardonyx::Coupling<Waiting>> memory;
+    std::vector<Waiting> late;
     std::string figures;
+    TimeConverter picosecond;
     Link *wake = nullptr;
+    bool full = false; // a request was refused, and nothing has happened since
     uint64_t woken = SARDONYX_NEVER;
 };
 

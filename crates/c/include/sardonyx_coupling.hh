@@ -53,7 +53,10 @@ template <class Who> class Coupling {
              size_t room = 0)
         : room_(room) {
         std::vector<const char *> pointers;
-        for (const auto &setting : settings) pointers.push_back(setting.c_str());
+        for (const auto &setting : settings) {
+            pointers.push_back(setting.c_str());
+            logs_ |= setting.compare(0, 9, "host.log=") == 0;
+        }
         memory_ = sardonyx_create(machine.c_str(), design.c_str(), pointers.data(), pointers.size());
         if (!memory_) Fail("create");
     }
@@ -116,8 +119,9 @@ template <class Who> class Coupling {
 
     // Everything up to `now_ps` happens; `answered(who)` is called once for each request that is done.
     template <class Answered> void Advance(uint64_t now_ps, Answered answered) {
-        Ok(sardonyx_advance_to(memory_, now_ps), "advance_to");
-        Take(now_ps, answered);
+        // Hosts come here at every event of memory: each call that is not made is time won.
+        if (Ok(sardonyx_advance_to(memory_, now_ps), "advance_to") > 0) Take(now_ps, answered);
+        sent_ = false;
         if (!waiting_.empty()) {
             SendWaiting();
             Take(now_ps, answered);
@@ -127,8 +131,14 @@ template <class Who> class Coupling {
     // When to call Advance next, after now; SARDONYX_NEVER if nothing is left to happen. With `waits` the host asks for
     // nothing before something happens.
     uint64_t Next(bool waits) {
-        const uint64_t now = sardonyx_now(memory_);
-        if (Ok(sardonyx_advance_to(memory_, now), "advance_to") > 0) return now; // an answer was there at once
+        if (sent_) {
+            sent_ = false;
+            const uint64_t now = sardonyx_now(memory_);
+            if (Ok(sardonyx_advance_to(memory_, now), "advance_to") > 0) { // an answer was there at once
+                sent_ = true;
+                return now;
+            }
+        }
         const uint64_t next = sardonyx_next_event(memory_);
         if (next != SARDONYX_NEVER || !(waits || open_ || !waiting_.empty())) return next;
         Ok(sardonyx_idle(memory_, 0), "idle"); // queued writes go
@@ -235,6 +245,7 @@ template <class Who> class Coupling {
     }
 
     void SendWaiting() {
+        sent_ = true;
         for (; !waiting_.empty(); waiting_.pop_front()) {
             Part &part = waiting_.front();
             if (part.is_flush) {
@@ -279,11 +290,14 @@ template <class Who> class Coupling {
     }
 
     void Note(uint32_t event, uint64_t tag, uint64_t ps, uint32_t size) const {
+        if (!logs_) return;
         Ok(sardonyx_note(memory_, SARDONYX_PORT, event, tag, ps, size), "log");
     }
 
     sardonyx_memory memory_ = 0;
     size_t room_, open_ = 0;
+    bool logs_ = false;
+    bool sent_ = false; // something was sent since time last moved, and may be answered at once
     uint64_t parts_ = 1;
     std::vector<Request> requests_;
     std::vector<uint32_t> free_;
