@@ -74,12 +74,13 @@ def listed(where: Path, words: list[str], *options: str) -> set[tuple[str, str]]
     (where / "pool").unlink(missing_ok=True)
     record = ("trace", "record", "--pc", *options, "-o", "r.parquet")
     sardonyx(*record, "--", "./program", "pool", *words, where=where)
-    sardonyx(
+    ended = sardonyx(
         "crash-test", "search", "r.parquet", "--pool", "pool", "--recover",
         "./program {pool} check", "--json", "r.json", where=where,
     )  # fmt: skip
     found: dict[str, Any] = json.loads((where / "r.json").read_text())
     coverage = found["coverage"]
+    assert (coverage is None) == ("never ran is not known" in " ".join(ended.stderr.split()))
     if coverage is None:
         return None
     assert len(coverage["listed"]) == coverage["never_ran"] <= coverage["sites"]

@@ -159,7 +159,10 @@ def show_cause(people: Console, number: int, cause: dict[str, Any]) -> None:
 
 def _show_coverage(people: Console, coverage: dict[str, Any] | None) -> None:
     """Say which places never ran, of which the verdict says nothing."""
-    if coverage is None or not coverage["never_ran"]:
+    if coverage is None:
+        note("which places that make data persistent never ran is not known of this recording")
+        return
+    if not coverage["never_ran"]:
         return
     people.print(
         f"{coverage['never_ran']:,} of {coverage['sites']:,} places that make data persistent "
