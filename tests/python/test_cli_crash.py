@@ -57,7 +57,8 @@ def test_the_plan_says_what_holds_what_is_caught_and_what_it_rests_on(tmp_path: 
         assert run["reached"]["runs"] == run["runs"] and run["reached"]["states"] > 1000
     of = {run["design"]: run for run in found}
     assert "duplicates" in of["esd+sca"]["required"] and "duplicates" not in of["sca"]["required"]
-    assert ended.stderr == ""
+    # Where it takes more than ten seconds, how far it is, and nothing else.
+    assert all(" of 4 runs, " in line for line in ended.stderr.splitlines())
 
 
 @pytest.mark.slow
