@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,11 @@ from sardonyx.papers.reproduction import Asked, BesidePaper
 from sardonyx.papers.sample import Choice, Sample, SampledClaim, Share
 from sardonyx.papers.sampling import Sampling
 from sardonyx.report import sampled
+from sardonyx.questions import ProgramSource
 from sardonyx.runs.jobs import Simulations
 from sardonyx.runs.results import Machine, Results, Run
 from sardonyx.studies import reproductions
+from sardonyx.sweeps.varying import Range
 
 ASSUMED = frozenset({"medium.queues.high_watermark", "medium.queues.low_watermark", "log.buckets"})
 
@@ -73,6 +76,22 @@ def test_keys_that_rule_each_other_out_are_drawn_again_and_said() -> None:
         assert overrides == {key.parameter: cell.values[key.parameter] for key in keys}
         _core.machine("easy-pm", list(overrides.items()))
     assert 0 < one._redrawn < 30
+
+
+def test_no_memory_is_drawn_that_is_smaller_than_its_programs() -> None:
+    one = sampling(3)
+    rows = Range("medium.geometry.rows", "262144", "", "64", "262144", whole=True)
+    drawn = one._drawn(one.of.choices) | {rows.parameter: ["64"] * 3}
+    for number in range(3):
+        cell = one._cell(number, drawn, [rows])
+        assert isinstance(cell.runs, Simulations)
+        settings = cell.runs.settings
+        assert int(cell.values[rows.parameter]) > 64
+        machine = json.loads(_core.machine(settings.machine, list(settings.overrides)))
+        for point in cell.runs.points:
+            assert isinstance(point.source, ProgramSource)
+            cores = point.copies or settings.copies
+            assert machine["capacity_bytes"] >= 2 * cores * point.source.footprint
 
 
 def row(number: float | None) -> ClaimRow:

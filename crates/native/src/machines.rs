@@ -15,7 +15,7 @@ pub fn machines() -> String {
     serde_json::Value::Array(list.collect()).to_string()
 }
 
-/// `{"name", "source", "toml", "parameters", "assumed"}` of a preset or a file.
+/// `{"name", "source", "toml", "capacity_bytes", "parameters", "assumed"}` of a preset or a file.
 #[pyfunction]
 pub fn machine(name_or_path: &str, overrides: Vec<(String, String)>) -> PyResult<String> {
     let machine = config::Machine::load(name_or_path, &overrides).map_err(bad)?;
@@ -31,6 +31,7 @@ pub fn machine(name_or_path: &str, overrides: Vec<(String, String)>) -> PyResult
         "name": machine.name,
         "source": machine.source,
         "toml": machine.to_toml(),
+        "capacity_bytes": machine.capacity_bytes(),
         "parameters": machine.parameters(),
         "assumed": assumed.collect::<Vec<_>>(),
     })

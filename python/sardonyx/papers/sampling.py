@@ -10,6 +10,7 @@ Left out: which runs and choices a paper has (each paper).
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,9 @@ from sardonyx.sweeps.varying import Range, Varying
 CELLS, QUICK_CELLS = 200, 40
 #: Values that are tried for a key that the other keys' values rule out.
 AGAIN = 16
+#: What a drawn memory is at least, by what the structures of the programs on all cores take: they
+#: have logs and tables beside them.
+ROOM = 2
 #: The middle share of cells that is given beside the median, from here to as much from the top.
 TAIL = 0.05
 
@@ -321,15 +325,21 @@ class Cell:
 
 
 def _possible(runs: Simulations | TimedRuns) -> bool:
-    """Whether there is a machine with these keys."""
+    """Whether there is a machine with these keys, and its memory has room for the programs."""
     try:
-        if isinstance(runs, Simulations):
-            _core.machine(runs.settings.machine, list(runs.settings.overrides))
-        else:
+        if not isinstance(runs, Simulations):
             runs.check()
+            return True
+        settings = runs.settings
+        machine = json.loads(_core.machine(settings.machine, list(settings.overrides)))
     except _core.SardonyxError:
         return False
-    return True
+    structures = [
+        point.source.footprint * (point.copies or settings.copies)
+        for point in runs.points
+        if isinstance(point.source, ProgramSource)
+    ]
+    return bool(ROOM * max(structures, default=0) <= machine["capacity_bytes"])
 
 
 def _choice(each: Range) -> Choice:
