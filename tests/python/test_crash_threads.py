@@ -18,7 +18,7 @@ WAITS = (
 )
 #: In most runs a thread fills its slot in the 20 ms that the other sleeps before it counts its own.
 TRIES = 6
-#: On a busy machine one recording of three has the fault in one of the 16 orders that are looked at.
+#: On a busy machine one recording of three has the fault in one of the orders that are looked at.
 RECORDINGS = 20
 
 

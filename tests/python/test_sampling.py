@@ -17,8 +17,8 @@ from sardonyx.papers.indices import shares
 from sardonyx.papers.reproduction import Asked, BesidePaper
 from sardonyx.papers.sample import Choice, Sample, SampledClaim, Share
 from sardonyx.papers.sampling import Sampling
-from sardonyx.report import sampled
 from sardonyx.questions import ProgramSource
+from sardonyx.report import sampled
 from sardonyx.runs.jobs import Simulations
 from sardonyx.runs.results import Machine, Results, Run
 from sardonyx.studies import reproductions
