@@ -448,6 +448,8 @@ class RecordRequest(Value):
     program: tuple[str, ...]
     #: The first read of a line carries its bytes.
     read_data: bool
+    #: Microseconds that a thread rests after each of its first stores to files at a place.
+    rest: int
     #: ``last-freed``, ``first-freed`` or ``never``.
     reuse: str
     #: Records to leave out at the beginning.

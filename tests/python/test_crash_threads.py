@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from test_cli_native import sardonyx
 from test_crash_test import built, crashed, named, recorded, refused
+from test_record import provenance
 
 pytestmark = pytest.mark.machine
 
@@ -85,3 +86,15 @@ def test_what_has_no_other_order_is_refused(tmp_path: Path) -> None:
     recorded(tmp_path, program, "--pc")
     for order in ("7", "x@1", "0@x", "77@1", "0@99999999"):
         assert "not an order of this" in refused(tmp_path, *test, "--thread-order", order)
+
+
+def test_threads_rest_as_long_as_is_said(tmp_path: Path) -> None:
+    program = built(tmp_path, "slots")
+    said = sardonyx(
+        "trace", "record", "--rest", "5", "--", program, "pool", "run", where=tmp_path, status=2
+    )
+    assert "--rest: does nothing without --pc" in " ".join(said.stderr.split())
+    for rest in ("0", "100"):
+        (tmp_path / "pool").unlink(missing_ok=True)
+        recorded(tmp_path, program, "--pc", "--rest", rest)
+        assert provenance(tmp_path / "r.parquet")["rest_microseconds"] == int(rest)

@@ -94,7 +94,12 @@ FORMS = {
     "trace cut": ["redis.parquet t.parquet"],
     "trace info": ["redis.parquet"],
     "trace mix": ["redis.parquet x264.parquet -o t.parquet"],
-    "trace record": ["true", "--level cpu true", "--pages random true"],
+    "trace record": [
+        "true",
+        "--level cpu true",
+        "--pages random true",
+        "--pc --no-follow-fork --level memory true",
+    ],
     "trace synth": ["rung-60 t.parquet"],
 }
 #: What is given, where neither 7 nor a word will do: of one command, or of all.

@@ -82,6 +82,7 @@ pub fn provenance(request: &Request, index: usize) -> Provenance {
     }
     if request.level == Level::Cpu && request.pc {
         more.insert("calls".into(), true.into());
+        more.insert("rest_microseconds".into(), request.rest.into());
     }
     more.insert("line_bytes".into(), 64.into());
     more.insert("recorder".into(), env!("CARGO_PKG_VERSION").into());

@@ -45,6 +45,8 @@ pub struct Request {
     pub read_data: bool,
     /// Flushes, fences and stores to mapped files carry their place in the program.
     pub pc: bool,
+    /// Microseconds that a thread rests after a store to a file.
+    pub rest: u32,
     pub acks: Option<i32>,
     /// The trace is held against the program's memory at its end.
     pub verify: bool,
@@ -106,6 +108,8 @@ pub struct Wanted {
     pub read_data: bool,
     /// Flushes, fences and stores to mapped files carry their place in the program.
     pub pc: bool,
+    /// Microseconds that a thread rests after each of its first stores to files at a place.
+    pub rest: u32,
     /// The descriptor to which acknowledgements are printed.
     pub acks: Option<i32>,
     /// The trace is held against the program's memory at its end.
@@ -194,6 +198,7 @@ impl Wanted {
             follow_fork: self.follow_fork,
             read_data: self.read_data,
             pc: self.pc,
+            rest: self.rest,
             acks: self.acks,
             verify: self.verify,
         })
@@ -319,7 +324,7 @@ mod tests {
                 "pages": null, "reuse": "last-freed", "clearing": "whole-lines", "kernel_instructions": "1000:8",
                 "memory": "16G", "skip": 0, "limit": null, "skip_instructions": 0,
                 "limit_instructions": null, "follow_fork": false, "read_data": false, "pc": false,
-                "acks": null}"#,
+                "rest": 100, "acks": null}"#,
         )
         .unwrap();
         change(&mut wanted);

@@ -195,6 +195,7 @@ impl Session<'_> {
             page_map: request.level == Level::Cpu && request.pages == PageFrames::PageMap,
             skip: request.skip_instructions,
             sites: request.pc,
+            rest: request.rest,
             acks: request.acks,
             verify: request.verify,
             ground: (self.ground.as_ref()).map(|g| g.path().to_string_lossy().into_owned()),

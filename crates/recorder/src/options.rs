@@ -69,6 +69,8 @@ pub struct PluginOptions {
     pub skip: u64,
     /// Flushes, fences and stores to mapped files carry the place in the program, and marks are told.
     pub sites: bool,
+    /// With sites: microseconds that a thread rests after a store to a file, the first times at a place.
+    pub rest: u32,
     pub acks: Option<i32>,
     /// At the end the contents of memory are sent, of all pages that the trace has lines of.
     pub verify: bool,
@@ -129,6 +131,7 @@ mod tests {
             page_map: false,
             skip: 5,
             sites: true,
+            rest: 100,
             acks: Some(1),
             verify: true,
             ground: Some("a/c,d".to_owned()),

@@ -145,6 +145,16 @@ class Record(Options):
             help="Record the place in the program of each store, flush and fence; for crash-test.",
         ),
     ] = False
+    rest: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=1_000_000,
+            metavar="MICROSECONDS",
+            help="With --pc: a thread rests so long after each of its first 16 stores to files at "
+            "a place, so that threads overlap; 0: never.",
+        ),
+    ] = 100
     acks: Annotated[
         bool,
         typer.Option(
@@ -183,6 +193,7 @@ class Record(Options):
     "memory",
     "skip_instructions",
     "limit_instructions",
+    "rest",
     "acks_fd",
     "qemu",
 )
@@ -235,6 +246,7 @@ def record(asked: Record) -> None:
         follow_fork=asked.pc if asked.follow_fork is None else asked.follow_fork,
         read_data=asked.read_data,
         pc=asked.pc,
+        rest=asked.rest if asked.pc else Record.rest,
         acks=acks,
         verify=asked.verify,
     )
@@ -242,7 +254,7 @@ def record(asked: Record) -> None:
     if clearing != Record.clearing:
         chosen += f" --clearing {clearing}"
     json_to = asked.json_to
-    asked.refuse_idle(chosen)
+    asked.refuse_idle(chosen, {"rest": "without --pc"})
     _record(wanted, json_to)
 
 

@@ -64,6 +64,7 @@ pub fn request(output: &Path, words: &[&str]) -> Request {
         follow_fork: false,
         read_data: false,
         pc: false,
+        rest: 100,
         acks: None,
         verify: false,
     }

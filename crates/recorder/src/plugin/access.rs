@@ -10,7 +10,6 @@ use std::sync::atomic::{Ordering, fence};
 use iced_x86::Register;
 
 use super::api::{GArray, MemInfo, OnAccess, api};
-use super::out::REST;
 use super::state::{Flush, PluginState};
 use super::threads::{lock, threaded, unlock};
 use super::{guest, state, with};
@@ -151,14 +150,14 @@ pub const LOCKED: u64 = 1 << 62;
 
 fn at_site(vcpu: c_uint, word: *mut c_void, work: impl FnOnce(&mut PluginState)) {
     let word = word.addr() as u64;
-    let rests = with(|state| {
+    let rest = with(|state| {
         state.out.now = Some((vcpu, word & !LOCKED, word & LOCKED != 0));
         work(state);
         state.out.now = None;
-        std::mem::take(&mut state.out.rest)
+        std::mem::take(&mut state.out.rest).then_some(state.out.resting)
     });
-    if rests {
-        std::thread::sleep(REST);
+    if let Some(rest) = rest {
+        std::thread::sleep(rest);
     }
 }
 

@@ -24,8 +24,6 @@ const LOOK: u32 = 1000;
 const PAGE_LINES: u64 = 64;
 /// Rests of threads at a site, and in all, at most.
 const RESTS: (u8, u32) = (16, 4096);
-/// How long a thread rests.
-pub const REST: Duration = Duration::from_micros(100);
 
 pub struct Out {
     ring: Option<Ring>,
@@ -75,6 +73,8 @@ pub struct Out {
     rests: Vec<u8>,
     rested: u32,
     pub rest: bool,
+    /// How long a thread rests.
+    pub resting: Duration,
 }
 
 /// The device and inode of what a descriptor leads to.
@@ -119,6 +119,7 @@ impl Out {
             rests: Vec::new(),
             rested: 0,
             rest: false,
+            resting: Duration::from_micros(options.rest.into()),
         }
     }
 
@@ -302,6 +303,7 @@ impl Out {
         };
         self.record_at(op, line, data, site);
         if let (op::STORE, Some(site)) = (op, site)
+            && !self.resting.is_zero()
             && (threaded() || threads::shared())
         {
             self.rest_at(site as usize);

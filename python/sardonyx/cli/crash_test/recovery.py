@@ -128,7 +128,7 @@ def _one(
         kernel_instructions=Record.kernel_instructions, l1=Record.l1, l2=Record.l2, level="cpu",
         llc=Record.llc, memory=Record.memory, non_inclusive=False, output=str(trace), pc=True,
         plugin=str(PLUGIN), program=(*QUIET, *words), qemu=emulator(), read_data=False,
-        reuse=Record.reuse, skip=0, skip_instructions=0, pages="virtual",
+        rest=Record.rest, reuse=Record.reuse, skip=0, skip_instructions=0, pages="virtual",
     )  # fmt: skip
     run_recorded(wanted, err)
     within = question.replace(
