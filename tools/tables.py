@@ -7,7 +7,9 @@ rows, and the columns; ``quick`` marks a command of seconds:
     <!-- /table -->
 
 A column is a path into the row, with a heading after ``=``; ``%`` after the path makes a share a
-percentage. Without columns the rows are an exhibit's, of which each cell has ours and the paper's.
+percentage. A member that has members itself is written as names and values, as the sizes of a
+candidate of ``explore``. Without columns the rows are an exhibit's, of which each cell has ours and
+the paper's.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ MARKED = re.compile(
 #: Units of a row whose figures are shares of 1.
 SHARES = ("%", "pp")
 #: Commands that would leave results in the folder where they run.
-LEAVE_RESULTS = ("compare", "reproduce")
+LEAVE_RESULTS = ("compare", "explore", "reproduce")
 
 
 def pages() -> list[Path]:
@@ -64,6 +66,8 @@ def text(value: Any, percent: bool = False) -> str:
     """A cell: figures with four digits, names as they are."""
     if value is None:
         return ""
+    if isinstance(value, dict) and "ours" not in value:
+        return ", ".join(f"{name} {text(one)}" for name, one in value.items())
     if isinstance(value, dict):
         apart = value["paper"] and not value["agrees"]
         return f"{value['ours']} (the paper: {value['paper']})" if apart else str(value["ours"])

@@ -1,4 +1,4 @@
-"""The tutorial and its notebook, run as they stand: every command, and every line that is printed.
+"""The tutorial and the notebooks, run as they stand: every command, and every line that is printed.
 
 In a ``console`` block ``$`` begins a command, ``...`` stands for any lines, and ``# status 1`` says
 how a command ends. A ``toml`` block whose first line is a comment with a name is that file.
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sardonyx import layers
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
@@ -72,18 +73,49 @@ def test_every_command_of_the_first_hour_prints_what_the_page_shows(tmp_path: Pa
     assert commands >= 9
 
 
-def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    notebook = json.loads((DOCS / "start/first-hour.ipynb").read_text())
+def shown(page: str) -> list[Any]:
+    """What the cells of a notebook show, run in the folder at hand.
+
+    A cell that begins with ``%%writefile NAME`` is that file, as Jupyter takes it.
+    """
     space: dict[str, Any] = {}
-    tables = 0
-    for cell in notebook["cells"]:
+    values: list[Any] = []
+    for cell in json.loads((DOCS / page).read_text())["cells"]:
+        text = "".join(cell["source"])
         if cell["cell_type"] != "code":
             continue
-        tree = ast.parse("".join(cell["source"]))
+        if text.startswith("%%writefile "):
+            head, _, text = text.partition("\n")
+            Path(head.split()[1]).write_text(text)
+            continue
+        tree = ast.parse(text)
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-        exec(compile(tree, "first-hour.ipynb", "exec"), space)
-        if isinstance(last, ast.Expr):  # what a notebook shows
-            value = eval(compile(ast.Expression(last.value), "first-hour.ipynb", "eval"), space)
-            tables += bool(value._repr_html_()) if hasattr(value, "_repr_html_") else 0
-    assert tables >= 4
+        exec(compile(tree, page, "exec"), space)
+        if isinstance(last, ast.Expr):
+            values.append(eval(compile(ast.Expression(last.value), page, "eval"), space))
+    return values
+
+
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    values = shown("start/first-hour.ipynb")
+    assert sum(hasattr(value, "_repr_html_") for value in values) >= 4
+
+
+@pytest.mark.slow
+def test_the_notebook_of_an_idea_shows_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(layers.VARIABLE, "")
+    first, mended, gain, figure, spread, seeded = shown("simulator/idea.ipynb")
+    assert first.startswith("broken: ") and mended.startswith("holds: data is lost at 0 of ")
+    assert gain["merged_share"].max() > 0.3 and figure.data
+    windows = spread["std"]
+    assert windows["x264"] > 0.05 and windows.drop("x264").max() < 0.005
+    assert spread["mean"].drop("x264").between(0.98, 1).all()
+    assert seeded["merged_share"].max() < 0.01
+    rates = seeded.set_index(["trace", "design"]).filter(like="transactions_per_second")
+    for program in ("hash", "queue"):
+        (one, half), (other, more) = rates.loc[program].to_numpy()
+        assert abs(one - other) < half + more, program

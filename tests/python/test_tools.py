@@ -180,6 +180,14 @@ SAID = {
 }
 
 
+def test_sizes_and_half_widths_of_an_exploration_are_cells() -> None:
+    one = {"design": "esd", "sizes": {"a.bytes": 4096, "b.bytes": 8192}, "half": {"ipc": 0.17}}
+    said = {"answer": "build esd", "front": [one]}
+    assert tables.table(said, ".", "answer") == "| answer |\n| --- |\n| build esd |\n"
+    made = tables.table(said, "front", "design, sizes=bytes on chip, half.ipc=±")
+    assert made.endswith("| esd | a.bytes 4,096, b.bytes 8,192 | 0.17 |\n")
+
+
 def test_a_table_that_differs_is_named_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
