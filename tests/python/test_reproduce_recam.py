@@ -12,6 +12,7 @@ from sardonyx.papers import recam
 from sardonyx.papers.claims import ClaimRow, load_claims
 from sardonyx.papers.recam import MB, Stores, energy, figures, metric
 from sardonyx.papers.reproduction import Asked
+from sardonyx.papers.sampling import Sampling
 from sardonyx.questions import Stream
 from sardonyx.report import write_report
 from sardonyx.runs import stores
@@ -24,7 +25,7 @@ SMALL = replace(recam.QUICK, simulated=2 * MB, beside=2 * MB, written=2 * MB)
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
-    points = recam.points(SMALL, recam.RECAM)
+    points = recam.points(SMALL, recam.RECAM, recam.RIVAL)
     stores.check(points)
     return Comparison(stores.run(points))
 
@@ -42,7 +43,7 @@ def test_each_claim_has_a_definition() -> None:
 
 def test_the_plan_has_each_run_once_and_the_papers_sizes() -> None:
     for scale in (recam.QUICK, recam.FULL):
-        points = recam.points(scale, recam.RECAM)
+        points = recam.points(scale, recam.RECAM, recam.RIVAL)
         asked = [point.question.json() for point in points]
         assert len(set(asked)) == len(asked)
         blocks = {point.question.block_bytes for point in points}
@@ -56,7 +57,7 @@ def test_the_plan_has_each_run_once_and_the_papers_sizes() -> None:
         )
         return max(sizes)
 
-    full = recam.points(recam.FULL, recam.RECAM)
+    full = recam.points(recam.FULL, recam.RECAM, recam.RIVAL)
     assert largest("recam", full) == 50 << 30  # Sec. IV
     assert largest("conventional", full) == 2 << 30
 
@@ -123,6 +124,7 @@ def test_what_recam_cannot_have_is_an_error() -> None:
         (replace(asked, overrides=[("recam.rowbits", "1")]), 'did you mean "recam.row_bits"'),
         (replace(asked, overrides=[("recam.row_bits", "x")]), "--set recam.row_bits=x: "),
         (replace(asked, overrides=[("recam.compared_bit_fj", "x")]), "give a number"),
+        (replace(asked, overrides=[("conventional.memory_w", "x")]), "give a number"),
     ):
         with pytest.raises(_core.SardonyxError, match=words):
             recam.REPRODUCTION.plan(wish)
@@ -134,3 +136,29 @@ def test_keys_of_the_array_can_be_set() -> None:
     assert values["recam.row_bits"] == 512
     assert values["recam.compared_bit_fj"] == "1 to 2"
     assert values["recam.match_line_fj"] == "0"
+
+
+def test_the_sample_draws_keys_of_both_stores_and_judges_every_claim(
+    comparison: Comparison, tmp_path: Path
+) -> None:
+    of = recam.sampled(Asked([], "recam", overrides=[("recam.first", "rows")]))
+    small = tuple(
+        replace(each, value=str(MB), low=str(MB), high=str(2 * MB))
+        if each.parameter == "written"
+        else each
+        for each in of.choices
+    )
+    point = {row.claim.key: row.ours for row in recam.claims(comparison)}
+    one = Sampling(
+        replace(of, choices=small), 2, 1, tmp_path, frozenset(), comparison.results, point
+    )
+    sample = one.run()
+    assert not sample.failures and sample.runs == 2 * 2 * 5
+    assert {claim.cells for claim in sample.claims} == {2}
+    drawn = {choice.name for choice in sample.choices}
+    assert "conventional.processor_w" in drawn and "recam.first" not in drawn
+    by = {claim.title.split(",")[0]: claim for claim in sample.claims}
+    order = by["energy over conventional 1KB blocks"]
+    assert order.holds is not None and order.least is not None
+    # What is done is found again: the executed store too has the same figures.
+    assert one.run() == sample

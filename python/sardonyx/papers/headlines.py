@@ -19,9 +19,10 @@ from sardonyx.runs.conclusions import SIGN, Conclusion
 from sardonyx.runs.jobs import Simulations
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sensitivity import Sensitivity
+from sardonyx.runs.stores import StoreRuns
 from sardonyx.runs.tailbench import TimedRuns
 from sardonyx.sweeps.study import Study
-from sardonyx.sweeps.varying import MergedInTime, Setting, Simulated, Varying
+from sardonyx.sweeps.varying import MergedInTime, Setting, Simulated, Stored, Varying
 
 #: A figure that is no further from the paper's is near it.
 WITHIN = 0.15
@@ -69,10 +70,12 @@ def study(
     ).study()
 
 
-def varying(runs: Simulations | TimedRuns, seconds: float = 0.0) -> Varying:
+def varying(runs: Simulations | TimedRuns | StoreRuns, seconds: float = 0.0) -> Varying:
     """The runs as they can be varied."""
     if isinstance(runs, Simulations):
         return Simulated(runs.points, runs.settings)
+    if isinstance(runs, StoreRuns):
+        return Stored(runs)
     return MergedInTime(runs, seconds)
 
 

@@ -27,8 +27,9 @@ from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Setting, Simulations, is_key
 from sardonyx.runs.results import Info, Results, Run, Trace
+from sardonyx.runs.stores import StoreRuns
 from sardonyx.runs.tailbench import TimedRuns
-from sardonyx.sweeps.rows import Rows, RowSweep, Shown, options, run_of
+from sardonyx.sweeps.rows import Rows, RowSweep, Shown, run_of
 from sardonyx.sweeps.varying import Range, Varying
 
 #: Cells of a sample, and of a quick one.
@@ -41,8 +42,9 @@ ROOM = 2
 #: The middle share of cells that is given beside the median, from here to as much from the top.
 TAIL = 0.05
 
+CellPoints: TypeAlias = Simulations | TimedRuns | StoreRuns
 #: The runs of a cell: by the choices of the workload, and keys that are set.
-CellRuns: TypeAlias = Callable[[Mapping[str, str], Sequence[Setting]], Simulations | TimedRuns]
+CellRuns: TypeAlias = Callable[[Mapping[str, str], Sequence[Setting]], CellPoints]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +186,7 @@ class Sampling:
     ) -> dict[tuple[int, int], Run | None]:
         groups: dict[tuple[str, ...], list[tuple[Cell, int, dict[str, Any]]]] = {}
         for cell, number, row in rows:
-            groups.setdefault(options(row), []).append((cell, number, row))
+            groups.setdefault(tuple(sorted(row)), []).append((cell, number, row))
         kept = Rows(self.of.machine, self.folder, self.workers)
         if self.shown is not None:
             kept = replace(kept, shown=self.shown)
@@ -289,7 +291,7 @@ class Cell:
 
     number: int
     values: Mapping[str, str]
-    runs: Simulations | TimedRuns
+    runs: CellPoints
     varying: Varying
 
     @property
@@ -324,7 +326,7 @@ class Cell:
         )
 
 
-def _possible(runs: Simulations | TimedRuns) -> bool:
+def _possible(runs: CellPoints) -> bool:
     """Whether there is a machine with these keys, and its memory has room for the programs."""
     try:
         if not isinstance(runs, Simulations):

@@ -43,7 +43,7 @@ class RowSweep:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where rows on one machine are run and kept."""
+    """Where rows on one machine are run and kept; stores have none."""
 
     machine: str
     folder: Path
@@ -62,7 +62,7 @@ class Rows:
                 for name, value in row.items():
                     columns.setdefault(name, []).append(value)
             places.append(seen[text])
-        document = {"sweep": {"machine": self.machine}, "zip": [columns]}
+        document = {"sweep": {"machine": self.machine} if self.machine else {}, "zip": [columns]}
         plan = reading.read(document)
         folder = Folder(self.folder / plan.id)
         plan = reading.read(document, folder.before)

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from sardonyx import _core
-from sardonyx.questions import ProgramSource, SynthSource, TraceSource
+from sardonyx.questions import ProgramSource, Stream, SynthSource, TraceSource
 from sardonyx.runs.jobs import Point, Settings
 from sardonyx.runs.merging import algorithms
 from sardonyx.runs.results import Run
 from sardonyx.runs.sources import known_programs, text_of
+from sardonyx.runs.stores import StoreRuns
 from sardonyx.runs.tailbench import PLAIN, TimedRuns
 
 #: Assumed keys whose other values are another design or machine, and no uncertainty about this one.
@@ -333,3 +334,58 @@ class MergedInTime:
         machine: dict[str, Any] = json.loads(_core.machine(self.machine, []))["parameters"]
         settings: dict[str, Any] = self._known(0)["settings"]
         return machine | settings | dict(setting)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Stores on generated streams. Their keys are drawn by name: no machine lists them."""
+
+    runs: StoreRuns
+
+    @property
+    def machine(self) -> str:
+        return ""
+
+    @property
+    def designs(self) -> Sequence[str]:
+        return [point.design for point in self.runs.points]
+
+    def ranges(self) -> list[Range]:
+        return []
+
+    def depends(self, number: int, key: str, run: Run) -> bool:
+        return key.partition(".")[0] == self.runs.points[number].design
+
+    def possible(self, setting: Setting) -> bool:
+        return all(self.refused(number, setting) is None for number in range(len(self.designs)))
+
+    def refused(self, number: int, setting: Setting) -> str | None:
+        question = self.runs.points[number].question
+        try:
+            design = question.design.having(list(setting.items()))
+            _core.check_store(question.replace(design=design).json())
+        except _core.SardonyxError as error:
+            return str(error)
+        return None
+
+    def keys(self, number: int) -> Mapping[str, Any]:
+        return self.runs.points[number].question.design.values()
+
+    def row(self, number: int, setting: Setting) -> dict[str, Any]:
+        question = self.runs.points[number].question
+        assert isinstance(question.workload, Stream), "only streams are drawn"
+        own = {f"{question.design.name}.{key}": text for key, text in question.design.keys}
+        return {
+            **question.workload.document("kind"),
+            "workload": "stream",
+            "design": question.design.name,
+            "block": question.block_bytes,
+            **own,
+            **setting,
+        }
+
+    def seconds(self, number: int, setting: Setting, run: Run) -> float | None:
+        return run.metric("elapsed_seconds")
+
+    def parameters(self, setting: Setting) -> Mapping[str, Any]:
+        return {}

@@ -14,12 +14,14 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.papers.claims import Claim, ClaimRow, Found, claim_rows
 from sardonyx.papers.reproduction import Asked, Plan, Reproduction
+from sardonyx.papers.sampling import Sampled
 from sardonyx.questions import Stream
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import texts
+from sardonyx.runs.jobs import Setting, texts
 from sardonyx.runs.measures import Aspect, arithmetic_mean, divide, of_known
 from sardonyx.runs.results import Results, Run, Scalar
 from sardonyx.runs.stores import GB, KB, StoreDesign, StorePoint, StoreQuestion, StoreRuns
+from sardonyx.sweeps.varying import Range
 
 MB = KB * KB
 #: The paper's store and its rival.
@@ -71,7 +73,7 @@ def name(block: int, duplicates: float = NOMINAL, more: str = "") -> str:
     return f"{block // KB} KB, {duplicates:.0%} duplicates" + (f", {more}" if more else "")
 
 
-def points(scale: Scale, array: StoreDesign) -> list[StorePoint]:
+def points(scale: Scale, array: StoreDesign, on_files: StoreDesign) -> list[StorePoint]:
     """All runs that the figures need."""
 
     def stream(of: int, duplicates: float, **more: Any) -> Stream:
@@ -99,7 +101,7 @@ def points(scale: Scale, array: StoreDesign) -> list[StorePoint]:
         **workload: Scalar,
     ) -> StorePoint:
         question = StoreQuestion(
-            design=RIVAL.having(texts(variant or {})),
+            design=on_files.having(texts(variant or {})),
             workload=stream(scale.written, duplicates, **workload),
             block_bytes=block,
         )
@@ -413,6 +415,64 @@ def stand_ins(scale: Scale) -> str:
     )
 
 
+#: What the paper and its energies leave open; all are *assumed*.
+CHOICES = (
+    Range("duplicates", str(NOMINAL), "the share of writes whose block is there", "0", "0.9"),
+    Range("times over", "1", "how often each block is written", "1", "16", whole=True),
+    Range("written", str(64 * MB), "bytes written", str(32 * MB), str(128 * MB), whole=True),
+    Range("recam.compared_bit_fj", "1.3", "published cells", "0.1", "17"),
+    Range("recam.written_bit_fj", "3162", "1 to 10 pJ a bit of resistive memory", "1000", "10000"),
+    Range("recam.address_cycles", "2", "Sec. III-C: 1-2, depending on the width", others=("1",)),
+    Range("recam.first", "rows", "what the first compare precharges", others=("starts",)),
+    Range("recam.overwrite", "deletes", "the paper has no overwrite", others=("searches",)),
+    Range("conventional.processor_w", "92", "a core's share to four packages", "16.25", "520"),
+    Range("conventional.memory_w", "8.5", "one memory module to eight", "3", "24"),
+    Range(
+        "conventional.cache_entries",
+        str(1 << 18),
+        "the paper gives no cache for 2 GB of data",
+        str(1 << 14),
+        str(1 << 20),
+        whole=True,
+    ),
+)
+
+
+def sampled(asked: Asked) -> Sampled:
+    """Both stores at every size of block, over what the paper leaves open."""
+    seed = Range("seed", str(asked.seed), "of the stream's contents", "0", "999", whole=True)
+
+    def runs(values: Mapping[str, str], keys: Sequence[Setting]) -> StoreRuns:
+        written = int(values["written"])
+        stream = Stream(
+            bytes=written,
+            duplicates=float(values["duplicates"]),
+            seed=int(values["seed"]),
+            span=0 if values["times over"] == "1" else written // int(values["times over"]),
+        )
+        ours, rival = (design.having(keys) for design in (RECAM, RIVAL))
+        plain = [(design, block, 0.0) for design in (ours, rival) for block in BLOCKS]
+        reading = [(design, BLOCKS[-1], READS) for design in (ours, rival)]
+        return StoreRuns(
+            [
+                # Each stands where the paper has 30 % of duplicates, whatever its cell has.
+                StorePoint(
+                    name(block, more=f"{reads:.0%} reads" if reads else ""),
+                    StoreQuestion(
+                        design=design, workload=stream.replace(reads=reads), block_bytes=block
+                    ),
+                )
+                for design, block, reads in [*plain, *reading]
+            ]
+        )
+
+    note = (
+        "A cell is both stores at blocks of 1, 2, 4 and 8 KB. The conventional store is executed "
+        "and timed, one run after the other."
+    )
+    return Sampled((*CHOICES, seed), runs, claims, "", asked.overrides, note)
+
+
 class ReCam:
     """Figs. 9 and 10, Sec. IV's reads, and what the paper does not look at."""
 
@@ -438,8 +498,14 @@ class ReCam:
                 "there is `sardonyx store compare`"
             )
         scale = replace(QUICK if asked.quick else FULL, seed=asked.seed)
-        array = RECAM.having(asked.overrides, "--set ")
-        return Plan(StoreRuns(points(scale, array)), stand_ins(scale), claims, verdict=verdict)
+        designs = [design.having(asked.overrides, "--set ") for design in (RECAM, RIVAL)]
+        return Plan(
+            StoreRuns(points(scale, *designs)),
+            stand_ins(scale),
+            claims,
+            verdict=verdict,
+            sampled=sampled(asked),
+        )
 
 
 REPRODUCTION: Reproduction = ReCam()

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Assumed, Bears, Design, Job, Key, Keys, Kind, Needs, Running};
-use crate::conventional::{Conventional, ConventionalOptions};
+use crate::conventional::{Conventional, ConventionalOptions, PowerDraw};
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::Bracket;
 use crate::store::{Error, Lba, Store};
@@ -26,6 +26,9 @@ pub(super) static DESIGN: Design = Design {
         "verify": Kind::Flag, "true", "ours: a fingerprint decides nothing",
             "compare bytes before believing a hash.", option("--verify/--no-verify"), needs(Needs::Flag("deduplicate"));
         "by_content": Kind::Flag, "false", "the paper has blocks", "cut the tree's files by content.", option("--by-content"), needs(Needs::Files);
+        "cache_entries": Kind::Count { least: 1 }, "262144", "*assumed*", "chunks whose places are kept in memory.", option("--cache-entries");
+        "processor_w": Kind::Bracket, "16.25-520", "*assumed*", "watts of its processors, or A-B.", option("--processor-watts");
+        "memory_w": Kind::Bracket, "3-24", "*assumed*", "watts of its memory, or A-B.", option("--memory-watts");
     },
     assumed: &[
         Assumed {
@@ -76,10 +79,8 @@ pub(super) static DESIGN: Design = Design {
         let options = ConventionalOptions {
             block_bytes: job.block_bytes,
             capacity_bytes: job.bytes_at_most()?,
-            deduplicate: asked.deduplicate,
-            verify: asked.verify,
             sync_commits: false, // as IOzone, which asks for one flush at the end
-            ..ConventionalOptions::default()
+            ..asked.options()
         };
         Ok(Box::new(OnFiles {
             store: Conventional::open(folder, options)?,
@@ -92,14 +93,12 @@ pub(super) static DESIGN: Design = Design {
     },
     store: |keys, room| {
         let asked: Asked = keys.read();
-        let options = ConventionalOptions::default();
+        let options = asked.options();
         // What is replaced keeps its place until the commit.
         let uncommitted = options.commit_every as u64 * u64::from(room.block_bytes);
         let options = ConventionalOptions {
             block_bytes: room.block_bytes,
             capacity_bytes: room.capacity_bytes + uncommitted,
-            deduplicate: asked.deduplicate,
-            verify: asked.verify,
             ..options
         };
         Ok(Box::new(Conventional::open(room.folder, options)?))
@@ -112,6 +111,26 @@ struct Asked {
     deduplicate: bool,
     verify: bool,
     by_content: bool,
+    cache_entries: usize,
+    processor_w: Bracket,
+    memory_w: Bracket,
+}
+
+impl Asked {
+    fn options(&self) -> ConventionalOptions {
+        let usual = ConventionalOptions::default();
+        ConventionalOptions {
+            deduplicate: self.deduplicate,
+            verify: self.verify,
+            cache_entries: self.cache_entries,
+            draw: PowerDraw {
+                processor_w: self.processor_w,
+                memory_w: self.memory_w,
+                ..usual.draw
+            },
+            ..usual
+        }
+    }
 }
 
 fn check(keys: &Keys, job: &Job<'_>) -> Result<(), RunError> {
