@@ -1,6 +1,7 @@
-"""Draws the sample of a reproduction as a picture for its page: ``python tools/forest.py DIR SVG``.
+"""Draws a reproduction's sample as a picture: ``python tools/forest.py DIR SVG [KEY=WORDS ..]``.
 
-``DIR`` is what ``sardonyx reproduce PAPER --out DIR`` wrote. A row is a claim: the bar holds the
+``DIR`` is what ``sardonyx reproduce PAPER --out DIR`` wrote. Of all claims, or of those whose keys
+are given, under these words. A row is a claim: the bar holds the
 middle 90 % of cells, the dot their median, the diamond what the paper reports, and on the right is
 in how many cells ours has the paper's sign. All claims share one logarithmic axis: 25 % more is
 1.25, 80 % less is 5.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
@@ -40,11 +42,10 @@ def at(value: float) -> float:
     return LEFT + (math.log(bounded) / math.log(MOST) + 1) / 2 * (WIDTH - LEFT - RIGHT)
 
 
-def row(claim: SampledClaim, y: float) -> list[str]:
+def row(claim: SampledClaim, name: str, y: float) -> list[str]:
     """A claim's row."""
     ends = [ratio(end, claim) for end in (claim.least or 0.0, claim.most or 0.0)]
     dot, diamond = at(ratio(claim.median or 0.0, claim)), at(ratio(claim.paper, claim))
-    name = f"{claim.where}: {claim.design} {claim.title}"
     held = f"{claim.holds:.0%} [{100 * (claim.low or 0):.0f}, {100 * (claim.high or 0):.0f}]"
     return [
         f'<text x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{escape(name)}</text>',
@@ -57,11 +58,15 @@ def row(claim: SampledClaim, y: float) -> list[str]:
     ]
 
 
-def drawn(beside: BesidePaper) -> str:
-    """The picture."""
+def drawn(beside: BesidePaper, words: Mapping[str, str] | None = None) -> str:
+    """The picture; ``words`` are names of claims by their keys, in the order of the rows."""
     if beside.sample is None:
         raise SystemExit("error: there is no sample; reproduce the paper with --cells")
-    claims = [claim for claim in beside.sample.claims if claim.holds is not None]
+    known = {claim.key: claim for claim in beside.sample.claims if claim.holds is not None}
+    unknown = [key for key in words or () if key not in known]
+    if unknown:
+        raise SystemExit(f"error: {unknown[0]}: not a claim's key; known: {', '.join(known)}")
+    claims = [known[key] for key in words or known]
     height = TOP + ROW * (len(claims) + 2)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
@@ -79,7 +84,8 @@ def drawn(beside: BesidePaper) -> str:
         label = f'<text x="{x:.1f}" y="{bottom + 14}" text-anchor="middle">{tick:g}×</text>'
         lines.append(label)
     for number, claim in enumerate(claims):
-        lines += row(claim, TOP + ROW * number + ROW / 2)
+        name = (words or {}).get(claim.key, f"{claim.where}: {claim.design} {claim.title}")
+        lines += row(claim, name, TOP + ROW * number + ROW / 2)
     told = (
         f"{beside.sample.cells} cells. Bar: the middle 90 %; dot: the median; diamond: the paper. "
         "25 % more is drawn as 1.25, 80 % less as 5."
@@ -90,9 +96,10 @@ def drawn(beside: BesidePaper) -> str:
 
 def main() -> None:
     """Draw it."""
-    if len(sys.argv) != 3:
-        raise SystemExit("usage: python tools/forest.py DIR SVG")
-    Path(sys.argv[2]).write_text(drawn(BesidePaper.load(Path(sys.argv[1]))))
+    if len(sys.argv) < 3 or not all("=" in each for each in sys.argv[3:]):
+        raise SystemExit("usage: python tools/forest.py DIR SVG [KEY=WORDS ..]")
+    words = dict(each.split("=", 1) for each in sys.argv[3:])
+    Path(sys.argv[2]).write_text(drawn(BesidePaper.load(Path(sys.argv[1])), words))
 
 
 if __name__ == "__main__":

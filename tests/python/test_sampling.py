@@ -143,6 +143,10 @@ def test_a_sample_is_drawn_in_the_report_and_as_a_picture() -> None:
     assert forest.ratio(0.8, half) == pytest.approx(5)
     with pytest.raises(SystemExit, match="--cells"):
         forest.drawn(BesidePaper())
+    named = forest.drawn(BesidePaper(sample=sample), {CLAIM.key: "writes"})
+    assert ">writes</text>" in named and CLAIM.title not in named
+    with pytest.raises(SystemExit, match="nothing: not a claim's key"):
+        forest.drawn(BesidePaper(sample=sample), {"nothing": "writes"})
 
 
 def test_only_keys_of_designs_that_a_claim_is_about_can_decide_it() -> None:
