@@ -44,11 +44,11 @@ const PARTS: usize = 32;
 const DRAWN: usize = 4;
 
 /// Parts of operations: the effects of one class.
-pub type EffectPart = (u32, Class);
+pub type Part = (u32, Class);
 
-pub fn parts(model: &Model, effects: &[u32]) -> Vec<(EffectPart, Vec<u32>)> {
-    let mut found: Vec<(EffectPart, Vec<u32>)> = Vec::new();
-    let mut places: FxHashMap<EffectPart, usize> = FxHashMap::default();
+pub fn parts(model: &Model, effects: &[u32]) -> Vec<(Part, Vec<u32>)> {
+    let mut found: Vec<(Part, Vec<u32>)> = Vec::new();
+    let mut places: FxHashMap<Part, usize> = FxHashMap::default();
     for &number in effects {
         let effect = &model.effects[number as usize];
         let part = (effect.operation, effect.class());
@@ -286,11 +286,7 @@ impl Iterator for Plan<'_> {
 }
 
 /// The last parts, and some of those before.
-fn some_parts(
-    model: &Model,
-    optional: &[u32],
-    random: &mut impl Rng,
-) -> Vec<(EffectPart, Vec<u32>)> {
+fn some_parts(model: &Model, optional: &[u32], random: &mut impl Rng) -> Vec<(Part, Vec<u32>)> {
     let mut parts = parts(model, optional);
     while parts.len() > PARTS * 2 {
         let early = parts.len() - PARTS;

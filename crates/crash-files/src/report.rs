@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use crate::images::{EffectPart, PASSES};
+use crate::images::{PASSES, Part};
 use crate::model::{Class, Effect, Model, What};
 use crate::operations::{Act, Operation};
-use crate::search::{Cause, FilesExplored};
+use crate::search::{Cause, Explored};
 
 /// Operations of a cause that its summary names, of each side.
 const NAMED: usize = 2;
 /// Calls that are kept of each operation's stack.
 const CALLS: usize = 8;
 
-pub fn report(explored: &FilesExplored) -> Value {
+pub fn report(explored: &Explored) -> Value {
     let mut told = one_report(explored);
     let mut causes = told["causes"].as_array().cloned().unwrap_or_default();
     let mut errors = Vec::new();
@@ -29,7 +29,7 @@ pub fn report(explored: &FilesExplored) -> Value {
             "unsaid": one["unsaid"], "violations": one["violations"], "finished": one["finished"],
         }));
     }
-    let violations = |run: &FilesExplored| run.found.violations;
+    let violations = |run: &Explored| run.found.violations;
     let more: u64 = explored.errors.iter().map(|(_, run)| violations(run)).sum();
     told["violations"] = (violations(explored) + more).into();
     if more > 0 {
@@ -41,7 +41,7 @@ pub fn report(explored: &FilesExplored) -> Value {
     told
 }
 
-fn one_report(explored: &FilesExplored) -> Value {
+fn one_report(explored: &Explored) -> Value {
     let (recording, found) = (&explored.recording, &explored.found);
     let operations = &recording.operations;
     let count = |what: fn(&Operation) -> bool| operations.iter().filter(|o| what(o)).count();
@@ -90,7 +90,7 @@ fn one_report(explored: &FilesExplored) -> Value {
 }
 
 /// The operations one by one, with what each makes sure.
-pub fn list(explored: &FilesExplored) -> Value {
+pub fn list(explored: &Explored) -> Value {
     let operations = explored.recording.operations.iter().enumerate();
     let one = |(number, operation): (usize, &Operation)| {
         json!({
@@ -106,7 +106,7 @@ pub fn list(explored: &FilesExplored) -> Value {
     operations.map(one).collect()
 }
 
-fn shown(explored: &FilesExplored, cause: &Cause) -> Value {
+fn shown(explored: &Explored, cause: &Cause) -> Value {
     let reduced = &cause.reduced;
     let cut = reduced.image.cut as usize;
     let until = match reduced
@@ -118,7 +118,7 @@ fn shown(explored: &FilesExplored, cause: &Cause) -> Value {
         Some(early) => early,
         None => promise(explored, reduced).unwrap_or(cut),
     };
-    let parts = |parts: &[EffectPart], late| -> Vec<Value> {
+    let parts = |parts: &[Part], late| -> Vec<Value> {
         parts
             .iter()
             .map(|part| one_part(explored, *part, late, until))
@@ -153,7 +153,7 @@ fn shown(explored: &FilesExplored, cause: &Cause) -> Value {
     value
 }
 
-impl FilesExplored {
+impl Explored {
     /// How many times the program had acknowledged something before a cut.
     fn acked(&self, cut: usize) -> usize {
         let before = &self.recording.operations[..cut];
@@ -165,7 +165,7 @@ impl FilesExplored {
 }
 
 /// The last acknowledgement before the cut of what was missing.
-fn promise(explored: &FilesExplored, reduced: &crate::search::reduce::Reduced) -> Option<usize> {
+fn promise(explored: &Explored, reduced: &crate::search::reduce::Reduced) -> Option<usize> {
     let from = reduced
         .late
         .first()
@@ -185,7 +185,7 @@ fn promise(explored: &FilesExplored, reduced: &crate::search::reduce::Reduced) -
 }
 
 /// `rename(a.tmp, a) at app.c:21`
-fn named(explored: &FilesExplored, operation: usize) -> String {
+fn named(explored: &Explored, operation: usize) -> String {
     let place = &explored.places[operation].text;
     format!(
         "{} at {place}",
@@ -193,12 +193,7 @@ fn named(explored: &FilesExplored, operation: usize) -> String {
     )
 }
 
-fn one_part(
-    explored: &FilesExplored,
-    (operation, class): EffectPart,
-    late: bool,
-    until: usize,
-) -> Value {
+fn one_part(explored: &Explored, (operation, class): Part, late: bool, until: usize) -> Value {
     let at = operation as usize;
     let place = &explored.places[at];
     let kept = &explored.recording.operations[at];
@@ -225,7 +220,7 @@ fn one_part(
     })
 }
 
-fn part(explored: &FilesExplored, (operation, class): EffectPart) -> String {
+fn part(explored: &Explored, (operation, class): Part) -> String {
     let at = operation as usize;
     let named = named(explored, at);
     match (class, &explored.recording.operations[at].act) {
@@ -235,9 +230,9 @@ fn part(explored: &FilesExplored, (operation, class): EffectPart) -> String {
     }
 }
 
-fn summary(explored: &FilesExplored, cause: &Cause) -> String {
+fn summary(explored: &Explored, cause: &Cause) -> String {
     let reduced = &cause.reduced;
-    let some = |parts: &[EffectPart]| {
+    let some = |parts: &[Part]| {
         let mut names: Vec<String> = Vec::new();
         for name in parts.iter().map(|one| part(explored, *one)) {
             if !names.contains(&name) {
@@ -253,11 +248,10 @@ fn summary(explored: &FilesExplored, cause: &Cause) -> String {
                 String::new()
             }
     };
-    let in_part = |part: &&EffectPart| reduced.late.contains(part);
-    let (torn, early): (Vec<&EffectPart>, Vec<&EffectPart>) =
-        reduced.early.iter().partition(in_part);
-    let early: Vec<EffectPart> = early.into_iter().copied().collect();
-    let late: Vec<EffectPart> = reduced
+    let in_part = |part: &&Part| reduced.late.contains(part);
+    let (torn, early): (Vec<&Part>, Vec<&Part>) = reduced.early.iter().partition(in_part);
+    let early: Vec<Part> = early.into_iter().copied().collect();
+    let late: Vec<Part> = reduced
         .late
         .iter()
         .filter(|part| !torn.contains(part))
@@ -293,7 +287,7 @@ fn summary(explored: &FilesExplored, cause: &Cause) -> String {
 }
 
 /// Which sync is missing, from an operation until another.
-fn fate(explored: &FilesExplored, at: usize, class: Class, until: usize) -> String {
+fn fate(explored: &Explored, at: usize, class: Class, until: usize) -> String {
     let operations = &explored.recording.operations;
     let operation = &operations[at];
     let until = until.max(at);
@@ -334,7 +328,7 @@ fn folder(model: &Model, at: usize, until: usize) -> Option<u32> {
     }
 }
 
-fn folder_name(explored: &FilesExplored, folder: u32) -> String {
+fn folder_name(explored: &Explored, folder: u32) -> String {
     let operations = &explored.recording.operations;
     let made = operations
         .iter()

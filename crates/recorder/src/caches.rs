@@ -343,21 +343,21 @@ impl L1 {
 
 /// A core's L1 for quick hits, which need no more of the model: see [`Caches::first`].
 #[derive(Clone, Copy, Debug)]
-pub struct QuickLevel {
+pub struct First {
     front: *const AtomicU64,
     used: *const AtomicU64,
     mask: u64,
 }
 
 // SAFETY: all words that it points to are atomic.
-unsafe impl Send for QuickLevel {}
+unsafe impl Send for First {}
 
 /// The word of [`First::NOTHING`].
 static NO_WORD: AtomicU64 = AtomicU64::new(EMPTY);
 
-impl QuickLevel {
+impl First {
     /// An L1 without any line.
-    pub const NOTHING: QuickLevel = QuickLevel {
+    pub const NOTHING: First = First {
         front: &raw const NO_WORD,
         used: &raw const NO_WORD,
         mask: 0,
@@ -440,9 +440,9 @@ impl Caches {
     }
 
     /// A core's L1 for the quickest hits, without going through `self`.
-    pub fn first(&self, core: usize) -> QuickLevel {
+    pub fn first(&self, core: usize) -> First {
         let l1 = &self.cores[core].l1;
-        QuickLevel {
+        First {
             front: l1.front.as_ptr(),
             used: l1.used.as_ptr(),
             mask: l1.front.len() as u64 - 1,

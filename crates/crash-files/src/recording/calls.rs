@@ -121,14 +121,14 @@ pub(super) struct Begun {
 }
 
 /// A name below the folder, where it is, and its path from the folder.
-struct NamedPlace {
+struct Place {
     name: Name,
     full: PathBuf,
     path: String,
 }
 
 impl Recorder {
-    fn place(&self, thread: i32, folder: i32, path: &Path, follow: bool) -> Option<NamedPlace> {
+    fn place(&self, thread: i32, folder: i32, path: &Path, follow: bool) -> Option<Place> {
         let mut full = process::meant(thread, folder, path)?;
         for _ in 0..40 {
             let name = full.file_name()?.to_owned();
@@ -143,13 +143,13 @@ impl Recorder {
             let path = full.strip_prefix(&self.root).unwrap_or(&full);
             let path = path.display().to_string();
             let name = Name { folder, name };
-            return Some(NamedPlace { name, full, path });
+            return Some(Place { name, full, path });
         }
         None
     }
 
     /// A name that a call gives by a folder's descriptor and a path in memory.
-    fn given(&self, thread: i32, folder: u64, path: u64, follow: bool) -> Option<NamedPlace> {
+    fn given(&self, thread: i32, folder: u64, path: u64, follow: bool) -> Option<Place> {
         let path = process::path(thread, path)?;
         self.place(thread, folder as i32, &path, follow)
     }
@@ -242,7 +242,7 @@ impl Recorder {
         }
     }
 
-    fn create(&self, call: &str, place: NamedPlace) -> Option<Begun> {
+    fn create(&self, call: &str, place: Place) -> Option<Begun> {
         Some(Begun {
             shown: format!("{call}({})", place.path),
             path: place.path,
@@ -282,8 +282,8 @@ impl Recorder {
     fn rename(&mut self, thread: i32, a: [u64; 4], flags: u32) -> Option<Begun> {
         let from = self.given(thread, a[0], a[1], false);
         let to = self.given(thread, a[2], a[3], false);
-        let full = |place: &NamedPlace| self.inode_of(&place.full);
-        let shown = |place: &Option<NamedPlace>| match place {
+        let full = |place: &Place| self.inode_of(&place.full);
+        let shown = |place: &Option<Place>| match place {
             Some(place) => place.path.clone(),
             None => "(elsewhere)".to_owned(),
         };

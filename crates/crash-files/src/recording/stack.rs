@@ -16,19 +16,19 @@ use super::process::{self, Code};
 /// Calls that are looked at, at most: *assumed* to be enough to leave the libraries.
 const DEEPEST: usize = 48;
 
-type SectionBytes = gimli::EndianArcSlice<NativeEndian>;
+type Bytes = gimli::EndianArcSlice<NativeEndian>;
 
-struct UnwindTable {
-    frames: EhFrame<SectionBytes>,
+struct Table {
+    frames: EhFrame<Bytes>,
     bases: BaseAddresses,
     /// (offset in the file, length, address) of each loaded part
     parts: Vec<(u64, u64, u64)>,
     /// The functions' entries, by their first addresses.
-    entries: Vec<FrameDescriptionEntry<SectionBytes>>,
+    entries: Vec<FrameDescriptionEntry<Bytes>>,
 }
 
-impl UnwindTable {
-    fn read(path: &Path) -> Option<UnwindTable> {
+impl Table {
+    fn read(path: &Path) -> Option<Table> {
         let bytes = std::fs::read(path).ok()?;
         let header = FileHeader64::<Endianness>::parse(&*bytes).ok()?;
         let endian = header.endian().ok()?;
@@ -45,9 +45,9 @@ impl UnwindTable {
             .set_eh_frame(frames.sh_addr(endian))
             .set_text(text);
         let data = frames.data(endian, &*bytes).ok()?;
-        let frames = EhFrame::from(SectionBytes::new(data.into(), NativeEndian));
+        let frames = EhFrame::from(Bytes::new(data.into(), NativeEndian));
         let entries = entries(&frames, &bases);
-        Some(UnwindTable {
+        Some(Table {
             frames,
             bases,
             parts,
@@ -62,8 +62,7 @@ impl UnwindTable {
         address: u64,
         registers: &[u64; REGISTERS],
     ) -> Option<[u64; REGISTERS]> {
-        let after =
-            |entry: &FrameDescriptionEntry<SectionBytes>| entry.initial_address() <= address;
+        let after = |entry: &FrameDescriptionEntry<Bytes>| entry.initial_address() <= address;
         let at = self.entries.partition_point(after);
         let entry = self.entries.get(at.checked_sub(1)?)?;
         let mut context = UnwindContext::new();
@@ -95,10 +94,7 @@ impl UnwindTable {
     }
 }
 
-fn entries(
-    frames: &EhFrame<SectionBytes>,
-    bases: &BaseAddresses,
-) -> Vec<FrameDescriptionEntry<SectionBytes>> {
+fn entries(frames: &EhFrame<Bytes>, bases: &BaseAddresses) -> Vec<FrameDescriptionEntry<Bytes>> {
     let mut found = Vec::new();
     let mut all = frames.entries(bases);
     while let Ok(Some(entry)) = all.next() {
@@ -115,7 +111,7 @@ fn entries(
 /// The tables of every file that calls came from.
 #[derive(Default)]
 pub(super) struct Stacks {
-    tables: FxHashMap<PathBuf, Option<UnwindTable>>,
+    tables: FxHashMap<PathBuf, Option<Table>>,
 }
 
 impl Stacks {
@@ -131,7 +127,7 @@ impl Stacks {
             };
             found.push(at);
             let table = self.tables.entry(part.path.clone());
-            let table = table.or_insert_with(|| UnwindTable::read(&part.path));
+            let table = table.or_insert_with(|| Table::read(&part.path));
             let above = table.as_ref().and_then(|table| {
                 let offset = at - part.start + part.offset;
                 let inside = |p: &&(u64, u64, u64)| (p.0..p.0 + p.1).contains(&offset);

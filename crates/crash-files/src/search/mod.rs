@@ -18,7 +18,7 @@ use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::{Recovery, said};
 use sardonyx_crash_test::search::clock::Clock;
 
-use crate::images::{EffectPart, Image, Kind, Plan};
+use crate::images::{Image, Kind, Part, Plan};
 use crate::model::{Class, Model, Platform};
 use crate::operations::{Act, Operation};
 use crate::question::Question;
@@ -55,8 +55,8 @@ pub struct Place {
 pub struct Cause {
     pub reduced: Reduced,
     /// Places and classes, by which other images of it are known.
-    early: FxHashSet<EffectPart>,
-    late: FxHashSet<EffectPart>,
+    early: FxHashSet<Part>,
+    late: FxHashSet<Part>,
     pub violations: u64,
     pub seconds: f64,
 }
@@ -88,7 +88,7 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
-pub struct FilesExplored {
+pub struct Explored {
     pub recording: Recording,
     pub model: Model,
     pub platform: Platform,
@@ -98,10 +98,10 @@ pub struct FilesExplored {
     /// The end of what the program wrote to standard error.
     pub said: String,
     /// Runs in which one call failed, with that call.
-    pub errors: Vec<(String, FilesExplored)>,
+    pub errors: Vec<(String, Explored)>,
 }
 
-struct CaseSearch<'a> {
+struct Search<'a> {
     case: &'a Case,
     clock: &'a Clock,
     /// A number for each place, of each operation.
@@ -123,7 +123,7 @@ struct CaseSearch<'a> {
 pub fn explore(
     question: &Question,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<FilesExplored, CrashTestError> {
+) -> Result<Explored, CrashTestError> {
     let mut clean = question.clone();
     if question.errors {
         clean.budget /= 2.0;
@@ -184,7 +184,7 @@ fn explore_one(
     question: &Question,
     fault: Option<(Fault, f64)>,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<FilesExplored, CrashTestError> {
+) -> Result<Explored, CrashTestError> {
     let platform = Platform::named(&question.platform).ok_or_else(|| {
         let names = Platform::NAMES.join(", ");
         CrashTestError::new(format!("--platform: give one of {names}"))
@@ -217,7 +217,7 @@ fn explore_one(
             tell,
         )?;
     }
-    Ok(FilesExplored {
+    Ok(Explored {
         recording: case.recording,
         model: case.model,
         platform,
@@ -340,7 +340,7 @@ fn search(
         platform.shows_stale(),
         question.seed,
     );
-    let search = CaseSearch {
+    let search = Search {
         keys: keys(places),
         clock: &clock,
         start,
@@ -453,7 +453,7 @@ fn first_success(
     Ok((refusal, None))
 }
 
-impl CaseSearch<'_> {
+impl Search<'_> {
     fn run(
         self,
         question: &Question,
@@ -566,7 +566,7 @@ impl CaseSearch<'_> {
             }
         };
         found.violations += 1;
-        let key = |parts: &[EffectPart]| parts.iter().map(|part| self.key(*part)).collect();
+        let key = |parts: &[Part]| parts.iter().map(|part| self.key(*part)).collect();
         let (early, late) = (key(&reduced.early), key(&reduced.late));
         let same = |cause: &&mut Cause| cause.early == early && cause.late == late;
         if let Some(known) = found.causes.iter_mut().find(same) {
@@ -586,7 +586,7 @@ impl CaseSearch<'_> {
     }
 
     /// A part by its place; data and sizes of one place are one.
-    fn key(&self, (operation, class): EffectPart) -> EffectPart {
+    fn key(&self, (operation, class): Part) -> Part {
         let class = if class == Class::Size {
             Class::Data
         } else {

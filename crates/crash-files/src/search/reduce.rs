@@ -3,14 +3,14 @@
 use sardonyx_crash_test::CrashTestError;
 use sardonyx_crash_test::recovery::ending::Ended;
 
-use crate::images::{Choice, EffectPart, Image, Kind, parts};
+use crate::images::{Choice, Image, Kind, Part, parts};
 use crate::model::Model;
 
 /// Why an image fails: with the early parts there and the late parts missing.
 #[derive(Clone, Debug)]
 pub struct Reduced {
-    pub early: Vec<EffectPart>,
-    pub late: Vec<EffectPart>,
+    pub early: Vec<Part>,
+    pub late: Vec<Part>,
     /// The smallest image that still fails.
     pub image: Image,
     pub ended: Ended,
@@ -89,7 +89,7 @@ pub fn reduce(
         return Ok(None);
     };
     let names =
-        |found: &[(EffectPart, Vec<u32>)]| found.iter().map(|(part, _)| *part).collect::<Vec<_>>();
+        |found: &[(Part, Vec<u32>)]| found.iter().map(|(part, _)| *part).collect::<Vec<_>>();
     Ok(Some(Reduced {
         early: names(&early),
         late: names(&missing),
@@ -101,7 +101,7 @@ pub fn reduce(
 }
 
 /// The last part before a cut, and the first after it.
-fn beside(model: &Model, cut: u32) -> (Vec<EffectPart>, Vec<EffectPart>) {
+fn beside(model: &Model, cut: u32) -> (Vec<Part>, Vec<Part>) {
     let part = |number: u32| {
         let effect = &model.effects[number as usize];
         (effect.operation, effect.class())

@@ -121,7 +121,7 @@ enum What {
 }
 
 #[derive(Debug)]
-struct PersistSite {
+struct Site {
     address: u64,
     /// The function that it is in, by its first address.
     function: u64,
@@ -146,7 +146,7 @@ fn instruction(mnemonic: Mnemonic) -> Option<What> {
 }
 
 /// An executable file, taken apart.
-struct Executable<'d> {
+struct Code<'d> {
     file: elf::ElfFile64<'d>,
     /// Names of what the loader puts into words of the file.
     imports: FxHashMap<u64, String>,
@@ -154,8 +154,8 @@ struct Executable<'d> {
     functions: Vec<(u64, u64, String)>,
 }
 
-impl<'d> Executable<'d> {
-    fn parse(bytes: &'d [u8]) -> Option<Executable<'d>> {
+impl<'d> Code<'d> {
+    fn parse(bytes: &'d [u8]) -> Option<Code<'d>> {
         let file = elf::ElfFile64::parse(bytes).ok()?;
         let mut imports = FxHashMap::default();
         for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
@@ -179,7 +179,7 @@ impl<'d> Executable<'d> {
             .collect();
         functions.sort();
         functions.dedup_by_key(|function| function.0);
-        Some(Executable {
+        Some(Code {
             file,
             imports,
             functions,
@@ -240,14 +240,14 @@ impl<'d> Executable<'d> {
     }
 
     /// Everything of the file that may make data persistent, and each call of one of its functions.
-    fn sites(&self) -> Vec<PersistSite> {
+    fn sites(&self) -> Vec<Site> {
         let mut sites = Vec::new();
         for &(start, end, _) in &self.functions {
             let mut decoder =
                 Decoder::with_ip(64, self.bytes(start, end), start, DecoderOptions::NONE);
             for one in decoder.iter() {
                 let what = instruction(one.mnemonic()).or_else(|| self.called(&one, start));
-                sites.extend(what.map(|what| PersistSite {
+                sites.extend(what.map(|what| Site {
                     address: one.ip(),
                     function: start,
                     what,
@@ -307,7 +307,7 @@ impl Ranges {
 }
 
 /// Of sites and calls: the functions that make data persistent, also through others that they call.
-fn persisting(code: &Executable<'_>, sites: &[PersistSite]) -> FxHashSet<u64> {
+fn persisting(code: &Code<'_>, sites: &[Site]) -> FxHashSet<u64> {
     let named = code
         .functions
         .iter()
@@ -331,20 +331,20 @@ fn persisting(code: &Executable<'_>, sites: &[PersistSite]) -> FxHashSet<u64> {
 
 /// Places by file, line and what is done there.
 #[derive(Default)]
-struct PersistPlaces {
-    found: FxHashMap<(Option<String>, Option<u32>, String), PersistPlace>,
+struct Places {
+    found: FxHashMap<(Option<String>, Option<u32>, String), Place>,
     /// Functions in which a place ran.
     ran: FxHashSet<String>,
 }
 
-struct PersistPlace {
+struct Place {
     site: UnreachedSite,
     reached: bool,
     /// The function of the user's that is called there, which has places of its own.
     calls: Option<String>,
 }
 
-impl PersistPlaces {
+impl Places {
     /// Adds an instruction with the functions that it is in, those inlined first: a place in each that is in no header,
     /// the first only if it is one.
     fn add(
@@ -361,7 +361,7 @@ impl PersistPlaces {
             let name = frame.function.clone().unwrap_or_default();
             if std::mem::replace(&mut place, true) && shown(&frame) {
                 let key = (frame.file.clone(), frame.line, what.clone());
-                let place = self.found.entry(key).or_insert_with(|| PersistPlace {
+                let place = self.found.entry(key).or_insert_with(|| Place {
                     site: UnreachedSite {
                         place: frame.place(),
                         file: frame.file.clone(),
@@ -385,8 +385,7 @@ impl PersistPlaces {
     /// The places that never ran. A call of a function in which none ran is left out for those in it.
     fn unreached(self) -> Vec<UnreachedSite> {
         let ran = self.ran;
-        let told =
-            |place: &PersistPlace| (place.calls.as_ref()).is_none_or(|name| ran.contains(name));
+        let told = |place: &Place| (place.calls.as_ref()).is_none_or(|name| ran.contains(name));
         let never = self.found.into_values();
         let never = never.filter(|place| !place.reached && told(place));
         let mut sites: Vec<UnreachedSite> = never.map(|place| place.site).collect();
@@ -401,7 +400,7 @@ fn add_file<'a>(
     ran: &[Ran],
     path: &'a Path,
     sources: &mut Sources<'a>,
-    places: &mut PersistPlaces,
+    places: &mut Places,
 ) -> Option<()> {
     let ranges = Ranges::of_file(recording, ran, path, &sources.parts(path)?);
     if ranges.0.is_empty() || !sources.has_own_lines(path) {
@@ -412,7 +411,7 @@ fn add_file<'a>(
     if blake3::hash(&bytes).to_hex().as_str() != module.hash {
         return None;
     }
-    let code = Executable::parse(&bytes)?;
+    let code = Code::parse(&bytes)?;
     let sites = code.sites();
     let persisting = persisting(&code, &sites);
     let (mut used, mut flushing) = (FxHashSet::default(), FxHashSet::default());
@@ -461,7 +460,7 @@ pub fn coverage<'a>(recording: &'a Recording, sources: &mut Sources<'a>) -> Opti
     if ran.is_empty() || !ran.iter().all(is_told) {
         return None;
     }
-    let mut places = PersistPlaces::default();
+    let mut places = Places::default();
     let mut looked = FxHashSet::default();
     for module in &recording.modules {
         let path = module.path.as_path();

@@ -99,13 +99,13 @@ fn with(base: &[Over], more: &[Over]) -> Vec<Over> {
     all
 }
 
-struct PendingAtCut {
+struct Pending {
     cut: u32,
     at: u32,
     over: Vec<Over>,
 }
 
-impl Visit for PendingAtCut {
+impl Visit for Pending {
     fn cut(&mut self, _: u32, _: u32, state: &PendingState) {
         if self.at == self.cut {
             self.over = (state.pending.iter())
@@ -320,7 +320,7 @@ impl Reduction<'_, '_> {
     /// Lines that make it pass: all that is pending, or what is fenced later.
     fn above(&mut self) -> Result<Option<Vec<Over>>, CrashTestError> {
         let shared = self.bench.shared;
-        let mut pending = PendingAtCut {
+        let mut pending = Pending {
             cut: self.base,
             at: 0,
             over: Vec::new(),

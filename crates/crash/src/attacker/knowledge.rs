@@ -17,7 +17,7 @@ use sardonyx::plan::untimed::Untimed;
 pub type Held = BTreeMap<Place, Content>;
 
 /// A line and its MAC.
-pub type LineAndMac = (Line, [u8; 8]);
+pub type Kept = (Line, [u8; 8]);
 
 pub type Groups = Vec<(&'static str, Vec<Place>)>;
 
@@ -79,7 +79,7 @@ pub struct Knowledge<'h> {
     /// The medium before anybody wrote it.
     pub empty: Rc<Seen>,
     /// What lines have been under each version of theirs, with their MACs.
-    under: FxHashMap<(Place, u64), Vec<LineAndMac>>,
+    under: FxHashMap<(Place, u64), Vec<Kept>>,
     differs: RefCell<BTreeMap<usize, Rc<Groups>>>,
 }
 
@@ -153,7 +153,7 @@ impl<'h> Knowledge<'h> {
         &self,
         place: Place,
         read: impl Fn(Place) -> Option<Content>,
-    ) -> Option<(LineAndMac, u64)> {
+    ) -> Option<(Kept, u64)> {
         let kept = self.kept.as_deref()?;
         let (node, bits) = kept.version_of(place)?;
         let (at, number) = kept.kept_of(place)?;
@@ -163,7 +163,7 @@ impl<'h> Knowledge<'h> {
     }
 
     /// Lines that have been something else under the version that they have `now`: what each has been, with its MAC.
-    pub fn same_version(&self, now: &Now) -> Vec<(Place, LineAndMac)> {
+    pub fn same_version(&self, now: &Now) -> Vec<(Place, Kept)> {
         let read = |at: Place| now.get(at).copied();
         let mut found = Vec::new();
         for ((place, version), known) in &self.under {

@@ -23,7 +23,7 @@ use self::changes::Change;
 use self::knowledge::{Knowledge, Now, Seen};
 use self::recovery::Strike;
 use self::run::AttackRequest;
-use crate::attacker::report::{Attack, AttackShown, Attacked, Attacks, OneAttack, When};
+use crate::attacker::report::{Attack, Attacked, Attacks, First, OneAttack, When};
 use crate::history::History;
 use crate::options::Options;
 use crate::panics::caught;
@@ -307,12 +307,7 @@ impl<'h> Attacker<'h> {
         ))
     }
 
-    fn first(
-        &self,
-        one: OneAttack,
-        change: &Change,
-        (before, wrong): (&str, String),
-    ) -> AttackShown {
+    fn first(&self, one: OneAttack, change: &Change, (before, wrong): (&str, String)) -> First {
         let position = self.survivors.position();
         let history = self.history;
         let when = match one.when {
@@ -337,7 +332,7 @@ impl<'h> Attacker<'h> {
         story.push(format!("  he changes: {}", change.what));
         story.push("  no recovery and no read refuses anything in time".to_owned());
         story.push(format!("  {wrong}"));
-        AttackShown {
+        First {
             asked: self.asked,
             one,
             position,

@@ -17,7 +17,7 @@ use crate::history::capacity::{may_fill, narrow};
 use crate::history::golden::{Expected, Golden};
 use crate::history::shared::Joint;
 use crate::panics::caught;
-use crate::secrecy::{self, Encrypted, Held, Pads, PadsBefore};
+use crate::secrecy::{self, Before, Encrypted, Held, Pads};
 use rustc_hash::FxHashMap;
 
 use sardonyx::config::{ConfigError, Machine};
@@ -156,7 +156,7 @@ pub struct Life {
     pub programs: Vec<Golden>,
     pub seed: u64,
     /// The pads of the life before.
-    pub before: Option<PadsBefore>,
+    pub before: Option<Before>,
     /// Where evictions, delays and pauses come from if not from the seed, and whether they are recorded.
     pub scripting: Scripting,
 }

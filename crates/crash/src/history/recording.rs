@@ -19,7 +19,7 @@ use sardonyx::plan::script::Scripting;
 use sardonyx::plan::untimed::Untimed;
 
 /// Lines and their bytes, in the order of their numbers.
-pub type LineBytes = [(u64, Line)];
+pub type Lines = [(u64, Line)];
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readable {
@@ -40,9 +40,9 @@ pub struct Readable {
 /// There is no such design, or the run cannot go on.
 pub fn readable(
     (machine, design): (&Machine, &str),
-    initial: &LineBytes,
+    initial: &Lines,
     source: Box<dyn OpSource + '_>,
-    unreadable: &mut dyn FnMut(&LineBytes) -> u64,
+    unreadable: &mut dyn FnMut(&Lines) -> u64,
     (platform, cuts, seed): (Platform, u64, u64),
 ) -> Result<Readable, HistoryError> {
     let stack = Stack::under(design, &machine.settings)?;

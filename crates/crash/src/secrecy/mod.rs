@@ -30,7 +30,7 @@ use sardonyx::plan::journal::{Journal, MediumWrite};
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::settings::Settings;
 
-pub use pads::{Pads, PadsBefore};
+pub use pads::{Before, Pads};
 pub use widths::Widths;
 
 const WORDS: usize = LINE_BYTES / 8;

@@ -75,7 +75,7 @@ impl Bits {
 }
 
 /// The pads of the run before, and the position at which its power was cut.
-pub type PadsBefore = (Arc<Pads>, u64);
+pub type Before = (Arc<Pads>, u64);
 
 #[derive(Default)]
 pub struct Pads {
@@ -87,7 +87,7 @@ pub struct Pads {
     by_place: FxHashMap<u64, u32>,
     /// The greatest counter that has reached the array, by position.
     greatest: Vec<(u32, u64)>,
-    before: Option<PadsBefore>,
+    before: Option<Before>,
 }
 
 impl Pads {
@@ -96,7 +96,7 @@ impl Pads {
         first: Vec<Encrypted>,
         journal: &Journal,
         held: &Held,
-        before: Option<PadsBefore>,
+        before: Option<Before>,
     ) -> Pads {
         let mut pads = Pads {
             greatest: vec![(0, before.as_ref().map_or(0, |(pads, at)| pads.known(*at)))],

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::attacker::report::{AttackShown, Attacked, Attacks, OneAttack};
+use crate::attacker::report::{Attacked, Attacks, First, OneAttack};
 use crate::verdict::report::Told;
 use crate::verdict::violation::Kind;
 use sardonyx::controller::layers::Refuses;
@@ -83,7 +83,7 @@ impl Attacked {
     }
 }
 
-impl AttackShown {
+impl First {
     fn told(&self, count: u64) -> Told {
         let (run, pass) = self.run.clone().unzip();
         let Attacks { looks, each, .. } = self.asked;

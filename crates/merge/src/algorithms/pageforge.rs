@@ -35,21 +35,21 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
 
 /// The place of PageForge's module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ModuleSite {
+pub enum Site {
     /// In a memory controller.
     Controller,
     /// At the on-chip network (4.1).
     Network,
 }
 
-words!(ModuleSite { "controller" => Controller, "network" => Network });
+words!(Site { "controller" => Controller, "network" => Network });
 
 const MANY: u64 = 1_000_000;
 
 keys! {
     MODULES: usize = int("pageforge.modules", (1, 8), 1),
         Source("PageForge Table 2"), "modules, each of which compares a candidate page (4.1)";
-    MODULE: ModuleSite = word("pageforge.module", "controller"),
+    MODULE: Site = word("pageforge.module", "controller"),
         Source("PageForge 4.1"), "whether they are in the memory controllers or at the on-chip network";
     CANDIDATE_CACHE: bool = flag("pageforge.candidate_cache", false),
         Source("PageForge 3.5"), "a module keeps the candidate's lines that it has read";
@@ -92,6 +92,6 @@ fn modules(machine: &Machine, settings: &Settings) -> ModuleCosts {
         network: Time::from_ps(settings.get(&NETWORK_NS) * 1_000),
         compare: clock * settings.get(&COMPARE_CYCLES),
         keeps: settings.get(&CANDIDATE_CACHE),
-        outside: settings.get(&MODULE) == ModuleSite::Network,
+        outside: settings.get(&MODULE) == Site::Network,
     }
 }

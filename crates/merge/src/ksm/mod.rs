@@ -26,7 +26,7 @@ pub const ITEM_BYTES: i64 = 64;
 /// Bytes that the kernel keeps for a merged frame, `sizeof(struct ksm_stable_node)` with NUMA.
 pub const NODE_BYTES: i64 = 64;
 /// Memory that a run takes for a page: the item, what it holds and held, and that it has changed.
-pub const BYTES_A_PAGE: usize = size_of::<RmapItem>() + 2 * size_of::<u32>() + 8;
+pub const BYTES_A_PAGE: usize = size_of::<Item>() + 2 * size_of::<u32>() + 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maps {
@@ -46,12 +46,12 @@ enum Hangs {
     Nowhere,
     /// In the unstable tree of the pass of that parity.
     Unstable(bool),
-    /// On the stable node `RmapItem::on`.
+    /// On the stable node `Item::on`.
     Stable,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct RmapItem {
+struct Item {
     checksum: u32,
     on: u32,
     links: Links,
@@ -61,7 +61,7 @@ struct RmapItem {
     skips: u8,
 }
 
-impl Node for RmapItem {
+impl Node for Item {
     fn links(&self) -> &Links {
         &self.links
     }
@@ -71,7 +71,7 @@ impl Node for RmapItem {
 }
 
 struct UnstableWalk<'i> {
-    items: &'i [RmapItem],
+    items: &'i [Item],
     forks: &'i Forks,
     stable: &'i Stable,
     root: u32,
@@ -146,7 +146,7 @@ pub struct Ksm<C, S> {
     /// Software, or PageForge's module.
     pub search: S,
     knobs: Knobs,
-    items: Vec<RmapItem>,
+    items: Vec<Item>,
     unstable: Tree,
     stable: Stable,
     forks: Forks,
@@ -168,7 +168,7 @@ pub struct Ksm<C, S> {
 
 impl<C: PageStore, S: Search> Ksm<C, S> {
     pub fn new(contents: C, search: S, knobs: Knobs, pages: usize) -> Ksm<C, S> {
-        let item = RmapItem {
+        let item = Item {
             checksum: 0,
             on: 0,
             links: Links::default(),
@@ -204,7 +204,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
         }
     }
 
-    fn item(&mut self, page: Page) -> &mut RmapItem {
+    fn item(&mut self, page: Page) -> &mut Item {
         &mut self.items[page as usize]
     }
 
@@ -373,7 +373,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
     }
 
     fn scan(&mut self, page: Page) {
-        let RmapItem { maps, hangs, .. } = *self.item(page);
+        let Item { maps, hangs, .. } = *self.item(page);
         if matches!(maps, Maps::Nothing | Maps::Zero) {
             self.forget(page);
             return;
@@ -428,7 +428,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
 
     /// Takes the page's item out of its tree.
     fn leave_tree(&mut self, page: Page) {
-        let RmapItem { hangs, on, .. } = *self.item(page);
+        let Item { hangs, on, .. } = *self.item(page);
         match hangs {
             Hangs::Unknown | Hangs::Nowhere => {}
             Hangs::Stable => self.stable.detach(on),

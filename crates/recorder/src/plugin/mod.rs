@@ -32,7 +32,7 @@ use exec::ExecState;
 use out::Out;
 use state::PluginState;
 use threads::{lock, unlock};
-use verify::VerifyCounts;
+use verify::Checked;
 
 use crate::codec::Event;
 use crate::options::{CHECK, PluginOptions, READY};
@@ -175,7 +175,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     let ring = ring.resumed();
     let out = Out::new(ring, &options);
     let mut state = PluginState::new(options, out)?;
-    state.checked = std::env::var_os(verify::VARIABLE).map(|_| VerifyCounts::default());
+    state.checked = std::env::var_os(verify::VARIABLE).map(|_| Checked::default());
     if let Some(left) = left {
         left.resume(&mut state);
     }

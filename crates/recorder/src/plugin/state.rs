@@ -8,10 +8,10 @@ use iced_x86::Instruction;
 use super::guest::Area;
 use super::lists::GroupLists;
 use super::out::Out;
-use super::verify::VerifyCounts;
+use super::verify::Checked;
 use super::word::Word;
 use super::{counters, guest, threads};
-use crate::caches::{Caches, NAMELESS, QuickLevel, Unfetched};
+use crate::caches::{Caches, First, NAMELESS, Unfetched};
 use crate::codec::{CacheContents, Event, op};
 use crate::frames::FrameNumbers;
 use crate::frames::{FirstContents, FramePlace, PAGE_BYTES, PAGE_LINES, Regions, ZERO};
@@ -79,9 +79,9 @@ impl Code {
 #[repr(C)]
 pub struct PluginState {
     /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
-    first: QuickLevel,
+    first: First,
     level: Level,
-    firsts: Vec<QuickLevel>,
+    firsts: Vec<First>,
     pub caches: Caches,
     pub out: Out,
     buffers: Vec<Buffer>,
@@ -93,7 +93,7 @@ pub struct PluginState {
     pub code: Code,
     /// Files that were copied before they were mapped for writing, by device and inode.
     pub grounds: HashSet<(u64, u64)>,
-    pub checked: Option<VerifyCounts>,
+    pub checked: Option<Checked>,
     pub cleared: BTreeSet<u64>,
     /// Addresses of lines whose stores may have come after their mark was taken.
     pub late: BTreeSet<u64>,
@@ -112,7 +112,7 @@ pub struct PluginState {
 impl PluginState {
     pub fn new(options: PluginOptions, out: Out) -> Result<PluginState, String> {
         let caches = Caches::new(&options.caches)?;
-        let firsts: Vec<QuickLevel> = (0..caches.cores()).map(|core| caches.first(core)).collect();
+        let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
         Ok(PluginState {
             first: firsts[0],
             level: options.level,
@@ -141,12 +141,12 @@ impl PluginState {
 
     /// The first core's L1, at which every access of the only thread looks.
     #[inline(always)]
-    pub fn first(&self) -> QuickLevel {
+    pub fn first(&self) -> First {
         self.first
     }
 
     #[inline(always)]
-    pub fn first_of(&self, vcpu: u32) -> QuickLevel {
+    pub fn first_of(&self, vcpu: u32) -> First {
         self.firsts[vcpu as usize % self.firsts.len()]
     }
 
@@ -263,7 +263,7 @@ impl PluginState {
     pub fn more_threads(&mut self) {
         counters::take();
         threads::more();
-        self.first = QuickLevel::NOTHING;
+        self.first = First::NOTHING;
         self.caches.use_cores(usize::MAX);
     }
 

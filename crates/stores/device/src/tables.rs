@@ -393,11 +393,11 @@ impl SummedFile<'_> {
 }
 
 /// A commit in the log: a head, blocks, slots, and the sum of the one before and all of this.
-struct LogRecord {
+struct Record {
     bytes: Vec<u8>,
 }
 
-impl LogRecord {
+impl Record {
     fn blocks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let count = u32_at(&self.bytes, 4) as usize;
         let entries = self.bytes[RECORD_HEAD..].chunks_exact(BLOCK_BYTES);
@@ -433,7 +433,7 @@ fn read_record(
     length: u64,
     number: u64,
     before: &Digest,
-) -> io::Result<Option<LogRecord>> {
+) -> io::Result<Option<Record>> {
     if at >= length {
         return Ok(None);
     }
@@ -451,9 +451,9 @@ fn read_record(
     let Some(bytes) = log.read(first, bytes as usize)? else {
         return Ok(None);
     };
-    let record = LogRecord { bytes };
+    let record = Record { bytes };
     let own = record.bytes.len() - SUM;
-    Ok((record.sum() == LogRecord::sum_of(&record.bytes[..own], before)).then_some(record))
+    Ok((record.sum() == Record::sum_of(&record.bytes[..own], before)).then_some(record))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -605,7 +605,7 @@ impl Tables {
         for (slot, kept) in slots {
             put_slot(slot, kept, &mut record);
         }
-        let sum = LogRecord::sum_of(&record, &self.mark.sum);
+        let sum = Record::sum_of(&record, &self.mark.sum);
         record.extend(sum);
         let name = log_name(self.mark.generation);
         let written = self.log.write(self.mark.log_bytes / KEPT as u64, &record);

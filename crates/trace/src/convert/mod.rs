@@ -257,7 +257,7 @@ pub fn import(
         return Err(TraceError::file(path, IS_A_FOLDER));
     }
     let read = Rc::new(Cell::new(0));
-    let mut text = compressed::open(CountingFile(file, read.clone())).map_err(io)?;
+    let mut text = compressed::open(Counted(file, read.clone())).map_err(io)?;
     let mut writer = TraceWriter::create(to, provenance(path, format, options))?;
     let mut records = Records {
         options,
@@ -309,9 +309,9 @@ pub fn import(
 }
 
 /// A file that counts the bytes that were read of it.
-struct CountingFile(File, Rc<Cell<u64>>);
+struct Counted(File, Rc<Cell<u64>>);
 
-impl Read for CountingFile {
+impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.0.read(buffer)?;
         self.1.set(self.1.get() + read as u64);
