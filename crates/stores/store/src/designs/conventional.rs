@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Assumed, Bears, Design, Job, Key, Keys, Kind, Needs, Running};
+use super::{Assumed, Bears, Design, Job, Key, KeyKind, Keys, Needs, Running};
 use crate::conventional::{Conventional, ConventionalOptions};
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::Bracket;
@@ -22,10 +22,10 @@ pub(super) static DESIGN: Design = Design {
     executed: true,
     energy_from: "power of processor and memory while it has a processor, energy of the drive's bytes",
     keys: keys! {
-        "deduplicate": Kind::Flag, "true", "Fig. 7", "find duplicates; without, store all.", option("--deduplicate/--no-deduplicate");
-        "verify": Kind::Flag, "true", "ours: a fingerprint decides nothing",
+        "deduplicate": KeyKind::Flag, "true", "Fig. 7", "find duplicates; without, store all.", option("--deduplicate/--no-deduplicate");
+        "verify": KeyKind::Flag, "true", "ours: a fingerprint decides nothing",
             "compare bytes before believing a hash.", option("--verify/--no-verify"), needs(Needs::Flag("deduplicate"));
-        "by_content": Kind::Flag, "false", "the paper has blocks", "cut the tree's files by content.", option("--by-content"), needs(Needs::Files);
+        "by_content": KeyKind::Flag, "false", "the paper has blocks", "cut the tree's files by content.", option("--by-content"), needs(Needs::Files);
     },
     assumed: &[
         Assumed {
@@ -69,7 +69,7 @@ pub(super) static DESIGN: Design = Design {
     },
     check,
     run: |keys, job| {
-        let asked: Asked = keys.read();
+        let asked: ConventionalKeys = keys.read();
         let folder = job.folder.ok_or_else(|| {
             RunError::Bad("conventional: needs a folder for its files; name one".to_owned())
         })?;
@@ -91,7 +91,7 @@ pub(super) static DESIGN: Design = Design {
         }))
     },
     store: |keys, room| {
-        let asked: Asked = keys.read();
+        let asked: ConventionalKeys = keys.read();
         let options = ConventionalOptions::default();
         // What is replaced keeps its place until the commit.
         let uncommitted = options.commit_every as u64 * u64::from(room.block_bytes);
@@ -108,14 +108,14 @@ pub(super) static DESIGN: Design = Design {
 
 /// The store as it is asked for; see [`ConventionalOptions`].
 #[derive(Deserialize)]
-struct Asked {
+struct ConventionalKeys {
     deduplicate: bool,
     verify: bool,
     by_content: bool,
 }
 
 fn check(keys: &Keys, job: &Job<'_>) -> Result<(), RunError> {
-    if !keys.read::<Asked>().by_content {
+    if !keys.read::<ConventionalKeys>().by_content {
         return Ok(());
     }
     if !job.workload.has_bytes() {
