@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::pairs::{demands, horizon};
-use super::{Logged, Rule, Violation, alone};
+use super::{Logged, Rule, TimingViolation, alone};
 use sardonyx::medium::params::{BankGroups, MediumParams, Timing};
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandKind};
@@ -87,7 +87,7 @@ impl Channel {
         &mut self,
         logged: Logged,
         tight: &mut [u64],
-    ) -> Result<(), Box<Violation>> {
+    ) -> Result<(), Box<TimingViolation>> {
         self.on_the_bus(logged)?;
         let events = self.events(logged);
         while let Some(Recent { event, .. }) = self.recent.front()
@@ -117,7 +117,7 @@ impl Channel {
         Ok(())
     }
 
-    fn on_the_bus(&self, logged: Logged) -> Result<(), Box<Violation>> {
+    fn on_the_bus(&self, logged: Logged) -> Result<(), Box<TimingViolation>> {
         let Some(last) = self.last else {
             return Ok(());
         };
@@ -159,7 +159,7 @@ impl Channel {
         event: Command,
         logged: Logged,
         tight: &mut [u64],
-    ) -> Result<(), Box<Violation>> {
+    ) -> Result<(), Box<TimingViolation>> {
         use CommandKind::Activate;
         let mut activates = 0;
         for recent in self.recent.iter().rev() {
@@ -195,7 +195,7 @@ impl Channel {
     }
 
     /// Whether the banks are in the state that the command needs, and the state it leaves.
-    fn change_state(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
+    fn change_state(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
         let command = logged.command;
         let number = self.number(command.rank, command.bank);
         let together = number..(number + self.banks_per_set).min(self.banks.len());
@@ -253,7 +253,7 @@ impl Channel {
     }
 
     /// Whether the array write of the command's bank may become what the command makes of it, and what that is.
-    fn change_write(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
+    fn change_write(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
         let Command {
             cycle,
             rank,
@@ -349,7 +349,7 @@ impl Channel {
         Ok(())
     }
 
-    fn refresh(&mut self, logged: Logged) -> Result<(), Box<Violation>> {
+    fn refresh(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
         let set = self.number(logged.command.rank, logged.command.bank) / self.banks_per_set;
         self.refresh_due(logged.command.channel, set, logged, Rule::RefreshInterval)?;
         let refreshes = &mut self.refreshes[set];
@@ -359,7 +359,7 @@ impl Channel {
     }
 
     /// Whether any banks lack a refresh at the log's end, which is at `end` on whatever channel.
-    pub(super) fn finish(&self, channel: u32, end: Logged) -> Result<(), Box<Violation>> {
+    pub(super) fn finish(&self, channel: u32, end: Logged) -> Result<(), Box<TimingViolation>> {
         if self.writes.iter().any(|write| write.interrupted) {
             return Err(alone(Rule::WriteInterrupted, end, 0, 0));
         }
@@ -377,7 +377,7 @@ impl Channel {
         set: usize,
         now: Logged,
         too_far: Rule,
-    ) -> Result<(), Box<Violation>> {
+    ) -> Result<(), Box<TimingViolation>> {
         if self.timing.tREFI == 0 {
             return Ok(());
         }
@@ -392,7 +392,7 @@ impl Channel {
             (Rule::RefreshMissing, in_all, cycle),
         ] {
             if actual > required {
-                return Err(Box::new(Violation {
+                return Err(Box::new(TimingViolation {
                     rule,
                     channel,
                     rank,
@@ -407,7 +407,13 @@ impl Channel {
     }
 }
 
-fn pair(rule: Rule, earlier: Logged, later: Logged, required: u64, actual: u64) -> Box<Violation> {
+fn pair(
+    rule: Rule,
+    earlier: Logged,
+    later: Logged,
+    required: u64,
+    actual: u64,
+) -> Box<TimingViolation> {
     let mut violation = alone(rule, later, required, actual);
     violation.earlier = Some(earlier);
     violation

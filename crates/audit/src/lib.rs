@@ -69,7 +69,7 @@ pub struct Logged {
 
 /// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct TimingViolation {
     /// The rule of docs/inside/timing.md that is broken.
     pub rule: Rule,
     pub channel: u32,
@@ -86,9 +86,9 @@ pub struct Violation {
     pub actual: u64,
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for TimingViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Violation { rule, later, .. } = self;
+        let TimingViolation { rule, later, .. } = self;
         write!(f, "{rule}: channel {} rank {}, ", self.channel, self.rank)?;
         write!(f, "command {} {:?}", later.index, later.command)?;
         if let Some(earlier) = self.earlier {
@@ -99,13 +99,13 @@ impl fmt::Display for Violation {
     }
 }
 
-impl std::error::Error for Violation {}
+impl std::error::Error for TimingViolation {}
 
 /// Checks every command of `log`, in its order, against every rule.
 ///
 /// # Errors
 /// The first violation.
-pub fn audit(params: &MediumParams, log: &[Command]) -> Result<AuditSummary, Box<Violation>> {
+pub fn audit(params: &MediumParams, log: &[Command]) -> Result<AuditSummary, Box<TimingViolation>> {
     let geometry = &params.geometry;
     let mut summary = AuditSummary {
         tight: vec![0; Rule::ALL.len()],
@@ -132,7 +132,7 @@ pub fn audit(params: &MediumParams, log: &[Command]) -> Result<AuditSummary, Box
     Ok(summary)
 }
 
-fn in_range(geometry: &Geometry, logged: Logged) -> Result<(), Box<Violation>> {
+fn in_range(geometry: &Geometry, logged: Logged) -> Result<(), Box<TimingViolation>> {
     let command = logged.command;
     for (value, limit) in [
         (command.channel, geometry.channels),
@@ -147,7 +147,7 @@ fn in_range(geometry: &Geometry, logged: Logged) -> Result<(), Box<Violation>> {
 }
 
 /// What a command must fulfil whatever came before: address, completion, unused fields.
-fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<Violation>> {
+fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<TimingViolation>> {
     let (c, t) = (logged.command, &params.timing);
     let (row, latency) = match c.kind {
         CommandKind::Read { row, .. } => (row, t.tCL + t.tBURST + t.off_chip),
@@ -221,8 +221,8 @@ fn address(params: &MediumParams, place: u64) -> [u64; 4] {
 }
 
 /// A violation that takes but one command.
-fn alone(rule: Rule, later: Logged, required: u64, actual: u64) -> Box<Violation> {
-    Box::new(Violation {
+fn alone(rule: Rule, later: Logged, required: u64, actual: u64) -> Box<TimingViolation> {
+    Box::new(TimingViolation {
         rule,
         channel: later.command.channel,
         rank: later.command.rank,

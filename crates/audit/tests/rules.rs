@@ -4,7 +4,7 @@ use sardonyx::config::Machine;
 use sardonyx::medium::params::MediumParams;
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandKind};
-use sardonyx_audit::{Rule, Violation, audit};
+use sardonyx_audit::{Rule, TimingViolation, audit};
 
 /// DDR4-2400 on two channels with an array write and a link: every term of the equations counts.
 fn mixed() -> MediumParams {
@@ -143,7 +143,7 @@ fn passes(params: &MediumParams, make: impl Fn(&mut Log)) {
 
 /// The violation, which must be of this rule and at the last command.
 #[track_caller]
-fn caught(params: &MediumParams, rule: Rule, make: impl Fn(&mut Log)) -> Violation {
+fn caught(params: &MediumParams, rule: Rule, make: impl Fn(&mut Log)) -> TimingViolation {
     let log = log(params, make);
     match audit(params, &log) {
         Ok(_) => panic!("nothing found, but should: {rule}"),

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::{LazyLock, Mutex};
 
-use sardonyx::machine::hosted::{Told, What};
+use sardonyx::machine::hosted::{AnswerKind, Told};
 
 use crate::handles::{Problem, problem};
 use crate::{SARDONYX_APPLICATION, SARDONYX_ASKED, SARDONYX_DONE, SARDONYX_PORT, sardonyx_request};
@@ -56,7 +56,7 @@ impl HostLog {
 
     /// Notes that the controller has answered.
     pub fn told(&mut self, told: &Told) -> Result<(), Problem> {
-        if !matches!(told.what, What::Read | What::Written) {
+        if !matches!(told.what, AnswerKind::Read | AnswerKind::Written) {
             return Ok(());
         }
         let (tag, ps, size) = (told.tag, told.answered.ps(), told.part.1);

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use sardonyx::config::Machine;
-use sardonyx::machine::hosted::{Asked, Hosted, Kind, Told, What};
+use sardonyx::machine::hosted::{AnswerKind, HostRequest, HostRequestKind, Hosted, Told};
 use sardonyx::machine::outcome;
 use sardonyx::medium::image::Image;
 use sardonyx::units::Time;
@@ -76,8 +76,8 @@ impl Hosting {
         check_flags(kind, flags)?;
         let drawn;
         let kind = match (kind, bytes) {
-            (SARDONYX_READ, _) => Kind::Read(size as usize),
-            (SARDONYX_WRITE, bytes) => Kind::Write {
+            (SARDONYX_READ, _) => HostRequestKind::Read(size as usize),
+            (SARDONYX_WRITE, bytes) => HostRequestKind::Write {
                 bytes: match bytes {
                     Some(bytes) => bytes,
                     None => {
@@ -97,9 +97,9 @@ impl Hosting {
                 counter_atomic: flags & SARDONYX_COUNTER_ATOMIC != 0,
                 tell_array: flags & SARDONYX_TELL_ARRAY != 0,
             },
-            _ => Kind::WriteCounters,
+            _ => HostRequestKind::WriteCounters,
         };
-        let asked = Asked {
+        let asked = HostRequest {
             kind,
             address,
             source,
@@ -246,12 +246,12 @@ impl From<Told> for sardonyx_answer {
             answered_ps: told.answered.ps(),
             source: told.source,
             what: match told.what {
-                What::Read => SARDONYX_READ,
-                What::Written => SARDONYX_WRITE,
-                What::Counters => SARDONYX_COUNTERS,
-                What::InArray => SARDONYX_IN_ARRAY,
-                What::Flushed => SARDONYX_FLUSHED,
-                What::Fenced => SARDONYX_FENCED,
+                AnswerKind::Read => SARDONYX_READ,
+                AnswerKind::Written => SARDONYX_WRITE,
+                AnswerKind::Counters => SARDONYX_COUNTERS,
+                AnswerKind::InArray => SARDONYX_IN_ARRAY,
+                AnswerKind::Flushed => SARDONYX_FLUSHED,
+                AnswerKind::Fenced => SARDONYX_FENCED,
             },
             size: size as u32,
             written: told.written.into(),

@@ -32,12 +32,12 @@ impl Page {
 
 /// A file's bytes and its size. Pages beyond the size are kept: what was written there shows once the size has grown.
 #[derive(Clone, Debug, Default)]
-pub struct Content {
+pub struct FileContent {
     pages: Vec<Arc<Page>>,
     size: u64,
 }
 
-impl Content {
+impl FileContent {
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -46,8 +46,8 @@ impl Content {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(file: &File, size: u64) -> io::Result<Content> {
-        let mut content = Content::default();
+    pub fn read(file: &File, size: u64) -> io::Result<FileContent> {
+        let mut content = FileContent::default();
         let mut bytes = vec![0; 1 << 20];
         let mut at = 0;
         while at < size {
@@ -191,7 +191,7 @@ impl Content {
 mod tests {
     use super::*;
 
-    fn text(content: &Content) -> Vec<u8> {
+    fn text(content: &FileContent) -> Vec<u8> {
         let file = tempfile::tempfile().unwrap();
         content.put(&file).unwrap();
         let mut bytes = vec![0; content.size() as usize];
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_was_cut_off_is_zeros_when_the_file_grows_again() {
-        let mut content = Content::default();
+        let mut content = FileContent::default();
         content.write(0, b"abcdef");
         assert_eq!(text(&content), b"", "its size has not grown yet");
         content.resize(6);
@@ -214,7 +214,7 @@ mod tests {
     fn differences_are_whole_sectors() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(9000).unwrap();
-        let content = Content::read(&file, 9000).unwrap();
+        let content = FileContent::read(&file, 9000).unwrap();
         assert!(content.differences(&file).unwrap().is_empty());
         file.write_all_at(b"x", 600).unwrap();
         file.write_all_at(b"y", 1024).unwrap();
@@ -226,12 +226,12 @@ mod tests {
 
     #[test]
     fn equal_contents_have_equal_hashes_however_they_were_written() {
-        let hash = |content: &Content| {
+        let hash = |content: &FileContent| {
             let mut hasher = blake3::Hasher::new();
             content.hash_into(&mut hasher);
             hasher.finalize()
         };
-        let (mut one, mut other) = (Content::default(), Content::default());
+        let (mut one, mut other) = (FileContent::default(), FileContent::default());
         one.write(5000, b"b");
         one.write(0, b"a");
         one.resize(6000);
@@ -240,7 +240,7 @@ mod tests {
         assert_ne!(hash(&one), hash(&other));
         other.write(5000, b"b");
         other.write(6500, b"beyond");
-        let (mut hole, mut zeros) = (Content::default(), Content::default());
+        let (mut hole, mut zeros) = (FileContent::default(), FileContent::default());
         hole.resize(8192);
         zeros.resize(8192);
         zeros.write(0, &[0; 8192]);

@@ -9,7 +9,7 @@ use crate::operations::Operation;
 
 /// How an image differs from what the program had done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ImageKind {
     /// What is sure, and nothing else.
     Sure,
     /// Everything until the cut.
@@ -26,10 +26,10 @@ pub enum Kind {
 }
 
 #[derive(Clone, Debug)]
-pub struct Image {
+pub struct FolderImage {
     /// After so many operations.
     pub cut: u32,
-    pub kind: Kind,
+    pub kind: ImageKind,
     /// The effects that it has beyond what is sure, in their order.
     pub present: Vec<u32>,
     /// Whether blocks without their data hold what was deleted before, instead of zeros.
@@ -44,11 +44,11 @@ const PARTS: usize = 32;
 const DRAWN: usize = 4;
 
 /// Parts of operations: the effects of one class.
-pub type Part = (u32, Class);
+pub type OperationPart = (u32, Class);
 
-pub fn parts(model: &Model, effects: &[u32]) -> Vec<(Part, Vec<u32>)> {
-    let mut found: Vec<(Part, Vec<u32>)> = Vec::new();
-    let mut places: FxHashMap<Part, usize> = FxHashMap::default();
+pub fn parts(model: &Model, effects: &[u32]) -> Vec<(OperationPart, Vec<u32>)> {
+    let mut found: Vec<(OperationPart, Vec<u32>)> = Vec::new();
+    let mut places: FxHashMap<OperationPart, usize> = FxHashMap::default();
     for &number in effects {
         let effect = &model.effects[number as usize];
         let part = (effect.operation, effect.class());
@@ -135,7 +135,7 @@ impl<'a> Choice<'a> {
 }
 
 /// All images, in the order in which they are tried; it ends when drawing finds none that are new for a while.
-pub struct Plan<'a> {
+pub struct ImagePlan<'a> {
     model: &'a Model,
     operations: &'a [Operation],
     stale: bool,
@@ -143,7 +143,7 @@ pub struct Plan<'a> {
     pub pass: usize,
     /// The position among the cuts of the pass.
     at: u32,
-    batch: Vec<Image>,
+    batch: Vec<FolderImage>,
     /// How many images were new, and how many had been when the pass began.
     pub new_images: u64,
     new_before: u64,
@@ -157,9 +157,14 @@ pub const PASSES: [&str; 4] = [
     "drawn",
 ];
 
-impl<'a> Plan<'a> {
-    pub fn new(model: &'a Model, operations: &'a [Operation], stale: bool, seed: u64) -> Plan<'a> {
-        Plan {
+impl<'a> ImagePlan<'a> {
+    pub fn new(
+        model: &'a Model,
+        operations: &'a [Operation],
+        stale: bool,
+        seed: u64,
+    ) -> ImagePlan<'a> {
+        ImagePlan {
             model,
             operations,
             stale,
@@ -190,11 +195,11 @@ impl<'a> Plan<'a> {
         unreachable!("the position is one of as many as there are cuts")
     }
 
-    fn at_cut(&mut self, cut: u32) -> Vec<Image> {
+    fn at_cut(&mut self, cut: u32) -> Vec<FolderImage> {
         let optional = self.model.optional(cut);
         let mut found = Vec::new();
         let mut add = |kind, choice: &Choice<'_>, stale| {
-            found.push(Image {
+            found.push(FolderImage {
                 cut,
                 kind,
                 present: choice.list(),
@@ -204,22 +209,22 @@ impl<'a> Plan<'a> {
         let choose = |all| Choice::new(self.model, &optional, all);
         match self.pass {
             0 => {
-                add(Kind::Whole, &choose(true), false);
-                add(Kind::Sure, &choose(false), false);
+                add(ImageKind::Whole, &choose(true), false);
+                add(ImageKind::Sure, &choose(false), false);
             }
             1 => {
                 for (_, effects) in some_parts(self.model, &optional, &mut self.random) {
                     let mut missing = choose(true);
                     missing.set(&effects, false);
                     missing.drop_needy();
-                    add(Kind::Missing, &missing, false);
+                    add(ImageKind::Missing, &missing, false);
                     if self.stale {
-                        add(Kind::Missing, &missing, true);
+                        add(ImageKind::Missing, &missing, true);
                     }
                     let mut alone = choose(false);
                     alone.set(&effects, true);
                     alone.add_needed();
-                    add(Kind::Alone, &alone, self.stale);
+                    add(ImageKind::Alone, &alone, self.stale);
                 }
             }
             2 => {
@@ -231,7 +236,7 @@ impl<'a> Plan<'a> {
                     let end = self.model.of_operation[part.0 as usize].end;
                     let until = optional.partition_point(|&number| number < end);
                     prefix.present[..until].fill(true);
-                    add(Kind::Prefix, &prefix, false);
+                    add(ImageKind::Prefix, &prefix, false);
                     if part.1 != Class::Data || effects.len() < 2 {
                         continue;
                     }
@@ -244,7 +249,7 @@ impl<'a> Plan<'a> {
                         let mut choice = choose(true);
                         choice.set(torn, false);
                         choice.drop_needy();
-                        add(Kind::Torn, &choice, stale);
+                        add(ImageKind::Torn, &choice, stale);
                     }
                 }
             }
@@ -252,7 +257,7 @@ impl<'a> Plan<'a> {
                 for _ in 0..if optional.is_empty() { 0 } else { DRAWN } {
                     let stale = self.stale && self.random.random_bool(0.5);
                     let choice = drawn(choose(false), &mut self.random);
-                    add(Kind::Random, &choice, stale);
+                    add(ImageKind::Random, &choice, stale);
                 }
             }
         }
@@ -260,11 +265,11 @@ impl<'a> Plan<'a> {
     }
 }
 
-impl Iterator for Plan<'_> {
-    type Item = Image;
+impl Iterator for ImagePlan<'_> {
+    type Item = FolderImage;
 
     /// The next image; `None` once nothing new is drawn.
-    fn next(&mut self) -> Option<Image> {
+    fn next(&mut self) -> Option<FolderImage> {
         loop {
             if let Some(image) = self.batch.pop() {
                 return Some(image);
@@ -286,7 +291,11 @@ impl Iterator for Plan<'_> {
 }
 
 /// The last parts, and some of those before.
-fn some_parts(model: &Model, optional: &[u32], random: &mut impl Rng) -> Vec<(Part, Vec<u32>)> {
+fn some_parts(
+    model: &Model,
+    optional: &[u32],
+    random: &mut impl Rng,
+) -> Vec<(OperationPart, Vec<u32>)> {
     let mut parts = parts(model, optional);
     while parts.len() > PARTS * 2 {
         let early = parts.len() - PARTS;

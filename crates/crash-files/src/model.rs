@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::content::{PAGE, SECTOR};
 use crate::operations::{Act, Name, Operation, Sync};
-use crate::tree::{Inode, Tree};
+use crate::tree::{FileTree, Inode};
 
 /// What a file system promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub enum Class {
 }
 
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum EffectKind {
     /// Part of a sector, from some byte of its operation's data on; `fresh` if it lay beyond the file's end.
     Data {
         inode: Inode,
@@ -79,7 +79,7 @@ pub enum What {
 pub struct Effect {
     /// The index of its operation.
     pub operation: u32,
-    pub what: What,
+    pub what: EffectKind,
     /// Effects without which a cut cannot leave it; all of them come earlier.
     pub needs: Vec<u32>,
     /// The operation that makes it sure, if one does.
@@ -89,16 +89,16 @@ pub struct Effect {
 impl Effect {
     pub fn class(&self) -> Class {
         match self.what {
-            What::Data { .. } => Class::Data,
-            What::Size { .. } => Class::Size,
-            What::Names(_) => Class::Names,
+            EffectKind::Data { .. } => Class::Data,
+            EffectKind::Size { .. } => Class::Size,
+            EffectKind::Names(_) => Class::Names,
         }
     }
 
     /// Does to a tree what it says; `stale` instead of its data, if given.
-    pub fn apply(&self, operations: &[Operation], tree: &mut Tree, stale: bool) {
+    pub fn apply(&self, operations: &[Operation], tree: &mut FileTree, stale: bool) {
         match &self.what {
-            What::Data {
+            EffectKind::Data {
                 inode,
                 offset,
                 from,
@@ -115,13 +115,13 @@ impl Effect {
                     }
                 }
             }
-            What::Size { inode, size, grows } => {
+            EffectKind::Size { inode, size, grows } => {
                 if let Some(content) = tree.content_mut(*inode) {
                     let least = if *grows { content.size() } else { 0 };
                     content.resize(least.max(*size));
                 }
             }
-            What::Names(names) => {
+            EffectKind::Names(names) => {
                 for (name, target) in names {
                     tree.enter(name.folder, &name.name, *target);
                 }
@@ -144,7 +144,7 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn new(start: &Tree, operations: &[Operation], platform: Platform) -> Model {
+    pub fn new(start: &FileTree, operations: &[Operation], platform: Platform) -> Model {
         let mut builder = Builder::new(start, platform);
         for (number, operation) in operations.iter().enumerate() {
             let from = builder.model.effects.len() as u32;
@@ -204,7 +204,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn new(start: &Tree, platform: Platform) -> Builder {
+    fn new(start: &FileTree, platform: Platform) -> Builder {
         let sizes = start.nodes.iter().enumerate().map(|(inode, _)| {
             let size = start.content(inode as Inode).map_or(0, |c| c.size());
             let file = File {
@@ -227,11 +227,11 @@ impl Builder {
         }
     }
 
-    fn effect(&mut self, what: What, needs: Vec<u32>) -> u32 {
+    fn effect(&mut self, what: EffectKind, needs: Vec<u32>) -> u32 {
         let number = self.model.effects.len() as u32;
         let inodes: Vec<Inode> = match &what {
-            What::Data { inode, .. } | What::Size { inode, .. } => vec![*inode],
-            What::Names(names) => names.iter().map(|(name, _)| name.folder).collect(),
+            EffectKind::Data { inode, .. } | EffectKind::Size { inode, .. } => vec![*inode],
+            EffectKind::Names(names) => names.iter().map(|(name, _)| name.folder).collect(),
         };
         for inode in inodes {
             let open = self.open.entry(inode).or_default();
@@ -306,7 +306,7 @@ impl Builder {
         let earlier = names.iter().filter_map(|(name, _)| self.names.get(name));
         needs.extend(earlier);
         needs.extend(self.journal.filter(|_| self.platform.has_journal()));
-        let number = self.effect(What::Names(names.clone()), needs);
+        let number = self.effect(EffectKind::Names(names.clone()), needs);
         self.journal = Some(number);
         for (name, _) in names {
             let folder = name.folder;
@@ -354,7 +354,7 @@ impl Builder {
                 needs.extend(file.shrunk.map(|(number, _)| number));
                 needs.extend(self.journal.filter(|_| self.platform.has_journal()));
                 let (size, grows) = (next, true);
-                file.grown = Some(self.effect(What::Size { inode, size, grows }, needs));
+                file.grown = Some(self.effect(EffectKind::Size { inode, size, grows }, needs));
             } else if next.is_multiple_of(PAGE as u64) {
                 page_data.clear();
             }
@@ -374,7 +374,7 @@ impl Builder {
         {
             needs.push(number);
         }
-        let what = What::Data {
+        let what = EffectKind::Data {
             inode,
             offset: at,
             from: (at - offset) as usize,
@@ -397,15 +397,15 @@ impl Builder {
             // What it cuts off does not matter any more, and may not come back after it.
             let effects = &self.model.effects;
             let beyond = |number: &&u32| match &effects[**number as usize].what {
-                What::Data { offset, length, .. } => offset + *length as u64 > size,
-                What::Size { .. } => true,
-                What::Names(_) => false,
+                EffectKind::Data { offset, length, .. } => offset + *length as u64 > size,
+                EffectKind::Size { .. } => true,
+                EffectKind::Names(_) => false,
             };
             let open = self.open.get(&inode);
             needs.extend(open.into_iter().flatten().filter(beyond));
         }
         let grows = size > file.size;
-        let number = self.effect(What::Size { inode, size, grows }, needs);
+        let number = self.effect(EffectKind::Size { inode, size, grows }, needs);
         self.journal = Some(number);
         if size < file.size {
             file.shrunk = Some((number, size));
@@ -419,11 +419,11 @@ impl Builder {
         let open = self.open.remove(&inode).unwrap_or_default();
         for &number in &open {
             let within = match &self.model.effects[number as usize].what {
-                What::Data { offset, length, .. } => {
+                EffectKind::Data { offset, length, .. } => {
                     range.is_none_or(|(from, end)| *offset < end && offset + *length as u64 > from)
                 }
-                What::Size { .. } => how != Sync::Mapped || self.platform.has_journal(),
-                What::Names(_) => true,
+                EffectKind::Size { .. } => how != Sync::Mapped || self.platform.has_journal(),
+                EffectKind::Names(_) => true,
             };
             if within {
                 self.make_sure(number);
@@ -465,7 +465,7 @@ impl Builder {
 mod tests {
     use super::*;
     use crate::images::Choice;
-    use crate::tree::{Node, ROOT};
+    use crate::tree::{FileNode, ROOT};
     use std::collections::BTreeSet;
 
     fn name(text: &str) -> Name {
@@ -499,10 +499,10 @@ mod tests {
     }
 
     /// A folder (0) with a file `f` (1) that holds "old", and two files without names (2, 3).
-    fn start() -> Tree {
-        let mut tree = Tree::empty();
+    fn start() -> FileTree {
+        let mut tree = FileTree::empty();
         for _ in 0..3 {
-            tree.add(Node::empty_file(), 0o644);
+            tree.add(FileNode::empty_file(), 0o644);
         }
         tree.apply(&create("f", 1));
         tree.apply(&write(1, 0, "old"));
@@ -542,8 +542,8 @@ mod tests {
         found
     }
 
-    fn text(tree: &Tree) -> String {
-        let Node::Folder(entries) = &tree.nodes[ROOT as usize] else {
+    fn text(tree: &FileTree) -> String {
+        let FileNode::Folder(entries) = &tree.nodes[ROOT as usize] else {
             unreachable!("the root is a folder");
         };
         let held = |name: &&str| {

@@ -77,7 +77,7 @@ pub struct Operation {
     pub shown: String,
     /// The path below the folder, of what it was done to.
     pub path: String,
-    /// The index of its command among [`Recording::commands`].
+    /// The index of its command among [`RecordedRun::commands`].
     pub command: u32,
     pub thread: i32,
     /// An index of the places in the recording, or `sardonyx_crash_test::recording::NOWHERE`.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::images::{PASSES, Part};
-use crate::model::{Class, Effect, Model, What};
+use crate::images::{OperationPart, PASSES};
+use crate::model::{Class, Effect, EffectKind, Model};
 use crate::operations::{Act, Operation};
 use crate::search::{Cause, Explored};
 
@@ -118,7 +118,7 @@ fn shown(explored: &Explored, cause: &Cause) -> Value {
         Some(early) => early,
         None => promise(explored, reduced).unwrap_or(cut),
     };
-    let parts = |parts: &[Part], late| -> Vec<Value> {
+    let parts = |parts: &[OperationPart], late| -> Vec<Value> {
         parts
             .iter()
             .map(|part| one_part(explored, *part, late, until))
@@ -193,7 +193,12 @@ fn named(explored: &Explored, operation: usize) -> String {
     )
 }
 
-fn one_part(explored: &Explored, (operation, class): Part, late: bool, until: usize) -> Value {
+fn one_part(
+    explored: &Explored,
+    (operation, class): OperationPart,
+    late: bool,
+    until: usize,
+) -> Value {
     let at = operation as usize;
     let place = &explored.places[at];
     let kept = &explored.recording.operations[at];
@@ -220,7 +225,7 @@ fn one_part(explored: &Explored, (operation, class): Part, late: bool, until: us
     })
 }
 
-fn part(explored: &Explored, (operation, class): Part) -> String {
+fn part(explored: &Explored, (operation, class): OperationPart) -> String {
     let at = operation as usize;
     let named = named(explored, at);
     match (class, &explored.recording.operations[at].act) {
@@ -232,7 +237,7 @@ fn part(explored: &Explored, (operation, class): Part) -> String {
 
 fn summary(explored: &Explored, cause: &Cause) -> String {
     let reduced = &cause.reduced;
-    let some = |parts: &[Part]| {
+    let some = |parts: &[OperationPart]| {
         let mut names: Vec<String> = Vec::new();
         for name in parts.iter().map(|one| part(explored, *one)) {
             if !names.contains(&name) {
@@ -248,10 +253,11 @@ fn summary(explored: &Explored, cause: &Cause) -> String {
                 String::new()
             }
     };
-    let in_part = |part: &&Part| reduced.late.contains(part);
-    let (torn, early): (Vec<&Part>, Vec<&Part>) = reduced.early.iter().partition(in_part);
-    let early: Vec<Part> = early.into_iter().copied().collect();
-    let late: Vec<Part> = reduced
+    let in_part = |part: &&OperationPart| reduced.late.contains(part);
+    let (torn, early): (Vec<&OperationPart>, Vec<&OperationPart>) =
+        reduced.early.iter().partition(in_part);
+    let early: Vec<OperationPart> = early.into_iter().copied().collect();
+    let late: Vec<OperationPart> = reduced
         .late
         .iter()
         .filter(|part| !torn.contains(part))
@@ -323,7 +329,7 @@ fn folder(model: &Model, at: usize, until: usize) -> Option<u32> {
     let mut effects = effects.map(|number| &model.effects[number as usize]);
     let open = |effect: &&Effect| effect.sure.is_none_or(|sure| sure as usize >= until);
     match &effects.find(open)?.what {
-        What::Names(names) => names.last().map(|(name, _)| name.folder),
+        EffectKind::Names(names) => names.last().map(|(name, _)| name.folder),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use sardonyx_crash_test::recovery::damage::damage;
 
-use crate::content::Content;
+use crate::content::FileContent;
 use crate::operations::{Act, Name};
 
 /// A file, a folder or a symbolic link, by its number in the tree; links of one file share it.
@@ -20,38 +20,38 @@ pub type Inode = u32;
 pub const ROOT: Inode = 0;
 
 #[derive(Clone, Debug)]
-pub enum Node {
-    File(Arc<Content>),
+pub enum FileNode {
+    File(Arc<FileContent>),
     Folder(Arc<BTreeMap<OsString, Inode>>),
     Link(Arc<OsStr>),
 }
 
-impl Node {
-    pub fn empty_file() -> Node {
-        Node::File(Arc::default())
+impl FileNode {
+    pub fn empty_file() -> FileNode {
+        FileNode::File(Arc::default())
     }
 
-    pub fn empty_folder() -> Node {
-        Node::Folder(Arc::default())
+    pub fn empty_folder() -> FileNode {
+        FileNode::Folder(Arc::default())
     }
 }
 
 /// Every inode that there ever is, whether a name leads to it or not.
 #[derive(Clone, Debug)]
-pub struct Tree {
-    pub nodes: Vec<Node>,
+pub struct FileTree {
+    pub nodes: Vec<FileNode>,
     modes: Arc<Vec<u32>>,
 }
 
-impl Tree {
+impl FileTree {
     /// An empty folder.
     #[cfg(test)]
-    pub fn empty() -> Tree {
-        let mut tree = Tree {
+    pub fn empty() -> FileTree {
+        let mut tree = FileTree {
             nodes: Vec::new(),
             modes: Arc::default(),
         };
-        tree.add(Node::empty_folder(), 0o755);
+        tree.add(FileNode::empty_folder(), 0o755);
         tree
     }
 
@@ -59,8 +59,8 @@ impl Tree {
     ///
     /// # Errors
     /// Something cannot be read.
-    pub fn read(folder: &Path) -> io::Result<(Tree, Vec<(u64, u64)>)> {
-        let mut tree = Tree {
+    pub fn read(folder: &Path) -> io::Result<(FileTree, Vec<(u64, u64)>)> {
+        let mut tree = FileTree {
             nodes: Vec::new(),
             modes: Arc::default(),
         };
@@ -87,11 +87,14 @@ impl Tree {
         }
         let kind = metadata.file_type();
         let node = if kind.is_dir() {
-            Node::empty_folder()
+            FileNode::empty_folder()
         } else if kind.is_symlink() {
-            Node::Link(fs::read_link(path)?.as_os_str().into())
+            FileNode::Link(fs::read_link(path)?.as_os_str().into())
         } else if kind.is_file() {
-            Node::File(Arc::new(Content::read(&File::open(path)?, metadata.len())?))
+            FileNode::File(Arc::new(FileContent::read(
+                &File::open(path)?,
+                metadata.len(),
+            )?))
         } else {
             return Ok(None);
         };
@@ -111,29 +114,29 @@ impl Tree {
     }
 
     /// Adds an inode to which no name leads.
-    pub fn add(&mut self, node: Node, mode: u32) -> Inode {
+    pub fn add(&mut self, node: FileNode, mode: u32) -> Inode {
         self.nodes.push(node);
         Arc::make_mut(&mut self.modes).push(mode & 0o777);
         (self.nodes.len() - 1) as Inode
     }
 
-    pub fn content(&self, inode: Inode) -> Option<&Content> {
+    pub fn content(&self, inode: Inode) -> Option<&FileContent> {
         match &self.nodes[inode as usize] {
-            Node::File(content) => Some(content),
+            FileNode::File(content) => Some(content),
             _ => None,
         }
     }
 
-    pub fn content_mut(&mut self, inode: Inode) -> Option<&mut Content> {
+    pub fn content_mut(&mut self, inode: Inode) -> Option<&mut FileContent> {
         match &mut self.nodes[inode as usize] {
-            Node::File(content) => Some(Arc::make_mut(content)),
+            FileNode::File(content) => Some(Arc::make_mut(content)),
             _ => None,
         }
     }
 
     /// Makes a name lead to an inode, or to nothing.
     pub fn enter(&mut self, folder: Inode, name: &OsStr, target: Option<Inode>) {
-        if let Node::Folder(entries) = &mut self.nodes[folder as usize] {
+        if let FileNode::Folder(entries) = &mut self.nodes[folder as usize] {
             let entries = Arc::make_mut(entries);
             match target {
                 Some(target) => entries.insert(name.to_owned(), target),
@@ -180,14 +183,14 @@ impl Tree {
 
     /// Damaged: for [form](damage) 0 an empty folder; for each other with the bytes of all files damaged, and for every
     /// second with one file, another each time, empty.
-    pub fn damaged(&self, form: u32) -> Tree {
+    pub fn damaged(&self, form: u32) -> FileTree {
         let mut tree = self.clone();
         if form == 0 {
-            tree.nodes[ROOT as usize] = Node::empty_folder();
+            tree.nodes[ROOT as usize] = FileNode::empty_folder();
             return tree;
         }
         let files: Vec<usize> = (0..tree.nodes.len())
-            .filter(|&inode| matches!(tree.nodes[inode], Node::File(_)))
+            .filter(|&inode| matches!(tree.nodes[inode], FileNode::File(_)))
             .collect();
         for &inode in &files {
             if let Some(content) = tree.content_mut(inode as Inode) {
@@ -197,14 +200,15 @@ impl Tree {
             }
         }
         if form.is_multiple_of(2) && !files.is_empty() {
-            tree.nodes[files[form as usize / 2 % files.len()]] = Node::empty_file();
+            tree.nodes[files[form as usize / 2 % files.len()]] = FileNode::empty_file();
         }
         tree
     }
 
     /// The paths of all files, where the folder lies at `place`.
     pub fn files(&self, place: &Path) -> Vec<PathBuf> {
-        let files = (0..self.nodes.len()).filter(|&one| matches!(self.nodes[one], Node::File(_)));
+        let files =
+            (0..self.nodes.len()).filter(|&one| matches!(self.nodes[one], FileNode::File(_)));
         let paths = files.filter_map(|inode| self.path(inode as Inode));
         paths.map(|path| place.join(path)).collect()
     }
@@ -218,7 +222,7 @@ impl Tree {
         if from == to {
             return Some(path.display().to_string());
         }
-        let Node::Folder(entries) = &self.nodes[from as usize] else {
+        let FileNode::Folder(entries) = &self.nodes[from as usize] else {
             return None;
         };
         let mut below = entries.iter();
@@ -234,14 +238,14 @@ impl Tree {
 
     fn hash_node(&self, inode: Inode, hasher: &mut blake3::Hasher, depth: usize) {
         match &self.nodes[inode as usize] {
-            Node::File(content) => {
+            FileNode::File(content) => {
                 hasher.update(b"f");
                 content.hash_into(hasher);
             }
-            Node::Link(target) => {
+            FileNode::Link(target) => {
                 hasher.update(b"l").update(target.as_bytes()).update(b"\0");
             }
-            Node::Folder(entries) => {
+            FileNode::Folder(entries) => {
                 hasher.update(b"d").update(&entries.len().to_le_bytes());
                 for (name, target) in entries.iter().filter(|_| depth < DEEPEST) {
                     hasher.update(name.as_bytes()).update(b"\0");
@@ -272,7 +276,7 @@ impl Tree {
             }
         }
         let mut made = BTreeMap::new();
-        if let Node::Folder(entries) = &self.nodes[ROOT as usize] {
+        if let FileNode::Folder(entries) = &self.nodes[ROOT as usize] {
             for (name, target) in entries.iter() {
                 self.put_node(*target, &folder.join(name), &mut made, 0)?;
             }
@@ -289,15 +293,15 @@ impl Tree {
     ) -> io::Result<()> {
         let mode = self.modes[inode as usize];
         match &self.nodes[inode as usize] {
-            Node::Link(target) => symlink(&**target, path)?,
-            Node::File(_) if made.contains_key(&inode) => fs::hard_link(&made[&inode], path)?,
-            Node::File(content) => {
+            FileNode::Link(target) => symlink(&**target, path)?,
+            FileNode::File(_) if made.contains_key(&inode) => fs::hard_link(&made[&inode], path)?,
+            FileNode::File(content) => {
                 let file = File::create_new(path)?;
                 content.put(&file)?;
                 file.set_permissions(Permissions::from_mode(mode | 0o600))?;
                 made.insert(inode, path.to_owned());
             }
-            Node::Folder(entries) => {
+            FileNode::Folder(entries) => {
                 fs::create_dir(path)?;
                 for (name, target) in entries.iter().filter(|_| depth < DEEPEST) {
                     self.put_node(*target, &path.join(name), made, depth + 1)?;
@@ -312,20 +316,20 @@ impl Tree {
     /// # Errors
     /// Something cannot be read.
     pub fn difference(&self, folder: &Path) -> io::Result<Option<String>> {
-        let (other, _) = Tree::read(folder)?;
+        let (other, _) = FileTree::read(folder)?;
         Ok(self.difference_below(ROOT, &other, ROOT, Path::new("")))
     }
 
     fn difference_below(
         &self,
         inode: Inode,
-        other: &Tree,
+        other: &FileTree,
         of_other: Inode,
         path: &Path,
     ) -> Option<String> {
         let shown = || path.display().to_string();
         let (own, others) = (&self.nodes[inode as usize], &other.nodes[of_other as usize]);
-        if let (Node::Folder(own), Node::Folder(others)) = (own, others) {
+        if let (FileNode::Folder(own), FileNode::Folder(others)) = (own, others) {
             for name in own.keys().chain(others.keys()) {
                 let path = path.join(name);
                 let found = match (own.get(name), others.get(name)) {
@@ -338,7 +342,7 @@ impl Tree {
             }
             return None;
         }
-        let hash = |tree: &Tree, inode| {
+        let hash = |tree: &FileTree, inode| {
             let mut hasher = blake3::Hasher::new();
             tree.hash_node(inode, &mut hasher, 0);
             hasher.finalize()
@@ -362,7 +366,7 @@ mod tests {
         fs::write(at("from/sub/a"), "text").unwrap();
         fs::hard_link(at("from/sub/a"), at("from/b")).unwrap();
         symlink("sub/a", at("from/c")).unwrap();
-        let (tree, identities) = Tree::read(&at("from")).unwrap();
+        let (tree, identities) = FileTree::read(&at("from")).unwrap();
         assert_eq!(identities.len(), 4);
         tree.put(&at("to")).unwrap();
         assert_eq!(fs::read_to_string(at("to/c")).unwrap(), "text");

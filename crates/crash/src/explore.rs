@@ -13,7 +13,7 @@ use crate::check::later_lives;
 use crate::check::whole_run::whole_run;
 use crate::history::History;
 use crate::options::{Cuts, Options};
-use crate::verdict::findings::Explored;
+use crate::verdict::findings::ExploredCuts;
 
 const PIECE: u64 = 4096;
 
@@ -23,7 +23,7 @@ pub fn explore(
     history: &History,
     options: &Options,
     progress: &(dyn Fn(u64) -> bool + Sync),
-) -> Option<Explored> {
+) -> Option<ExploredCuts> {
     let pieces = options.cuts.count(history).div_ceil(PIECE);
     let sample = match options.cuts {
         Cuts::All => Vec::new(),
@@ -36,7 +36,7 @@ pub fn explore(
     };
     let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let cancelled = AtomicBool::new(false);
-    let found: Mutex<BTreeMap<u64, Explored>> = Mutex::default();
+    let found: Mutex<BTreeMap<u64, ExploredCuts>> = Mutex::default();
     let work = || {
         let mut checker = Checker::new(history, options, &later_lives::live);
         loop {
@@ -80,7 +80,7 @@ pub fn explore(
         return None;
     }
     let found = found.into_inner().expect("no thread panics");
-    let mut all = Explored::default();
+    let mut all = ExploredCuts::default();
     for piece in found.into_values() {
         all.covered.add(piece.covered);
         all.tally.append(piece.tally);

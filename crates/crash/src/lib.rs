@@ -38,7 +38,7 @@ pub use stages::{Shown, Stage, stages};
 pub use verdict::attacks::AttackReport;
 pub use verdict::coverage::{Lack, Need, mechanisms};
 pub use verdict::explanation::explain;
-pub use verdict::findings::{Covered, Explored};
+pub use verdict::findings::{Covered, ExploredCuts};
 pub use verdict::passes::{Row, Tried};
 pub use verdict::report::{Once, OneRun, Stages, Told, Verdict};
 pub use verdict::shrink::Size;

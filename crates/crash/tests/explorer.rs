@@ -3,7 +3,7 @@
 
 use sardonyx::config::Machine;
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
-use sardonyx_crash::{Cuts, Explored, History, Kind, Options, Platform, explain, explore};
+use sardonyx_crash::{Cuts, ExploredCuts, History, Kind, Options, Platform, explain, explore};
 
 const SOUND: [&str; 6] = [
     "no-encryption",
@@ -33,7 +33,7 @@ fn history(design: &str, settings: &[(&str, &str)], specs: &[ProgramSpec], seed:
     History::record(&machine, design, specs, seed).expect("a design and a program")
 }
 
-fn explored(history: &History, options: &Options) -> Explored {
+fn explored(history: &History, options: &Options) -> ExploredCuts {
     explore(history, options, &|_| true).expect("nobody cancels")
 }
 
@@ -45,13 +45,13 @@ fn on(platform: Platform) -> Options {
 }
 
 /// What is wrong, in words, for a test that says nothing should be.
-fn told(history: &History, explored: &Explored) -> String {
+fn told(history: &History, explored: &ExploredCuts) -> String {
     let first = explored.tally.first();
     let stories = first.map(|violation| explain(history, violation).join("\n"));
     stories.collect::<Vec<_>>().join("\n")
 }
 
-fn assert_holds(history: &History, explored: &Explored) {
+fn assert_holds(history: &History, explored: &ExploredCuts) {
     assert!(
         explored.tally.kinds.is_empty(),
         "{}",
@@ -59,7 +59,7 @@ fn assert_holds(history: &History, explored: &Explored) {
     );
 }
 
-fn count(explored: &Explored, kind: Kind) -> u64 {
+fn count(explored: &ExploredCuts, kind: Kind) -> u64 {
     explored
         .tally
         .kinds

@@ -1,7 +1,7 @@
 //! What a host wrote and was told of, after a power cut.
 
 use sardonyx::config::Machine;
-use sardonyx::machine::hosted::{Asked, HostOptions, Hosted, Kind, Told};
+use sardonyx::machine::hosted::{HostOptions, HostRequest, HostRequestKind, Hosted, Told};
 use sardonyx::units::Time;
 use sardonyx_crash::{Platform, survivors};
 
@@ -11,8 +11,8 @@ fn hosted(design: &str, options: HostOptions) -> Hosted {
     Hosted::new(&machine, design, options).expect("a design")
 }
 
-fn write(address: u64, bytes: &[u8], tag: u64) -> Asked<'_> {
-    let kind = Kind::Write {
+fn write(address: u64, bytes: &[u8], tag: u64) -> HostRequest<'_> {
+    let kind = HostRequestKind::Write {
         bytes,
         persist: true,
         counter_atomic: false,
@@ -21,8 +21,8 @@ fn write(address: u64, bytes: &[u8], tag: u64) -> Asked<'_> {
     asked(kind, address, tag)
 }
 
-fn asked(kind: Kind, address: u64, tag: u64) -> Asked {
-    Asked {
+fn asked(kind: HostRequestKind, address: u64, tag: u64) -> HostRequest {
+    HostRequest {
         kind,
         address,
         source: 0,
@@ -67,7 +67,7 @@ fn what_was_accepted_is_there_after_a_cut() {
         let what = (image, &*journal);
         let left = survivors(host.machine(), design, what, platform, 1).unwrap();
         assert_eq!(host.recover(left).unwrap(), expected, "{design}");
-        assert!(host.send(&asked(Kind::Read(64), 64, 1)).unwrap());
+        assert!(host.send(&asked(HostRequestKind::Read(64), 64, 1)).unwrap());
         host.finish().unwrap();
         let read = all(&mut host)[0].line;
         assert_eq!(read == [2; 64], expected.1 == 0, "{design}");

@@ -3,7 +3,7 @@
 use sardonyx::config::Machine;
 use sardonyx::workload::{DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{
-    Cuts, Explored, History, Kind, Options, Platform, Tear, Violation, explain, explore,
+    Cuts, ExploredCuts, History, Kind, Options, Platform, Tear, Violation, explain, explore,
 };
 
 fn recorded(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> History {
@@ -30,11 +30,11 @@ fn recorded(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> 
     History::record(&machine, design, &specs, 4).expect("a design and a program")
 }
 
-fn explored(history: &History, options: Options) -> Explored {
+fn explored(history: &History, options: Options) -> ExploredCuts {
     explore(history, &options, &|_| true).expect("nobody cancels")
 }
 
-fn told(history: &History, explored: &Explored) -> String {
+fn told(history: &History, explored: &ExploredCuts) -> String {
     let stories = explored
         .tally
         .first()
@@ -42,7 +42,7 @@ fn told(history: &History, explored: &Explored) -> String {
     stories.collect::<Vec<_>>().join("\n")
 }
 
-fn first(explored: &Explored, kind: Kind) -> Option<&Violation> {
+fn first(explored: &ExploredCuts, kind: Kind) -> Option<&Violation> {
     explored.tally.kinds.get(&kind).map(|(_, first)| first)
 }
 

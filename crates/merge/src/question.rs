@@ -25,7 +25,7 @@ use sardonyx::settings::Settings;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
-pub enum Source {
+pub enum MemorySource {
     /// A live process.
     Pid(u32),
     /// An image, or a folder of snapshots.
@@ -38,7 +38,7 @@ pub enum Source {
 #[schemars(rename = "MergeQuestion")]
 pub struct Question {
     /// The machines, in the order in which they are scanned.
-    pub machines: Vec<Source>,
+    pub machines: Vec<MemorySource>,
     /// For live processes: only mappings whose name contains one of these.
     #[serde(default)]
     pub mappings: Vec<String>,
@@ -111,7 +111,7 @@ impl Question {
         let live = self
             .machines
             .iter()
-            .any(|source| matches!(source, Source::Pid(_)));
+            .any(|source| matches!(source, MemorySource::Pid(_)));
         let mut pool = ContentPool::new(live.then_some(Keep {
             bytes: self.memory,
             needed: looks,
@@ -162,8 +162,8 @@ impl Question {
         let (mut machines, mut live) = (Vec::new(), Vec::new());
         for source in &self.machines {
             match source {
-                Source::Path(path) => machines.push(images::open(path, self.zeros)?),
-                Source::Pid(pid) => {
+                MemorySource::Path(path) => machines.push(images::open(path, self.zeros)?),
+                MemorySource::Pid(pid) => {
                     let process = Process::open(*pid)?;
                     let name = process.name();
                     if machines

@@ -74,13 +74,13 @@ pub trait Node {
 
 /// A tree over an array of nodes.
 #[derive(Clone, Copy, Debug)]
-pub struct Tree {
+pub struct RedBlackTree {
     pub root: u32,
 }
 
-impl Default for Tree {
-    fn default() -> Tree {
-        Tree { root: NIL }
+impl Default for RedBlackTree {
+    fn default() -> RedBlackTree {
+        RedBlackTree { root: NIL }
     }
 }
 
@@ -116,7 +116,7 @@ fn side_of<N: Node>(nodes: &[N], parent: u32, at: u32) -> Side {
     }
 }
 
-impl Tree {
+impl RedBlackTree {
     /// Hangs `new` below `place`, or makes it the root.
     pub fn insert<N: Node>(&mut self, nodes: &mut [N], place: Option<(u32, Side)>, new: u32) {
         *nodes[new as usize].links_mut() = Links::default();
@@ -322,7 +322,7 @@ mod tests {
         #[test]
         fn the_tree_stays_in_order_and_balanced(steps in prop::collection::vec(0u32..64, 0..300)) {
             let mut nodes: Vec<Plain> = (0..64).map(|_| Plain::default()).collect();
-            let mut tree = Tree::default();
+            let mut tree = RedBlackTree::default();
             let mut inside = std::collections::BTreeSet::new();
             for key in steps {
                 if inside.remove(&key) {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::images::{Images, PageChange, View};
 use super::ksm::settings::Knobs;
-use super::ksm::{Keys, Ksm, KsmCounters, Maps, ModuleWork, Search};
+use super::ksm::{Keys, Ksm, KsmCounters, Maps, ModuleWork, PageSearch};
 use super::{Page, PageFrame};
 use sardonyx::settings::Settings;
 
@@ -48,7 +48,7 @@ pub struct PassRun<'i, S> {
     ksm: Ksm<View<'i>, S>,
 }
 
-impl<'i, S: Search> PassRun<'i, S> {
+impl<'i, S: PageSearch> PassRun<'i, S> {
     pub fn new(
         images: &'i Images,
         chosen: Vec<bool>,
@@ -63,7 +63,7 @@ impl<'i, S: Search> PassRun<'i, S> {
     }
 }
 
-impl<S: Search> Runner for PassRun<'_, S> {
+impl<S: PageSearch> Runner for PassRun<'_, S> {
     fn pass(&mut self, mut tell: &mut dyn FnMut(u64) -> bool) -> bool {
         for (page, change) in self.ksm.contents.advance() {
             match change {

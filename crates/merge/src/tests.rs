@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::images::checksum;
 use super::ksm::settings::{self, Knobs, Preset};
-use super::ksm::{Ksm, Maps, Search, Software};
+use super::ksm::{Ksm, Maps, PageSearch, Software};
 use super::pageforge::PageForge;
 use super::{Checksum, PAGE_BYTES, Page, PageBytes, PageFrame, PageStore};
 use sardonyx::line::{LINE_BYTES, Line};
@@ -164,7 +164,7 @@ fn knobs(preset: Preset, sets: &[(&str, &str)]) -> Knobs {
 }
 
 /// Each page shows the bytes last written to it; counters add up.
-fn check<S: Search>(ksm: &Ksm<SharedPages, S>) {
+fn check<S: PageSearch>(ksm: &Ksm<SharedPages, S>) {
     let mut mappings: HashMap<u32, u32> = HashMap::new();
     for page in 0..ksm.contents.own.len() as Page {
         let own = &ksm.contents.own[page as usize];
@@ -192,7 +192,7 @@ fn check<S: Search>(ksm: &Ksm<SharedPages, S>) {
     assert_eq!(items, c.rmap_items);
 }
 
-fn run<S: Search>(
+fn run<S: PageSearch>(
     search: S,
     knobs: Knobs,
     start: &[u8],
@@ -226,7 +226,7 @@ fn run<S: Search>(
 }
 
 /// Writes between passes, then passes until nothing changes: for each page the first page on the same frame.
-fn settled<S: Search>(
+fn settled<S: PageSearch>(
     search: S,
     knobs: Knobs,
     start: &[u8],

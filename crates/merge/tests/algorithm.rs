@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use sardonyx_merge::algorithms::{Algorithm, Merges, register};
 use sardonyx_merge::images::Zeros;
-use sardonyx_merge::ksm::{Search, Software, TreeWalk, Walkable};
-use sardonyx_merge::question::{Question, Source};
+use sardonyx_merge::ksm::{PageSearch, Software, TreeWalk, Walkable};
+use sardonyx_merge::question::{MemorySource, Question};
 use sardonyx_merge::run::PassRun;
 use sardonyx_merge::{Checksum, Page, PageFrame, PageStore, timed};
 use serde_json::Value;
@@ -19,7 +19,7 @@ impl Doubtful {
     }
 }
 
-impl Search for Doubtful {
+impl PageSearch for Doubtful {
     fn walk(
         &mut self,
         of: &mut impl PageStore,
@@ -91,7 +91,7 @@ fn one_value_makes_an_algorithm_that_merges_images_and_runs_in_time() {
     let pages = [[1; 4096], [2; 4096], [1; 4096], [1; 4096]];
     std::fs::write(&image, pages.concat()).unwrap();
     let question = Question {
-        machines: vec![Source::Path(image)],
+        machines: vec![MemorySource::Path(image)],
         mappings: Vec::new(),
         snapshots: 1,
         every_ms: 0,

@@ -3,7 +3,7 @@ use pyo3::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::latency::Latencies;
 use sardonyx::machine::accesses::{self, Operation, Order};
-use sardonyx::machine::curve::{self, Load, Pattern};
+use sardonyx::machine::curve::{self, Pattern, SteadyLoad};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ pub fn curve_point(py: Python<'_>, question_json: &str) -> PyResult<String> {
     let ran = py.detach(|| {
         let machine = Machine::load(&asked.machine, &asked.overrides).map_err(bad)?;
         fits(&machine, asked.bytes)?;
-        let load = Load {
+        let load = SteadyLoad {
             reads_per_mille: asked.reads_per_mille,
             interval_ps: asked.bytes_per_second.map_or(0.0, |rate| 64e12 / rate),
             outstanding: asked.outstanding,

@@ -20,13 +20,13 @@ const OWN_FORMAT: &str = "sardonyx";
 /// Carried by the unwinding of a call that somebody cancelled.
 struct Cancelled;
 
-type Tell<'a> = &'a mut dyn FnMut(u64, u64);
+type ProgressCallback<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// `work` without the interpreter's lock, its progress told to `progress`.
 fn detached<T: Send>(
     py: Python<'_>,
     progress: Option<&Progress>,
-    work: impl FnOnce(Tell<'_>) -> Result<T, TraceError> + Send,
+    work: impl FnOnce(ProgressCallback<'_>) -> Result<T, TraceError> + Send,
 ) -> PyResult<T> {
     let listener = Progress::listener(progress);
     let mut tell = move |done, total| {
@@ -83,7 +83,7 @@ pub fn trace_check(
     max_problems: usize,
     progress: Option<&Progress>,
 ) -> PyResult<String> {
-    let check = |tell: Tell<'_>| trace::check(path, max_problems, u64::MAX, tell);
+    let check = |tell: ProgressCallback<'_>| trace::check(path, max_problems, u64::MAX, tell);
     answer(&detached(py, progress, check)?)
 }
 
@@ -115,7 +115,7 @@ pub fn trace_convert(
     match (asked.from_format.as_str(), asked.to_format.as_str()) {
         (OWN_FORMAT, "nvmain") => {
             let source = trace::Source::open(src).map_err(bad)?;
-            let export = |tell: Tell<'_>| trace::export_nvmain(source, dst, tell);
+            let export = |tell: ProgressCallback<'_>| trace::export_nvmain(source, dst, tell);
             let exported = detached(py, progress, export)?;
             let (records, left_out) = (exported.requests, exported.left_out);
             Ok(json!({"records": records, "left_out": left_out}).to_string())
@@ -123,7 +123,7 @@ pub fn trace_convert(
         (OWN_FORMAT, foreign) if foreign != OWN_FORMAT => {
             let format: Format = foreign.parse().map_err(bad)?;
             let source = trace::Source::open(src).map_err(bad)?;
-            let export = |tell: Tell<'_>| trace::export(source, dst, format, tell);
+            let export = |tell: ProgressCallback<'_>| trace::export(source, dst, format, tell);
             let exported = detached(py, progress, export)?;
             let (records, left_out) = (exported.requests, exported.left_out);
             Ok(json!({"records": records, "left_out": left_out}).to_string())
@@ -137,11 +137,12 @@ pub fn trace_convert(
                 ..ImportOptions::default()
             };
             options.levels = asked.levels.unwrap_or(options.levels);
-            let import = |tell: Tell<'_>| trace::import(src, dst, format, &options, tell);
+            let import =
+                |tell: ProgressCallback<'_>| trace::import(src, dst, format, &options, tell);
             Ok(json!({"records": detached(py, progress, import)?}).to_string())
         }
         (OWN_FORMAT, OWN_FORMAT) => {
-            let copy = |tell: Tell<'_>| trace::copy(src, dst, tell);
+            let copy = |tell: ProgressCallback<'_>| trace::copy(src, dst, tell);
             Ok(json!({"records": detached(py, progress, copy)?}).to_string())
         }
         (from, to) => Err(bad(format!(
@@ -164,7 +165,7 @@ pub fn trace_synth(
             "the specification: {error}; see docs/simulator/trace-format.md"
         ))
     })?;
-    let synth = |tell: Tell<'_>| trace::synth_to_file(spec, seed, dst, tell);
+    let synth = |tell: ProgressCallback<'_>| trace::synth_to_file(spec, seed, dst, tell);
     Ok(json!({"records": detached(py, progress, synth)?}).to_string())
 }
 
@@ -179,7 +180,7 @@ pub fn trace_cut(
     progress: Option<&Progress>,
 ) -> PyResult<String> {
     let limit = limit.unwrap_or(u64::MAX);
-    let cut = |tell: Tell<'_>| trace::cut(src, dst, skip, limit, tell);
+    let cut = |tell: ProgressCallback<'_>| trace::cut(src, dst, skip, limit, tell);
     Ok(json!({"records": detached(py, progress, cut)?}).to_string())
 }
 
@@ -191,7 +192,7 @@ pub fn trace_mix(
     dst: &str,
     progress: Option<&Progress>,
 ) -> PyResult<String> {
-    let mix = |tell: Tell<'_>| trace::mix(&sources, dst, tell);
+    let mix = |tell: ProgressCallback<'_>| trace::mix(&sources, dst, tell);
     Ok(json!({"records": detached(py, progress, mix)?}).to_string())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use sardonyx_recorder::codec::{self, CacheContents, Decoder, Event, Undecodable};
+use sardonyx_recorder::codec::{self, CacheContents, Decoder, RecorderEvent, Undecodable};
 use sardonyx_recorder::maps::{FILE_LINES, FILES, ground_name};
 use sardonyx_trace::line::Virtual;
 use sardonyx_trace::{Op, Provenance, Record, TraceError, TraceWriter};
@@ -222,38 +222,38 @@ impl TraceStream {
         Ok(())
     }
 
-    fn event(&mut self, event: Event) -> Result<(), RecordError> {
+    fn event(&mut self, event: RecorderEvent) -> Result<(), RecordError> {
         match event {
-            Event::Record(record) => self.record(record)?,
-            Event::Gone { line, lines } if self.pages.maps() => {
+            RecorderEvent::Record(record) => self.record(record)?,
+            RecorderEvent::Gone { line, lines } if self.pages.maps() => {
                 for first in self.pages.gone(line, lines) {
                     self.changed(first, PAGE_LINES, None)?;
                 }
             }
-            Event::Gone { line, lines } => self.changed(line, lines, None)?,
-            Event::Moved { line, lines, from } if self.pages.maps() => {
+            RecorderEvent::Gone { line, lines } => self.changed(line, lines, None)?,
+            RecorderEvent::Moved { line, lines, from } if self.pages.maps() => {
                 self.pages.moved(line, lines, from);
             }
-            Event::Moved { line, lines, from } => self.changed(line, lines, Some(from))?,
-            Event::File {
+            RecorderEvent::Moved { line, lines, from } => self.changed(line, lines, Some(from))?,
+            RecorderEvent::File {
                 line: _,
                 bytes,
                 identity,
                 path,
             } => self.file(bytes, identity, &path),
-            Event::Mapped {
+            RecorderEvent::Mapped {
                 line,
                 address,
                 bytes,
             } => self.mapped(line, address, bytes),
-            Event::Frame { page, frame } if frame == 0 || self.pages.maps() => {
+            RecorderEvent::Frame { page, frame } if frame == 0 || self.pages.maps() => {
                 self.pages.told(page, frame).map_err(RecordError::new)?;
             }
-            Event::Frame { page, frame } => {
+            RecorderEvent::Frame { page, frame } => {
                 self.lists.placed.push(json!([self.kept, page, frame]));
             }
-            Event::Cached(cached) => self.cached = Some(cached),
-            Event::Thread {
+            RecorderEvent::Cached(cached) => self.cached = Some(cached),
+            RecorderEvent::Thread {
                 thread,
                 instructions,
             } => {
@@ -262,53 +262,53 @@ impl TraceStream {
                     .threads
                     .push(json!({"thread": thread, "instructions": instructions}));
             }
-            Event::Site { parent, pc, locked } => self.site(parent, pc, locked),
-            Event::Module {
+            RecorderEvent::Site { parent, pc, locked } => self.site(parent, pc, locked),
+            RecorderEvent::Module {
                 start,
                 end,
                 offset,
                 path,
             } => self.module(start, end, offset, &path),
-            Event::Ran { start, end } => {
+            RecorderEvent::Ran { start, end } => {
                 let program = self.family.program();
                 insert(self.lists.ran.entry(program).or_default(), start, end);
             }
             // A character a byte, so that nothing is lost.
-            Event::Printed(bytes) => self.lists.printed.push(json!([
+            RecorderEvent::Printed(bytes) => self.lists.printed.push(json!([
                 self.kept,
                 bytes.iter().map(|&b| char::from(b)).collect::<String>(),
             ])),
-            Event::Mark(text) => self
+            RecorderEvent::Mark(text) => self
                 .lists
                 .marks
                 .push(json!([self.kept, String::from_utf8_lossy(&text)])),
-            Event::Synced {
+            RecorderEvent::Synced {
                 thread,
                 site,
                 ranges,
             } => self.synced(thread, site, &ranges)?,
-            Event::Turn(process) => self.family.turn(process),
-            Event::Child {
+            RecorderEvent::Turn(process) => self.family.turn(process),
+            RecorderEvent::Child {
                 process,
                 parent,
                 sites,
                 files,
                 execs,
             } => (self.family).child(process, parent, (sites, files, execs), self.kept),
-            Event::Forked(process) => self.family.forked(process),
-            Event::Held { line, hash } => {
+            RecorderEvent::Forked(process) => self.family.forked(process),
+            RecorderEvent::Held { line, hash } => {
                 let line = self.family.line(line);
                 let line = self.pages.map(line).map_err(RecordError::new)?;
                 self.held.push((line, hash));
             }
-            Event::Note(text) => {
+            RecorderEvent::Note(text) => {
                 let note = String::from_utf8_lossy(&text).into_owned();
                 // Several processes may say the same.
                 if !self.notes.contains(&note) {
                     self.notes.push(note);
                 }
             }
-            Event::Became(path) => {
+            RecorderEvent::Became(path) => {
                 let path = String::from_utf8_lossy(&path);
                 self.family.became(&path, self.kept);
                 if self.family.is_first() {
@@ -316,8 +316,10 @@ impl TraceStream {
                     self.first_site = self.lists.sites.len();
                 }
             }
-            Event::Lost(path) => self.becomes(Some(String::from_utf8_lossy(&path).into_owned())),
-            Event::End => {
+            RecorderEvent::Lost(path) => {
+                self.becomes(Some(String::from_utf8_lossy(&path).into_owned()))
+            }
+            RecorderEvent::End => {
                 self.becomes(None);
                 self.ended |= self.family.is_first();
             }

@@ -2,7 +2,7 @@
 //!
 //! L2 neither includes nor excludes L1. The last level includes both or, if asked, neither. Copies are kept coherent as
 //! in MSI: a line that is dirty in one core's caches is in no other core's. Only line numbers and dirty bits are here;
-//! [`Memory`] is told when a line reaches memory, and its owner keeps the bytes.
+//! [`MemoryTraffic`] is told when a line reaches memory, and its owner keeps the bytes.
 //!
 //! Lines are physical. The program names its lines by virtual addresses, and each L1 has a table of its lines by these
 //! names; when pages are mapped otherwise, the names are forgotten and the lines stay.
@@ -56,7 +56,7 @@ pub struct Hierarchy {
     pub cores: usize,
 }
 
-pub trait Memory {
+pub trait MemoryTraffic {
     /// A line that no cache has is fetched.
     fn read(&mut self, line: u64);
     /// A dirty line leaves the caches for want of room.
@@ -174,7 +174,7 @@ fn put_first(ways: &mut [u64], tag: u64) -> u64 {
 #[derive(Debug)]
 pub struct Unfetched<'a, M>(pub &'a mut M);
 
-impl<M: Memory> Memory for Unfetched<'_, M> {
+impl<M: MemoryTraffic> MemoryTraffic for Unfetched<'_, M> {
     fn read(&mut self, _: u64) {}
 
     fn evict(&mut self, line: u64) {
@@ -183,8 +183,8 @@ impl<M: Memory> Memory for Unfetched<'_, M> {
 }
 
 /// A core's L1. A table by the low bits of the name ([`Front`]) says of most lines at which way they are and whether they are
-/// dirty, so that nearly every hit costs a load, a comparison that a processor foresees, and two stores ([`First`]). That
-/// look takes no lock, so the words are atomic; all else is the one owner's, and `Relaxed` does.
+/// dirty, so that nearly every hit costs a load, a comparison that a processor foresees, and two stores
+/// ([`FirstLevel`]). That look takes no lock, so the words are atomic; all else is the one owner's, and `Relaxed` does.
 struct L1 {
     tags: Box<[AtomicU64]>,
     /// The name that each way's line had last: the table has it by that name or not at all.
@@ -343,21 +343,21 @@ impl L1 {
 
 /// A core's L1 for quick hits, which need no more of the model: see [`Caches::first`].
 #[derive(Clone, Copy, Debug)]
-pub struct First {
+pub struct FirstLevel {
     front: *const AtomicU64,
     used: *const AtomicU64,
     mask: u64,
 }
 
 // SAFETY: all words that it points to are atomic.
-unsafe impl Send for First {}
+unsafe impl Send for FirstLevel {}
 
-/// The word of [`First::NOTHING`].
+/// The word of [`FirstLevel::NOTHING`].
 static NO_WORD: AtomicU64 = AtomicU64::new(EMPTY);
 
-impl First {
+impl FirstLevel {
     /// An L1 without any line.
-    pub const NOTHING: First = First {
+    pub const NOTHING: FirstLevel = FirstLevel {
         front: &raw const NO_WORD,
         used: &raw const NO_WORD,
         mask: 0,
@@ -440,9 +440,9 @@ impl Caches {
     }
 
     /// A core's L1 for the quickest hits, without going through `self`.
-    pub fn first(&self, core: usize) -> First {
+    pub fn first(&self, core: usize) -> FirstLevel {
         let l1 = &self.cores[core].l1;
-        First {
+        FirstLevel {
             front: l1.front.as_ptr(),
             used: l1.used.as_ptr(),
             mask: l1.front.len() as u64 - 1,
@@ -481,7 +481,7 @@ impl Caches {
         line: u64,
         name: u64,
         store: bool,
-        memory: &mut impl Memory,
+        memory: &mut impl MemoryTraffic,
     ) {
         if let Some(dirty) = self.cores[core].l1.touch(line, name, store) {
             if store && !dirty && self.in_use > 1 {
@@ -500,7 +500,7 @@ impl Caches {
         line: u64,
         name: u64,
         store: bool,
-        memory: &mut impl Memory,
+        memory: &mut impl MemoryTraffic,
     ) {
         if self.in_use > 1 {
             if store {
@@ -526,7 +526,7 @@ impl Caches {
     }
 
     /// The last level has the line after this, if there is one.
-    fn fetch(&mut self, line: u64, memory: &mut impl Memory) {
+    fn fetch(&mut self, line: u64, memory: &mut impl MemoryTraffic) {
         let Some(llc) = &mut self.llc else {
             return memory.read(line);
         };
@@ -539,7 +539,7 @@ impl Caches {
         }
     }
 
-    fn leave_llc(&mut self, victim: u64, memory: &mut impl Memory) {
+    fn leave_llc(&mut self, victim: u64, memory: &mut impl MemoryTraffic) {
         let mut dirty = victim & DIRTY != 0;
         if self.inclusive {
             for core in &mut self.cores[..self.in_use] {
@@ -551,7 +551,7 @@ impl Caches {
         }
     }
 
-    fn down_from_l1(&mut self, core: usize, line: u64, memory: &mut impl Memory) {
+    fn down_from_l1(&mut self, core: usize, line: u64, memory: &mut impl MemoryTraffic) {
         let l2 = &mut self.cores[core].l2;
         if !l2.touch(line, true)
             && let Some(victim) = l2.insert(line << 1 | DIRTY)
@@ -561,7 +561,7 @@ impl Caches {
         }
     }
 
-    fn down_from_l2(&mut self, line: u64, memory: &mut impl Memory) {
+    fn down_from_l2(&mut self, line: u64, memory: &mut impl MemoryTraffic) {
         let Some(llc) = &mut self.llc else {
             return memory.evict(line);
         };
@@ -582,7 +582,7 @@ impl Caches {
     }
 
     /// No core but `core` has the line dirty after this.
-    fn share(&mut self, core: usize, line: u64, memory: &mut impl Memory) {
+    fn share(&mut self, core: usize, line: u64, memory: &mut impl MemoryTraffic) {
         for other in 0..self.in_use {
             if other != core && self.cores[other].flush(line, false) {
                 self.down_from_l2(line, memory);

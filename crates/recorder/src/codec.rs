@@ -32,7 +32,7 @@ pub struct Record {
     pub op: u8,
     pub line: u64,
     pub data: Option<[u8; 64]>,
-    /// The number of the [`Event::Site`] that it happened at, if sites are recorded.
+    /// The number of the [`RecorderEvent::Site`] that it happened at, if sites are recorded.
     pub site: Option<u32>,
 }
 
@@ -69,7 +69,7 @@ impl CacheContents {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Event {
+pub enum RecorderEvent {
     #[serde(skip)]
     Record(Record),
     /// Lines whose contents are gone: unmapped, or mapped anew.
@@ -165,11 +165,11 @@ pub enum Event {
     End,
 }
 
-impl Event {
+impl RecorderEvent {
     fn begins_anew(&self) -> bool {
         matches!(
             self,
-            Event::Became(_) | Event::Turn(_) | Event::Child { .. }
+            RecorderEvent::Became(_) | RecorderEvent::Turn(_) | RecorderEvent::Child { .. }
         )
     }
 }
@@ -188,7 +188,7 @@ pub fn hash(bytes: &[u8; 64]) -> u64 {
 
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
 
-/// The most bytes that one [`Event::Printed`] carries.
+/// The most bytes that one [`RecorderEvent::Printed`] carries.
 pub const LONGEST_TEXT: usize = 4096;
 
 /// A length beyond this is damage: no event in JSON comes near it.
@@ -251,12 +251,12 @@ impl Encoder {
     }
 
     /// Any event, as bytes.
-    pub fn event(&mut self, event: &Event) -> Vec<u8> {
+    pub fn event(&mut self, event: &RecorderEvent) -> Vec<u8> {
         if event.begins_anew() {
             *self = Encoder::default();
         }
         let mut out = [0; LONGEST_RECORD];
-        if let Event::Record(record) = event {
+        if let RecorderEvent::Record(record) = event {
             let length = self.record(&mut out, record);
             return out[..length].to_vec();
         }
@@ -330,7 +330,7 @@ impl Decoder {
     ///
     /// # Errors
     /// The bytes end too early, in which case the decoder has not changed; or the plugin does not send such bytes.
-    pub fn next(&mut self, bytes: &[u8]) -> Result<(Event, usize), Undecodable> {
+    pub fn next(&mut self, bytes: &[u8]) -> Result<(RecorderEvent, usize), Undecodable> {
         let mut from = ByteReader { bytes, at: 0 };
         let tag = from.byte()?;
         let event = match tag {
@@ -358,7 +358,7 @@ impl Decoder {
                 };
                 (self.line, self.thread) = (line, thread);
                 let op = tag & !(WITH_DATA | SAME_THREAD | WITH_SITE);
-                Event::Record(Record {
+                RecorderEvent::Record(Record {
                     gap,
                     thread,
                     op,

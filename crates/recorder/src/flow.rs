@@ -8,7 +8,7 @@ use iced_x86::{
     Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
 };
 
-use crate::insn::{self, Kind};
+use crate::insn::{self, InstructionKind};
 
 /// The base of an address: the address is a constant distance from it. Two equal bases in one block have the same
 /// value.
@@ -106,7 +106,7 @@ impl Flow {
         };
         let what = self.what(&instruction);
         self.step(&instruction);
-        let barrier = insn::kind(&instruction) != Kind::Plain
+        let barrier = insn::kind(&instruction) != InstructionKind::Plain
             || matches!(
                 instruction.mnemonic(),
                 Mnemonic::Wrfsbase | Mnemonic::Wrgsbase | Mnemonic::Syscall

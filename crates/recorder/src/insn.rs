@@ -9,7 +9,7 @@ use iced_x86::{
 use crate::codec::op;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum InstructionKind {
     /// QEMU's callbacks say everything.
     Plain,
     NonTemporal,
@@ -61,28 +61,28 @@ pub fn decode(bytes: &[u8], address: u64) -> Option<Instruction> {
     whole.then_some(instruction)
 }
 
-pub fn kind(instruction: &Instruction) -> Kind {
+pub fn kind(instruction: &Instruction) -> InstructionKind {
     use Mnemonic::*;
     match instruction.mnemonic() {
         Movnti | Movntq | Movntdq | Movntps | Movntpd | Vmovntdq | Vmovntps | Vmovntpd
-        | Maskmovq | Maskmovdqu => Kind::NonTemporal,
-        Sfence | Mfence => Kind::Fence,
-        Clwb => Kind::Flush(op::CLWB),
-        Clflushopt => Kind::Flush(op::CLFLUSHOPT),
-        Clflush => Kind::Flush(op::CLFLUSH),
+        | Maskmovq | Maskmovdqu => InstructionKind::NonTemporal,
+        Sfence | Mfence => InstructionKind::Fence,
+        Clwb => InstructionKind::Flush(op::CLWB),
+        Clflushopt => InstructionKind::Flush(op::CLFLUSHOPT),
+        Clflush => InstructionKind::Flush(op::CLFLUSH),
         Nop if instruction.memory_displacement64() == MARK
             && instruction.memory_base() == Register::RAX =>
         {
-            Kind::Mark
+            InstructionKind::Mark
         }
         Fxsave | Fxsave64 | Xsave | Xsave64 | Xsavec | Xsavec64 | Xsaveopt | Xsaveopt64
-        | Fnsave | Fnstenv | Fbstp => Kind::Unseen { stores: true },
+        | Fnsave | Fnstenv | Fbstp => InstructionKind::Unseen { stores: true },
         Fxrstor | Fxrstor64 | Xrstor | Xrstor64 | Frstor | Fldenv | Fbld => {
-            Kind::Unseen { stores: false }
+            InstructionKind::Unseen { stores: false }
         }
-        Fstp if instruction.code() == Code::Fstp_m80fp => Kind::Unseen { stores: true },
-        Fld if instruction.code() == Code::Fld_m80fp => Kind::Unseen { stores: false },
-        _ => Kind::Plain,
+        Fstp if instruction.code() == Code::Fstp_m80fp => InstructionKind::Unseen { stores: true },
+        Fld if instruction.code() == Code::Fld_m80fp => InstructionKind::Unseen { stores: false },
+        _ => InstructionKind::Plain,
     }
 }
 
@@ -119,13 +119,13 @@ pub fn operand(instruction: &Instruction, value_of: impl Fn(Register) -> u64) ->
 mod tests {
     use super::*;
 
-    fn kind_of(bytes: &[u8]) -> Kind {
-        decode(bytes, 0).map_or(Kind::Plain, |instruction| kind(&instruction))
+    fn kind_of(bytes: &[u8]) -> InstructionKind {
+        decode(bytes, 0).map_or(InstructionKind::Plain, |instruction| kind(&instruction))
     }
 
     fn flush(bytes: &[u8]) -> (u8, u64) {
         let instruction = decode(bytes, 0x1000).unwrap();
-        let Kind::Flush(code) = kind(&instruction) else {
+        let InstructionKind::Flush(code) = kind(&instruction) else {
             panic!("{instruction:?}")
         };
         let value = |register| match register {
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn fences_and_stores_past_the_caches_are_known() {
         for fence in [b"\x0f\xae\xf8", b"\x0f\xae\xf0"] {
-            assert_eq!(kind_of(fence), Kind::Fence);
+            assert_eq!(kind_of(fence), InstructionKind::Fence);
         }
         let stores: [&[u8]; 8] = [
             b"\x0f\xc3\x07",             // movnti %eax,(%rdi)
@@ -175,7 +175,7 @@ mod tests {
             b"\x66\x0f\xf7\xc1",         // maskmovdqu %xmm1,%xmm0
         ];
         for store in stores {
-            assert_eq!(kind_of(store), Kind::NonTemporal, "{store:02x?}");
+            assert_eq!(kind_of(store), InstructionKind::NonTemporal, "{store:02x?}");
         }
     }
 
@@ -191,7 +191,7 @@ mod tests {
         ];
         for (bytes, stores, size) in unseen {
             let instruction = decode(bytes, 0).unwrap();
-            assert_eq!(kind(&instruction), Kind::Unseen { stores });
+            assert_eq!(kind(&instruction), InstructionKind::Unseen { stores });
             assert_eq!(unseen_bytes(&instruction, 0b111), size, "{bytes:02x?}");
             assert_eq!(operand(&instruction, |_| 77), 77);
         }
@@ -213,7 +213,7 @@ mod tests {
             b"",
         ];
         for other in others {
-            assert_eq!(kind_of(other), Kind::Plain, "{other:02x?}");
+            assert_eq!(kind_of(other), InstructionKind::Plain, "{other:02x?}");
         }
     }
 }

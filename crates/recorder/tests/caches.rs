@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy, Memory};
-use sardonyx_recorder::codec::{Decoder, Encoder, Event, Record, Undecodable};
+use sardonyx_recorder::caches::{Caches, Geometry, Hierarchy, MemoryTraffic};
+use sardonyx_recorder::codec::{Decoder, Encoder, Record, RecorderEvent, Undecodable};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Traffic {
@@ -15,7 +15,7 @@ enum Traffic {
 #[derive(Default)]
 struct TrafficLog(Vec<Traffic>);
 
-impl Memory for TrafficLog {
+impl MemoryTraffic for TrafficLog {
     fn read(&mut self, line: u64) {
         self.0.push(Traffic::Read(line));
     }
@@ -267,7 +267,7 @@ proptest! {
     }
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = RecorderEvent> {
     let data = prop::option::of(any::<[u8; 32]>().prop_map(|half| {
         let mut data = [0; 64];
         data[16..48].copy_from_slice(&half);
@@ -275,27 +275,27 @@ fn event() -> impl Strategy<Value = Event> {
     }));
     prop_oneof![
         8 => (any::<u64>(), any::<u16>(), 0u8..11, any::<u64>(), data)
-            .prop_map(|(gap, thread, op, line, data)| Event::Record(Record { gap, thread, op, line, data, site: (gap % 3 == 0).then_some(line as u32) })),
-        1 => (any::<u64>(), any::<u64>()).prop_map(|(line, lines)| Event::Gone { line, lines }),
+            .prop_map(|(gap, thread, op, line, data)| RecorderEvent::Record(Record { gap, thread, op, line, data, site: (gap % 3 == 0).then_some(line as u32) })),
+        1 => (any::<u64>(), any::<u64>()).prop_map(|(line, lines)| RecorderEvent::Gone { line, lines }),
         1 => (any::<u64>(), any::<u64>(), any::<u64>())
-            .prop_map(|(line, lines, from)| Event::Moved { line, lines, from }),
+            .prop_map(|(line, lines, from)| RecorderEvent::Moved { line, lines, from }),
         1 => (any::<u64>(), any::<u64>(), prop::collection::vec(any::<u8>(), 0..99))
-            .prop_map(|(line, bytes, path)| Event::File { line, bytes, identity: (bytes, line), path }),
+            .prop_map(|(line, bytes, path)| RecorderEvent::File { line, bytes, identity: (bytes, line), path }),
         1 => (any::<u64>(), any::<u64>(), any::<u64>())
-            .prop_map(|(line, address, bytes)| Event::Mapped { line, address, bytes }),
-        1 => (any::<u64>(), any::<u64>()).prop_map(|(page, frame)| Event::Frame { page, frame }),
+            .prop_map(|(line, address, bytes)| RecorderEvent::Mapped { line, address, bytes }),
+        1 => (any::<u64>(), any::<u64>()).prop_map(|(page, frame)| RecorderEvent::Frame { page, frame }),
         1 => (any::<u16>(), any::<u64>())
-            .prop_map(|(thread, instructions)| Event::Thread { thread, instructions }),
-        1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(Event::Note),
-        1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(Event::Became),
-        1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(Event::Lost),
+            .prop_map(|(thread, instructions)| RecorderEvent::Thread { thread, instructions }),
+        1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(RecorderEvent::Note),
+        1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(RecorderEvent::Became),
+        1 => prop::collection::vec(any::<u8>(), 0..99).prop_map(RecorderEvent::Lost),
         1 => (any::<u16>(), any::<u32>(), prop::collection::vec(any::<(u64, u64)>(), 0..9))
-            .prop_map(|(thread, site, ranges)| Event::Synced { thread, site, ranges }),
-        1 => any::<u32>().prop_map(Event::Turn),
-        1 => any::<u32>().prop_map(Event::Forked),
+            .prop_map(|(thread, site, ranges)| RecorderEvent::Synced { thread, site, ranges }),
+        1 => any::<u32>().prop_map(RecorderEvent::Turn),
+        1 => any::<u32>().prop_map(RecorderEvent::Forked),
         1 => (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>())
-            .prop_map(|(process, parent, sites, files)| Event::Child { process, parent, sites, files, execs: sites / 3 }),
-        1 => Just(Event::End),
+            .prop_map(|(process, parent, sites, files)| RecorderEvent::Child { process, parent, sites, files, execs: sites / 3 }),
+        1 => Just(RecorderEvent::End),
     ]
 }
 

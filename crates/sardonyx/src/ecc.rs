@@ -76,7 +76,7 @@ impl Matrix {
         Matrix::WORDS[self as usize]
     }
 
-    fn tables(self) -> &'static Tables {
+    fn tables(self) -> &'static CheckBitTables {
         match self {
             Matrix::TruncatedHamming => &TRUNCATED_HAMMING,
             Matrix::HsiaoOpenTitan => &HSIAO_OPEN_TITAN,
@@ -119,14 +119,14 @@ pub const FINGERPRINTS: [Fingerprint; 3] = [
 ];
 
 /// Check bits of each value of each byte of a word; the code is linear, so they add up.
-type Tables = [[u8; 256]; 8];
+type CheckBitTables = [[u8; 256]; 8];
 
-static TRUNCATED_HAMMING: Tables = tables(&HAMMING, true);
-static HSIAO_OPEN_TITAN: Tables = tables(&OPEN_TITAN, false);
-static HSIAO_OF_1970: Tables = tables(&HSIAO_1970, false);
+static TRUNCATED_HAMMING: CheckBitTables = tables(&HAMMING, true);
+static HSIAO_OPEN_TITAN: CheckBitTables = tables(&OPEN_TITAN, false);
+static HSIAO_OF_1970: CheckBitTables = tables(&HSIAO_1970, false);
 
 #[inline]
-fn encode(tables: &Tables, word: u64) -> u8 {
+fn encode(tables: &CheckBitTables, word: u64) -> u8 {
     let b = word.to_le_bytes();
     let at = |i: usize| tables[i][usize::from(b[i])];
     at(0) ^ at(1) ^ at(2) ^ at(3) ^ at(4) ^ at(5) ^ at(6) ^ at(7)
@@ -146,7 +146,7 @@ const fn by_masks(masks: &Masks, parity: bool, word: u64) -> u8 {
     check
 }
 
-const fn tables(masks: &Masks, parity: bool) -> Tables {
+const fn tables(masks: &Masks, parity: bool) -> CheckBitTables {
     let mut tables = [[0; 256]; 8];
     let mut i = 0;
     while i < 64 {

@@ -4,7 +4,7 @@ use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Write};
 use sardonyx::engine::Request;
 use sardonyx::line::{Line, Logical};
-use sardonyx::machine::curve::{Load, Pattern, point};
+use sardonyx::machine::curve::{Pattern, SteadyLoad, point};
 use sardonyx::memory::Memory;
 use sardonyx::plan::At;
 use sardonyx::stats::Direction;
@@ -72,8 +72,8 @@ fn a_lone_request_takes_what_the_link_takes_longer() {
     assert_eq!(over_accepted - accepted, crossing);
 }
 
-fn load(reads_per_mille: u32) -> Load {
-    Load {
+fn load(reads_per_mille: u32) -> SteadyLoad {
+    SteadyLoad {
         reads_per_mille,
         interval_ps: 0.0,
         outstanding: 256,

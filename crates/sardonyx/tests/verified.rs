@@ -9,7 +9,7 @@ use sardonyx::controller::designs::{self, AnyLayer, Stack};
 use sardonyx::controller::layers::{About, Mapping, Placement};
 use sardonyx::controller::{Class, Encryption, Layer, Storey, Write};
 use sardonyx::line::{Line, Logical, Place, Virtual, ZERO_LINE};
-use sardonyx::machine::hosted::{Asked, HostOptions, Hosted, Kind};
+use sardonyx::machine::hosted::{HostOptions, HostRequest, HostRequestKind, Hosted};
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{Outcome, RunError, Sampling, System};
 use sardonyx::plan::{At, Plan, Step, Stored};
@@ -411,7 +411,7 @@ fn no_design_is_called_wrong() {
 fn a_host_is_told_of_a_wrong_read() {
     know();
     let send = |host: &mut Hosted, kind| {
-        let asked = Asked {
+        let asked = HostRequest {
             kind,
             address: 320,
             source: 0,
@@ -420,7 +420,7 @@ fn a_host_is_told_of_a_wrong_read() {
         };
         host.send(&asked).map(|taken| assert!(taken))
     };
-    let ones = || Kind::Write {
+    let ones = || HostRequestKind::Write {
         bytes: &ONES,
         persist: false,
         counter_atomic: false,
@@ -432,12 +432,14 @@ fn a_host_is_told_of_a_wrong_read() {
     };
     let mut host = Hosted::new(&machine(), "wrong-ones+per-line", options(true)).unwrap();
     send(&mut host, ones()).unwrap();
-    let error = send(&mut host, Kind::Read(8)).unwrap_err().to_string();
+    let error = send(&mut host, HostRequestKind::Read(8))
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("request 2: the line at 0x140 read as 00"),
         "{error}"
     );
     let mut blind = Hosted::new(&machine(), "wrong-ones+per-line", options(false)).unwrap();
     send(&mut blind, ones()).unwrap();
-    send(&mut blind, Kind::Read(8)).unwrap();
+    send(&mut blind, HostRequestKind::Read(8)).unwrap();
 }

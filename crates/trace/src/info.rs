@@ -190,9 +190,9 @@ fn warnings(writes: u64, in_bursts: u64, longest: u64, cache: Option<u64>) -> Ve
 type ContentNumber = NonZeroU32;
 
 /// A content: 128 bits of its XXH3, which two contents of a trace share by chance only.
-type Digest = [u64; 2];
+type ContentDigest = [u64; 2];
 
-fn digest(data: &Line) -> Digest {
+fn digest(data: &Line) -> ContentDigest {
     let hash = XxHash3_128::oneshot(data);
     [hash as u64, (hash >> 64) as u64]
 }
@@ -210,12 +210,12 @@ struct Survey {
     threads: FxHashSet<u16>,
     /// The lines met, each with the content last written.
     lines: FxHashMap<u64, Option<ContentNumber>>,
-    numbers: FxHashMap<Digest, ContentNumber>,
+    numbers: FxHashMap<ContentDigest, ContentNumber>,
     writes: Vec<u64>,
     /// CRC-32 and those asked for, each with its value of every content.
     prints: Vec<(Fingerprint, Vec<u64>)>,
     /// The digests of a batch's writes: found before any table is asked, so that the host waits for several answers at once.
-    digests: Vec<Digest>,
+    digests: Vec<ContentDigest>,
 }
 
 impl Survey {
@@ -251,7 +251,7 @@ impl Survey {
         self.digests = digests;
     }
 
-    fn write(&mut self, line: u64, data: &Line, digest: Digest) {
+    fn write(&mut self, line: u64, data: &Line, digest: ContentDigest) {
         let number = self.number(data, digest);
         self.writes[number.get() as usize - 1] += 1;
         self.zeros += u64::from(*data == ZERO_LINE);
@@ -260,7 +260,7 @@ impl Survey {
         self.written += u64::from(before.is_none());
     }
 
-    fn number(&mut self, data: &Line, digest: Digest) -> ContentNumber {
+    fn number(&mut self, data: &Line, digest: ContentDigest) -> ContentNumber {
         let count = u32::try_from(self.writes.len() + 1).expect("fewer than 2^32 contents");
         let next = ContentNumber::new(count).expect("one more than there are");
         let number = *self.numbers.entry(digest).or_insert(next);

@@ -58,7 +58,7 @@ pub(super) struct Recorded {
 
 /// What the writes of a trace carry.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Written {
+pub(super) struct WrittenContents {
     pub requests: u64,
     /// Share of writes whose content was written before, of zeros, of contents that are written often, and how many those
     /// are.
@@ -74,7 +74,7 @@ const HOT: u64 = 1000;
 
 impl Recorded {
     /// What the requests of a trace are like, and what its writes carry. Contents count by a hash of 64 bits.
-    pub fn measure(source: &mut Source) -> Result<(Recorded, Written), TraceError> {
+    pub fn measure(source: &mut Source) -> Result<(Recorded, WrittenContents), TraceError> {
         let (mut gaps, mut places) = ([[0_u64; GAPS]; 2], [[0_u64; PLACES]; 2]);
         let mut near: [VecDeque<u64>; 2] = Default::default();
         let (mut last, mut contents) = (FxHashMap::default(), FxHashMap::default());
@@ -123,7 +123,7 @@ impl Recorded {
         let writes: u64 = contents.values().sum();
         let hot: Vec<u64> = contents.values().copied().filter(|n| *n > HOT).collect();
         let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
-        let written = Written {
+        let written = WrittenContents {
             requests: count,
             duplicate_rate: 1.0 - share(contents.len() as u64, writes),
             zero_share: share(zeros, writes),

@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::content::Content;
+use crate::content::FileContent;
 use crate::operations::{Act, Name, Sync};
 use crate::recording::process::{self, identity};
 use crate::recording::{Mapping, Recorder};
-use crate::tree::{Inode, Node};
+use crate::tree::{FileNode, Inode};
 
 /// Calls at which a thread stops.
 pub(super) const STOPPING: &[i64] = &[
@@ -86,7 +86,7 @@ pub(super) enum At {
 
 /// What is to be written down when a call has succeeded.
 #[derive(Debug)]
-pub(super) enum Pending {
+pub(super) enum PendingAct {
     Done(Vec<Act>),
     Create {
         name: Name,
@@ -116,19 +116,19 @@ pub(super) enum Pending {
 pub(super) struct Begun {
     pub(super) shown: String,
     pub(super) path: String,
-    pub(super) pending: Pending,
+    pub(super) pending: PendingAct,
     pub(super) site: u32,
 }
 
 /// A name below the folder, where it is, and its path from the folder.
-struct Place {
+struct ResolvedName {
     name: Name,
     full: PathBuf,
     path: String,
 }
 
 impl Recorder {
-    fn place(&self, thread: i32, folder: i32, path: &Path, follow: bool) -> Option<Place> {
+    fn place(&self, thread: i32, folder: i32, path: &Path, follow: bool) -> Option<ResolvedName> {
         let mut full = process::meant(thread, folder, path)?;
         for _ in 0..40 {
             let name = full.file_name()?.to_owned();
@@ -143,13 +143,13 @@ impl Recorder {
             let path = full.strip_prefix(&self.root).unwrap_or(&full);
             let path = path.display().to_string();
             let name = Name { folder, name };
-            return Some(Place { name, full, path });
+            return Some(ResolvedName { name, full, path });
         }
         None
     }
 
     /// A name that a call gives by a folder's descriptor and a path in memory.
-    fn given(&self, thread: i32, folder: u64, path: u64, follow: bool) -> Option<Place> {
+    fn given(&self, thread: i32, folder: u64, path: u64, follow: bool) -> Option<ResolvedName> {
         let path = process::path(thread, path)?;
         self.place(thread, folder as i32, &path, follow)
     }
@@ -237,16 +237,16 @@ impl Recorder {
         Begun {
             shown: format!("{call}({path})"),
             path: bare,
-            pending: Pending::Done(acts),
+            pending: PendingAct::Done(acts),
             site: 0,
         }
     }
 
-    fn create(&self, call: &str, place: Place) -> Option<Begun> {
+    fn create(&self, call: &str, place: ResolvedName) -> Option<Begun> {
         Some(Begun {
             shown: format!("{call}({})", place.path),
             path: place.path,
-            pending: Pending::Create {
+            pending: PendingAct::Create {
                 name: place.name,
                 path: place.full,
             },
@@ -259,7 +259,7 @@ impl Recorder {
             let path = process::meant(thread, folder as i32, &process::path(thread, path)?)?;
             self.inode(&fs::metadata(path).ok()?)?;
             let mut begun = self.done("open", "O_TMPFILE".to_owned(), Vec::new());
-            begun.pending = Pending::Anonymous;
+            begun.pending = PendingAct::Anonymous;
             return Some(begun);
         }
         if flags & (libc::O_CREAT | libc::O_TRUNC) == 0 {
@@ -282,8 +282,8 @@ impl Recorder {
     fn rename(&mut self, thread: i32, a: [u64; 4], flags: u32) -> Option<Begun> {
         let from = self.given(thread, a[0], a[1], false);
         let to = self.given(thread, a[2], a[3], false);
-        let full = |place: &Place| self.inode_of(&place.full);
-        let shown = |place: &Option<Place>| match place {
+        let full = |place: &ResolvedName| self.inode_of(&place.full);
+        let shown = |place: &Option<ResolvedName>| match place {
             Some(place) => place.path.clone(),
             None => "(elsewhere)".to_owned(),
         };
@@ -390,7 +390,7 @@ impl Recorder {
 
     fn map(&self, mapping: Mapping) -> Begun {
         let mut begun = self.done("mmap", mapping.path.clone(), Vec::new());
-        begun.pending = Pending::Map(mapping);
+        begun.pending = PendingAct::Map(mapping);
         begun
     }
 
@@ -420,7 +420,7 @@ impl Recorder {
                 let (inode, path) = self.held(thread, a[0])?;
                 let mut begun = self.done("ioctl", format!("{path}, FICLONE"), Vec::new());
                 let fd = a[0] as i32;
-                begun.pending = Pending::Whole { fd, inode };
+                begun.pending = PendingAct::Whole { fd, inode };
                 return Some(begun);
             }
             libc::SYS_ftruncate => {
@@ -446,7 +446,7 @@ impl Recorder {
         };
         let mut begun = self.done(name, path, Vec::new());
         let fd = fd as i32;
-        begun.pending = Pending::Write {
+        begun.pending = PendingAct::Write {
             fd,
             inode,
             at,
@@ -547,13 +547,13 @@ impl Recorder {
         begun.site = self.site(thread);
         self.compare_mapped(thread, begun.site);
         let operation = self.push(thread, &begun, Act::Acknowledge { text });
-        begun.pending = Pending::Acknowledge { operation };
+        begun.pending = PendingAct::Acknowledge { operation };
         Some(begun)
     }
 
     /// Writes down what a call has done, which ended with an answer.
     pub(super) fn end(&mut self, thread: i32, begun: Begun, answer: i64) {
-        if let Pending::Acknowledge { operation } = begun.pending {
+        if let PendingAct::Acknowledge { operation } = begun.pending {
             if let Act::Acknowledge { text } = &mut self.operations[operation].act {
                 text.truncate(answer.max(0) as usize);
             }
@@ -563,20 +563,20 @@ impl Recorder {
             return;
         }
         match begun.pending {
-            Pending::Done(ref acts) => {
+            PendingAct::Done(ref acts) => {
                 for act in acts.clone() {
                     self.push(thread, &begun, act);
                 }
             }
-            Pending::Create { ref name, ref path } => self.created(thread, &begun, name, path),
-            Pending::Anonymous => {
+            PendingAct::Create { ref name, ref path } => self.created(thread, &begun, name, path),
+            PendingAct::Anonymous => {
                 if let Some(metadata) = process::file_metadata(thread, answer as i32) {
-                    let inode = self.tree.add(Node::empty_file(), metadata.mode());
-                    self.start.add(Node::empty_file(), metadata.mode());
+                    let inode = self.tree.add(FileNode::empty_file(), metadata.mode());
+                    self.start.add(FileNode::empty_file(), metadata.mode());
                     self.inodes.insert(identity(&metadata), inode);
                 }
             }
-            Pending::Write {
+            PendingAct::Write {
                 fd,
                 inode,
                 ref at,
@@ -587,11 +587,11 @@ impl Recorder {
                     self.wrote(thread, &begun, (fd, inode), (offset, length), sync);
                 }
             }
-            Pending::Whole { fd, inode } => {
+            PendingAct::Whole { fd, inode } => {
                 let length = process::file_metadata(thread, fd).map_or(0, |m| m.len());
                 self.wrote(thread, &begun, (fd, inode), (0, length), None);
             }
-            Pending::Map(mut mapping) => {
+            PendingAct::Map(mut mapping) => {
                 mapping.start = answer as u64;
                 let process = self.threads.get(&thread).map_or(thread, |t| t.process);
                 self.processes
@@ -600,7 +600,7 @@ impl Recorder {
                     .mappings
                     .push(mapping);
             }
-            Pending::Acknowledge { .. } => {}
+            PendingAct::Acknowledge { .. } => {}
         }
     }
 
@@ -610,11 +610,11 @@ impl Recorder {
         };
         let kind = metadata.file_type();
         let node = if kind.is_dir() {
-            Node::empty_folder()
+            FileNode::empty_folder()
         } else if kind.is_symlink() {
-            Node::Link(fs::read_link(path).unwrap_or_default().as_os_str().into())
+            FileNode::Link(fs::read_link(path).unwrap_or_default().as_os_str().into())
         } else if kind.is_file() {
-            Node::empty_file()
+            FileNode::empty_file()
         } else {
             return;
         };
@@ -629,7 +629,8 @@ impl Recorder {
         // What was moved in from elsewhere brings its contents.
         if kind.is_file()
             && metadata.len() > 0
-            && let Ok(content) = File::open(path).and_then(|f| Content::read(&f, metadata.len()))
+            && let Ok(content) =
+                File::open(path).and_then(|f| FileContent::read(&f, metadata.len()))
         {
             let data = content.bytes();
             let offset = 0;
@@ -663,7 +664,7 @@ impl Recorder {
         let mut begun = Begun {
             shown: begun.shown.replace(')', &format!(", [{offset}, {end}))")),
             path: begun.path.clone(),
-            pending: Pending::Anonymous,
+            pending: PendingAct::Anonymous,
             site: begun.site,
         };
         self.push(

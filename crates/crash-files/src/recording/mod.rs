@@ -22,25 +22,25 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use sardonyx_crash_test::CrashTestError;
-use sardonyx_crash_test::recording::{Module, NOWHERE, Recording as Places, Site};
+use sardonyx_crash_test::recording::{Module, NOWHERE, Recording, Site};
 
 use crate::operations::{Act, Operation};
-use crate::tree::{Inode, Tree};
-use calls::{Begun, Pending};
+use crate::tree::{FileTree, Inode};
+use calls::{Begun, PendingAct};
 use machine::Registers;
-use process::Code;
+use process::MappedCode;
 use stack::Stacks;
 
 /// A run: the folder before it, and what was done below it.
 #[derive(Debug)]
-pub struct Recording {
+pub struct RecordedRun {
     /// The folder as it was before, with every inode that there ever was.
-    pub start: Tree,
+    pub start: FileTree,
     pub operations: Vec<Operation>,
     /// The commands of the programs that ran.
     pub commands: Vec<String>,
     /// The places of calls, and the files that they lie in; nothing else.
-    pub places: Places,
+    pub places: Recording,
     pub notes: Vec<String>,
     /// The syncs and writes that may be made to fail.
     pub faultable: Vec<Faultable>,
@@ -83,7 +83,7 @@ struct Mapping {
 struct Process {
     /// The index of its command.
     command: u32,
-    code: Vec<Code>,
+    code: Vec<MappedCode>,
     mappings: Vec<Mapping>,
 }
 
@@ -100,9 +100,9 @@ struct Thread {
 struct Recorder {
     root: PathBuf,
     device: u64,
-    start: Tree,
+    start: FileTree,
     /// The folder as it is now, by what was recorded.
-    tree: Tree,
+    tree: FileTree,
     inodes: FxHashMap<(u64, u64), Inode>,
     /// Standard output and standard error, by identity.
     outputs: Vec<(u64, u64)>,
@@ -115,7 +115,7 @@ struct Recorder {
     processes: FxHashMap<i32, Process>,
     /// Files that a process could have stored to.
     mapped: BTreeMap<Inode, Mapping>,
-    places: Places,
+    places: Recording,
     sites: FxHashMap<(u32, u64, u32), u32>,
     stacks: Stacks,
     notes: BTreeSet<String>,
@@ -159,7 +159,7 @@ pub struct Run<'a> {
 ///
 /// # Errors
 /// The folder cannot be read; the program cannot be run, or not be traced.
-pub fn record(run: &Run<'_>) -> Result<Recording, CrashTestError> {
+pub fn record(run: &Run<'_>) -> Result<RecordedRun, CrashTestError> {
     let run = run.clone();
     // What is waited for below is what this thread has started.
     std::thread::scope(|scope| {
@@ -174,7 +174,7 @@ impl Recorder {
     fn new(run: &Run<'_>) -> Result<Recorder, CrashTestError> {
         let failed = || CrashTestError::io(run.folder.display());
         let root = run.folder.canonicalize().map_err(failed())?;
-        let (tree, identities) = Tree::read(&root).map_err(failed())?;
+        let (tree, identities) = FileTree::read(&root).map_err(failed())?;
         let numbered = identities.into_iter().zip(0..);
         Ok(Recorder {
             device: root.metadata().map_err(failed())?.dev(),
@@ -190,7 +190,7 @@ impl Recorder {
             threads: FxHashMap::default(),
             processes: FxHashMap::default(),
             mapped: BTreeMap::new(),
-            places: Places::default(),
+            places: Recording::default(),
             sites: FxHashMap::default(),
             stacks: Stacks::default(),
             notes: BTreeSet::new(),
@@ -234,7 +234,7 @@ impl Recorder {
         Ok(child.id() as i32)
     }
 
-    fn run(mut self, run: &Run<'_>) -> Result<Recording, CrashTestError> {
+    fn run(mut self, run: &Run<'_>) -> Result<RecordedRun, CrashTestError> {
         let began = Instant::now();
         let first = self.spawn(run)?;
         self.first = first;
@@ -293,7 +293,7 @@ impl Recorder {
         self.finish(ended.unwrap_or_default(), began.elapsed().as_secs_f64())
     }
 
-    fn finish(mut self, status: i32, seconds: f64) -> Result<Recording, CrashTestError> {
+    fn finish(mut self, status: i32, seconds: f64) -> Result<RecordedRun, CrashTestError> {
         self.compare_mapped(0, NOWHERE);
         let unexplained = self.tree.difference(&self.root);
         let unexplained = unexplained.map_err(CrashTestError::io(self.root.display()))?;
@@ -301,7 +301,7 @@ impl Recorder {
             true => format!("exit status {}", libc::WEXITSTATUS(status)),
             false => format!("signal {}", libc::WTERMSIG(status)),
         };
-        Ok(Recording {
+        Ok(RecordedRun {
             start: self.start,
             operations: self.operations,
             commands: self.commands,
@@ -423,7 +423,7 @@ impl Recorder {
                 if begun.site == 0 {
                     begun.site = self.site(thread);
                 }
-                let waits = matches!(begun.pending, Pending::Acknowledge { .. })
+                let waits = matches!(begun.pending, PendingAct::Acknowledge { .. })
                     || begun.shown.starts_with("splice");
                 self.compare_mapped(thread, begun.site);
                 self.consider_fault(thread, &begun);
@@ -441,8 +441,8 @@ impl Recorder {
     /// Lets a sync or a write fail if it is the one that has to.
     fn consider_fault(&mut self, thread: i32, begun: &Begun) {
         let syncs = match &begun.pending {
-            Pending::Write { .. } => false,
-            Pending::Done(acts) if matches!(acts[..], [Act::Sync { .. }]) => true,
+            PendingAct::Write { .. } => false,
+            PendingAct::Done(acts) if matches!(acts[..], [Act::Sync { .. }]) => true,
             _ => return,
         };
         let number = self.faultable.len();
@@ -480,7 +480,7 @@ impl Recorder {
                     if registers.set_answer(thread, answer).is_err() {
                         self.note("an error could not be given to the program");
                     }
-                    if let Pending::Done(acts) = &begun.pending
+                    if let PendingAct::Done(acts) = &begun.pending
                         && let [Act::Sync { inode, .. }] = acts[..]
                     {
                         self.push(thread, &begun, Act::Fail { inode });
@@ -537,7 +537,7 @@ impl Recorder {
                 let begun = Begun {
                     shown: format!("stores({}, [{offset}, {end}))", mapping.path),
                     path: mapping.path.clone(),
-                    pending: Pending::Anonymous,
+                    pending: PendingAct::Anonymous,
                     site: if site == NOWHERE { mapping.site } else { site },
                 };
                 let inode = mapping.inode;

@@ -162,19 +162,19 @@ pub(super) fn command(process: i32) -> String {
 
 /// A part of a file that is mapped to be run: its first address, the one after its last, the offset, the file.
 #[derive(Clone, Debug)]
-pub(super) struct Code {
+pub(super) struct MappedCode {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) offset: u64,
     pub(super) path: PathBuf,
 }
 
-pub(super) fn code(process: i32) -> Vec<Code> {
+pub(super) fn code(process: i32) -> Vec<MappedCode> {
     let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
     maps.lines().filter_map(one_code).collect()
 }
 
-fn one_code(line: &str) -> Option<Code> {
+fn one_code(line: &str) -> Option<MappedCode> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
     if !words.next()?.contains('x') {
@@ -183,7 +183,7 @@ fn one_code(line: &str) -> Option<Code> {
     let hex = |text| u64::from_str_radix(text, 16).ok();
     let offset = hex(words.next()?)?;
     let path = line.find('/').map(|at| PathBuf::from(&line[at..]))?;
-    Some(Code {
+    Some(MappedCode {
         start: hex(start)?,
         end: hex(end)?,
         offset,

@@ -11,24 +11,24 @@ use object::{Endianness, elf};
 use rustc_hash::FxHashMap;
 
 use super::machine::{INSTRUCTION, REGISTERS, Registers, STACK_AND_RETURN};
-use super::process::{self, Code};
+use super::process::{self, MappedCode};
 
 /// Calls that are looked at, at most: *assumed* to be enough to leave the libraries.
 const DEEPEST: usize = 48;
 
-type Bytes = gimli::EndianArcSlice<NativeEndian>;
+type SectionBytes = gimli::EndianArcSlice<NativeEndian>;
 
-struct Table {
-    frames: EhFrame<Bytes>,
+struct UnwindTable {
+    frames: EhFrame<SectionBytes>,
     bases: BaseAddresses,
     /// (offset in the file, length, address) of each loaded part
     parts: Vec<(u64, u64, u64)>,
     /// The functions' entries, by their first addresses.
-    entries: Vec<FrameDescriptionEntry<Bytes>>,
+    entries: Vec<FrameDescriptionEntry<SectionBytes>>,
 }
 
-impl Table {
-    fn read(path: &Path) -> Option<Table> {
+impl UnwindTable {
+    fn read(path: &Path) -> Option<UnwindTable> {
         let bytes = std::fs::read(path).ok()?;
         let header = FileHeader64::<Endianness>::parse(&*bytes).ok()?;
         let endian = header.endian().ok()?;
@@ -45,9 +45,9 @@ impl Table {
             .set_eh_frame(frames.sh_addr(endian))
             .set_text(text);
         let data = frames.data(endian, &*bytes).ok()?;
-        let frames = EhFrame::from(Bytes::new(data.into(), NativeEndian));
+        let frames = EhFrame::from(SectionBytes::new(data.into(), NativeEndian));
         let entries = entries(&frames, &bases);
-        Some(Table {
+        Some(UnwindTable {
             frames,
             bases,
             parts,
@@ -62,7 +62,8 @@ impl Table {
         address: u64,
         registers: &[u64; REGISTERS],
     ) -> Option<[u64; REGISTERS]> {
-        let after = |entry: &FrameDescriptionEntry<Bytes>| entry.initial_address() <= address;
+        let after =
+            |entry: &FrameDescriptionEntry<SectionBytes>| entry.initial_address() <= address;
         let at = self.entries.partition_point(after);
         let entry = self.entries.get(at.checked_sub(1)?)?;
         let mut context = UnwindContext::new();
@@ -94,7 +95,10 @@ impl Table {
     }
 }
 
-fn entries(frames: &EhFrame<Bytes>, bases: &BaseAddresses) -> Vec<FrameDescriptionEntry<Bytes>> {
+fn entries(
+    frames: &EhFrame<SectionBytes>,
+    bases: &BaseAddresses,
+) -> Vec<FrameDescriptionEntry<SectionBytes>> {
     let mut found = Vec::new();
     let mut all = frames.entries(bases);
     while let Ok(Some(entry)) = all.next() {
@@ -111,12 +115,17 @@ fn entries(frames: &EhFrame<Bytes>, bases: &BaseAddresses) -> Vec<FrameDescripti
 /// The tables of every file that calls came from.
 #[derive(Default)]
 pub(super) struct Stacks {
-    tables: FxHashMap<PathBuf, Option<Table>>,
+    tables: FxHashMap<PathBuf, Option<UnwindTable>>,
 }
 
 impl Stacks {
     /// The addresses of the instructions of a system call and of the calls that led to it, innermost first.
-    pub(super) fn walk(&mut self, thread: i32, registers: &Registers, code: &[Code]) -> Vec<u64> {
+    pub(super) fn walk(
+        &mut self,
+        thread: i32,
+        registers: &Registers,
+        code: &[MappedCode],
+    ) -> Vec<u64> {
         let mut registers = registers.dwarf();
         let mut found = Vec::new();
         while found.len() < DEEPEST {
@@ -127,7 +136,7 @@ impl Stacks {
             };
             found.push(at);
             let table = self.tables.entry(part.path.clone());
-            let table = table.or_insert_with(|| Table::read(&part.path));
+            let table = table.or_insert_with(|| UnwindTable::read(&part.path));
             let above = table.as_ref().and_then(|table| {
                 let offset = at - part.start + part.offset;
                 let inside = |p: &&(u64, u64, u64)| (p.0..p.0 + p.1).contains(&offset);

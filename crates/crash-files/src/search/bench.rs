@@ -10,14 +10,14 @@ use sardonyx_crash_test::recovery::left_behind::LeftBehind;
 use sardonyx_crash_test::recovery::opened_files::{PATIENCE, opened};
 use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles, said};
 
-use crate::images::Image;
-use crate::model::{Model, What};
-use crate::recording::Recording;
-use crate::tree::Tree;
+use crate::images::FolderImage;
+use crate::model::{EffectKind, Model};
+use crate::recording::RecordedRun;
+use crate::tree::FileTree;
 
 /// What all workers share and none changes.
 pub struct Case {
-    pub recording: Recording,
+    pub recording: RecordedRun,
     pub model: Model,
     pub recovery: Recovery,
     /// What was printed, and how much of it before each cut.
@@ -30,7 +30,7 @@ pub struct Bench<'a> {
     folder: PathBuf,
     left: LeftBehind,
     /// What is sure at a cut.
-    floor: (u32, Tree),
+    floor: (u32, FileTree),
 }
 
 impl<'a> Bench<'a> {
@@ -49,7 +49,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The folder as an image has it.
-    pub fn tree(&mut self, image: &Image) -> Tree {
+    pub fn tree(&mut self, image: &FolderImage) -> FileTree {
         let (recording, model) = (&self.case.recording, &self.case.model);
         let operations = &recording.operations;
         if image.cut < self.floor.0 {
@@ -77,7 +77,9 @@ impl<'a> Bench<'a> {
             let what = &model.effects[number as usize].what;
             match image.present.binary_search(&number) {
                 Ok(_) => apply(number, false),
-                Err(_) if matches!(what, What::Data { fresh: true, .. }) => apply(number, true),
+                Err(_) if matches!(what, EffectKind::Data { fresh: true, .. }) => {
+                    apply(number, true)
+                }
                 Err(_) => {}
             }
         }
@@ -90,7 +92,7 @@ impl<'a> Bench<'a> {
     /// No room; the recovery cannot be started.
     pub fn run(
         &mut self,
-        tree: &Tree,
+        tree: &FileTree,
         cut: u32,
         time: Duration,
     ) -> Result<(Ended, String), CrashTestError> {
@@ -115,7 +117,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// No room.
-    pub fn opens_a_file(&mut self, tree: &Tree) -> Result<bool, CrashTestError> {
+    pub fn opens_a_file(&mut self, tree: &FileTree) -> Result<bool, CrashTestError> {
         let place = self.folder.join("files");
         let failed = || CrashTestError::io(place.display());
         clear(&place).map_err(failed())?;

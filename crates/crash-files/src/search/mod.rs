@@ -18,11 +18,11 @@ use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::{Recovery, said};
 use sardonyx_crash_test::search::clock::Clock;
 
-use crate::images::{Image, Kind, Part, Plan};
+use crate::images::{FolderImage, ImageKind, ImagePlan, OperationPart};
 use crate::model::{Class, Model, Platform};
 use crate::operations::{Act, Operation};
 use crate::question::Question;
-use crate::recording::{Fault, Recording, Run, record};
+use crate::recording::{Fault, RecordedRun, Run, record};
 use bench::{Bench, Case};
 use reduce::{Reduced, reduce};
 
@@ -43,7 +43,7 @@ const STARTS: usize = 500;
 
 /// Where an operation was asked for.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct CallSite {
     /// `FILE:LINE`, or the command.
     pub text: String,
     pub frame: Option<Frame>,
@@ -55,8 +55,8 @@ pub struct Place {
 pub struct Cause {
     pub reduced: Reduced,
     /// Places and classes, by which other images of it are known.
-    early: FxHashSet<Part>,
-    late: FxHashSet<Part>,
+    early: FxHashSet<OperationPart>,
+    late: FxHashSet<OperationPart>,
     pub violations: u64,
     pub seconds: f64,
 }
@@ -66,7 +66,7 @@ pub struct Cause {
 pub struct Found {
     pub causes: Vec<Cause>,
     pub images: u64,
-    pub kinds: FxHashMap<Kind, u64>,
+    pub kinds: FxHashMap<ImageKind, u64>,
     pub cuts: FxHashSet<u32>,
     pub violations: u64,
     pub unreduced: u64,
@@ -89,11 +89,11 @@ pub struct Found {
 }
 
 pub struct Explored {
-    pub recording: Recording,
+    pub recording: RecordedRun,
     pub model: Model,
     pub platform: Platform,
     /// Of each operation.
-    pub places: Vec<Place>,
+    pub places: Vec<CallSite>,
     pub found: Found,
     /// The end of what the program wrote to standard error.
     pub said: String,
@@ -109,7 +109,7 @@ struct Search<'a> {
     start: Option<u32>,
     refusal: Option<Ended>,
     wants_acks: bool,
-    plan: Mutex<Plan<'a>>,
+    plan: Mutex<ImagePlan<'a>>,
     seen: Mutex<FxHashSet<(blake3::Hash, usize)>>,
     found: Mutex<Found>,
     recoveries: AtomicU64,
@@ -147,7 +147,7 @@ pub fn explore(
 }
 
 /// The first and the last call of each place, each as it is shown.
-fn faults(recording: &Recording) -> Vec<(Fault, String)> {
+fn faults(recording: &RecordedRun) -> Vec<(Fault, String)> {
     let mut sources = Sources::new(&recording.places);
     let mut at: Vec<(String, Vec<usize>)> = Vec::new();
     for (number, call) in recording.faultable.iter().enumerate() {
@@ -229,7 +229,7 @@ fn explore_one(
 }
 
 impl Case {
-    fn new(question: &Question, recording: Recording, model: Model) -> Case {
+    fn new(question: &Question, recording: RecordedRun, model: Model) -> Case {
         let mut acks = Vec::new();
         let mut acked = vec![0];
         for operation in &recording.operations {
@@ -259,15 +259,15 @@ impl Case {
     }
 
     /// Everything that the program did.
-    fn last(&self) -> Image {
+    fn last(&self) -> FolderImage {
         let cut = self.recording.operations.len() as u32;
         self.whole(cut)
     }
 
-    fn whole(&self, cut: u32) -> Image {
-        Image {
+    fn whole(&self, cut: u32) -> FolderImage {
+        FolderImage {
             cut,
-            kind: Kind::Whole,
+            kind: ImageKind::Whole,
             present: self.model.optional(cut),
             stale: false,
         }
@@ -275,14 +275,14 @@ impl Case {
 }
 
 /// Where each operation was asked for.
-fn places(recording: &Recording) -> Vec<Place> {
+fn places(recording: &RecordedRun) -> Vec<CallSite> {
     let mut sources = Sources::new(&recording.places);
     let place = |one: &Operation| place(recording, &mut sources, one.site, one.command);
     recording.operations.iter().map(place).collect()
 }
 
 /// A line of source if the program has lines, else its command.
-fn place(recording: &Recording, sources: &mut Sources<'_>, site: u32, command: u32) -> Place {
+fn place(recording: &RecordedRun, sources: &mut Sources<'_>, site: u32, command: u32) -> CallSite {
     let stack = match site {
         NOWHERE => Vec::new(),
         site => sources.stack(site),
@@ -295,13 +295,13 @@ fn place(recording: &Recording, sources: &mut Sources<'_>, site: u32, command: u
     let text = frame
         .as_ref()
         .map_or_else(|| format!("'{command}'"), Frame::place);
-    Place { text, frame, stack }
+    CallSite { text, frame, stack }
 }
 
 fn search(
     question: &Question,
     case: &mut Case,
-    places: &[Place],
+    places: &[CallSite],
     folder: &Path,
     platform: Platform,
     alone: Option<f64>,
@@ -334,7 +334,7 @@ fn search(
     clock.takes(Duration::from_secs_f64(found.alone));
     found.start = start;
     let operations = &case.recording.operations;
-    let plan = Plan::new(
+    let plan = ImagePlan::new(
         &case.model,
         operations,
         platform.shows_stale(),
@@ -401,7 +401,7 @@ fn undisturbed(
 }
 
 /// Why there is nothing to search, if so.
-fn nothing(recording: &Recording) -> Option<String> {
+fn nothing(recording: &RecordedRun) -> Option<String> {
     if let Some(path) = &recording.unexplained {
         return Some(format!(
             "{path}: is not as the recorded operations leave it, so something wrote it that was not recorded (a program \
@@ -414,7 +414,7 @@ fn nothing(recording: &Recording) -> Option<String> {
     })
 }
 
-fn keys(places: &[Place]) -> Vec<u32> {
+fn keys(places: &[CallSite]) -> Vec<u32> {
     let mut known: FxHashMap<&str, u32> = FxHashMap::default();
     let key = |place| {
         let new = known.len() as u32;
@@ -437,9 +437,9 @@ fn first_success(
     let changes = |cut: &u32| *cut == 0 || !case.model.made_sure[*cut as usize - 1].is_empty();
     let cuts = 0..=case.recording.operations.len() as u32;
     for cut in cuts.filter(changes).take(STARTS) {
-        let tree = bench.tree(&Image {
+        let tree = bench.tree(&FolderImage {
             cut,
-            kind: Kind::Sure,
+            kind: ImageKind::Sure,
             present: Vec::new(),
             stale: false,
         });
@@ -513,7 +513,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn try_one(&self, bench: &mut Bench<'_>, image: &Image) -> Result<(), CrashTestError> {
+    fn try_one(&self, bench: &mut Bench<'_>, image: &FolderImage) -> Result<(), CrashTestError> {
         let tree = bench.tree(image);
         let hash = (tree.hash(), self.moment(image.cut));
         lock(&self.found).cuts.insert(image.cut);
@@ -543,9 +543,9 @@ impl Search<'_> {
     }
 
     /// Finds why an image fails.
-    fn explain(&self, bench: &mut Bench<'_>, image: &Image) -> Result<(), CrashTestError> {
+    fn explain(&self, bench: &mut Bench<'_>, image: &FolderImage) -> Result<(), CrashTestError> {
         let seconds = self.clock.passed().as_secs_f64();
-        let mut run = |image: &Image| {
+        let mut run = |image: &FolderImage| {
             let tree = bench.tree(image);
             let (ended, said) = self.recover(bench, &tree, image.cut)?;
             let fails = self.case.recovery.fails(ended) && !self.is_refusal(image.cut, ended);
@@ -566,7 +566,7 @@ impl Search<'_> {
             }
         };
         found.violations += 1;
-        let key = |parts: &[Part]| parts.iter().map(|part| self.key(*part)).collect();
+        let key = |parts: &[OperationPart]| parts.iter().map(|part| self.key(*part)).collect();
         let (early, late) = (key(&reduced.early), key(&reduced.late));
         let same = |cause: &&mut Cause| cause.early == early && cause.late == late;
         if let Some(known) = found.causes.iter_mut().find(same) {
@@ -586,7 +586,7 @@ impl Search<'_> {
     }
 
     /// A part by its place; data and sizes of one place are one.
-    fn key(&self, (operation, class): Part) -> Part {
+    fn key(&self, (operation, class): OperationPart) -> OperationPart {
         let class = if class == Class::Size {
             Class::Data
         } else {
@@ -596,7 +596,7 @@ impl Search<'_> {
     }
 
     /// Whether a cause that is known lets an image fail; counts it, as left out if it has not been run.
-    fn is_known(&self, image: &Image, left_out: bool) -> bool {
+    fn is_known(&self, image: &FolderImage, left_out: bool) -> bool {
         let mut found = lock(&self.found);
         if found.causes.is_empty() {
             return false;
@@ -633,7 +633,7 @@ impl Search<'_> {
     fn recover(
         &self,
         bench: &mut Bench<'_>,
-        tree: &crate::tree::Tree,
+        tree: &crate::tree::FileTree,
         cut: u32,
     ) -> Result<(Ended, String), CrashTestError> {
         if self.clock.is_spent() {

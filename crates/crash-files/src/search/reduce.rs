@@ -3,16 +3,16 @@
 use sardonyx_crash_test::CrashTestError;
 use sardonyx_crash_test::recovery::ending::Ended;
 
-use crate::images::{Choice, Image, Kind, Part, parts};
+use crate::images::{Choice, FolderImage, ImageKind, OperationPart, parts};
 use crate::model::Model;
 
 /// Why an image fails: with the early parts there and the late parts missing.
 #[derive(Clone, Debug)]
 pub struct Reduced {
-    pub early: Vec<Part>,
-    pub late: Vec<Part>,
+    pub early: Vec<OperationPart>,
+    pub late: Vec<OperationPart>,
     /// The smallest image that still fails.
-    pub image: Image,
+    pub image: FolderImage,
     pub ended: Ended,
     pub said: String,
     /// It fails with all that the program had done by then, in the program's own order.
@@ -20,7 +20,7 @@ pub struct Reduced {
 }
 
 /// Runs the recovery on an image: how it ended if that is a violation.
-pub type Try<'a> = dyn FnMut(&Image) -> Result<Option<(Ended, String)>, CrashTestError> + 'a;
+pub type Try<'a> = dyn FnMut(&FolderImage) -> Result<Option<(Ended, String)>, CrashTestError> + 'a;
 
 /// `None` if the image does not fail again.
 ///
@@ -28,7 +28,7 @@ pub type Try<'a> = dyn FnMut(&Image) -> Result<Option<(Ended, String)>, CrashTes
 /// As of a recovery; the time is over.
 pub fn reduce(
     model: &Model,
-    image: &Image,
+    image: &FolderImage,
     run: &mut Try<'_>,
 ) -> Result<Option<Reduced>, CrashTestError> {
     let (Some(_), Some(mut last)) = (run(image)?, run(image)?) else {
@@ -37,9 +37,9 @@ pub fn reduce(
     let optional = model.optional(image.cut);
     let mut smallest = image.clone();
     let mut fails = |choice: &Choice<'_>| -> Result<bool, CrashTestError> {
-        let tried = Image {
+        let tried = FolderImage {
             cut: image.cut,
-            kind: Kind::Missing,
+            kind: ImageKind::Missing,
             present: choice.list(),
             stale: image.stale,
         };
@@ -88,8 +88,9 @@ pub fn reduce(
     let Some(last) = run(&smallest)? else {
         return Ok(None);
     };
-    let names =
-        |found: &[(Part, Vec<u32>)]| found.iter().map(|(part, _)| *part).collect::<Vec<_>>();
+    let names = |found: &[(OperationPart, Vec<u32>)]| {
+        found.iter().map(|(part, _)| *part).collect::<Vec<_>>()
+    };
     Ok(Some(Reduced {
         early: names(&early),
         late: names(&missing),
@@ -101,7 +102,7 @@ pub fn reduce(
 }
 
 /// The last part before a cut, and the first after it.
-fn beside(model: &Model, cut: u32) -> (Vec<Part>, Vec<Part>) {
+fn beside(model: &Model, cut: u32) -> (Vec<OperationPart>, Vec<OperationPart>) {
     let part = |number: u32| {
         let effect = &model.effects[number as usize];
         (effect.operation, effect.class())

@@ -112,7 +112,7 @@ pub struct Coverage {
 
 /// What an instruction does that matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum PersistingAction {
     Flush(Mnemonic),
     /// Another instruction, or a call of a library's function, by name.
     Named(String),
@@ -121,11 +121,11 @@ enum What {
 }
 
 #[derive(Debug)]
-struct Site {
+struct PersistingInstruction {
     address: u64,
     /// The function that it is in, by its first address.
     function: u64,
-    what: What,
+    what: PersistingAction,
 }
 
 fn persists(name: &str) -> bool {
@@ -134,19 +134,19 @@ fn persists(name: &str) -> bool {
     SYNCS.contains(&name) || begins(&PERSISTING) && !begins(&NO_EFFECT)
 }
 
-fn instruction(mnemonic: Mnemonic) -> Option<What> {
+fn instruction(mnemonic: Mnemonic) -> Option<PersistingAction> {
     use Mnemonic::*;
     Some(match mnemonic {
-        Clwb | Clflushopt | Clflush => What::Flush(mnemonic),
+        Clwb | Clflushopt | Clflush => PersistingAction::Flush(mnemonic),
         Movnti | Movntq | Movntdq | Movntps | Movntpd | Vmovntdq | Vmovntps | Vmovntpd => {
-            What::Named(format!("{mnemonic:?}").to_lowercase())
+            PersistingAction::Named(format!("{mnemonic:?}").to_lowercase())
         }
         _ => return None,
     })
 }
 
 /// An executable file, taken apart.
-struct Code<'d> {
+struct Executable<'d> {
     file: elf::ElfFile64<'d>,
     /// Names of what the loader puts into words of the file.
     imports: FxHashMap<u64, String>,
@@ -154,8 +154,8 @@ struct Code<'d> {
     functions: Vec<(u64, u64, String)>,
 }
 
-impl<'d> Code<'d> {
-    fn parse(bytes: &'d [u8]) -> Option<Code<'d>> {
+impl<'d> Executable<'d> {
+    fn parse(bytes: &'d [u8]) -> Option<Executable<'d>> {
         let file = elf::ElfFile64::parse(bytes).ok()?;
         let mut imports = FxHashMap::default();
         for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
@@ -179,7 +179,7 @@ impl<'d> Code<'d> {
             .collect();
         functions.sort();
         functions.dedup_by_key(|function| function.0);
-        Some(Code {
+        Some(Executable {
             file,
             imports,
             functions,
@@ -219,35 +219,37 @@ impl<'d> Code<'d> {
     }
 
     /// What a call, or a jump to another function's beginning, leads to.
-    fn called(&self, instruction: &Instruction, within: u64) -> Option<What> {
+    fn called(&self, instruction: &Instruction, within: u64) -> Option<PersistingAction> {
         match instruction.flow_control() {
             FlowControl::IndirectCall | FlowControl::IndirectBranch => {
                 let name = self.imported(instruction).filter(|name| persists(name))?;
-                return Some(What::Named(name.to_owned()));
+                return Some(PersistingAction::Named(name.to_owned()));
             }
             FlowControl::Call | FlowControl::UnconditionalBranch => {}
             _ => return None,
         }
         let target = instruction.near_branch_target();
         match self.function(target) {
-            Some((start, ..)) if *start == target && target != within => Some(What::Calls(target)),
+            Some((start, ..)) if *start == target && target != within => {
+                Some(PersistingAction::Calls(target))
+            }
             Some(_) => None,
             None => {
                 let name = self.linked(target).filter(|name| persists(name))?;
-                Some(What::Named(name.to_owned()))
+                Some(PersistingAction::Named(name.to_owned()))
             }
         }
     }
 
     /// Everything of the file that may make data persistent, and each call of one of its functions.
-    fn sites(&self) -> Vec<Site> {
+    fn sites(&self) -> Vec<PersistingInstruction> {
         let mut sites = Vec::new();
         for &(start, end, _) in &self.functions {
             let mut decoder =
                 Decoder::with_ip(64, self.bytes(start, end), start, DecoderOptions::NONE);
             for one in decoder.iter() {
                 let what = instruction(one.mnemonic()).or_else(|| self.called(&one, start));
-                sites.extend(what.map(|what| Site {
+                sites.extend(what.map(|what| PersistingInstruction {
                     address: one.ip(),
                     function: start,
                     what,
@@ -307,7 +309,7 @@ impl Ranges {
 }
 
 /// Of sites and calls: the functions that make data persistent, also through others that they call.
-fn persisting(code: &Code<'_>, sites: &[Site]) -> FxHashSet<u64> {
+fn persisting(code: &Executable<'_>, sites: &[PersistingInstruction]) -> FxHashSet<u64> {
     let named = code
         .functions
         .iter()
@@ -317,7 +319,9 @@ fn persisting(code: &Code<'_>, sites: &[Site]) -> FxHashSet<u64> {
     let mut next: Vec<u64> = found.iter().copied().collect();
     for site in sites {
         match site.what {
-            What::Calls(target) => callers.entry(target).or_default().push(site.function),
+            PersistingAction::Calls(target) => {
+                callers.entry(target).or_default().push(site.function)
+            }
             _ => next.push(site.function),
         }
     }
@@ -331,20 +335,20 @@ fn persisting(code: &Code<'_>, sites: &[Site]) -> FxHashSet<u64> {
 
 /// Places by file, line and what is done there.
 #[derive(Default)]
-struct Places {
-    found: FxHashMap<(Option<String>, Option<u32>, String), Place>,
+struct SourcePlaces {
+    found: FxHashMap<(Option<String>, Option<u32>, String), SourcePlace>,
     /// Functions in which a place ran.
     ran: FxHashSet<String>,
 }
 
-struct Place {
+struct SourcePlace {
     site: UnreachedSite,
     reached: bool,
     /// The function of the user's that is called there, which has places of its own.
     calls: Option<String>,
 }
 
-impl Places {
+impl SourcePlaces {
     /// Adds an instruction with the functions that it is in, those inlined first: a place in each that is in no header,
     /// the first only if it is one.
     fn add(
@@ -361,7 +365,7 @@ impl Places {
             let name = frame.function.clone().unwrap_or_default();
             if std::mem::replace(&mut place, true) && shown(&frame) {
                 let key = (frame.file.clone(), frame.line, what.clone());
-                let place = self.found.entry(key).or_insert_with(|| Place {
+                let place = self.found.entry(key).or_insert_with(|| SourcePlace {
                     site: UnreachedSite {
                         place: frame.place(),
                         file: frame.file.clone(),
@@ -385,7 +389,8 @@ impl Places {
     /// The places that never ran. A call of a function in which none ran is left out for those in it.
     fn unreached(self) -> Vec<UnreachedSite> {
         let ran = self.ran;
-        let told = |place: &Place| (place.calls.as_ref()).is_none_or(|name| ran.contains(name));
+        let told =
+            |place: &SourcePlace| (place.calls.as_ref()).is_none_or(|name| ran.contains(name));
         let never = self.found.into_values();
         let never = never.filter(|place| !place.reached && told(place));
         let mut sites: Vec<UnreachedSite> = never.map(|place| place.site).collect();
@@ -400,7 +405,7 @@ fn add_file<'a>(
     ran: &[Ran],
     path: &'a Path,
     sources: &mut Sources<'a>,
-    places: &mut Places,
+    places: &mut SourcePlaces,
 ) -> Option<()> {
     let ranges = Ranges::of_file(recording, ran, path, &sources.parts(path)?);
     if ranges.0.is_empty() || !sources.has_own_lines(path) {
@@ -411,12 +416,12 @@ fn add_file<'a>(
     if blake3::hash(&bytes).to_hex().as_str() != module.hash {
         return None;
     }
-    let code = Code::parse(&bytes)?;
+    let code = Executable::parse(&bytes)?;
     let sites = code.sites();
     let persisting = persisting(&code, &sites);
     let (mut used, mut flushing) = (FxHashSet::default(), FxHashSet::default());
     for site in &sites {
-        if let What::Flush(mnemonic) = site.what
+        if let PersistingAction::Flush(mnemonic) = site.what
             && ranges.has(site.address)
         {
             used.insert(mnemonic);
@@ -428,10 +433,10 @@ fn add_file<'a>(
         let frames = sources.frames(path, Some(site.address));
         let mut calls = None;
         let what = match &site.what {
-            What::Flush(mnemonic) => format!("{mnemonic:?}").to_lowercase(),
-            What::Named(name) => name.clone(),
-            What::Calls(target) if !persisting.contains(target) => continue,
-            What::Calls(target) => {
+            PersistingAction::Flush(mnemonic) => format!("{mnemonic:?}").to_lowercase(),
+            PersistingAction::Named(name) => name.clone(),
+            PersistingAction::Calls(target) if !persisting.contains(target) => continue,
+            PersistingAction::Calls(target) => {
                 let called = sources.frames(path, Some(*target)).pop();
                 let is_own =
                     (called.as_ref()).is_some_and(|frame| frame.own() && !frame.in_header());
@@ -442,7 +447,8 @@ fn add_file<'a>(
         };
         // A flush instruction for other processors stands beside the one that runs: it is no place, its call is one.
         let innermost = frames.first().and_then(|frame| frame.function.clone());
-        let other = matches!(site.what, What::Flush(mnemonic) if !used.contains(&mnemonic));
+        let other =
+            matches!(site.what, PersistingAction::Flush(mnemonic) if !used.contains(&mnemonic));
         let place = !other || !flushing.contains(&innermost);
         places.add(&frames, place, (&what, calls), ranges.has(site.address));
     }
@@ -460,7 +466,7 @@ pub fn coverage<'a>(recording: &'a Recording, sources: &mut Sources<'a>) -> Opti
     if ran.is_empty() || !ran.iter().all(is_told) {
         return None;
     }
-    let mut places = Places::default();
+    let mut places = SourcePlaces::default();
     let mut looked = FxHashSet::default();
     for module in &recording.modules {
         let path = module.path.as_path();

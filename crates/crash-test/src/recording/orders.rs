@@ -28,7 +28,7 @@ const WINDOW: usize = 1 << 16;
 const LOOKS: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum AccessKind {
     Load,
     Store,
     /// A store past the caches, which is told some time after it was made.
@@ -41,7 +41,7 @@ enum What {
 struct OrderRow {
     line: u64,
     thread: u16,
-    what: What,
+    what: AccessKind,
 }
 
 struct ThreadRows {
@@ -59,12 +59,12 @@ impl ThreadRows {
                 thread: record.thread,
                 what: match record.op {
                     // Any two system calls may matter to each other.
-                    Op::Load if record.line.0 == SYSTEM => What::Store,
-                    Op::Load => What::Load,
-                    Op::Store => What::Store,
-                    Op::NonTemporalWrite => What::Past,
-                    Op::Changed => What::Nothing,
-                    _ => What::Other,
+                    Op::Load if record.line.0 == SYSTEM => AccessKind::Store,
+                    Op::Load => AccessKind::Load,
+                    Op::Store => AccessKind::Store,
+                    Op::NonTemporalWrite => AccessKind::Past,
+                    Op::Changed => AccessKind::Nothing,
+                    _ => AccessKind::Other,
                 },
             }));
         }
@@ -74,7 +74,7 @@ impl ThreadRows {
     fn new(rows: Vec<OrderRow>) -> ThreadRows {
         let mut of: FxHashMap<u16, Vec<u32>> = FxHashMap::default();
         for (number, row) in rows.iter().enumerate() {
-            if row.what != What::Nothing {
+            if row.what != AccessKind::Nothing {
                 of.entry(row.thread).or_default().push(number as u32);
             }
         }
@@ -91,13 +91,18 @@ impl ThreadRows {
         let of = self.of.get(&thread)?;
         let later = of[of.partition_point(|&r| r <= row)..].iter();
         let mut rows = later.map(|&r| self.rows[r as usize]);
-        rows.find(|row| matches!(row.what, What::Load | What::Store))
+        rows.find(|row| matches!(row.what, AccessKind::Load | AccessKind::Store))
     }
 
     fn last_access(&self, thread: u16, row: u32) -> Option<u32> {
         let of = self.of.get(&thread)?;
         let mut earlier = of[..of.partition_point(|&r| r <= row)].iter().rev();
-        let access = |r: &&u32| matches!(self.rows[**r as usize].what, What::Load | What::Store);
+        let access = |r: &&u32| {
+            matches!(
+                self.rows[**r as usize].what,
+                AccessKind::Load | AccessKind::Store
+            )
+        };
         earlier.find(access).copied()
     }
 }
@@ -134,7 +139,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn owes(&mut self, row: OrderRow) {
-        let stores = row.what != What::Load;
+        let stores = row.what != AccessKind::Load;
         *self.owed.entry(row.line).or_default() |= stores;
     }
 
@@ -148,14 +153,14 @@ impl Look<'_> {
     /// An access depends on what the held threads have yet to do.
     fn needs(&self, row: OrderRow) -> bool {
         let owed = self.owed.get(&row.line);
-        owed.is_some_and(|&stores| stores || row.what != What::Load)
+        owed.is_some_and(|&stores| stores || row.what != AccessKind::Load)
     }
 
     /// The others' first access since a row that may have come after this one, if there is one.
     fn overtaken(&self, row: OrderRow, since: u32) -> Option<u32> {
         let done = self.done.get(&row.line)?;
         let mut later = done[done.partition_point(|(at, _)| *at <= since)..].iter();
-        let first = later.find(|(_, store)| *store || row.what != What::Load);
+        let first = later.find(|(_, store)| *store || row.what != AccessKind::Load);
         first.map(|(at, _)| *at)
     }
 }
@@ -184,31 +189,34 @@ fn hold(rows: &ThreadRows, thread: u16, row: u32, end: u32) -> HeldThreads {
     let early = (last + 1..=row).any(|r| {
         let other = rows.rows[r as usize];
         other.thread != thread
-            && matches!(other.what, What::Load | What::Store | What::Past)
+            && matches!(
+                other.what,
+                AccessKind::Load | AccessKind::Store | AccessKind::Past
+            )
             && look.needs(other)
     });
     let mut stop = if early { at } else { most };
     while at < stop && alive.iter().any(|thread| !look.from.contains_key(thread)) {
         let one = rows.rows[at as usize];
-        if one.what == What::Nothing {
+        if one.what == AccessKind::Nothing {
             at += 1;
             continue;
         }
-        let access = one.what != What::Other;
+        let access = one.what != AccessKind::Other;
         let held = look.from.contains_key(&one.thread);
         let born = !alive.contains(&one.thread);
         let stays = held || born || access && look.needs(one);
         if !stays {
             if access {
                 let done = look.done.entry(one.line).or_default();
-                done.push((at, one.what != What::Load));
+                done.push((at, one.what != AccessKind::Load));
             }
         } else {
             look.from.entry(one.thread).or_insert(u64::from(at));
             if access {
                 look.owes(one);
                 let since = match one.what {
-                    What::Past => row,
+                    AccessKind::Past => row,
                     _ if born => row,
                     _ => (rows.before(one.thread, at))
                         .and_then(|before| rows.last_access(one.thread, before))
@@ -389,19 +397,19 @@ fn reorder(recording: &mut Recording, held: &HeldThreads) {
 
 #[cfg(test)]
 mod tests {
-    use super::What::{Load, Other, Past, Store};
+    use super::AccessKind::{Load, Other, Past, Store};
     use super::*;
     use crate::recording::persistence::Course;
     use crate::testing::Do::{Clwb, Fence, Store as Stores};
     use crate::testing::recording;
 
-    fn rows(all: &[(u16, What, u64)]) -> ThreadRows {
-        let row = |&(thread, what, line): &(u16, What, u64)| OrderRow { line, thread, what };
+    fn rows(all: &[(u16, AccessKind, u64)]) -> ThreadRows {
+        let row = |&(thread, what, line): &(u16, AccessKind, u64)| OrderRow { line, thread, what };
         ThreadRows::new(all.iter().map(row).collect())
     }
 
     /// From which row on each thread but the first is held, which is held after a row; and when all go on. Threads 1 and 2 have begun.
-    fn held(all: &[(u16, What, u64)], row: u32) -> (Vec<(u16, u64)>, u64) {
+    fn held(all: &[(u16, AccessKind, u64)], row: u32) -> (Vec<(u16, u64)>, u64) {
         let all = [&[(1, Load, 98), (2, Load, 99)], all].concat();
         let mut held = hold(&rows(&all), 0, row + 2, all.len() as u32);
         assert_eq!(held.from.remove(&0), Some(u64::from(row) + 3));
@@ -417,7 +425,7 @@ mod tests {
     #[test]
     fn a_thread_goes_on_until_it_needs_what_is_held() {
         let start = [(0, Store, 1), (1, Load, 9)];
-        let with = |more: &[(u16, What, u64)]| held(&[&start[..], more].concat(), 0);
+        let with = |more: &[(u16, AccessKind, u64)]| held(&[&start[..], more].concat(), 0);
         // What it does has nothing to do with that, the load of the same line neither.
         let free = [
             (0, Other, 0),
@@ -526,7 +534,7 @@ mod tests {
         };
         let (mut went_on, mut checked) = (0, 0);
         for _ in 0..4000 {
-            let all: Vec<(u16, What, u64)> = (0..40)
+            let all: Vec<(u16, AccessKind, u64)> = (0..40)
                 .map(|_| {
                     let what = [Load, Load, Store, Other][draw(4) as usize];
                     (draw(3) as u16, what, draw(9))

@@ -22,7 +22,7 @@ use crate::recovery::ending::Ended;
 use crate::report::findings::{Findings, Violation};
 use crate::search::bench::{Refusal, SearchState};
 use crate::search::start::named_start;
-use crate::search::workers::{Answer, Crew, SearchJob};
+use crate::search::workers::{Crew, SearchJob, WorkerAnswer};
 
 /// Violations of a round after which there is nothing more to learn before their causes are known.
 const ENOUGH: usize = 60;
@@ -142,8 +142,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn take(&mut self, answer: Answer) {
-        let Answer::Tried(image, result) = answer else {
+    fn take(&mut self, answer: WorkerAnswer) {
+        let WorkerAnswer::Tried(image, result) = answer else {
             return;
         };
         match result {
@@ -328,11 +328,11 @@ impl<'a> Search<'a> {
             }
             match crew.next() {
                 None => break,
-                Some(Answer::Reduced(_, Ok(reduced))) if reduced.explained => {
+                Some(WorkerAnswer::Reduced(_, Ok(reduced))) if reduced.explained => {
                     self.found.explained += 1;
                     unreduced -= 1;
                 }
-                Some(Answer::Reduced(number, Ok(reduced))) => {
+                Some(WorkerAnswer::Reduced(number, Ok(reduced))) => {
                     let sites = |overs: &[images::Over]| -> Vec<u64> {
                         let recording = &self.shared.recording;
                         let site = |over: &images::Over| {
@@ -354,8 +354,10 @@ impl<'a> Search<'a> {
                     unreduced -= usize::from(reduced.finished);
                     self.found.reduced.push((number, reduced));
                 }
-                Some(Answer::Reduced(_, Err(e))) | Some(Answer::Tried(_, Err(e))) => return Err(e),
-                Some(Answer::Tried(..)) => {}
+                Some(WorkerAnswer::Reduced(_, Err(e))) | Some(WorkerAnswer::Tried(_, Err(e))) => {
+                    return Err(e);
+                }
+                Some(WorkerAnswer::Tried(..)) => {}
             }
             self.listen();
         }
@@ -411,7 +413,7 @@ mod tests {
                     let answer = match job {
                         SearchJob::Try(image, _) => {
                             let ended = Ended::Status(status(&image));
-                            Answer::Tried(image, Ok((ended, "said".to_owned())))
+                            WorkerAnswer::Tried(image, Ok((ended, "said".to_owned())))
                         }
                         SearchJob::Reduce(number, image, _) => {
                             let reduced = Reduced {
@@ -423,7 +425,7 @@ mod tests {
                                 finished: true,
                                 explained: false,
                             };
-                            Answer::Reduced(number, Ok(reduced))
+                            WorkerAnswer::Reduced(number, Ok(reduced))
                         }
                     };
                     if answers.send(answer).is_err() {

@@ -9,7 +9,7 @@ use crate::recording::persistence::Course;
 use crate::recovery::ending::Ended;
 use crate::report::findings::NoStart;
 use crate::search::Search;
-use crate::search::workers::{Answer, Crew, QUEUE, SearchJob};
+use crate::search::workers::{Crew, QUEUE, SearchJob, WorkerAnswer};
 
 /// The search for the start tries so many cuts one by one, then one in so many that came before.
 pub(crate) const CLOSELY: u32 = 256;
@@ -171,8 +171,8 @@ impl Search<'_> {
             }
             match crew.next() {
                 None => return Ok(least),
-                Some(Answer::Tried(_, Err(CrashTestError::Late))) => {}
-                Some(Answer::Tried(image, result)) => {
+                Some(WorkerAnswer::Tried(_, Err(CrashTestError::Late))) => {}
+                Some(WorkerAnswer::Tried(image, result)) => {
                     let (ended, said) = result?;
                     *tried += 1;
                     if image.cut == 0 && image.over.is_empty() {
@@ -185,7 +185,7 @@ impl Search<'_> {
                         least = Some(least.map_or(image.cut, |l| l.min(image.cut)));
                     }
                 }
-                Some(Answer::Reduced(..)) => {}
+                Some(WorkerAnswer::Reduced(..)) => {}
             }
             self.listen();
         }

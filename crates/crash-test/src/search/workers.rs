@@ -20,7 +20,7 @@ pub(crate) enum SearchJob {
     Reduce(usize, Image, Reason),
 }
 
-pub(crate) enum Answer {
+pub(crate) enum WorkerAnswer {
     Tried(Image, Result<(Ended, String), CrashTestError>),
     Reduced(usize, Result<Reduced, CrashTestError>),
 }
@@ -28,7 +28,7 @@ pub(crate) enum Answer {
 /// Workers and the two ends of their queues.
 pub(crate) struct Crew {
     pub(crate) jobs: SyncSender<SearchJob>,
-    pub(crate) answers: Receiver<Answer>,
+    pub(crate) answers: Receiver<WorkerAnswer>,
     pub(crate) waiting: usize,
 }
 
@@ -38,7 +38,7 @@ impl Crew {
         let _ = self.jobs.send(job);
     }
 
-    pub(crate) fn next(&mut self) -> Option<Answer> {
+    pub(crate) fn next(&mut self) -> Option<WorkerAnswer> {
         if self.waiting == 0 {
             return None;
         }
@@ -46,7 +46,7 @@ impl Crew {
         self.answers.recv().ok()
     }
 
-    pub(crate) fn ready(&mut self) -> Option<Answer> {
+    pub(crate) fn ready(&mut self) -> Option<WorkerAnswer> {
         let answer = self.answers.try_recv().ok()?;
         self.waiting -= 1;
         Some(answer)
@@ -81,13 +81,13 @@ pub(crate) fn work(
     shared: &SearchState,
     bench: Result<Bench<'_>, CrashTestError>,
     jobs: &Mutex<Receiver<SearchJob>>,
-    answers: &Sender<Answer>,
+    answers: &Sender<WorkerAnswer>,
     start: &AtomicU64,
 ) {
     let mut bench = match bench {
         Ok(bench) => bench,
         Err(e) => {
-            let _ = answers.send(Answer::Tried(Image::fenced(0), Err(e)));
+            let _ = answers.send(WorkerAnswer::Tried(Image::fenced(0), Err(e)));
             return;
         }
     };
@@ -113,11 +113,11 @@ pub(crate) fn work(
                         (ended, said)
                     }),
                 };
-                Answer::Tried(image, result)
+                WorkerAnswer::Tried(image, result)
             }
             Ok(SearchJob::Reduce(number, image, reason)) => {
                 let start = start.load(Ordering::Relaxed) as u32;
-                Answer::Reduced(number, reduced(&mut bench, &image, &reason, start))
+                WorkerAnswer::Reduced(number, reduced(&mut bench, &image, &reason, start))
             }
         };
         if answers.send(answer).is_err() {

@@ -23,7 +23,7 @@ use self::changes::Change;
 use self::knowledge::{Knowledge, Now, Seen};
 use self::recovery::Strike;
 use self::run::AttackRequest;
-use crate::attacker::report::{Attack, Attacked, Attacks, First, OneAttack, When};
+use crate::attacker::report::{Attack, Attacked, Attacks, OneAttack, UndetectedAttack, When};
 use crate::history::History;
 use crate::options::Options;
 use crate::panics::caught;
@@ -307,7 +307,12 @@ impl<'h> Attacker<'h> {
         ))
     }
 
-    fn first(&self, one: OneAttack, change: &Change, (before, wrong): (&str, String)) -> First {
+    fn first(
+        &self,
+        one: OneAttack,
+        change: &Change,
+        (before, wrong): (&str, String),
+    ) -> UndetectedAttack {
         let position = self.survivors.position();
         let history = self.history;
         let when = match one.when {
@@ -332,7 +337,7 @@ impl<'h> Attacker<'h> {
         story.push(format!("  he changes: {}", change.what));
         story.push("  no recovery and no read refuses anything in time".to_owned());
         story.push(format!("  {wrong}"));
-        First {
+        UndetectedAttack {
             asked: self.asked,
             one,
             position,

@@ -93,11 +93,11 @@ pub struct Came {
     /// Attacks by the region whose line was changed.
     pub regions: BTreeMap<&'static str, u64>,
     /// The first undetected attack.
-    pub first: Option<First>,
+    pub first: Option<UndetectedAttack>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct First {
+pub struct UndetectedAttack {
     pub asked: Attacks,
     pub one: OneAttack,
     pub position: u64,

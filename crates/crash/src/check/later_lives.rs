@@ -12,7 +12,7 @@ use crate::panics::caught;
 use crate::platform::{Survivors, drain_over};
 use crate::secrecy::{self, Encrypted};
 use crate::verdict::explanation::explain;
-use crate::verdict::findings::{Covered, Explored};
+use crate::verdict::findings::{Covered, ExploredCuts};
 use crate::verdict::violation::{Kind, Tally, Violation};
 use sardonyx::controller::layers::Guarantee;
 use sardonyx::machine::{RunError, UntimedMemory, read_untimed};
@@ -193,7 +193,7 @@ pub(crate) fn look(
     at(&mut checker);
     let mut explored = std::mem::take(&mut checker.explored);
     whole_run(life, options, &mut explored);
-    let Explored {
+    let ExploredCuts {
         covered,
         tally: found,
         ..

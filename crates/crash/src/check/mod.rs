@@ -25,7 +25,7 @@ use crate::options::Options;
 use crate::panics::caught;
 use crate::platform::places::Mapped;
 use crate::platform::{Changed, Survivors, Tear, Whole};
-use crate::verdict::findings::{Covered, Explored};
+use crate::verdict::findings::{Covered, ExploredCuts};
 use crate::verdict::violation::{Kind, Tally, Violation};
 use sardonyx::controller::Controller;
 use sardonyx::controller::layers::Guarantee;
@@ -92,7 +92,7 @@ pub struct Checker<'h> {
     put_back: Vec<u64>,
     /// `eadr`: lines stored to since the last state.
     stored: Vec<u64>,
-    pub explored: Explored,
+    pub explored: ExploredCuts,
 }
 
 impl<'h> Checker<'h> {
@@ -143,7 +143,7 @@ impl<'h> Checker<'h> {
             stored: Vec::new(),
             live,
             paced: true,
-            explored: Explored::default(),
+            explored: ExploredCuts::default(),
         }
     }
 

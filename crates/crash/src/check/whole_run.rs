@@ -6,11 +6,11 @@ use crate::options::{Cuts, Options};
 use crate::history::History;
 use crate::panics::caught;
 use crate::secrecy::{self, Looked};
-use crate::verdict::findings::Explored;
+use crate::verdict::findings::ExploredCuts;
 use crate::verdict::violation::{Kind, Violation};
 
 /// What the run shows as a whole; if one cut is asked for, only what is first seen there.
-pub fn whole_run(history: &History, options: &Options, explored: &mut Explored) {
+pub fn whole_run(history: &History, options: &Options, explored: &mut ExploredCuts) {
     let looked = Looked::default();
     let audits: [&dyn Fn() -> Vec<Violation>; 3] = [
         &|| journal::array_writes(history),

@@ -21,7 +21,7 @@ use crate::panics::caught;
 use crate::schedule::pass::{LONG_ITEM, MEETING, Pass, limits_of, most_limits, passes};
 use crate::secrecy::widths::Widths;
 use crate::verdict::coverage::{Bounds, CacheSizes, Need, exercised, reached};
-use crate::verdict::findings::{Covered, Explored};
+use crate::verdict::findings::{Covered, ExploredCuts};
 use crate::verdict::passes::{Row, Tried};
 use crate::verdict::report::{OneRun, Told, Verdict};
 use crate::verdict::shrink::{Shrunk, reduce};
@@ -325,7 +325,7 @@ impl Trial {
     /// What came of attacks on a run of pass `index`, if it is attacked and has been run.
     fn attacked(
         &self,
-        answer: Result<&Option<(History, Explored)>, &HistoryError>,
+        answer: Result<&Option<(History, ExploredCuts)>, &HistoryError>,
         index: usize,
     ) -> Option<Attacked> {
         let (history, _) = answer.ok()?.as_ref()?;
@@ -529,7 +529,7 @@ impl PlanFound {
     }
 
     /// Takes in how far a run of pass `index` has come.
-    fn add(&mut self, index: usize, history: &History, explored: &Explored, sizes: CacheSizes) {
+    fn add(&mut self, index: usize, history: &History, explored: &ExploredCuts, sizes: CacheSizes) {
         let shown = PassShown {
             runs: 1,
             positions: history.positions(),
@@ -549,7 +549,7 @@ impl PlanFound {
         &mut self,
         (number, index): (usize, usize),
         history: &History,
-        explored: &Explored,
+        explored: &ExploredCuts,
         question: &OneRun,
     ) {
         for (kind, (count, first)) in &explored.tally.kinds {

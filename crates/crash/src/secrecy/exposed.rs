@@ -12,14 +12,14 @@ use sardonyx::line::Line;
 use sardonyx::plan::journal::{Domain, Event, Journal, MediumWrite};
 
 /// The words that must not lie in clear.
-pub struct Contents {
+pub struct SecretContents {
     lines: FxHashSet<Line>,
     words: FxHashSet<u64>,
 }
 
-impl Contents {
+impl SecretContents {
     /// The contents that `journal` was asked to write, or wrote to a log.
-    pub fn from_journal(journal: &Journal) -> Contents {
+    pub fn from_journal(journal: &Journal) -> SecretContents {
         // Lines with little in them look like tables that have just been made.
         let telling = |line: &&Line| line.iter().collect::<FxHashSet<_>>().len() >= 8;
         let lines = journal.handled.iter().map(|handled| &handled.data);
@@ -30,7 +30,7 @@ impl Contents {
         let words = lines.iter().map(check);
         let words = words.chain(lines.iter().flat_map(numbers));
         let words = words.filter(telling).collect();
-        Contents { lines, words }
+        SecretContents { lines, words }
     }
 
     /// Whether any eight bytes of `line` are one of these words.
@@ -43,7 +43,7 @@ impl Contents {
 /// reserve power would dump with a word of one.
 pub(crate) fn in_clear(history: &History) -> Vec<Violation> {
     let (journal, held) = (&history.journal, history.held());
-    let contents = Contents::from_journal(journal);
+    let contents = SecretContents::from_journal(journal);
     let shows = |write: &MediumWrite| {
         let beside = write.sideband.map(u64::from_le_bytes);
         if beside.is_some_and(|word| contents.words.contains(&word) || history.pads.has_word(word))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::attacker::report::{Attacked, Attacks, First, OneAttack};
+use crate::attacker::report::{Attacked, Attacks, OneAttack, UndetectedAttack};
 use crate::verdict::report::Told;
 use crate::verdict::violation::Kind;
 use sardonyx::controller::layers::Refuses;
@@ -83,7 +83,7 @@ impl Attacked {
     }
 }
 
-impl First {
+impl UndetectedAttack {
     fn told(&self, count: u64) -> Told {
         let (run, pass) = self.run.clone().unzip();
         let Attacks { looks, each, .. } = self.asked;

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::history::{History, classes};
 use crate::options::{Cuts, Options};
-use crate::verdict::findings::Explored;
+use crate::verdict::findings::ExploredCuts;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, Stack};
 use sardonyx::controller::layers::About;
@@ -294,7 +294,7 @@ pub(crate) fn by_name<S: Serializer>(used: &Exercised, to: S) -> Result<S::Ok, S
     to.collect_map(all.map(|mechanism| (mechanism.name, used.of(mechanism))))
 }
 
-pub fn exercised(history: &History, explored: &Explored) -> Exercised {
+pub fn exercised(history: &History, explored: &ExploredCuts) -> Exercised {
     let mut exercised = history.exercised();
     exercised.add(&NEXT_LIFE, explored.covered.recovery_cuts);
     exercised.add(&UNDONE, explored.covered.undone);
@@ -305,7 +305,7 @@ pub fn exercised(history: &History, explored: &Explored) -> Exercised {
     exercised
 }
 
-pub fn reached(history: &History, explored: &Explored) -> Reached {
+pub fn reached(history: &History, explored: &ExploredCuts) -> Reached {
     let journal = &history.journal;
     let mut reached = journal.reached;
     let committed = history.committed();

@@ -42,7 +42,7 @@ impl Covered {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Explored {
+pub struct ExploredCuts {
     pub covered: Covered,
     /// Violations by kind, with the first of each.
     pub tally: Tally,

@@ -14,7 +14,7 @@ use crate::stages::{Shown, Stage, stages};
 use crate::verdict::attacks::{Again, AttackReport};
 use crate::verdict::coverage::{Bounds, CacheSizes, Lack, Need, by_name, exercised, reached};
 use crate::verdict::explanation::explain;
-use crate::verdict::findings::Explored;
+use crate::verdict::findings::ExploredCuts;
 use crate::verdict::shrink::{Shrunk, Size};
 use crate::verdict::violation::{Kind, Violation};
 use sardonyx::config::Machine;
@@ -60,7 +60,7 @@ impl OneRun {
     pub fn look(
         &self,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<Option<(History, Explored)>, HistoryError> {
+    ) -> Result<Option<(History, ExploredCuts)>, HistoryError> {
         self.memory()?;
         let script = self.script.clone().map(Scripting::follow);
         let history = self.recorded(script.unwrap_or_default())?;

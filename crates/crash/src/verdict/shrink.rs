@@ -8,7 +8,7 @@ use crate::check::Checker;
 use crate::check::later_lives;
 use crate::check::whole_run::whole_run;
 use crate::history::History;
-use crate::verdict::findings::Explored;
+use crate::verdict::findings::ExploredCuts;
 use crate::verdict::report::OneRun;
 use crate::verdict::violation::{Kind, Tally, Violation};
 use sardonyx::line::Class;
@@ -188,7 +188,7 @@ fn first(
     }
     spent.cuts += checker.explored.covered.cuts + checker.explored.covered.recovery_cuts;
     is_that(&checker.explored.tally).or_else(|| {
-        let mut explored = Explored::default();
+        let mut explored = ExploredCuts::default();
         whole_run(history, &question.options, &mut explored);
         is_that(&explored.tally)
     })

@@ -10,15 +10,15 @@ use sardonyx::line::{LINE_BYTES, Line};
 
 /// Some pages, and the merged frames made of them.
 #[derive(Debug)]
-pub struct Memory {
+pub struct ModelMemory {
     pub own: Vec<PageBytes>,
     frozen: FxHashMap<u32, PageBytes>,
     next: u32,
 }
 
-impl Memory {
-    pub fn new(own: Vec<PageBytes>) -> Memory {
-        Memory {
+impl ModelMemory {
+    pub fn new(own: Vec<PageBytes>) -> ModelMemory {
+        ModelMemory {
             own,
             frozen: FxHashMap::default(),
             next: 0,
@@ -38,7 +38,7 @@ impl Memory {
     }
 }
 
-impl PageStore for Memory {
+impl PageStore for ModelMemory {
     fn checksum(&mut self, page: Page, kind: Checksum) -> u32 {
         checksum(&self.own[page as usize], kind)
     }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use super::{PAGE_BYTES, PageBytes};
 pub use contents::{Images, MachineImage, PageChange, View};
 pub use hash::checksum;
-pub use memory::Memory;
+pub use memory::ModelMemory;
 pub use pool::{ContentPool, Keep};
 pub use process::{HUGE_PAGES, Process, ProcessPages};
 pub use space::{MachineSpace, Region};

@@ -13,11 +13,11 @@ mod stable;
 use std::ops::Range;
 
 use super::images::checksum;
-use super::rb::{Links, Node, Side, Tree};
+use super::rb::{Links, Node, RedBlackTree, Side};
 use super::{PAGE_BYTES, Page, PageFrame, PageStore};
 use advisor::ScanTime;
 use forks::Forks;
-pub use search::{ModuleWork, Search, Software, TreeWalk, Visit, Walkable};
+pub use search::{ModuleWork, PageSearch, Software, TreeWalk, Visit, Walkable};
 use settings::{Advisor, Knobs, Order, wakes};
 use stable::Stable;
 
@@ -26,7 +26,7 @@ pub const ITEM_BYTES: i64 = 64;
 /// Bytes that the kernel keeps for a merged frame, `sizeof(struct ksm_stable_node)` with NUMA.
 pub const NODE_BYTES: i64 = 64;
 /// Memory that a run takes for a page: the item, what it holds and held, and that it has changed.
-pub const BYTES_A_PAGE: usize = size_of::<Item>() + 2 * size_of::<u32>() + 8;
+pub const BYTES_A_PAGE: usize = size_of::<RmapItem>() + 2 * size_of::<u32>() + 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maps {
@@ -46,12 +46,12 @@ enum Hangs {
     Nowhere,
     /// In the unstable tree of the pass of that parity.
     Unstable(bool),
-    /// On the stable node `Item::on`.
+    /// On the stable node `RmapItem::on`.
     Stable,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Item {
+struct RmapItem {
     checksum: u32,
     on: u32,
     links: Links,
@@ -61,7 +61,7 @@ struct Item {
     skips: u8,
 }
 
-impl Node for Item {
+impl Node for RmapItem {
     fn links(&self) -> &Links {
         &self.links
     }
@@ -71,7 +71,7 @@ impl Node for Item {
 }
 
 struct UnstableWalk<'i> {
-    items: &'i [Item],
+    items: &'i [RmapItem],
     forks: &'i Forks,
     stable: &'i Stable,
     root: u32,
@@ -146,8 +146,8 @@ pub struct Ksm<C, S> {
     /// Software, or PageForge's module.
     pub search: S,
     knobs: Knobs,
-    items: Vec<Item>,
-    unstable: Tree,
+    items: Vec<RmapItem>,
+    unstable: RedBlackTree,
     stable: Stable,
     forks: Forks,
     parity: bool,
@@ -166,9 +166,9 @@ pub struct Ksm<C, S> {
     advisor: ScanTime,
 }
 
-impl<C: PageStore, S: Search> Ksm<C, S> {
+impl<C: PageStore, S: PageSearch> Ksm<C, S> {
     pub fn new(contents: C, search: S, knobs: Knobs, pages: usize) -> Ksm<C, S> {
-        let item = Item {
+        let item = RmapItem {
             checksum: 0,
             on: 0,
             links: Links::default(),
@@ -186,7 +186,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
             search,
             knobs,
             items: vec![item; pages],
-            unstable: Tree::default(),
+            unstable: RedBlackTree::default(),
             forks: Forks::default(),
             parity: false,
             zero_pages: 0,
@@ -204,7 +204,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
         }
     }
 
-    fn item(&mut self, page: Page) -> &mut Item {
+    fn item(&mut self, page: Page) -> &mut RmapItem {
         &mut self.items[page as usize]
     }
 
@@ -362,7 +362,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
 
     /// Begins a pass, for [`Ksm::step`].
     pub fn begin_pass(&mut self) {
-        self.unstable = Tree::default();
+        self.unstable = RedBlackTree::default();
         self.parity = !self.parity;
     }
 
@@ -373,7 +373,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
     }
 
     fn scan(&mut self, page: Page) {
-        let Item { maps, hangs, .. } = *self.item(page);
+        let RmapItem { maps, hangs, .. } = *self.item(page);
         if matches!(maps, Maps::Nothing | Maps::Zero) {
             self.forget(page);
             return;
@@ -428,7 +428,7 @@ impl<C: PageStore, S: Search> Ksm<C, S> {
 
     /// Takes the page's item out of its tree.
     fn leave_tree(&mut self, page: Page) {
-        let Item { hangs, on, .. } = *self.item(page);
+        let RmapItem { hangs, on, .. } = *self.item(page);
         match hangs {
             Hangs::Unknown | Hangs::Nowhere => {}
             Hangs::Stable => self.stable.detach(on),

@@ -50,7 +50,7 @@ pub struct ModuleWork {
 }
 
 /// Compares pages and takes keys: what PageForge moves into hardware.
-pub trait Search {
+pub trait PageSearch {
     /// Walks a tree for the frame's bytes.
     fn walk(
         &mut self,
@@ -95,7 +95,7 @@ impl Software {
     }
 }
 
-impl Search for Software {
+impl PageSearch for Software {
     fn walk(
         &mut self,
         contents: &mut impl PageStore,

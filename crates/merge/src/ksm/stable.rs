@@ -4,7 +4,7 @@
 
 use super::search::{Visit, Walkable};
 use crate::PageFrame;
-use crate::rb::{Links, NIL, Node, Side, Tree};
+use crate::rb::{Links, NIL, Node, RedBlackTree, Side};
 
 /// In `chain` of a node: it is a chain itself.
 const IS_CHAIN: u32 = NIL - 1;
@@ -50,7 +50,7 @@ impl Node for StableNode {
 pub struct Stable {
     nodes: Vec<StableNode>,
     free: Vec<u32>,
-    tree: Tree,
+    tree: RedBlackTree,
     max_sharing: u32,
     prune_ms: u32,
     pub shared: u64,

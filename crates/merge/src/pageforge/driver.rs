@@ -3,7 +3,7 @@
 
 use super::scan_table::{Info, OTHER_PAGES, SECTIONS, ScanTable};
 use crate::keys::row_list;
-use crate::ksm::{ModuleWork, Search, TreeWalk, Visit, Walkable};
+use crate::ksm::{ModuleWork, PageSearch, TreeWalk, Visit, Walkable};
 use crate::rb::{NIL, Side};
 use crate::{Page, PageFrame, PageStore};
 use sardonyx::ecc::Matrix;
@@ -179,7 +179,7 @@ impl PageForge {
     }
 }
 
-impl Search for PageForge {
+impl PageSearch for PageForge {
     fn walk(
         &mut self,
         contents: &mut impl PageStore,

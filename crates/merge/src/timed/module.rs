@@ -8,7 +8,7 @@ use super::jobs::{ModuleCosts, ModuleJob};
 use sardonyx::config::Machine;
 use sardonyx::line::Logical;
 use sardonyx::machine::{
-    Agent, Answer, CoreFigures, Counts, PAGE_LINES, Port, RunError, Turn, Waiter,
+    Agent, AgentAnswer, CoreFigures, Counts, PAGE_LINES, Port, RunError, Turn, Waiter,
 };
 use sardonyx::units::Time;
 
@@ -153,9 +153,9 @@ impl Agent for Module<'_> {
         Ok(())
     }
 
-    fn answered(&mut self, answer: Answer) {
+    fn answered(&mut self, answer: AgentAnswer) {
         match answer {
-            Answer::Rung(at) => {
+            AgentAnswer::Rung(at) => {
                 let mut host = self.host.lock().expect("no panic");
                 let jobs = host.jobs.as_mut().expect("it is a module");
                 let job = jobs.take(self.number);
@@ -172,7 +172,7 @@ impl Agent for Module<'_> {
                     kept: 0,
                 });
             }
-            Answer::Line(waiter, at) => {
+            AgentAnswer::Line(waiter, at) => {
                 let way = self.way(waiter.load.expect("a line"));
                 let work = self.work.as_mut().expect("at work");
                 work.out -= 1;
@@ -181,7 +181,7 @@ impl Agent for Module<'_> {
                     self.step();
                 }
             }
-            Answer::Accepted(_) => unreachable!("it writes nothing"),
+            AgentAnswer::Accepted(_) => unreachable!("it writes nothing"),
         }
     }
 
@@ -261,7 +261,7 @@ impl Agent for Sampler<'_> {
         Ok(())
     }
 
-    fn answered(&mut self, _: Answer) {}
+    fn answered(&mut self, _: AgentAnswer) {}
 
     fn finished(&self) -> bool {
         self.over

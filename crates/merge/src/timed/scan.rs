@@ -4,7 +4,7 @@
 use super::frames::Frames;
 use super::live::{Live, Touch};
 use super::thread::{Costs, Filling, Piece};
-use crate::ksm::{Ksm, Maps, Search};
+use crate::ksm::{Ksm, Maps, PageSearch};
 use crate::{Page, PageFrame};
 use sardonyx::machine::PAGE_LINES;
 
@@ -21,7 +21,7 @@ pub trait Merging<'i>: Send {
     fn calls(&self) -> u64;
 }
 
-impl<'i, S: Search + Send> Merging<'i> for Ksm<Live<'i>, S> {
+impl<'i, S: PageSearch + Send> Merging<'i> for Ksm<Live<'i>, S> {
     fn step(&mut self, page: Page) -> bool {
         let before = Ksm::counters(self).pages_scanned;
         Ksm::step(self, page);

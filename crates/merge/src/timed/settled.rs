@@ -6,7 +6,7 @@ use super::scan::Merging;
 use super::settings::{self as keys, MergePhase};
 use crate::images::{Images, View};
 use crate::ksm::settings::Knobs;
-use crate::ksm::{Keys, Ksm, Search};
+use crate::ksm::{Keys, Ksm, PageSearch};
 use crate::run::{PageCounts, pages_of};
 use crate::{Page, PageFrame};
 use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
@@ -38,7 +38,7 @@ pub struct Start<'i, 'g> {
 impl<'i> Start<'i, '_> {
     /// Merges by KSM's passes with that search until the savings stay the same, then lets some pages be written
     /// between passes, and stops in the middle of one. `None` if it was ended.
-    pub fn settle<S: Search + Send + 'i>(self, search: S) -> Option<Settled<'i>> {
+    pub fn settle<S: PageSearch + Send + 'i>(self, search: S) -> Option<Settled<'i>> {
         let Start {
             images,
             settings,
@@ -115,7 +115,7 @@ impl<'i> Start<'i, '_> {
 }
 
 /// Some pages on frames of their own are written.
-fn churn<S: Search>(ksm: &mut Ksm<Live<'_>, S>, settings: &Settings, draw: &mut QueryDraw) {
+fn churn<S: PageSearch>(ksm: &mut Ksm<Live<'_>, S>, settings: &Settings, draw: &mut QueryDraw) {
     let lines = settings.get(&keys::CHURN_LINES);
     for page in 0.. {
         let drawn = draw.below(1_000) < settings.get(&keys::CHURN);

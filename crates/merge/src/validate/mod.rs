@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use super::images::{ImageError, Memory};
+use super::images::{ImageError, ModelMemory};
 use super::ksm::settings::{self, Knobs, Preset};
 use super::ksm::{Ksm, KsmCounters, Maps, Software};
 use super::{Page, PageBytes};
@@ -67,7 +67,7 @@ fn change(
     mix: &mut RandomMix,
     pass: usize,
     mut holders: Vec<Holder>,
-    model: &mut Ksm<Memory, Software>,
+    model: &mut Ksm<ModelMemory, Software>,
 ) -> Result<Vec<Holder>> {
     if pass > 1 {
         forks(mix, pass, &mut holders, model)?;
@@ -92,7 +92,7 @@ fn forks(
     mix: &RandomMix,
     pass: usize,
     holders: &mut Vec<Holder>,
-    model: &mut Ksm<Memory, Software>,
+    model: &mut Ksm<ModelMemory, Software>,
 ) -> Result<()> {
     for life in &mix.processes {
         let Some((parent, _)) = life.forked.filter(|(_, before)| *before == pass) else {
@@ -115,7 +115,7 @@ fn forks(
 fn lose(
     losses: Vec<(u32, Range<Page>)>,
     holders: &mut [Holder],
-    model: &mut Ksm<Memory, Software>,
+    model: &mut Ksm<ModelMemory, Software>,
 ) -> Result<()> {
     for (how, pages) in losses {
         let mut living = holders.iter_mut();
@@ -130,7 +130,7 @@ fn lose(
 fn write_pages(
     writes: Vec<(Page, PageBytes)>,
     holders: &mut [Holder],
-    model: &mut Ksm<Memory, Software>,
+    model: &mut Ksm<ModelMemory, Software>,
 ) -> Result<()> {
     for (page, bytes) in writes {
         let mut living = holders.iter_mut();
@@ -177,7 +177,7 @@ fn compare(
     let mut holders = holders.collect::<Result<Vec<Holder>>>()?;
     let knobs = Knobs::from_settings(&settings);
     let search = Software::new(knobs.checksum);
-    let mut model = Ksm::new(Memory::new(first), search, knobs, mix.pages);
+    let mut model = Ksm::new(ModelMemory::new(first), search, knobs, mix.pages);
     mapped.into_iter().for_each(|page| model.map(page));
     let cpu = thread_ns();
     let (mut values, mut wrong) = (0, Vec::new());

@@ -13,7 +13,7 @@ use super::api::{GArray, MemInfo, OnAccess, api};
 use super::state::{Flush, PluginState};
 use super::threads::{lock, threaded, unlock};
 use super::{guest, state, with};
-use crate::codec::Event;
+use crate::codec::RecorderEvent;
 use crate::group::Member;
 use crate::insn;
 
@@ -32,7 +32,8 @@ fn crosses(info: MemInfo, address: u64) -> bool {
     address % 64 > 64 - LARGEST && address % 64 + size(info) > 64
 }
 
-/// An access of the only thread needs no more than the first core's L1; see [`First::hit`](crate::caches::First::hit).
+/// An access of the only thread needs no more than the first core's L1; see
+/// [`FirstLevel::hit`](crate::caches::FirstLevel::hit).
 #[inline(always)]
 pub fn hit(address: u64, store: bool) -> bool {
     // SAFETY: it was written once before any callback, and later by the only thread; the caches do not move.
@@ -200,7 +201,7 @@ pub extern "C" fn at_return(vcpu: c_uint, info: MemInfo, address: u64, word: *mu
 pub extern "C" fn at_mark(_: c_uint, _: *mut c_void) {
     with(|state| {
         if let Some(text) = guest::text(read(Register::RAX)) {
-            state.out.tell(&Event::Mark(text));
+            state.out.tell(&RecorderEvent::Mark(text));
         }
     });
 }
@@ -243,7 +244,9 @@ pub extern "C" fn at_unseen(vcpu: c_uint, flush: *mut c_void) {
         let mask = read(Register::RDX) << 32 | read(Register::RAX) & 0xFFFF_FFFF;
         let bytes = insn::unseen_bytes(instruction, mask);
         match insn::kind(instruction) {
-            insn::Kind::Unseen { stores: true } => state.will_store(vcpu, address, bytes),
+            insn::InstructionKind::Unseen { stores: true } => {
+                state.will_store(vcpu, address, bytes)
+            }
             _ => state.touch(vcpu, address, bytes, false),
         }
     });

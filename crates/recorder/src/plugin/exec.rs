@@ -13,7 +13,7 @@ use super::counters;
 use super::guest::{self, Area};
 use super::sites::Sites;
 use super::state::PluginState;
-use crate::codec::Event;
+use crate::codec::RecorderEvent;
 use crate::frames::Stock;
 use crate::maps::Maps;
 use crate::options::{Level, PluginOptions};
@@ -57,7 +57,7 @@ pub fn before(state: &mut PluginState, [path, words, environment, ..]: [u64; 6],
              let all users open that, or start the recorder as that user"
         ),
     };
-    state.finish(&Event::Lost(lost.into_bytes()), areas);
+    state.finish(&RecorderEvent::Lost(lost.into_bytes()), areas);
 }
 
 /// A file that the recording needs after the exec and this process may not open, since it gave up its rights.
@@ -262,7 +262,7 @@ impl ExecState {
         state.grounds = self.grounds;
         if state.options.level == Level::Memory && ExecState::fill(state).is_none() {
             let note = "what the caches held of the program before was lost";
-            state.out.tell(&Event::Note(note.into()));
+            state.out.tell(&RecorderEvent::Note(note.into()));
         }
         let out = &mut state.out;
         (out.last, out.skip) = (self.last, self.skip);
@@ -271,7 +271,7 @@ impl ExecState {
         out.maps = Maps::from_files(self.files);
         out.frames.resume(self.stock);
         out.sites = out.sites.take().map(|_| Sites::from(self.sites));
-        out.tell(&Event::Became(self.path.into_bytes()));
+        out.tell(&RecorderEvent::Became(self.path.into_bytes()));
         for (start, end) in self.memory {
             state.gone(start, end);
         }

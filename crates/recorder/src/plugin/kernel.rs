@@ -15,7 +15,7 @@ use super::api::Id;
 use super::guest::{self, Area, word};
 use super::state::{PluginState, Vacated};
 use super::{counters, exec, ground, with};
-use crate::codec::{Event, LONGEST_TEXT};
+use crate::codec::{LONGEST_TEXT, RecorderEvent};
 use crate::frames::FirstContents;
 use crate::maps::{FILE_LINES, FILES};
 use crate::options::Level;
@@ -401,7 +401,7 @@ fn printed(state: &mut PluginState, address: u64, bytes: u64) {
         // SAFETY: the page is the guest's and readable, and the guest waits for its call.
         let text = unsafe { std::slice::from_raw_parts(guest::host(at), (next - at) as usize) };
         let text = text.to_vec();
-        state.out.tell(&Event::Printed(text));
+        state.out.tell(&RecorderEvent::Printed(text));
         at = next;
     }
 }
@@ -533,7 +533,7 @@ fn moved(
         state.gone(new, new + new_length);
         let (line, from) = (new / 64, old / 64);
         if !state.out.child {
-            state.out.tell(&Event::Moved {
+            state.out.tell(&RecorderEvent::Moved {
                 line,
                 lines: kept,
                 from,
@@ -562,7 +562,7 @@ fn map_file(state: &mut PluginState, start: u64, length: u64, descriptor: i32, o
     let identity = (stat.st_dev, stat.st_ino);
     if new {
         let path = std::fs::read_link(format!("/proc/self/fd/{descriptor}")).unwrap_or_default();
-        state.out.tell(&Event::File {
+        state.out.tell(&RecorderEvent::File {
             line,
             bytes: stat.st_size as u64,
             identity,
@@ -573,9 +573,9 @@ fn map_file(state: &mut PluginState, start: u64, length: u64, descriptor: i32, o
         && let Err(e) = ground::keep(&mut state.grounds, descriptor, folder, identity)
     {
         let note = format!("a mapped file could not be copied before it was written: {e}");
-        state.out.tell(&Event::Note(note.into_bytes()));
+        state.out.tell(&RecorderEvent::Note(note.into_bytes()));
     }
-    state.out.tell(&Event::Mapped {
+    state.out.tell(&RecorderEvent::Mapped {
         line: line + offset / 64,
         address: start,
         bytes: length,

@@ -32,9 +32,9 @@ use exec::ExecState;
 use out::Out;
 use state::PluginState;
 use threads::{lock, unlock};
-use verify::Checked;
+use verify::CheckCounts;
 
-use crate::codec::Event;
+use crate::codec::RecorderEvent;
 use crate::options::{CHECK, PluginOptions, READY};
 use crate::ring::{FIRST, Ring};
 
@@ -88,7 +88,7 @@ extern "C" fn after_fork_in_child() {
 
 extern "C" fn at_exit(_: Id, _: *mut c_void) {
     let areas = guest::areas();
-    with(|state| state.finish(&Event::End, &areas));
+    with(|state| state.finish(&RecorderEvent::End, &areas));
 }
 
 /// QEMU's first call.
@@ -175,7 +175,7 @@ fn install(id: Id, target: &CStr, arguments: &[String]) -> Result<(), String> {
     let ring = ring.resumed();
     let out = Out::new(ring, &options);
     let mut state = PluginState::new(options, out)?;
-    state.checked = std::env::var_os(verify::VARIABLE).map(|_| Checked::default());
+    state.checked = std::env::var_os(verify::VARIABLE).map(|_| CheckCounts::default());
     if let Some(left) = left {
         left.resume(&mut state);
     }

@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::sites::Sites;
 use super::threads::{self, threaded};
 use super::{counters, guest};
-use crate::caches::Memory;
+use crate::caches::MemoryTraffic;
 use rustc_hash::FxHashMap;
 
-use crate::codec::{CacheContents, Encoder, Event, LONGEST_RECORD, Record, hash, op};
+use crate::codec::{CacheContents, Encoder, LONGEST_RECORD, Record, RecorderEvent, hash, op};
 use crate::frames::{Frames, PAGE_BYTES, ZERO};
 use crate::maps::{FILES, Maps};
 use crate::options::{Level, PluginOptions};
@@ -155,7 +155,7 @@ impl Out {
             unsafe { threads::share(&raw const ring.header().lock) };
             ring.header().turn.store(self.process, Ordering::Relaxed);
             ring.header().shared.store(1, Ordering::Release);
-            self.tell(&Event::Turn(self.process));
+            self.tell(&RecorderEvent::Turn(self.process));
         }
         true
     }
@@ -172,7 +172,7 @@ impl Out {
         let Some(ring) = &mut self.ring else { return };
         ring.catch_up();
         ring.header().turn.store(self.process, Ordering::Relaxed);
-        self.tell(&Event::Child {
+        self.tell(&RecorderEvent::Child {
             process: self.process,
             parent,
             sites: self.sites.as_ref().map_or(0, Sites::next),
@@ -205,7 +205,7 @@ impl Out {
         let turn = &ring.header().turn;
         if turn.load(Ordering::Relaxed) != self.process {
             turn.store(self.process, Ordering::Relaxed);
-            let bytes = self.encoder.event(&Event::Turn(self.process));
+            let bytes = self.encoder.event(&RecorderEvent::Turn(self.process));
             self.send(&bytes);
         }
     }
@@ -253,7 +253,7 @@ impl Out {
     }
 
     /// Sends an event that is no record.
-    pub fn tell(&mut self, event: &Event) {
+    pub fn tell(&mut self, event: &RecorderEvent) {
         if self.on() {
             self.take_turn();
             let bytes = self.encoder.event(event);
@@ -267,7 +267,7 @@ impl Out {
         let mut sites = self.sites.take()?;
         let number = sites.number(vcpu, pc, |parent, at| {
             let locked = locked && at == pc;
-            self.tell(&Event::Site {
+            self.tell(&RecorderEvent::Site {
                 parent,
                 pc: at,
                 locked,
@@ -283,7 +283,7 @@ impl Out {
         let site = self.site()?;
         let mut sites = self.sites.take()?;
         let number = sites.part(site, part, |parent, pc| {
-            self.tell(&Event::Site {
+            self.tell(&RecorderEvent::Site {
                 parent,
                 pc,
                 locked: false,
@@ -476,7 +476,7 @@ impl Out {
                 let place = self.address(line).filter(|address| !is_others(*address));
                 if let Some(bytes) = place.and_then(guest::read::<64>) {
                     let hash = hash(&bytes);
-                    self.tell(&Event::Held { line, hash });
+                    self.tell(&RecorderEvent::Held { line, hash });
                 }
             }
         }
@@ -503,7 +503,7 @@ impl Out {
         let page = line / PAGE_LINES;
         let fresh = line < FILES && self.told.as_mut().is_some_and(|told| told.insert(page));
         if fresh && let Some(frame) = self.frame(page) {
-            self.tell(&Event::Frame { page, frame });
+            self.tell(&RecorderEvent::Frame { page, frame });
         }
     }
 
@@ -519,7 +519,7 @@ impl Out {
     }
 }
 
-impl Memory for Out {
+impl MemoryTraffic for Out {
     fn read(&mut self, line: u64) {
         Out::read(self, op::READ, line);
     }

@@ -8,11 +8,11 @@ use iced_x86::Instruction;
 use super::guest::Area;
 use super::lists::GroupLists;
 use super::out::Out;
-use super::verify::Checked;
+use super::verify::CheckCounts;
 use super::word::Word;
 use super::{counters, guest, threads};
-use crate::caches::{Caches, First, NAMELESS, Unfetched};
-use crate::codec::{CacheContents, Event, op};
+use crate::caches::{Caches, FirstLevel, NAMELESS, Unfetched};
+use crate::codec::{CacheContents, RecorderEvent, op};
 use crate::frames::FrameNumbers;
 use crate::frames::{FirstContents, FramePlace, PAGE_BYTES, PAGE_LINES, Regions, ZERO};
 use crate::maps::{FILES, SYSTEM};
@@ -79,9 +79,9 @@ impl Code {
 #[repr(C)]
 pub struct PluginState {
     /// The first core's L1, at which every access of the only thread looks; nothing when there are more.
-    first: First,
+    first: FirstLevel,
     level: Level,
-    firsts: Vec<First>,
+    firsts: Vec<FirstLevel>,
     pub caches: Caches,
     pub out: Out,
     buffers: Vec<Buffer>,
@@ -93,7 +93,7 @@ pub struct PluginState {
     pub code: Code,
     /// Files that were copied before they were mapped for writing, by device and inode.
     pub grounds: HashSet<(u64, u64)>,
-    pub checked: Option<Checked>,
+    pub checked: Option<CheckCounts>,
     pub cleared: BTreeSet<u64>,
     /// Addresses of lines whose stores may have come after their mark was taken.
     pub late: BTreeSet<u64>,
@@ -112,7 +112,7 @@ pub struct PluginState {
 impl PluginState {
     pub fn new(options: PluginOptions, out: Out) -> Result<PluginState, String> {
         let caches = Caches::new(&options.caches)?;
-        let firsts: Vec<First> = (0..caches.cores()).map(|core| caches.first(core)).collect();
+        let firsts: Vec<FirstLevel> = (0..caches.cores()).map(|core| caches.first(core)).collect();
         Ok(PluginState {
             first: firsts[0],
             level: options.level,
@@ -141,12 +141,12 @@ impl PluginState {
 
     /// The first core's L1, at which every access of the only thread looks.
     #[inline(always)]
-    pub fn first(&self) -> First {
+    pub fn first(&self) -> FirstLevel {
         self.first
     }
 
     #[inline(always)]
-    pub fn first_of(&self, vcpu: u32) -> First {
+    pub fn first_of(&self, vcpu: u32) -> FirstLevel {
         self.firsts[vcpu as usize % self.firsts.len()]
     }
 
@@ -212,7 +212,7 @@ impl PluginState {
     pub fn forked(&mut self, result: i64) {
         match u32::try_from(result) {
             _ if !threads::shared() => {}
-            Ok(process @ 1..) => self.out.tell(&Event::Forked(process)),
+            Ok(process @ 1..) => self.out.tell(&RecorderEvent::Forked(process)),
             Ok(_) => {}
             Err(_) => self.out.forks(false),
         }
@@ -235,7 +235,7 @@ impl PluginState {
         let known = self.ran.entry(start).or_default();
         if *known < end {
             *known = end;
-            self.out.tell(&Event::Ran { start, end });
+            self.out.tell(&RecorderEvent::Ran { start, end });
         }
     }
 
@@ -263,7 +263,7 @@ impl PluginState {
     pub fn more_threads(&mut self) {
         counters::take();
         threads::more();
-        self.first = First::NOTHING;
+        self.first = FirstLevel::NOTHING;
         self.caches.use_cores(usize::MAX);
     }
 
@@ -429,7 +429,7 @@ impl PluginState {
         self.out.frames.put(page, place);
         let frame = place.line / PAGE_LINES;
         if self.tell_frames && frame != ZERO {
-            self.out.tell(&Event::Frame { page, frame });
+            self.out.tell(&RecorderEvent::Frame { page, frame });
         }
         place.line
     }
@@ -477,7 +477,7 @@ impl PluginState {
             _ => None,
         };
         if kernel == Some(0) {
-            self.out.tell(&Event::Frame { page, frame: 0 });
+            self.out.tell(&RecorderEvent::Frame { page, frame: 0 });
         }
         let given = self.out.frames.give(kernel);
         let line = given.frame * PAGE_LINES;
@@ -503,7 +503,7 @@ impl PluginState {
             self.out.captured.remove(&line);
         }
         self.out.forget(first, PAGE_LINES);
-        self.out.tell(&Event::Gone {
+        self.out.tell(&RecorderEvent::Gone {
             line: first,
             lines: PAGE_LINES,
         });
@@ -743,7 +743,7 @@ impl PluginState {
         let ranges: Vec<(u64, u64)> = ranges.into_iter().collect();
         if !ranges.is_empty() {
             let site = self.out.site().map_or(0, |site| site + 1);
-            self.out.tell(&Event::Synced {
+            self.out.tell(&RecorderEvent::Synced {
                 thread,
                 site,
                 ranges,
@@ -851,7 +851,7 @@ impl PluginState {
         self.out.maps.remove(start, end);
         self.out.forget(line, lines);
         if !self.out.child {
-            self.out.tell(&Event::Gone { line, lines });
+            self.out.tell(&RecorderEvent::Gone { line, lines });
         }
     }
 
@@ -876,7 +876,7 @@ impl PluginState {
     }
 
     /// The end, or what may be the end, and how it comes about.
-    pub fn finish(&mut self, how: &Event, areas: &[Area]) {
+    pub fn finish(&mut self, how: &RecorderEvent, areas: &[Area]) {
         if !self.out.on() {
             return;
         }
@@ -887,9 +887,9 @@ impl PluginState {
             for line in dirty {
                 self.out.write(op::FINAL, line);
             }
-            self.out.tell(&Event::Cached(cached));
+            self.out.tell(&RecorderEvent::Cached(cached));
         }
-        if *how == Event::End {
+        if *how == RecorderEvent::End {
             let shared = self.has_forked || self.options.follow_fork || self.options.one_order;
             let shared = shared.then(|| self.regions_of_the_kernel());
             let found = |at| shared.as_ref().and_then(|regions| regions.find(at));
@@ -899,7 +899,7 @@ impl PluginState {
             if self.out.child && instructions == 0 {
                 continue; // its parent's
             }
-            self.out.tell(&Event::Thread {
+            self.out.tell(&RecorderEvent::Thread {
                 thread: thread as u16,
                 instructions,
             });
@@ -915,7 +915,7 @@ impl PluginState {
                 "{} dirty lines could not be read when they were evicted",
                 self.out.unreadable
             );
-            self.out.tell(&Event::Note(note.into_bytes()));
+            self.out.tell(&RecorderEvent::Note(note.into_bytes()));
         }
         if self.left_out > 0 {
             let remedy = match self.level {
@@ -926,7 +926,7 @@ impl PluginState {
                 "{} child processes are not in this trace; {remedy}",
                 self.left_out
             );
-            self.out.tell(&Event::Note(note.into_bytes()));
+            self.out.tell(&RecorderEvent::Note(note.into_bytes()));
         }
         if self.out.sites.is_some() {
             self.tell_modules(areas);
@@ -934,17 +934,18 @@ impl PluginState {
         for (_, name) in std::mem::take(&mut self.refused) {
             let note =
                 format!("the program asked for {name}, which is not there under QEMU (ENOSYS)");
-            self.out.tell(&Event::Note(note.into_bytes()));
+            self.out.tell(&RecorderEvent::Note(note.into_bytes()));
         }
         if let Some(checked) = &self.checked {
-            self.out.tell(&Event::Note(checked.note().into_bytes()));
+            self.out
+                .tell(&RecorderEvent::Note(checked.note().into_bytes()));
         }
     }
 
     fn tell_modules(&mut self, areas: &[Area]) {
         for area in areas {
             if area.path.starts_with('/') {
-                self.out.tell(&Event::Module {
+                self.out.tell(&RecorderEvent::Module {
                     start: area.start,
                     end: area.end,
                     offset: area.offset,

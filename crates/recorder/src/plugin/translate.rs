@@ -11,7 +11,7 @@ use super::state::PluginState;
 use super::threads::threaded;
 use super::{access, counters, guest, verify, with};
 use crate::flow::{Flow, Use};
-use crate::insn::{self, Kind, Turn};
+use crate::insn::{self, InstructionKind, Turn};
 use crate::options::Level;
 
 /// The most bytes of an instruction (Intel SDM volume 2, 2.3.11).
@@ -59,19 +59,21 @@ pub extern "C" fn block(_: Id, block: Block) {
             let insn = (api().insn)(block, i);
             let pc = (api().insn_address)(insn);
             let decoded = insn::decode(&bytes(insn), pc);
-            let kind = decoded.as_ref().map_or(Kind::Plain, insn::kind);
+            let kind = decoded.as_ref().map_or(InstructionKind::Plain, insn::kind);
             let turn = decoded.as_ref().map_or(Turn::None, insn::turn);
             let locked = decoded.as_ref().is_some_and(insn::locked);
             let word = pc | if locked { access::LOCKED } else { 0 };
             let word = std::ptr::without_provenance_mut(word as usize);
             match (kind, decoded) {
-                (Kind::Fence, _) => (api().on_insn)(insn, access::at_fence, NO_REGISTERS, word),
-                (Kind::Mark, _) => {
+                (InstructionKind::Fence, _) => {
+                    (api().on_insn)(insn, access::at_fence, NO_REGISTERS, word)
+                }
+                (InstructionKind::Mark, _) => {
                     (api().on_insn)(insn, access::at_mark, READS_REGISTERS, null_mut());
                 }
-                (Kind::Flush(_) | Kind::Unseen { .. }, Some(instruction)) => {
+                (InstructionKind::Flush(_) | InstructionKind::Unseen { .. }, Some(instruction)) => {
                     let (callback, code): (OnExec, _) = match kind {
-                        Kind::Flush(code) => (access::at_flush, code),
+                        InstructionKind::Flush(code) => (access::at_flush, code),
                         _ => (access::at_unseen, 0),
                     };
                     let kept = state.code.flush(code, instruction, pc);
@@ -81,7 +83,7 @@ pub extern "C" fn block(_: Id, block: Block) {
                 _ => {}
             }
             let request = match requests.get_mut(i) {
-                Some(planned) if kind != Kind::NonTemporal => planned.take(),
+                Some(planned) if kind != InstructionKind::NonTemporal => planned.take(),
                 _ => Some(unplanned(state, kind, turn, word)),
             };
             if let Some(request) = request {
@@ -95,7 +97,12 @@ pub extern "C" fn block(_: Id, block: Block) {
 }
 
 /// The callbacks of an instruction at level `cpu`, of threads, or past the caches; `word` says which it is.
-fn unplanned(state: &PluginState, kind: Kind, turn: Turn, word: *mut c_void) -> CallbackRequest {
+fn unplanned(
+    state: &PluginState,
+    kind: InstructionKind,
+    turn: Turn,
+    word: *mut c_void,
+) -> CallbackRequest {
     let sites = state.options.level == Level::Cpu && state.out.sites.is_some();
     let (mut load, mut store): (OnAccess, OnAccess) = match (state.options.level, threaded()) {
         (Level::Cpu, _) if sites => (access::at_core_site::<false>, access::at_core_site::<true>),
@@ -104,8 +111,8 @@ fn unplanned(state: &PluginState, kind: Kind, turn: Turn, word: *mut c_void) -> 
         (Level::Memory, true) => (access::among_others::<false>, access::among_others::<true>),
     };
     match (kind, turn) {
-        (Kind::NonTemporal, _) if sites => store = access::past_caches_site,
-        (Kind::NonTemporal, _) => store = access::past_caches,
+        (InstructionKind::NonTemporal, _) if sites => store = access::past_caches_site,
+        (InstructionKind::NonTemporal, _) => store = access::past_caches,
         (_, Turn::Call) if sites => (load, store) = (access::at_core::<false>, access::at_call),
         (_, Turn::Return) if sites => load = access::at_return,
         _ => {}

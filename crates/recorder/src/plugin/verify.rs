@@ -18,7 +18,7 @@ use crate::group::{AccessGroup, Member};
 pub const VARIABLE: &str = "SARDONYX_RECORDER_CHECK";
 
 #[derive(Default)]
-pub struct Checked {
+pub struct CheckCounts {
     accesses: u64,
     spared: u64,
     /// Runs of blocks, and how many of them were left early.
@@ -26,7 +26,7 @@ pub struct Checked {
     left_early: u64,
 }
 
-impl Checked {
+impl CheckCounts {
     pub fn note(&self) -> String {
         format!(
             "checked {} accesses in {} runs of blocks, {} of them without a callback; {} blocks were left early",

@@ -39,7 +39,7 @@ struct BufferEntry {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Job {
+enum CellJob {
     Fetch,
     Write,
 }
@@ -60,7 +60,7 @@ pub(super) struct Buffer {
     draw: SplitMix64,
     fetches: VecDeque<usize>,
     writes: VecDeque<usize>,
-    jobs: BinaryHeap<Reverse<(u64, Job, usize)>>,
+    jobs: BinaryHeap<Reverse<(u64, CellJob, usize)>>,
     cells_free: u64,
     /// What has happened until then is done.
     now: u64,
@@ -274,7 +274,11 @@ impl Buffer {
     /// The cells begin their next job: reads first, unless an access waits for what a write makes room for.
     fn begin(&mut self, at: u64) {
         let write = !self.writes.is_empty() && (self.blocked || self.fetches.is_empty());
-        let job = if write { Job::Write } else { Job::Fetch };
+        let job = if write {
+            CellJob::Write
+        } else {
+            CellJob::Fetch
+        };
         let queue = if write {
             &mut self.writes
         } else {
@@ -284,11 +288,11 @@ impl Buffer {
         let held = &mut self.entries[entry];
         self.cells_free = at + self.intervals[usize::from(write)];
         let over = match job {
-            Job::Fetch => {
+            CellJob::Fetch => {
                 self.blocks.reads += 1;
                 at + self.read
             }
-            Job::Write => {
+            CellJob::Write => {
                 self.blocks.writes += 1;
                 (held.queued, held.writing, held.fresh) = (false, true, 0);
                 self.cells_free
@@ -297,18 +301,18 @@ impl Buffer {
         self.jobs.push(Reverse((over, job, entry)));
     }
 
-    fn over(&mut self, at: u64, job: Job, entry: usize) {
+    fn over(&mut self, at: u64, job: CellJob, entry: usize) {
         self.blocked = false;
         let held = &mut self.entries[entry];
         match job {
-            Job::Fetch => {
+            CellJob::Fetch => {
                 (held.fetching, held.valid) = (false, self.whole);
                 self.fetching -= 1;
                 for access in std::mem::take(&mut held.waiting) {
                     self.answer(access, at);
                 }
             }
-            Job::Write => {
+            CellJob::Write => {
                 held.writing = false;
                 let leaves = std::mem::take(&mut held.leaving);
                 if leaves && held.fresh == 0 && !held.fetching {

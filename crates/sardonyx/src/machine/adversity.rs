@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{Batch, OpSource, RunError};
 use crate::line::{Lines, Logical};
-use crate::plan::script::{Index, Scripting};
+use crate::plan::script::{ScriptIndex, Scripting};
 use crate::units::Time;
 
 const EVICT_ONE_IN: [u32; 3] = [8, 24, 64];
@@ -34,7 +34,7 @@ pub struct Adversity {
     pub cached_lines: usize,
     scripting: Scripting,
     /// Which line goes when, as the script says, if it does.
-    told: Option<Index>,
+    told: Option<ScriptIndex>,
     operations: Vec<u64>,
     pausing: u64,
 }
@@ -139,7 +139,7 @@ struct Pausing<'s> {
     core: u64,
     operations: u64,
     /// How long before which operation, as the script says, if it does.
-    told: Option<Index>,
+    told: Option<ScriptIndex>,
     scripting: Scripting,
 }
 

@@ -21,7 +21,7 @@ pub trait Agent: Send {
     fn run(&mut self, port: &mut Port, limit: Time) -> Result<(), RunError>;
 
     /// Something that it has asked for is there.
-    fn answered(&mut self, answer: Answer);
+    fn answered(&mut self, answer: AgentAnswer);
 
     /// Whether everything was done and answered.
     fn finished(&self) -> bool;
@@ -70,7 +70,7 @@ pub struct Turn {
 
 /// What an agent is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum AgentAnswer {
     /// The line that `.0` waited for has come, at `.1`.
     Line(Waiter, Time),
     /// A write, or a write-back of counters, is in the persistence domain since then.

@@ -27,7 +27,7 @@ pub enum Pattern {
 
 /// A steady load.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct SteadyLoad {
     /// Reads in 1,000 requests, spread evenly.
     pub reads_per_mille: u32,
     /// Picoseconds from one request to the next; 0: as fast as they are answered.
@@ -77,7 +77,7 @@ pub enum CurveError {
 ///
 /// # Errors
 /// There is no such design, or the run cannot go on.
-pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, CurveError> {
+pub fn point(machine: &Machine, design: &str, load: &SteadyLoad) -> Result<Point, CurveError> {
     let mut run = CurveRun {
         memory: Memory::new(machine, design)?,
         addresses: AddressStream::from_load(load),
@@ -108,7 +108,7 @@ pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, Curv
 struct CurveRun<'l> {
     memory: Memory,
     addresses: AddressStream,
-    load: &'l Load,
+    load: &'l SteadyLoad,
     asked: u64,
     waiting: usize,
     /// By tag: when a request was made, and whether it counts.
@@ -230,7 +230,7 @@ struct AddressStream {
 }
 
 impl AddressStream {
-    fn from_load(load: &Load) -> AddressStream {
+    fn from_load(load: &SteadyLoad) -> AddressStream {
         let streams = match load.pattern {
             Pattern::Streams(streams) => (streams as usize / 2).max(1),
             Pattern::Random => 0,

@@ -28,7 +28,7 @@ mod untimed;
 pub mod usage;
 
 pub use adversity::Adversity;
-pub use agent::{Agent, Answer, CoreFigures, Counts, Passing, Turn, Waiter};
+pub use agent::{Agent, AgentAnswer, CoreFigures, Counts, Passing, Turn, Waiter};
 pub(crate) use bytes::pieces;
 pub use bytes::{Bytes, COUNTER_SPAN, Numbers, PersistentMemory};
 pub use caches::{Caches, Hit, HitLevel, MAX_CORES, WriteBack};

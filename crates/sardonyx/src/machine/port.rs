@@ -8,7 +8,7 @@ use super::epochs::{EpochCounts, Epochs};
 use super::locks::Locks;
 use super::untimed::noise;
 use super::{
-    Adversity, Answer, Caches, Hit, Mark, OutOfMemory, PageTable, Phase, Waiter, WriteBack,
+    Adversity, AgentAnswer, Caches, Hit, Mark, OutOfMemory, PageTable, Phase, Waiter, WriteBack,
 };
 use crate::controller::{self, Class, Persist};
 use crate::engine::Request;
@@ -472,9 +472,9 @@ impl Port {
     }
 
     /// Takes answers and acceptances from the engine, in the order in which cores are to be told.
-    pub(super) fn answers(&mut self, told: &mut Vec<(usize, Answer)>) {
+    pub(super) fn answers(&mut self, told: &mut Vec<(usize, AgentAnswer)>) {
         let rung = self.rung.drain(..);
-        told.extend(rung.map(|(agent, at)| (agent, Answer::Rung(at))));
+        told.extend(rung.map(|(agent, at)| (agent, AgentAnswer::Rung(at))));
         if self.memory.has_acceptances() {
             let writing = &mut self.writing;
             for acceptance in self.memory.acceptances() {
@@ -485,7 +485,7 @@ impl Port {
                 while cores != 0 {
                     let core = cores.trailing_zeros() as usize;
                     cores &= cores - 1;
-                    told.push((core, Answer::Accepted(acceptance.at)));
+                    told.push((core, AgentAnswer::Accepted(acceptance.at)));
                 }
             }
         }
@@ -513,14 +513,14 @@ impl Port {
                     first: true,
                     since: 0,
                 };
-                told.push((waiter.core, Answer::Line(waiter, answer.at)));
+                told.push((waiter.core, AgentAnswer::Line(waiter, answer.at)));
             } else if request.tag & WRITE == 0 {
                 let read = &mut self.reading[request.tag as usize - 1];
                 self.caches.filled(read.line, request.tag as u32);
                 self.probed
                     .retain(|probed| u64::from(probed.name) != request.tag);
                 for waiter in read.waiters.drain(..) {
-                    told.push((waiter.core, Answer::Line(waiter, answer.at)));
+                    told.push((waiter.core, AgentAnswer::Line(waiter, answer.at)));
                 }
                 self.free_reads.push(request.tag as u32);
             }

@@ -7,7 +7,7 @@ use super::epochs::Epochs;
 use super::outcome::{self, Finished};
 use super::port::Port;
 use super::{
-    AddressSpace, Adversity, Agent, Answer, Caches, CoreFigures, MAX_CORES, OpSource, Outcome,
+    AddressSpace, Adversity, Agent, AgentAnswer, Caches, CoreFigures, MAX_CORES, OpSource, Outcome,
     PageTable, Player, RunError, Turn,
 };
 use crate::config::Machine;
@@ -34,7 +34,7 @@ pub struct System<'s> {
     pub(super) port: Port,
     pub(super) agents: Vec<Box<dyn Agent + 's>>,
     pub(super) turns: Vec<Option<Turn>>,
-    answers: Vec<(usize, Answer)>,
+    answers: Vec<(usize, AgentAnswer)>,
     pub(super) warmup: Warmup,
     pub(super) before: Option<Before>,
     /// Where counting ends and where nobody goes on, in requests, if that is before the sources' end.

@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustc_hash::FxHashMap;
 
-use super::script::{Index, Scripting};
+use super::script::{ScriptIndex, Scripting};
 use super::{Promise, Timer};
 use crate::line::Place;
 use crate::units::Time;
@@ -29,7 +29,7 @@ pub(crate) struct Delays {
     held: FxHashMap<Timer, Promise>,
     scripting: Scripting,
     /// What the script says, if it does.
-    told: Option<Index>,
+    told: Option<ScriptIndex>,
     writes: FxHashMap<u64, u64>,
 }
 

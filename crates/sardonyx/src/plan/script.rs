@@ -58,11 +58,11 @@ impl Scripting {
     }
 
     /// What it says by the first two numbers of each, of one sort.
-    pub(crate) fn index(&self, sort: impl Fn(&Script) -> &Vec<[u64; 3]>) -> Option<Index> {
+    pub(crate) fn index(&self, sort: impl Fn(&Script) -> &Vec<[u64; 3]>) -> Option<ScriptIndex> {
         let told = self.told.as_ref()?;
         let each = sort(told).iter();
         Some(each.map(|[a, b, what]| ((*a, *b), *what)).collect())
     }
 }
 
-pub(crate) type Index = FxHashMap<(u64, u64), u64>;
+pub(crate) type ScriptIndex = FxHashMap<(u64, u64), u64>;

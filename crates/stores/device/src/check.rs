@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::files::{Bytes, Disk, How, StoreFiles};
 use crate::folder::{BLOCKS, Folder};
 use crate::shape::Shape;
-use crate::tables::{Digest, Kept, NOTHING, ReadTables, log_name, read, table_name};
+use crate::tables::{Digest, NOTHING, ReadTables, SlotEntry, log_name, read, table_name};
 use crate::{DeviceError, Result};
 
 #[derive(Debug, Serialize)]
@@ -130,7 +130,7 @@ impl Checked {
 fn check_slot(
     bytes: &dyn Bytes,
     slot: u32,
-    kept: &Kept,
+    kept: &SlotEntry,
     of: &[u32],
     block: &mut [u8],
     faults: &mut Vec<String>,
@@ -242,7 +242,7 @@ mod tests {
             mut slots,
         } = found.map;
         (blocks[1], blocks[2], blocks[3], blocks[4]) = (NOTHING, 6, 1, 1);
-        slots.push(Kept {
+        slots.push(SlotEntry {
             references: 1,
             ..slots[0]
         });

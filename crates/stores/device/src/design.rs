@@ -46,16 +46,16 @@ pub(crate) fn store(
 /// The volume's slot of the block that is being written, and its bytes, so that they are not read from the
 /// disk once more.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Writing(Arc<Mutex<Written>>);
+pub(crate) struct Writing(Arc<Mutex<WrittenBlock>>);
 
 #[derive(Debug, Default)]
-struct Written {
+struct WrittenBlock {
     slot: u32,
     bytes: Vec<u8>,
 }
 
 impl Writing {
-    fn now(&self) -> MutexGuard<'_, Written> {
+    fn now(&self) -> MutexGuard<'_, WrittenBlock> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

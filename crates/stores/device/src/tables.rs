@@ -66,7 +66,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
 
 /// A slot's block; none without references.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct SlotEntry {
     pub references: u32,
     pub digest: Digest,
 }
@@ -75,7 +75,7 @@ pub(crate) struct Kept {
 pub(crate) struct Map {
     /// By block: [`NOTHING`], or the slot's number and one.
     pub blocks: Vec<u32>,
-    pub slots: Vec<Kept>,
+    pub slots: Vec<SlotEntry>,
 }
 
 impl Map {
@@ -92,14 +92,14 @@ impl Map {
     }
 
     /// `None` of a slot that no device of this size has.
-    fn set_slot(&mut self, slot: u32, kept: Kept) -> Option<()> {
+    fn set_slot(&mut self, slot: u32, kept: SlotEntry) -> Option<()> {
         // At most one content a block, as many that are free after the next commit, and slots that the
         // disk has refused.
         if slot as usize > 2 * self.blocks.len() + SET_ASIDE {
             return None;
         }
         if self.slots.len() <= slot as usize {
-            self.slots.resize(slot as usize + 1, Kept::default());
+            self.slots.resize(slot as usize + 1, SlotEntry::default());
         }
         self.slots[slot as usize] = kept;
         Some(())
@@ -393,11 +393,11 @@ impl SummedFile<'_> {
 }
 
 /// A commit in the log: a head, blocks, slots, and the sum of the one before and all of this.
-struct Record {
+struct CommitRecord {
     bytes: Vec<u8>,
 }
 
-impl Record {
+impl CommitRecord {
     fn blocks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let count = u32_at(&self.bytes, 4) as usize;
         let entries = self.bytes[RECORD_HEAD..].chunks_exact(BLOCK_BYTES);
@@ -406,7 +406,7 @@ impl Record {
             .map(|entry| (u32_at(entry, 0), u32_at(entry, 4)))
     }
 
-    fn slots(&self) -> impl Iterator<Item = (u32, Kept)> + '_ {
+    fn slots(&self) -> impl Iterator<Item = (u32, SlotEntry)> + '_ {
         let from = RECORD_HEAD + u32_at(&self.bytes, 4) as usize * BLOCK_BYTES;
         let entries = self.bytes[from..].chunks_exact(SLOT_BYTES);
         entries.take(u32_at(&self.bytes, 8) as usize).map(slot_of)
@@ -433,7 +433,7 @@ fn read_record(
     length: u64,
     number: u64,
     before: &Digest,
-) -> io::Result<Option<Record>> {
+) -> io::Result<Option<CommitRecord>> {
     if at >= length {
         return Ok(None);
     }
@@ -451,9 +451,9 @@ fn read_record(
     let Some(bytes) = log.read(first, bytes as usize)? else {
         return Ok(None);
     };
-    let record = Record { bytes };
+    let record = CommitRecord { bytes };
     let own = record.bytes.len() - SUM;
-    Ok((record.sum() == Record::sum_of(&record.bytes[..own], before)).then_some(record))
+    Ok((record.sum() == CommitRecord::sum_of(&record.bytes[..own], before)).then_some(record))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -464,14 +464,14 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
 }
 
-fn put_slot(slot: u32, kept: Kept, into: &mut Vec<u8>) {
+fn put_slot(slot: u32, kept: SlotEntry, into: &mut Vec<u8>) {
     into.extend(slot.to_le_bytes());
     into.extend(kept.references.to_le_bytes());
     into.extend(kept.digest);
 }
 
-fn slot_of(entry: &[u8]) -> (u32, Kept) {
-    let kept = Kept {
+fn slot_of(entry: &[u8]) -> (u32, SlotEntry) {
+    let kept = SlotEntry {
         references: u32_at(entry, 4),
         digest: entry[8..SLOT_BYTES].try_into().expect("32 bytes"),
     };
@@ -587,7 +587,7 @@ impl Tables {
     pub fn commit(
         &mut self,
         blocks: impl ExactSizeIterator<Item = (u32, u32)>,
-        slots: impl ExactSizeIterator<Item = (u32, Kept)>,
+        slots: impl ExactSizeIterator<Item = (u32, SlotEntry)>,
     ) -> std::result::Result<(), Refused> {
         let number = self.mark.commit + 1;
         let mut record = Vec::with_capacity(
@@ -605,7 +605,7 @@ impl Tables {
         for (slot, kept) in slots {
             put_slot(slot, kept, &mut record);
         }
-        let sum = Record::sum_of(&record, &self.mark.sum);
+        let sum = CommitRecord::sum_of(&record, &self.mark.sum);
         record.extend(sum);
         let name = log_name(self.mark.generation);
         let written = self.log.write(self.mark.log_bytes / KEPT as u64, &record);
@@ -698,7 +698,7 @@ fn write_table(
     let failed = |error| failed(files, &name, error);
     let file = Twice::new(files.open(&name, How::New).map_err(failed)?);
     let live = |slot: &&u32| **slot != NOTHING;
-    let used = |kept: &&Kept| kept.references > 0;
+    let used = |kept: &&SlotEntry| kept.references > 0;
     let mut head = head_of(shape);
     let numbers = [
         (8, generation),

@@ -19,8 +19,8 @@ use crate::files::{Bytes, Disk, How, StoreFiles};
 use crate::folder::{BLOCKS, Folder};
 use crate::shape::{Shape, Wanted};
 use crate::tables::{
-    Digest, Kept, MARK, Map, NOTHING, Refused, SET_ASIDE, Tables, disbelieve, log_name, open, read,
-    read_mark, table_name,
+    Digest, MARK, Map, NOTHING, Refused, SET_ASIDE, SlotEntry, Tables, disbelieve, log_name, open,
+    read, read_mark, table_name,
 };
 use crate::{DeviceError, Result};
 
@@ -289,7 +289,7 @@ impl Volume {
         let slot = loop {
             let slot = self.free.pop_back().or_else(|| self.without_room.pop());
             let slot = slot.unwrap_or_else(|| {
-                self.map.slots.push(Kept::default());
+                self.map.slots.push(SlotEntry::default());
                 self.committed.push(false);
                 self.map.slots.len() as u32 - 1
             });
@@ -304,7 +304,7 @@ impl Volume {
             }
             self.set_aside += 1;
         };
-        self.map.slots[slot as usize] = Kept {
+        self.map.slots[slot as usize] = SlotEntry {
             references: 0,
             digest,
         };

@@ -12,13 +12,13 @@ use super::distinct::Distinct;
 /// Bytes of a file that are looked at together; a multiple of every fixed size.
 pub(super) const BUFFER: usize = 1 << 20;
 
-type Digest = [u8; 20];
+type Sha1Digest = [u8; 20];
 
 /// Fixed blocks of several sizes, each twice as large as the one before or more.
 pub(super) struct Fixed {
     /// Ascending; each a multiple of the first.
     sizes: Vec<usize>,
-    digests: Vec<Digest>,
+    digests: Vec<Sha1Digest>,
     zero: Vec<bool>,
 }
 
@@ -59,7 +59,7 @@ impl Fixed {
 }
 
 /// The digest of a block by those of its parts.
-fn joined(digests: &[Digest]) -> Digest {
+fn joined(digests: &[Sha1Digest]) -> Sha1Digest {
     if let [only] = digests {
         return *only;
     }

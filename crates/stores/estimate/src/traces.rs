@@ -49,7 +49,7 @@ pub(super) fn count(
     table: &mut Distinct,
     tell: &dyn Fn(u64) -> bool,
 ) -> EstimateResult<Counted> {
-    let mut lines = Lines::new(name, input);
+    let mut lines = NumberedLines::new(name, input);
     let mut counted = Counted::default();
     let mut destor = Destor::Outside;
     while lines.next()? {
@@ -145,7 +145,7 @@ fn spread(digest: &str, digits: usize) -> Result<[u8; 20], String> {
 }
 
 /// Lines of text, with their number for errors.
-struct Lines<'a, R> {
+struct NumberedLines<'a, R> {
     name: &'a str,
     input: BufReader<R>,
     line: Vec<u8>,
@@ -153,10 +153,10 @@ struct Lines<'a, R> {
     bytes: u64,
 }
 
-impl<'a, R: Read> Lines<'a, R> {
-    fn new(name: &'a str, input: R) -> Lines<'a, R> {
+impl<'a, R: Read> NumberedLines<'a, R> {
+    fn new(name: &'a str, input: R) -> NumberedLines<'a, R> {
         let input = BufReader::with_capacity(1 << 20, input);
-        Lines {
+        NumberedLines {
             name,
             input,
             line: Vec::new(),

@@ -60,7 +60,7 @@ impl Form {
 }
 
 /// A request to one of several disks.
-struct Request<'a> {
+struct DiskRequest<'a> {
     write: bool,
     disk: u64,
     at: u64,
@@ -88,7 +88,7 @@ fn number(word: &str) -> Result<u64, String> {
         .map_err(|_| format!("{word:.50} is not a number"))
 }
 
-fn msr<'a>(line: &str, disks: &mut Disks) -> Result<Request<'a>, String> {
+fn msr<'a>(line: &str, disks: &mut Disks) -> Result<DiskRequest<'a>, String> {
     let words: Vec<&str> = line.trim().split(',').collect();
     let [time, host, disk, way, at, bytes, ..] = words[..] else {
         return Err("is not `timestamp,host,disk,Read|Write,offset,size,response`".into());
@@ -99,7 +99,7 @@ fn msr<'a>(line: &str, disks: &mut Disks) -> Result<Request<'a>, String> {
         "read" | "r" => false,
         other => return Err(format!("{other:.50} is neither Read nor Write")),
     };
-    Ok(Request {
+    Ok(DiskRequest {
         write,
         disk: disks.number(&format!("{host},{disk}")),
         at: number(at)?,
@@ -109,7 +109,7 @@ fn msr<'a>(line: &str, disks: &mut Disks) -> Result<Request<'a>, String> {
 }
 
 /// Nothing of what is no request: files that are added, opened and closed, waits, syncs, discards.
-fn fio<'a>(line: &str, timed: bool, disks: &mut Disks) -> Result<Option<Request<'a>>, String> {
+fn fio<'a>(line: &str, timed: bool, disks: &mut Disks) -> Result<Option<DiskRequest<'a>>, String> {
     let mut words = line.split_whitespace();
     if timed {
         number(words.next().unwrap_or_default())?;
@@ -129,7 +129,7 @@ fn fio<'a>(line: &str, timed: bool, disks: &mut Disks) -> Result<Option<Request<
     let (Some(at), Some(bytes)) = (words.next(), words.next()) else {
         return Err(form.into());
     };
-    Ok(Some(Request {
+    Ok(Some(DiskRequest {
         write,
         disk: disks.number(file),
         at: number(at)?,
@@ -138,7 +138,7 @@ fn fio<'a>(line: &str, timed: bool, disks: &mut Disks) -> Result<Option<Request<
     }))
 }
 
-fn fiu(line: &str) -> Result<Request<'_>, String> {
+fn fiu(line: &str) -> Result<DiskRequest<'_>, String> {
     let request = FiuRequest::parse(line)?;
     let blocks = request.digests.len() as u64;
     if request.at % DIGESTED != 0 || request.bytes != blocks * DIGESTED {
@@ -147,7 +147,7 @@ fn fiu(line: &str) -> Result<Request<'_>, String> {
             request.bytes, request.at
         ));
     }
-    Ok(Request {
+    Ok(DiskRequest {
         write: request.write,
         disk: 0,
         at: request.at,
@@ -213,7 +213,7 @@ impl BlockTrace {
 
     fn requests<E: From<WorkloadError>>(
         &self,
-        each: &mut dyn FnMut(Request<'_>) -> Result<(), E>,
+        each: &mut dyn FnMut(DiskRequest<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let form = self.form()?;
         let (mut lines, mut line) = (BufReader::new(self.open()?), String::new());

@@ -45,7 +45,7 @@ pub enum Action {
 
 /// One step, or several equal steps in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct LedgerStep {
     pub purpose: Purpose,
     pub action: Action,
     pub rows: u64,
@@ -128,7 +128,7 @@ impl AddAssign<&CostLedger> for CostLedger {
 /// The steps of one operation in their order, and their sums.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
-    steps: Vec<Step>,
+    steps: Vec<LedgerStep>,
     ledger: CostLedger,
 }
 
@@ -153,7 +153,7 @@ impl Log {
             Action::Read => work.read_bits += all,
             Action::Write => work.written_bits += all,
         }
-        let step = Step {
+        let step = LedgerStep {
             purpose,
             action,
             rows,
@@ -161,7 +161,7 @@ impl Log {
             times,
         };
         match self.steps.last_mut() {
-            Some(last) if Step { times, ..*last } == step => last.times += times,
+            Some(last) if LedgerStep { times, ..*last } == step => last.times += times,
             _ => self.steps.push(step),
         }
     }
@@ -171,7 +171,7 @@ impl Log {
     }
 
     /// The steps; equal ones in a row are one.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[LedgerStep] {
         &self.steps
     }
 

@@ -23,11 +23,11 @@ pub use block_trace::BlockTrace;
 pub use compare::{Asked, Question, Tell};
 pub use conventional::{Activity, Conventional, ConventionalOptions, PowerDraw};
 pub use designs::{
-    Assumed, Build, DESIGNS, Design, Job, Key, Keys, Kind, Named, Needs, Opened, Room, Running,
+    Assumed, Build, DESIGNS, Design, Job, Key, KeyKind, Keys, Named, Needs, Opened, Room, Running,
 };
 pub use fingerprint::{fingerprint, sha1};
 pub use fiu::FiuRequest;
-pub use ledger::{Action, CostLedger, Log, Purpose, RowWork, Step};
+pub use ledger::{Action, CostLedger, LedgerStep, Log, Purpose, RowWork};
 pub use made::Made;
 pub use outcome::RunError;
 pub use parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters, ParametersError};

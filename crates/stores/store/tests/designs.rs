@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proptest::prelude::*;
 use sardonyx_store::{
-    Asked, DESIGNS, Design, Keys, Kind, Lba, Named, Question, Room, Stream, Workload,
+    Asked, DESIGNS, Design, KeyKind, Keys, Lba, Named, Question, Room, Stream, Workload,
 };
 use serde_json::Value;
 
@@ -126,13 +126,13 @@ fn a_run_has_the_figures_that_its_design_names() {
 fn other(design: &Design, number: usize) -> &'static str {
     let key = &design.keys[number];
     match key.kind {
-        Kind::Bytes => "1M",
-        Kind::Count { .. } if key.name == "row_bits" => "512",
-        Kind::Count { .. } => "2",
-        Kind::Flag if key.default == Some("true") => "false",
-        Kind::Flag => "true",
-        Kind::Choice { words } => words[words.len() - 1],
-        Kind::Bracket => "3-4",
+        KeyKind::Bytes => "1M",
+        KeyKind::Count { .. } if key.name == "row_bits" => "512",
+        KeyKind::Count { .. } => "2",
+        KeyKind::Flag if key.default == Some("true") => "false",
+        KeyKind::Flag => "true",
+        KeyKind::Choice { words } => words[words.len() - 1],
+        KeyKind::Bracket => "3-4",
     }
 }
 

@@ -257,7 +257,7 @@ pub fn import(
         return Err(TraceError::file(path, IS_A_FOLDER));
     }
     let read = Rc::new(Cell::new(0));
-    let mut text = compressed::open(Counted(file, read.clone())).map_err(io)?;
+    let mut text = compressed::open(CountedFile(file, read.clone())).map_err(io)?;
     let mut writer = TraceWriter::create(to, provenance(path, format, options))?;
     let mut records = Records {
         options,
@@ -309,9 +309,9 @@ pub fn import(
 }
 
 /// A file that counts the bytes that were read of it.
-struct Counted(File, Rc<Cell<u64>>);
+struct CountedFile(File, Rc<Cell<u64>>);
 
-impl Read for Counted {
+impl Read for CountedFile {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.0.read(buffer)?;
         self.1.set(self.1.get() + read as u64);

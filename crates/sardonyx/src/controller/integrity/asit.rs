@@ -23,7 +23,7 @@ use super::mac::PLACED_KEYS as KEYS;
 use super::macs::word;
 use super::root::Learns;
 use super::tree::{ARITY, Node, put};
-use super::versions::Format;
+use super::versions::VersionFormat;
 use crate::controller::layers::{File, Integrity, Limit, Reached};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
@@ -60,7 +60,7 @@ pub static FILE: File<Integrity> = File {
         TABLE_LIMITS,
         (
             |settings, layout| build(Leaves::Copied, settings, layout),
-            |settings, layout| root::<Sums>((Format::Node, Learns::Table), settings, layout),
+            |settings, layout| root::<Sums>((VersionFormat::Node, Learns::Table), settings, layout),
         ),
     )],
     designs: &[],
@@ -72,7 +72,7 @@ pub(super) fn build(
     settings: &Settings,
     layout: &mut Layout,
 ) -> Option<Box<dyn Guard>> {
-    let trees = Trees::reserve(Format::Node, Queue::Data, settings, layout);
+    let trees = Trees::reserve(VersionFormat::Node, Queue::Data, settings, layout);
     let table = layout.reserve_sparse(REGION, LINES);
     Some(Box::new(Guarded {
         trees,

@@ -16,7 +16,7 @@ use super::levels::{Levels, Open};
 use super::macs::{CACHE, MAC_PLACE, VERIFY, Vouched};
 use super::root::Learns;
 use super::tree::{ARITY, Hashes, Node, put};
-use super::versions::{Format, LEAVES, MINOR_BITS, Versions};
+use super::versions::{LEAVES, MINOR_BITS, VersionFormat, Versions};
 use crate::controller::layers::Integrity;
 use crate::controller::metadata_cache::SETS;
 use crate::controller::split_counters::Bump;
@@ -64,7 +64,7 @@ pub const fn bonsai(
     build: super::guarded::Build,
 ) -> Integrity {
     let power_fail = |settings: &Settings, layout: &Layout| {
-        let format = Format::from_settings(settings);
+        let format = VersionFormat::from_settings(settings);
         root::<Hashes>((format, Learns::Macs), settings, layout)
     };
     super::guarded::tree(name, keys, cut, &[], (build, power_fail))
@@ -76,7 +76,7 @@ pub fn build<P: TreePolicy>(
     layout: &mut Layout,
     policy: impl FnOnce(&BonsaiTrees, &mut Layout) -> P,
 ) -> Option<Box<dyn Guard>> {
-    let format = Format::from_settings(settings);
+    let format = VersionFormat::from_settings(settings);
     let trees = Trees::reserve(format, Queue::Counter, settings, layout);
     let scheme = Bonsai {
         policy: policy(&trees, layout),

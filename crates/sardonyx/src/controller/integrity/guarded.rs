@@ -18,7 +18,7 @@ use super::macs::{
 };
 use super::root::{Learns, Root};
 use super::tree::{ARITY, Node, REGISTER_BYTES, put};
-use super::versions::{Format, Versions};
+use super::versions::{VersionFormat, Versions};
 use crate::controller::layers::{About, Integrity, Limit, MakePowerFail, PowerFail, Refuses};
 use crate::figures::Figures;
 use crate::line::{Line, Place, ZERO_LINE};
@@ -61,7 +61,7 @@ pub const fn tree(
 
 /// The register of a tree over versions that lie so, and reserve power; both learn versions as `learns` says.
 pub fn root<N: Node>(
-    (format, learns): (Format, Learns),
+    (format, learns): (VersionFormat, Learns),
     settings: &Settings,
     layout: &Layout,
 ) -> Box<dyn PowerFail> {
@@ -114,7 +114,7 @@ pub struct Trees<N> {
 impl<N: Node> Trees<N> {
     /// Reserves room for all of it, and knows nothing yet; what its cache writes back waits in `queue`.
     pub fn reserve(
-        format: Format,
+        format: VersionFormat,
         queue: Queue,
         settings: &Settings,
         layout: &mut Layout,

@@ -15,7 +15,7 @@ use super::guarded::{root, tree};
 use super::macs::{CACHE, MAC_PLACE, VERIFY};
 use super::osiris::STOP_LOSS;
 use super::root::Learns;
-use super::versions::Format;
+use super::versions::VersionFormat;
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::SETS;
 use crate::settings::AnyKey;
@@ -31,7 +31,9 @@ pub static FILE: File<Integrity> = File {
         LIMITS,
         (
             |settings, layout| build(Leaves::Tried(settings.get(&STOP_LOSS)), settings, layout),
-            |settings, layout| root::<Sums>((Format::Node, Learns::NamedMacs), settings, layout),
+            |settings, layout| {
+                root::<Sums>((VersionFormat::Node, Learns::NamedMacs), settings, layout)
+            },
         ),
     )],
     designs: &[],

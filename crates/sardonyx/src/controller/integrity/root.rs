@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::asit;
 use super::macs::{PER_LINE, Vouched, Where, beside, word};
 use super::tree::{ARITY, Node, Nodes, Tree, put};
-use super::versions::{Format, Versions};
+use super::versions::{VersionFormat, Versions};
 use crate::controller::layers::PowerFail;
 use crate::controller::split_counters::Bump;
 use crate::line::{Line, Place, ZERO_LINE};
@@ -101,7 +101,7 @@ pub struct Root<N> {
 impl<N: Node> Root<N> {
     /// Knows nothing yet.
     pub fn from_layout(
-        format: Format,
+        format: VersionFormat,
         learns: Learns,
         settings: &Settings,
         layout: &Layout,

@@ -21,7 +21,7 @@ use super::mac::PLACED_KEYS as KEYS;
 use super::macs::PER_LINE;
 use super::root::Learns;
 use super::tree::{ARITY, Node};
-use super::versions::Format;
+use super::versions::VersionFormat;
 use crate::controller::layers::{File, Integrity};
 use crate::controller::metadata_cache::Lookup;
 use crate::line::Line;
@@ -45,7 +45,7 @@ pub static FILE: File<Integrity> = File {
                 (
                     |settings, layout| build(false, settings, layout),
                     |settings, layout| {
-                        root::<Sums>((Format::Node, Learns::Versions), settings, layout)
+                        root::<Sums>((VersionFormat::Node, Learns::Versions), settings, layout)
                     },
                 ),
             )
@@ -60,7 +60,7 @@ pub static FILE: File<Integrity> = File {
                 (
                     |settings, layout| build(true, settings, layout),
                     |settings, layout| {
-                        root::<Sums>((Format::Node, Learns::Versions), settings, layout)
+                        root::<Sums>((VersionFormat::Node, Learns::Versions), settings, layout)
                     },
                 ),
             )
@@ -71,7 +71,7 @@ pub static FILE: File<Integrity> = File {
 
 fn build(sound: bool, settings: &Settings, layout: &mut Layout) -> Option<Box<dyn Guard>> {
     Some(Box::new(Guarded {
-        trees: Trees::reserve(Format::Node, Queue::Data, settings, layout),
+        trees: Trees::reserve(VersionFormat::Node, Queue::Data, settings, layout),
         scheme: Sgx { sound },
     }))
 }

@@ -59,7 +59,7 @@ const NAMES: [&str; 8] = [
 
 /// How versions lie in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum VersionFormat {
     /// Eight of eight bytes.
     Whole,
     /// A major number and 64 minor ones of so many bits.
@@ -68,26 +68,26 @@ pub enum Format {
     Node,
 }
 
-impl Format {
+impl VersionFormat {
     /// What the settings say of the versions below a Bonsai tree.
-    pub fn from_settings(settings: &Settings) -> Format {
+    pub fn from_settings(settings: &Settings) -> VersionFormat {
         match settings.get(&MINOR_BITS) {
-            0 => Format::Whole,
-            bits => Format::Split(bits),
+            0 => VersionFormat::Whole,
+            bits => VersionFormat::Split(bits),
         }
     }
 
     fn per_line(self) -> u64 {
         match self {
-            Format::Whole | Format::Node => PER_LINE,
-            Format::Split(_) => split_counters::PER_LINE,
+            VersionFormat::Whole | VersionFormat::Node => PER_LINE,
+            VersionFormat::Split(_) => split_counters::PER_LINE,
         }
     }
 
     fn region(self) -> &'static str {
         match self {
-            Format::Whole | Format::Node => NAMES[0],
-            Format::Split(bits) => NAMES[bits as usize],
+            VersionFormat::Whole | VersionFormat::Node => NAMES[0],
+            VersionFormat::Split(bits) => NAMES[bits as usize],
         }
     }
 }
@@ -97,7 +97,7 @@ impl Format {
 pub struct Versions {
     /// Their lines.
     pub region: Region,
-    format: Format,
+    format: VersionFormat,
     first: u64,
     /// Counters that are the versions of data, and the number of the first line that is none of data.
     pub counters: Option<(CounterLines, u64)>,
@@ -108,7 +108,7 @@ pub struct Versions {
 impl Versions {
     /// Reserves room for MACs of all lines that `layout` has so far, for their versions, and for a tree over these.
     pub fn reserve(
-        format: Format,
+        format: VersionFormat,
         settings: &Settings,
         layout: &mut Layout,
     ) -> (Where, Versions, Tree) {
@@ -132,7 +132,7 @@ impl Versions {
 
     /// The same in a layout in which they are reserved, for reserve power, which counts on from what is there.
     pub fn from_layout(
-        format: Format,
+        format: VersionFormat,
         settings: &Settings,
         layout: &Layout,
     ) -> (Where, Versions, Tree) {
@@ -194,9 +194,9 @@ impl Versions {
         }
         let slot = self.slot(number);
         let (first, bits) = match self.format {
-            Format::Whole => (64 * slot, 64),
-            Format::Split(_) => return split_counters::bits_of(slot),
-            Format::Node => (COUNTER_BITS * slot, COUNTER_BITS),
+            VersionFormat::Whole => (64 * slot, 64),
+            VersionFormat::Split(_) => return split_counters::bits_of(slot),
+            VersionFormat::Node => (COUNTER_BITS * slot, COUNTER_BITS),
         };
         first as usize..(first + bits) as usize
     }
@@ -225,17 +225,17 @@ impl Versions {
         }
         let slot = self.slot(number);
         match self.format {
-            Format::Whole => word(line, slot as usize),
-            Format::Split(_) => split_counters::get(line, slot),
-            Format::Node => counter(line, slot),
+            VersionFormat::Whole => word(line, slot as usize),
+            VersionFormat::Split(_) => split_counters::get(line, slot),
+            VersionFormat::Node => counter(line, slot),
         }
     }
 
     /// How far the version with that number is from the last multiple of `stride`, which a minor number's overflow is.
     pub fn since(&self, line: &Line, number: u64, stride: u64) -> u64 {
         match self.format {
-            Format::Split(_) => minor(line, self.slot(number)) % stride,
-            Format::Whole | Format::Node => self.get(line, number) % stride,
+            VersionFormat::Split(_) => minor(line, self.slot(number)) % stride,
+            VersionFormat::Whole | VersionFormat::Node => self.get(line, number) % stride,
         }
     }
 
@@ -244,17 +244,17 @@ impl Versions {
     pub fn bump(&self, line: &mut Line, number: u64) -> Bump {
         let (index, slot) = (self.index_of(number), self.slot(number));
         match self.format {
-            Format::Whole => {
+            VersionFormat::Whole => {
                 let next = word(line, slot as usize).wrapping_add(1).max(self.first);
                 put(line, slot, next);
                 Bump::Counted
             }
-            Format::Node => {
+            VersionFormat::Node => {
                 let next = (counter(line, slot) + 1).max(self.first);
                 *line = counted(0, index, line, slot, next);
                 Bump::Counted
             }
-            Format::Split(bits) => split_counters::bump(line, slot, bits, self.first),
+            VersionFormat::Split(bits) => split_counters::bump(line, slot, bits, self.first),
         }
     }
 
@@ -270,9 +270,9 @@ impl Versions {
     /// The newer versions of two lines, each by itself; of two nodes the one that has counted more.
     pub fn newest(&self, one: &Line, other: &Line) -> Line {
         let age = |line: &Line| match self.format {
-            Format::Whole => 0,
-            Format::Split(_) => split_counters::major(line),
-            Format::Node => sum(line),
+            VersionFormat::Whole => 0,
+            VersionFormat::Split(_) => split_counters::major(line),
+            VersionFormat::Node => sum(line),
         };
         if age(one) != age(other) {
             return if age(one) > age(other) { *one } else { *other };
@@ -280,10 +280,10 @@ impl Versions {
         let mut newest = *one;
         for slot in 0..self.per_line() {
             match self.format {
-                Format::Split(_) if minor(other, slot) > minor(one, slot) => {
+                VersionFormat::Split(_) if minor(other, slot) > minor(one, slot) => {
                     set_minor(&mut newest, slot, minor(other, slot));
                 }
-                Format::Whole if word(other, slot as usize) > word(one, slot as usize) => {
+                VersionFormat::Whole if word(other, slot as usize) > word(one, slot as usize) => {
                     put(&mut newest, slot, word(other, slot as usize));
                 }
                 _ => {}
@@ -294,13 +294,13 @@ impl Versions {
 }
 
 /// The encryption's counters, if they are leaves of a tree over such versions.
-fn counters(format: Format, settings: &Settings, layout: &Layout) -> Option<CounterLines> {
-    let asked = format != Format::Node && settings.get(&LEAVES) == Leaves::Counters;
+fn counters(format: VersionFormat, settings: &Settings, layout: &Layout) -> Option<CounterLines> {
+    let asked = format != VersionFormat::Node && settings.get(&LEAVES) == Leaves::Counters;
     layout.counters().filter(|_| asked).cloned()
 }
 
 /// The number of the first protected line that has a version of the integrity's own.
-fn first_own(format: Format, counters: bool, layout: &Layout) -> u64 {
+fn first_own(format: VersionFormat, counters: bool, layout: &Layout) -> u64 {
     match counters {
         true => layout.data_lines().next_multiple_of(format.per_line()),
         false => 0,
@@ -320,7 +320,7 @@ mod tests {
             let mut layout = Layout::new(64);
             let mut settings = Settings::default();
             settings.set(&MINOR_BITS, bits);
-            let format = Format::from_settings(&settings);
+            let format = VersionFormat::from_settings(&settings);
             let (_, versions, _) = Versions::reserve(format, &settings, &mut layout);
             let per_line = versions.per_line();
             let (mut line, mut random, mut overflows) = (ZERO_LINE, 1u64, 0);

@@ -66,7 +66,7 @@ pub struct Match {
 }
 
 /// A search through the buckets of one digest.
-pub struct Search {
+pub struct BucketSearch {
     digest: Digest,
     bucket: u64,
     walked: u64,
@@ -126,8 +126,8 @@ impl Index {
     }
 
     /// Begins a search.
-    pub fn search(&self, digest: Digest, after: Step) -> Search {
-        Search {
+    pub fn search(&self, digest: Digest, after: Step) -> BucketSearch {
+        BucketSearch {
             digest,
             bucket: self.home(&digest),
             walked: 0,
@@ -137,7 +137,7 @@ impl Index {
     }
 
     /// The next entry with the digest, `None` when there is no more.
-    pub fn next(&mut self, search: &mut Search, plan: &mut Plan) -> Option<Match> {
+    pub fn next(&mut self, search: &mut BucketSearch, plan: &mut Plan) -> Option<Match> {
         loop {
             let (cached, line, from) = match search.current.take() {
                 Some(current) => current,

@@ -3,8 +3,8 @@
 
 use crate::line::Virtual;
 use crate::machine::{
-    Access, Agent, Answer, CoreFigures, LOOK_AHEAD, OutOfMemory, Passing, Port, RunError, Stream,
-    Turn,
+    Access, Agent, AgentAnswer, CoreFigures, LOOK_AHEAD, OutOfMemory, Passing, Port, RunError,
+    Stream, Turn,
 };
 use crate::stats::Direction;
 use crate::units::Time;
@@ -127,8 +127,8 @@ impl Agent for TraceBus {
         Ok(())
     }
 
-    fn answered(&mut self, answer: Answer) {
-        if let Answer::Line(_, at) = answer {
+    fn answered(&mut self, answer: AgentAnswer) {
+        if let AgentAnswer::Line(_, at) = answer {
             self.in_flight -= 1;
             self.done = self.done.max(at);
         }

@@ -6,8 +6,8 @@
 use super::window::{Mshrs, ReorderWindow};
 use crate::line::Virtual;
 use crate::machine::{
-    Access, Agent, Answer, CoreFigures, LOOK_AHEAD, OutOfMemory, Passing, Port, RunError, Stream,
-    Turn,
+    Access, Agent, AgentAnswer, CoreFigures, LOOK_AHEAD, OutOfMemory, Passing, Port, RunError,
+    Stream, Turn,
 };
 use crate::medium::params::CoreParams;
 use crate::stats::Direction;
@@ -301,8 +301,8 @@ impl Agent for TraceCore {
         Ok(())
     }
 
-    fn answered(&mut self, answer: Answer) {
-        if let Answer::Line(waiter, at) = answer {
+    fn answered(&mut self, answer: AgentAnswer) {
+        if let AgentAnswer::Line(waiter, at) = answer {
             self.read_done(ReadId(waiter.load.expect("a read")), at);
         }
     }

@@ -64,7 +64,7 @@ impl Default for HostOptions {
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind<'b> {
+pub enum HostRequestKind<'b> {
     /// Read so many bytes.
     Read(usize),
     /// Write these; `persist` if the next fence of the source waits for it.
@@ -84,9 +84,9 @@ pub enum Kind<'b> {
 
 /// A request of the host's.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'b> {
+pub struct HostRequest<'b> {
     /// What to do.
-    pub kind: Kind<'b>,
+    pub kind: HostRequestKind<'b>,
     /// The first byte.
     pub address: u64,
     /// Which source asks.
@@ -99,7 +99,7 @@ pub struct Asked<'b> {
 
 /// What an answer is to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum AnswerKind {
     /// A read: its bytes are there.
     Read,
     /// A write.
@@ -118,7 +118,7 @@ pub enum What {
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
     /// To what.
-    pub what: What,
+    pub what: AnswerKind,
     /// The host's name for it.
     pub tag: u64,
     /// Who asked.

@@ -14,7 +14,8 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 pub use asked::{
-    Asked, HostOptions, HostedError, Kind, MAX_SOURCES, Posted, Told, Unwritten, What,
+    AnswerKind, HostOptions, HostRequest, HostRequestKind, HostedError, MAX_SOURCES, Posted, Told,
+    Unwritten,
 };
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -35,7 +36,7 @@ const END: Time = Time::from_ps(18_000_000_000_000_000);
 
 #[derive(Clone)]
 struct Flight {
-    what: What,
+    what: AnswerKind,
     tag: u64,
     source: u32,
     line: Logical,
@@ -54,7 +55,7 @@ struct Flight {
 /// A flush or a fence that waits for acceptances.
 #[derive(Clone, Copy)]
 struct PersistWaiter {
-    what: What,
+    what: AnswerKind,
     tag: u64,
     source: u32,
     presented: Time,

@@ -2,7 +2,9 @@
 
 use smallvec::SmallVec;
 
-use super::{Asked, END, Flight, Hosted, HostedError, Kind, PersistWaiter, Told, What};
+use super::{
+    AnswerKind, END, Flight, HostRequest, HostRequestKind, Hosted, HostedError, PersistWaiter, Told,
+};
 use crate::controller::{Class, Persist, Write};
 use crate::engine::Request;
 use crate::exhausted::Exhausted;
@@ -30,23 +32,26 @@ impl Hosted {
     ///
     /// # Errors
     /// The request is none that can be, or the run cannot go on.
-    pub fn send(&mut self, asked: &Asked) -> Result<bool, HostedError> {
+    pub fn send(&mut self, asked: &HostRequest) -> Result<bool, HostedError> {
         self.powered()?;
         let presented = asked.presented.unwrap_or(self.clock);
         if presented > END {
             return Err(Exhausted::FIVE_HOURS.into());
         }
         let (size, is_line) = match asked.kind {
-            Kind::Read(size) => (size, false),
-            Kind::Write { bytes, .. } => (bytes.len(), false),
-            Kind::WriteCounters => (1, true),
+            HostRequestKind::Read(size) => (size, false),
+            HostRequestKind::Write { bytes, .. } => (bytes.len(), false),
+            HostRequestKind::WriteCounters => (1, true),
         };
         let from = (asked.address % LINE_BYTES as u64) as usize;
         if size == 0 || size > LINE_BYTES - from {
             let address = asked.address;
             return Err(HostedError::Size { address, size });
         }
-        if !self.options.keep && matches!(asked.kind, Kind::Write { .. }) && size < LINE_BYTES {
+        if !self.options.keep
+            && matches!(asked.kind, HostRequestKind::Write { .. })
+            && size < LINE_BYTES
+        {
             return Err(HostedError::NotKept("a write of a part of a line"));
         }
         self.check_source(asked.source)?;
@@ -77,9 +82,9 @@ impl Hosted {
         Ok(true)
     }
 
-    fn admit(&mut self, asked: &Asked, line: Logical, presented: Time, part: (u8, u8)) {
+    fn admit(&mut self, asked: &HostRequest, line: Logical, presented: Time, part: (u8, u8)) {
         let mut flight = Flight {
-            what: What::Read,
+            what: AnswerKind::Read,
             tag: asked.tag,
             source: asked.source,
             line,
@@ -111,7 +116,7 @@ impl Hosted {
             counted: self.port.counted,
         };
         match asked.kind {
-            Kind::Read(_) => {
+            HostRequestKind::Read(_) => {
                 let got = self.port.memory.read(request, now, line, Class::Data).value;
                 flight.written = got.is_some();
                 let ahead = self.options.keep && self.contents().is_ahead(line);
@@ -121,13 +126,13 @@ impl Hosted {
                 };
                 flight.read = newest.unwrap_or_else(|| self.options.unwritten.line(line));
             }
-            Kind::Write {
+            HostRequestKind::Write {
                 bytes,
                 persist,
                 counter_atomic,
                 tell_array,
             } => {
-                flight.what = What::Written;
+                flight.what = AnswerKind::Written;
                 (flight.persist, flight.tell_array) = (persist || counter_atomic, tell_array);
                 let unwritten = self.options.unwritten;
                 let before = || unwritten.line(line);
@@ -150,8 +155,8 @@ impl Hosted {
                 };
                 self.port.memory.write_announced(request, now, write);
             }
-            Kind::WriteCounters => {
-                (flight.what, flight.persist) = (What::Counters, true);
+            HostRequestKind::WriteCounters => {
+                (flight.what, flight.persist) = (AnswerKind::Counters, true);
                 (request.kind, request.counted) = (Direction::Write, false);
                 self.port.memory.persist_metadata(request, now, line);
             }
@@ -198,7 +203,9 @@ impl Hosted {
         self.check_address(address)?;
         self.settle(self.clock)?;
         let line = self.translate(source, address)?;
-        self.wait(What::Flushed, source, tag, |flight, _| flight.line == line);
+        self.wait(AnswerKind::Flushed, source, tag, |flight, _| {
+            flight.line == line
+        });
         Ok(())
     }
 
@@ -210,10 +217,10 @@ impl Hosted {
         self.powered()?;
         self.check_source(source)?;
         self.settle(self.clock)?;
-        self.wait(What::Fenced, source, tag, |flight, waiters| {
+        self.wait(AnswerKind::Fenced, source, tag, |flight, waiters| {
             let flushed = |waiter: &u32| {
                 let waiter = &waiters[*waiter as usize];
-                waiter.what == What::Flushed && waiter.source == source
+                waiter.what == AnswerKind::Flushed && waiter.source == source
             };
             flight.persist && flight.source == source || flight.waiters.iter().any(flushed)
         });
@@ -223,7 +230,7 @@ impl Hosted {
     /// Waits for the acceptance of writes in flight that are not accepted.
     fn wait(
         &mut self,
-        what: What,
+        what: AnswerKind,
         source: u32,
         tag: u64,
         for_it: impl Fn(&Flight, &[PersistWaiter]) -> bool,
@@ -243,7 +250,8 @@ impl Hosted {
         let waiters = &self.waiters;
         let mut left = 0;
         for flight in &mut self.flights {
-            let waits = !flight.free && flight.what != What::Read && flight.accepted.is_none();
+            let waits =
+                !flight.free && flight.what != AnswerKind::Read && flight.accepted.is_none();
             if waits && for_it(flight, waiters) {
                 flight.waiters.push(index);
                 left += 1;
@@ -258,7 +266,7 @@ impl Hosted {
     pub(super) fn waited(&mut self, index: u32, at: Time) {
         let waiter = self.waiters[index as usize];
         self.free_waiters.push(index);
-        if waiter.what == What::Fenced {
+        if waiter.what == AnswerKind::Fenced {
             self.port.fenced(waiter.source as usize, at);
         }
         self.told.push_back(Told {

@@ -8,8 +8,8 @@ fn hosted(design: &str, options: HostOptions) -> Hosted {
     Hosted::new(&machine, design, options).expect("a design")
 }
 
-fn write(address: u64, bytes: &[u8], tag: u64) -> Asked<'_> {
-    let kind = Kind::Write {
+fn write(address: u64, bytes: &[u8], tag: u64) -> HostRequest<'_> {
+    let kind = HostRequestKind::Write {
         bytes,
         persist: true,
         counter_atomic: false,
@@ -18,8 +18,8 @@ fn write(address: u64, bytes: &[u8], tag: u64) -> Asked<'_> {
     asked(kind, address, tag)
 }
 
-fn asked(kind: Kind, address: u64, tag: u64) -> Asked {
-    Asked {
+fn asked(kind: HostRequestKind, address: u64, tag: u64) -> HostRequest {
+    HostRequest {
         kind,
         address,
         source: 0,
@@ -50,7 +50,12 @@ fn a_write_is_told_twice_and_a_fence_when_it_is_accepted() {
         let [written, flushed, fenced, array] = &told[..] else {
             panic!("{design}: {whats:?}");
         };
-        let expected = [What::Written, What::Flushed, What::Fenced, What::InArray];
+        let expected = [
+            AnswerKind::Written,
+            AnswerKind::Flushed,
+            AnswerKind::Fenced,
+            AnswerKind::InArray,
+        ];
         assert_eq!(told.iter().map(|t| t.what).collect::<Vec<_>>(), expected);
         assert!(written.accepted == Some(fenced.answered) && flushed.answered == fenced.answered);
         assert!(array.array > array.accepted, "{design}");
@@ -84,11 +89,11 @@ fn parts_of_lines_and_looks_see_what_was_written_last() {
     host.peek(0, 60, &mut bytes).unwrap();
     assert_eq!(bytes, [1, 2, 3, 4, 9, 6]);
     host.poke(0, 65, &[8]).unwrap(); // while the write is on its way
-    assert!(host.send(&asked(Kind::Read(64), 64, 2)).unwrap());
+    assert!(host.send(&asked(HostRequestKind::Read(64), 64, 2)).unwrap());
     host.finish().unwrap();
     let read = all(&mut host).into_iter().find(|told| told.tag == 2);
     assert_eq!(read.unwrap().line[..3], [9, 8, 0]);
-    assert!(host.send(&asked(Kind::Read(64), 64, 3)).unwrap());
+    assert!(host.send(&asked(HostRequestKind::Read(64), 64, 3)).unwrap());
     host.finish().unwrap();
     let told = all(&mut host);
     let last = told.last().unwrap();
@@ -106,22 +111,22 @@ fn requests_that_cannot_be_are_errors() {
     let mut host = hosted("baseline", HostOptions::default());
     let end = host.capacity();
     for (kind, address, source) in [
-        (Kind::Read(0), 0, 0),
-        (Kind::Read(65), 0, 0),
-        (Kind::Read(2), 63, 0),
-        (Kind::Read(64), end, 0),
-        (Kind::Read(64), u64::MAX - 63, 0),
-        (Kind::Read(64), 0, 1),
+        (HostRequestKind::Read(0), 0, 0),
+        (HostRequestKind::Read(65), 0, 0),
+        (HostRequestKind::Read(2), 63, 0),
+        (HostRequestKind::Read(64), end, 0),
+        (HostRequestKind::Read(64), u64::MAX - 63, 0),
+        (HostRequestKind::Read(64), 0, 1),
     ] {
-        let asked = Asked {
+        let asked = HostRequest {
             source,
             ..asked(kind, address, 0)
         };
         assert!(host.send(&asked).is_err(), "{asked:?}");
     }
-    let late = Asked {
+    let late = HostRequest {
         presented: Some(Time::NEVER),
-        ..asked(Kind::Read(1), 0, 0)
+        ..asked(HostRequestKind::Read(1), 0, 0)
     };
     assert!(host.send(&late).is_err() && host.advance_to(Time::NEVER).is_err());
     assert!(host.peek(0, end, &mut [0]).is_err());
@@ -137,7 +142,7 @@ fn without_what_was_written_last_only_whole_lines_are_taken() {
     };
     let mut host = hosted("esd", options);
     assert!(host.send(&write(64, &[7; 64], 1)).unwrap());
-    assert!(host.send(&asked(Kind::Read(8), 72, 2)).unwrap());
+    assert!(host.send(&asked(HostRequestKind::Read(8), 72, 2)).unwrap());
     let part = host.send(&write(64, &[7; 8], 3)).unwrap_err().to_string();
     assert!(part.contains("host.keep=no"), "{part}");
     assert!(host.peek(0, 64, &mut [0]).is_err() && host.poke(0, 64, &[1]).is_err());

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{END, Flight, Hosted, HostedError, Posted, Told, What};
+use super::{AnswerKind, END, Flight, Hosted, HostedError, Posted, Told};
 use crate::exhausted::Exhausted;
 use crate::stats::Direction;
 use crate::units::Time;
@@ -156,14 +156,14 @@ impl Hosted {
             flight.free = true;
             self.free.push(request.tag as u32);
             self.in_flight -= 1;
-            let is_write = flight.what == What::Written;
-            if flight.what == What::Counters || is_write && posted && !flight.tell_array {
+            let is_write = flight.what == AnswerKind::Written;
+            if flight.what == AnswerKind::Counters || is_write && posted && !flight.tell_array {
                 continue; // told when it was accepted
             }
-            let read = flight.what == What::Read;
+            let read = flight.what == AnswerKind::Read;
             let mut told = told(flight, answer.at);
             if is_write && posted {
-                told.what = What::InArray;
+                told.what = AnswerKind::InArray;
                 told.answered = flight.accepted.unwrap_or(answer.at);
             }
             told.array = (!read).then_some(answer.at);
@@ -175,7 +175,7 @@ impl Hosted {
         let posted = self.options.posted == Posted::Accepted;
         let flight = &mut self.flights[index];
         flight.accepted = Some(at);
-        if posted || flight.what == What::Counters {
+        if posted || flight.what == AnswerKind::Counters {
             let told = told(flight, at);
             self.told.push_back(told);
         }

@@ -462,9 +462,9 @@ impl Conventional {
         done.map_err(|e| failed(&self.path, e))
     }
 
-    fn begin(&self) -> Before {
+    fn begin(&self) -> ClocksBefore {
         let done = &self.activity;
-        Before {
+        ClocksBefore {
             wall: Instant::now(),
             running: running(),
             written: done.bytes_written,
@@ -472,7 +472,7 @@ impl Conventional {
         }
     }
 
-    fn end(&mut self, before: Before, duplicate: bool, found: bool) -> Outcome {
+    fn end(&mut self, before: ClocksBefore, duplicate: bool, found: bool) -> Outcome {
         let running = running().saturating_sub(before.running);
         let time = before.wall.elapsed();
         self.activity.seconds += time.as_secs_f64();
@@ -502,7 +502,7 @@ impl Conventional {
     }
 }
 
-struct Before {
+struct ClocksBefore {
     wall: Instant,
     running: Duration,
     written: u64,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Assumed, Bears, Design, Job, Key, Keys, Kind, Needs, Running};
+use super::{Assumed, Bears, Design, Job, Key, Keys, KeyKind, Needs, Running};
 use crate::conventional::{Conventional, ConventionalOptions, PowerDraw};
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::Bracket;
@@ -22,13 +22,13 @@ pub(super) static DESIGN: Design = Design {
     executed: true,
     energy_from: "power of processor and memory while it has a processor, energy of the drive's bytes",
     keys: keys! {
-        "deduplicate": Kind::Flag, "true", "Fig. 7", "find duplicates; without, store all.", option("--deduplicate/--no-deduplicate");
-        "verify": Kind::Flag, "true", "ours: a fingerprint decides nothing",
+        "deduplicate": KeyKind::Flag, "true", "Fig. 7", "find duplicates; without, store all.", option("--deduplicate/--no-deduplicate");
+        "verify": KeyKind::Flag, "true", "ours: a fingerprint decides nothing",
             "compare bytes before believing a hash.", option("--verify/--no-verify"), needs(Needs::Flag("deduplicate"));
-        "by_content": Kind::Flag, "false", "the paper has blocks", "cut the tree's files by content.", option("--by-content"), needs(Needs::Files);
-        "cache_entries": Kind::Count { least: 1 }, "262144", "*assumed*", "chunks whose places are kept in memory.", option("--cache-entries");
-        "processor_w": Kind::Bracket, "16.25-520", "*assumed*", "watts of its processors, or A-B.", option("--processor-watts");
-        "memory_w": Kind::Bracket, "3-24", "*assumed*", "watts of its memory, or A-B.", option("--memory-watts");
+        "by_content": KeyKind::Flag, "false", "the paper has blocks", "cut the tree's files by content.", option("--by-content"), needs(Needs::Files);
+        "cache_entries": KeyKind::Count { least: 1 }, "262144", "*assumed*", "chunks whose places are kept in memory.", option("--cache-entries");
+        "processor_w": KeyKind::Bracket, "16.25-520", "*assumed*", "watts of its processors, or A-B.", option("--processor-watts");
+        "memory_w": KeyKind::Bracket, "3-24", "*assumed*", "watts of its memory, or A-B.", option("--memory-watts");
     },
     assumed: &[
         Assumed {
@@ -72,7 +72,7 @@ pub(super) static DESIGN: Design = Design {
     },
     check,
     run: |keys, job| {
-        let asked: Asked = keys.read();
+        let asked: ConventionalKeys = keys.read();
         let folder = job.folder.ok_or_else(|| {
             RunError::Bad("conventional: needs a folder for its files; name one".to_owned())
         })?;
@@ -92,7 +92,7 @@ pub(super) static DESIGN: Design = Design {
         }))
     },
     store: |keys, room| {
-        let asked: Asked = keys.read();
+        let asked: ConventionalKeys = keys.read();
         let options = asked.options();
         // What is replaced keeps its place until the commit.
         let uncommitted = options.commit_every as u64 * u64::from(room.block_bytes);
@@ -107,7 +107,7 @@ pub(super) static DESIGN: Design = Design {
 
 /// The store as it is asked for; see [`ConventionalOptions`].
 #[derive(Deserialize)]
-struct Asked {
+struct ConventionalKeys {
     deduplicate: bool,
     verify: bool,
     by_content: bool,
@@ -116,7 +116,7 @@ struct Asked {
     memory_w: Bracket,
 }
 
-impl Asked {
+impl ConventionalKeys {
     fn options(&self) -> ConventionalOptions {
         let usual = ConventionalOptions::default();
         ConventionalOptions {
@@ -134,7 +134,7 @@ impl Asked {
 }
 
 fn check(keys: &Keys, job: &Job<'_>) -> Result<(), RunError> {
-    if !keys.read::<Asked>().by_content {
+    if !keys.read::<ConventionalKeys>().by_content {
         return Ok(());
     }
     if !job.workload.has_bytes() {

@@ -13,7 +13,7 @@ use crate::parameters::Bracket;
 pub struct Key {
     pub name: &'static str,
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: KeyKind,
     /// The text as users write it; `None` if it follows from other keys.
     pub default: Option<&'static str>,
     pub source: &'static str,
@@ -28,7 +28,7 @@ pub struct Key {
 
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Kind {
+pub enum KeyKind {
     /// A number of bytes.
     Bytes,
     Count {
@@ -58,7 +58,7 @@ pub struct Keys(Map<String, Value>, Vec<(String, Value)>);
 impl Key {
     pub(super) const fn new(
         name: &'static str,
-        kind: Kind,
+        kind: KeyKind,
         default: &'static str,
         source: &'static str,
         line: &'static str,
@@ -108,22 +108,22 @@ impl Key {
     fn read(&self, text: &str) -> Result<(Value, Value), String> {
         let plain = |value: Value| Ok((value.clone(), value));
         match self.kind {
-            Kind::Bytes => match sardonyx_base::sizes::parse(text) {
+            KeyKind::Bytes => match sardonyx_base::sizes::parse(text) {
                 Some(bytes) => plain(json!(bytes)),
                 None => Err(sardonyx_base::sizes::REMEDY.to_owned()),
             },
-            Kind::Count { least } => match text.parse::<u32>() {
+            KeyKind::Count { least } => match text.parse::<u32>() {
                 Ok(count) if count >= least => plain(json!(count)),
                 _ => Err(format!("give a whole number of at least {least}")),
             },
-            Kind::Flag => match text {
+            KeyKind::Flag => match text {
                 "true" => plain(json!(true)),
                 "false" => plain(json!(false)),
                 _ => Err("give true or false".to_owned()),
             },
-            Kind::Choice { words } if words.contains(&text) => plain(json!(text)),
-            Kind::Choice { words } => Err(format!("give {}", words.join(" or "))),
-            Kind::Bracket => {
+            KeyKind::Choice { words } if words.contains(&text) => plain(json!(text)),
+            KeyKind::Choice { words } => Err(format!("give {}", words.join(" or "))),
+            KeyKind::Bracket => {
                 let bracket = Bracket::parse(text)
                     .ok_or("give a number, or two ends as in 0.1-17".to_owned())?;
                 Ok((json!(bracket), json!(bracket.to_string())))

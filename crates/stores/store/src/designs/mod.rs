@@ -13,7 +13,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-pub use keys::{Key, Keys, Kind, Needs};
+pub use keys::{Key, KeyKind, Keys, Needs};
 
 use crate::outcome::RunError;
 use crate::recam::BlockContents;

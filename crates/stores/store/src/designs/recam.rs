@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Assumed, Bears, Design, Job, Key, Kind, Room, Running};
+use super::{Assumed, Bears, Design, Job, Key, KeyKind, Room, Running};
 use crate::ledger::Purpose;
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters};
@@ -18,22 +18,22 @@ pub(super) static DESIGN: Design = Design {
     executed: false,
     energy_from: "energy of a compared bit, a match line and a written bit",
     keys: keys! {
-        "capacity_bytes": Kind::Bytes, "256G", "Sec. IV", "bytes of data in the array.", option("--capacity");
+        "capacity_bytes": KeyKind::Bytes, "256G", "Sec. IV", "bytes of data in the array.", option("--capacity");
         "row_bits": SOME, "256", "Sec. III-C's example", "data bits of a row.", option("--width");
         "modules": SOME, "1", "Fig. 2", "modules that work in parallel.", option("--modules");
-        "compare": Kind::Choice { words: &["continuous", "single"] }, "continuous", "Sec. III-C", "no compare deactivates a row.", option("--single");
-        "first": Kind::Choice { words: &["rows", "starts"] }, "rows", "*assumed*",
+        "compare": KeyKind::Choice { words: &["continuous", "single"] }, "continuous", "Sec. III-C", "no compare deactivates a row.", option("--single");
+        "first": KeyKind::Choice { words: &["rows", "starts"] }, "rows", "*assumed*",
             "the first compare activates block starts alone.", option("--starts");
-        "free_row_compare": Kind::Flag, "false", "Sec. III-C; Fig. 6 has one", "a write compares for an empty row first.", option("--free-row");
-        "overwrite": Kind::Choice { words: &["deletes", "searches"] }, "deletes", "*assumed*: the paper has no overwrite",
+        "free_row_compare": KeyKind::Flag, "false", "Sec. III-C; Fig. 6 has one", "a write compares for an empty row first.", option("--free-row");
+        "overwrite": KeyKind::Choice { words: &["deletes", "searches"] }, "deletes", "*assumed*: the paper has no overwrite",
             "an overwrite searches before it deletes.", option("--search-first");
         "address_cycles": SOME, "", "Sec. III-C; by width *assumed*", "cycles for each of LBA and PA.", follows();
-        "fingerprint_bits": Kind::Count { least: 0 }, "0", "none in the paper",
+        "fingerprint_bits": KeyKind::Count { least: 0 }, "0", "none in the paper",
             "a row with so many bits of a hash first.", option("--fingerprint"), metavar("BITS");
-        "compared_bit_fj": Kind::Bracket, "0.1-17", "*assumed*", "femtojoules of a bit compared, or A-B.", option("--compared-bit");
-        "match_line_fj": Kind::Bracket, "0", "*assumed*", "femtojoules of a match line, or A-B.", option("--match-line");
-        "written_bit_fj": Kind::Bracket, "1000-10000", "*assumed*", "femtojoules of a bit written, or A-B.", option("--written-bit");
-        "endurance_writes": Kind::Bracket, "1e6-1e12", "*assumed*", "writes that a row survives, or A-B.", option("--endurance");
+        "compared_bit_fj": KeyKind::Bracket, "0.1-17", "*assumed*", "femtojoules of a bit compared, or A-B.", option("--compared-bit");
+        "match_line_fj": KeyKind::Bracket, "0", "*assumed*", "femtojoules of a match line, or A-B.", option("--match-line");
+        "written_bit_fj": KeyKind::Bracket, "1000-10000", "*assumed*", "femtojoules of a bit written, or A-B.", option("--written-bit");
+        "endurance_writes": KeyKind::Bracket, "1e6-1e12", "*assumed*", "writes that a row survives, or A-B.", option("--endurance");
     },
     assumed: &[
         Assumed {
@@ -125,7 +125,7 @@ pub(super) static DESIGN: Design = Design {
     },
 };
 
-const SOME: Kind = Kind::Count { least: 1 };
+const SOME: KeyKind = KeyKind::Count { least: 1 };
 
 /// The array as it is asked for; see [`Parameters`].
 #[derive(Deserialize)]

@@ -20,7 +20,7 @@ const NONE: u32 = u32::MAX;
 const ROOT: u32 = 0;
 
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct PrefixNode {
     depth: u32,
     count: u32,
     slot: u32,
@@ -38,7 +38,7 @@ struct Node {
 
 #[derive(Clone, Debug)]
 pub struct Prefixes {
-    nodes: Vec<Node>,
+    nodes: Vec<PrefixNode>,
     unused: Vec<u32>,
     /// By a hash of the parent and of the first row below it: the first node that has it.
     children: FxHashMap<u64, u32>,
@@ -62,9 +62,9 @@ pub enum BranchPoint {
     Above(u32, u32),
 }
 
-impl Node {
-    fn new(depth: u32, slot: u32, parent: u32) -> Node {
-        Node {
+impl PrefixNode {
+    fn new(depth: u32, slot: u32, parent: u32) -> PrefixNode {
+        PrefixNode {
             depth,
             count: 0,
             slot,
@@ -81,7 +81,7 @@ impl Node {
 impl Prefixes {
     pub fn new(rows: u32) -> Prefixes {
         Prefixes {
-            nodes: vec![Node::new(0, NONE, NONE)],
+            nodes: vec![PrefixNode::new(0, NONE, NONE)],
             unused: Vec::new(),
             children: FxHashMap::default(),
             rows,
@@ -97,7 +97,7 @@ impl Prefixes {
         shared.clear();
         let mut at = ROOT;
         loop {
-            let Node { depth, slot, .. } = self.nodes[at as usize];
+            let PrefixNode { depth, slot, .. } = self.nodes[at as usize];
             if depth == self.rows {
                 return BranchPoint::Stored(slot);
             }
@@ -138,7 +138,7 @@ impl Prefixes {
             BranchPoint::Above(node, depth) => self.split(node, depth, rows),
         };
         let depth = self.nodes[parent as usize].depth;
-        let leaf = self.add(Node::new(self.rows, slot, parent));
+        let leaf = self.add(PrefixNode::new(self.rows, slot, parent));
         self.attach(parent, leaf, rows.hash(depth));
         let mut node = leaf;
         while node != NONE {
@@ -149,7 +149,7 @@ impl Prefixes {
     }
 
     pub fn remove(&mut self, leaf: u32) {
-        let Node { slot, parent, .. } = self.nodes[leaf as usize];
+        let PrefixNode { slot, parent, .. } = self.nodes[leaf as usize];
         self.detach(leaf);
         self.unused.push(leaf);
         let only = self.nodes[parent as usize].first;
@@ -157,7 +157,7 @@ impl Prefixes {
         if parent != ROOT && self.nodes[only as usize].next == NONE {
             // A node with one child stands for nothing: the child takes its place.
             self.detach(only);
-            let Node {
+            let PrefixNode {
                 hash, parent: over, ..
             } = self.nodes[parent as usize];
             above = over;
@@ -168,7 +168,7 @@ impl Prefixes {
         }
         // A node's rows are read from one of the blocks below it, which may be the one that goes.
         while above != NONE {
-            let Node { first, parent, .. } = self.nodes[above as usize];
+            let PrefixNode { first, parent, .. } = self.nodes[above as usize];
             if self.nodes[above as usize].slot == slot && first != NONE {
                 self.nodes[above as usize].slot = self.nodes[first as usize].slot;
             }
@@ -179,7 +179,7 @@ impl Prefixes {
 
     /// Puts a node of this depth above another.
     fn split(&mut self, below: u32, depth: u32, rows: &mut impl StoredRows) -> u32 {
-        let Node {
+        let PrefixNode {
             slot,
             parent,
             count,
@@ -187,9 +187,9 @@ impl Prefixes {
             ..
         } = self.nodes[below as usize];
         self.detach(below);
-        let middle = self.add(Node {
+        let middle = self.add(PrefixNode {
             count,
-            ..Node::new(depth, slot, parent)
+            ..PrefixNode::new(depth, slot, parent)
         });
         self.attach(parent, middle, hash);
         self.nodes[below as usize].parent = middle;
@@ -197,7 +197,7 @@ impl Prefixes {
         middle
     }
 
-    fn add(&mut self, node: Node) -> u32 {
+    fn add(&mut self, node: PrefixNode) -> u32 {
         match self.unused.pop() {
             Some(index) => {
                 self.nodes[index as usize] = node;
@@ -229,7 +229,7 @@ impl Prefixes {
     }
 
     fn detach(&mut self, child: u32) {
-        let Node {
+        let PrefixNode {
             parent,
             hash,
             next,

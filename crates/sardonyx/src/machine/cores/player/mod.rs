@@ -9,7 +9,7 @@ use super::window::{Mshrs, ReorderWindow};
 use crate::config::Machine;
 use crate::line::Virtual;
 use crate::machine::{
-    Agent, Answer, Batch, CoreFigures, Counts, OpSource, Port, RunError, Turn, Waiter,
+    Agent, AgentAnswer, Batch, CoreFigures, Counts, OpSource, Port, RunError, Turn, Waiter,
 };
 use crate::units::Time;
 
@@ -246,11 +246,11 @@ impl Agent for Player<'_> {
         Ok(())
     }
 
-    fn answered(&mut self, answer: Answer) {
+    fn answered(&mut self, answer: AgentAnswer) {
         match answer {
-            Answer::Line(waiter, at) => self.line_came(waiter, at),
-            Answer::Accepted(at) => self.accepted(at),
-            Answer::Rung(at) => self.has_lock(at),
+            AgentAnswer::Line(waiter, at) => self.line_came(waiter, at),
+            AgentAnswer::Accepted(at) => self.accepted(at),
+            AgentAnswer::Rung(at) => self.has_lock(at),
         }
     }
 
