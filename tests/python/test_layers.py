@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import subprocess
@@ -141,6 +142,62 @@ def test_processes_that_are_started_know_it_too(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     assert name in ended.stdout
+
+
+SLOWER = "return self.below.write(write.to(write.line, at=plan.unit('aes', write.at)), plan)"
+
+
+def test_a_file_that_was_edited_runs_again(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+
+    def latency(asked: Any) -> float:
+        return metric(sardonyx.compare("synth:rung-60:300", asked).runs[0], "mean_write_latency_ns")
+
+    before = latency(str(file))
+    text = file.read_text()
+    file.write_text(text.replace(BY_HAND, SLOWER))
+    slower = latency(str(file))
+    assert before < slower
+    file.write_text(text)
+    assert latency(name) == before, "by its name, too"
+    file.write_text("def f(:")
+    for _ in range(2):  # and never what it was before
+        with pytest.raises(sardonyx.SardonyxError, match=r"own_\d+\.py:1: SyntaxError"):
+            sardonyx.compare("synth:rung-60:300", [str(file), "sca"])
+
+
+def test_a_class_that_took_the_place_of_a_files_gives_it_back(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+    layers.load(file)
+    exec(PLAIN.replace("NAME", name), {"__name__": "__main__"})
+    assert not layers.parts_of(name)[0].file
+    layers.load_named()
+    assert not layers.parts_of(name)[0].file, "the last one counts"
+    assert layers.load(file) == [name]
+    assert layers.parts_of(name)[0].file == file
+
+
+def test_another_declaration_is_refused(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+    layers.load(file)
+    text = file.read_text()
+    file.write_text(text.replace('over="sca"', 'over="fca", keys={"a": 1}'))
+    with pytest.raises(sardonyx.SardonyxError, match=f"{name}: is declared with other over, keys"):
+        layers.load(file)
+    file.write_text(text + "\n# as before\n")
+    assert layers.load(file) == [name]
+
+
+def test_results_say_what_a_design_was(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+    for more in ("", "# edited\n"):
+        file.write_text(file.read_text() + more)
+        words = ("compare", "synth:rung-60:200", "--designs", f"{file},sca")
+        assert ran(*words, "--out", str(tmp_path / "out")).exit_code == 0
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        (said,) = json.loads((tmp_path / "out/origin.json").read_text())["designs"]
+        assert said == {"name": name, "path": str(file), "sha256": digest}
+        assert digest in (tmp_path / "out/report.html").read_text()
 
 
 @pytest.mark.parametrize(("file", "twin"), [(ESD, "esd"), (ZEROS, "zero-lines")])

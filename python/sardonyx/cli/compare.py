@@ -325,7 +325,9 @@ def _compare(
 
     workers, json_to = asked.workers, asked.json_to
     with output_directory(target):
-        known = origin.origin(point.source for point in points)
+        known = origin.origin(
+            (point.source for point in points), dict.fromkeys(point.design for point in points)
+        )
         with Watcher(err) as watch:
             if seeded is None:
                 results = jobs.run(points, shared, workers, watch, written)
