@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sardonyx import _core, asked
+from sardonyx import _core, asked, layers
 from sardonyx.asked import in_python
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import mixes
@@ -150,6 +150,7 @@ def check_sensitivity(planned: Sequence[Point], draws: int) -> None:
     mixes.refuse("--sensitivity", {point.trace: point.source for point in planned})
     if draws < 0:
         raise _core.SardonyxError(f"draws = {draws}: give 0 or more")
+    layers.check_elsewhere({point.design: None for point in planned})
     if len({point.design for point in planned}) < 2:
         raise _core.SardonyxError(
             "--sensitivity: there are no two designs to compare; give two, as in --designs "
@@ -199,18 +200,27 @@ def sweep(
     (``traces``, ``designs``, ``limit`` ..), and ``axes``, ``zip`` and ``set`` its tables. ``out``
     keeps what is done, so that the same call goes on where one was broken off. ``jobs`` workers
     run at once; ``shard`` (``"3/16"``) runs a share and gives the rows that are there then;
-    ``hq`` is the folder of a HyperQueue server. A point that failed has its ``error``. A string
-    stands for a list of one.
+    ``hq`` is the folder of a HyperQueue server. A string stands for a list of one.
+
+    A design may be a name, a file of designs in Python (``"idea.py"``), or a class that is in a
+    file: workers are other processes, which do not have what a program or a notebook defines.
+
+    The frame has a column for each figure, and ``error``: what ended a point that failed, else
+    none. Of a share it has the points that are done or have failed.
+
+    Raises:
+        SardonyxError: A point cannot be asked for, as is seen before the first one runs; a class is
+            in no file; a file of a design changed meanwhile; or a point is missing at the end.
     """
     from sardonyx.sweeps import folder as folders
     from sardonyx.sweeps import hq as hyperqueue
     from sardonyx.sweeps import reading
     from sardonyx.sweeps.run import Sweep, read_shard
 
-    together = [asked.table("zip", each) for each in zip]
-    tables = {"axes": asked.table("axes", axes), "zip": together, "set": asked.table("set", set)}
+    together = [asked.axes("zip", each) for each in zip]
+    tables = {"axes": asked.axes("axes", axes), "zip": together, "set": asked.table("set", set)}
     for name in ("traces", "designs", "machines", "programs"):
-        if isinstance(settings.get(name), str | os.PathLike):
+        if name in settings:
             settings[name] = asked.names(name, settings[name])
     jobs = asked.maybe_whole("jobs", jobs, 1, 1024)
     given: dict[str, Any] = {name: table for name, table in tables.items() if table}
@@ -223,11 +233,11 @@ def sweep(
     folder.check(plan)
     plan.check()
     if hq is not None:
-        hyperqueue.run(plan, folder, Path(hq), view)
+        outcome = hyperqueue.run(plan, folder, Path(hq), view)
     else:
         share = None if shard is None else read_shard(shard)
-        Sweep(plan, folder, jobs, share, view).run()
-    return folders.frame(plan, folder)
+        outcome = Sweep(plan, folder, jobs, share, view).run()
+    return folders.frame(plan, folder, outcome.results)
 
 
 def machines() -> list[dict[str, str]]:

@@ -111,6 +111,19 @@ def table(what: str, given: object) -> dict[str, Any]:
     raise SardonyxError(f'{what} = {given!r}: give a mapping, as in {{"esd.efit_bytes": 65536}}')
 
 
+def axes(what: str, given: object) -> dict[str, Any]:
+    """As :func:`table`, of lists; designs in them that are classes or paths as strings."""
+
+    def text(value: Any) -> Any:
+        value = named(value)
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+    return {
+        name: [text(each) for each in values] if isinstance(values, list | tuple) else values
+        for name, values in table(what, given).items()
+    }
+
+
 def program(given: object) -> ProgramSource:
     """The sizes of programs: a :class:`ProgramSource`, or a mapping of some of its fields."""
     if given is None:

@@ -284,6 +284,15 @@ def contents(design: str) -> dict[str, str]:
     return {each.name: each.sha256 for each in parts_of(design)}
 
 
+def word(design: str) -> str:
+    """How a command line names a design: a class by its file, if that has no other."""
+    known = _KNOWN.get(design)
+    if known is None or known.file is None:
+        return design
+    alone = [each for each in _KNOWN.values() if each.file == known.file] == [known]
+    return str(known.file) if alone else design
+
+
 def check_elsewhere(designs: Iterable[str]) -> None:
     """An error unless processes that this one starts get the same designs as it has.
 
