@@ -19,7 +19,7 @@ from sardonyx import _core, asked, layers
 from sardonyx.asked import in_python
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import mixes
-from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
+from sardonyx.runs.jobs import Point, Settings, check, check_designs, parse_sample, run, texts
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.seeds import MOST_SEEDS, Seeded
@@ -51,6 +51,7 @@ def compare(
     copies: int = 1,
     distinct: bool = False,
     verify: bool = True,
+    sample: str | None = None,
     program: ProgramSource | Mapping[str, int] | None = None,
     seeds: int | None = None,
     sensitivity: bool = False,
@@ -75,6 +76,11 @@ def compare(
     contents of its own if ``distinct``; ``verify`` holds each read to what was written last to its
     line, and another byte is an error; ``jobs`` run at once (default: one a core).
 
+    ``sample`` times only some windows of each trace, as in ``"50x10000"`` (windows and requests of
+    each; ``"50x10000+2000"`` has so many more before each that do not count): figures are then
+    means over the windows, and ``Run.sample`` has half of their 95 % intervals. Where windows lie
+    is drawn from the seed of ``program``. Not of programs, nor beside what is of whole runs.
+
     ``seeds`` runs programs and generated traces with so many seeds, from their own one on: each
     figure is then the mean, and ``Run.seeds`` has what each seed gave and half of the mean's 95 %
     interval.
@@ -91,6 +97,7 @@ def compare(
     if isinstance(machine, Mapping):
         machine, own = asked.machine(machine)
         sets = own | sets
+    sizes = asked.program(program)
     shared = Settings(
         asked.path("machine", machine),
         texts(sets),
@@ -98,13 +105,14 @@ def compare(
         asked.whole("copies", copies, 1, 1024),
         float(bool(distinct)),
         asked.share("warmup_share", warmup_share),
+        None if sample is None else parse_sample(asked.text("sample", sample), sizes.seed),
         verify=bool(verify),
     )
     planned = points(
         asked.names("traces", traces),
         asked.names("designs", designs),
         asked.maybe_whole("limit", limit, 1),
-        asked.program(program),
+        sizes,
     )
     jobs = asked.maybe_whole("jobs", jobs, 1, 1024)
     draws = asked.whole("draws", draws, 0, 10_000)
@@ -117,9 +125,17 @@ def compare(
     )
     if commands is not None and len(planned) > 1:
         raise _core.SardonyxError(f"commands: is of one run, and there are {len(planned)}")
+    if sample is not None:
+        check_whole(
+            sensitivity=sensitivity, timeline=timeline, requests=requests, commands=commands
+        )
     if seeds is not None:
         check_alone(
-            sensitivity=sensitivity, timeline=timeline, requests=requests, commands=commands
+            sample=sample,
+            sensitivity=sensitivity,
+            timeline=timeline,
+            requests=requests,
+            commands=commands,
         )
         seeded = Seeded(planned, asked.whole("seeds", seeds, 2, MOST_SEEDS))
         check(seeded.each, shared)
@@ -142,6 +158,15 @@ def check_alone(**others: object) -> None:
             raise _core.SardonyxError(
                 f"{option}: is of single runs, and --seeds gives means over several; leave one of "
                 "them out"
+            )
+
+
+def check_whole(**others: object) -> None:
+    """An error if anything is asked for that is of whole runs, beside a sample."""
+    for name, given in others.items():
+        if given:
+            raise _core.SardonyxError(
+                f"--{name}: is of whole runs, and --sample times windows; leave one of them out"
             )
 
 

@@ -81,6 +81,13 @@ def path(what: str, given: object) -> str:
     raise SardonyxError(f"{what} = {given!r}: give a string or a path")
 
 
+def text(what: str, given: object) -> str:
+    """A string."""
+    if isinstance(given, str):
+        return given
+    raise SardonyxError(f"{what} = {given!r}: give a string")
+
+
 def whole(what: str, given: object, least: int, most: int = 2**63 - 1) -> int:
     """A whole number within bounds."""
     is_whole = isinstance(given, int) and not isinstance(given, bool)
