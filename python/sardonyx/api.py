@@ -15,11 +15,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sardonyx import _core, asked
+from sardonyx import _core, asked, layers
 from sardonyx.asked import in_python
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import mixes
-from sardonyx.runs.jobs import Point, Settings, check, check_designs, run, texts
+from sardonyx.runs.jobs import Point, Settings, check, check_designs, parse_sample, run, texts
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Watch
 from sardonyx.runs.seeds import MOST_SEEDS, Seeded
@@ -51,6 +51,7 @@ def compare(
     copies: int = 1,
     distinct: bool = False,
     verify: bool = True,
+    sample: str | None = None,
     program: ProgramSource | Mapping[str, int] | None = None,
     seeds: int | None = None,
     sensitivity: bool = False,
@@ -75,6 +76,11 @@ def compare(
     contents of its own if ``distinct``; ``verify`` holds each read to what was written last to its
     line, and another byte is an error; ``jobs`` run at once (default: one a core).
 
+    ``sample`` times only some windows of each trace, as in ``"50x10000"`` (windows and requests of
+    each; ``"50x10000+2000"`` has so many more before each that do not count): figures are then
+    means over the windows, and ``Run.sample`` has half of their 95 % intervals. Where windows lie
+    is drawn from the seed of ``program``. Not of programs, nor beside what is of whole runs.
+
     ``seeds`` runs programs and generated traces with so many seeds, from their own one on: each
     figure is then the mean, and ``Run.seeds`` has what each seed gave and half of the mean's 95 %
     interval.
@@ -91,6 +97,7 @@ def compare(
     if isinstance(machine, Mapping):
         machine, own = asked.machine(machine)
         sets = own | sets
+    sizes = asked.program(program)
     shared = Settings(
         asked.path("machine", machine),
         texts(sets),
@@ -98,13 +105,14 @@ def compare(
         asked.whole("copies", copies, 1, 1024),
         float(bool(distinct)),
         asked.share("warmup_share", warmup_share),
+        None if sample is None else parse_sample(asked.text("sample", sample), sizes.seed),
         verify=bool(verify),
     )
     planned = points(
         asked.names("traces", traces),
         asked.names("designs", designs),
         asked.maybe_whole("limit", limit, 1),
-        asked.program(program),
+        sizes,
     )
     jobs = asked.maybe_whole("jobs", jobs, 1, 1024)
     draws = asked.whole("draws", draws, 0, 10_000)
@@ -117,9 +125,17 @@ def compare(
     )
     if commands is not None and len(planned) > 1:
         raise _core.SardonyxError(f"commands: is of one run, and there are {len(planned)}")
+    if sample is not None:
+        check_whole(
+            sensitivity=sensitivity, timeline=timeline, requests=requests, commands=commands
+        )
     if seeds is not None:
         check_alone(
-            sensitivity=sensitivity, timeline=timeline, requests=requests, commands=commands
+            sample=sample,
+            sensitivity=sensitivity,
+            timeline=timeline,
+            requests=requests,
+            commands=commands,
         )
         seeded = Seeded(planned, asked.whole("seeds", seeds, 2, MOST_SEEDS))
         check(seeded.each, shared)
@@ -145,11 +161,21 @@ def check_alone(**others: object) -> None:
             )
 
 
+def check_whole(**others: object) -> None:
+    """An error if anything is asked for that is of whole runs, beside a sample."""
+    for name, given in others.items():
+        if given:
+            raise _core.SardonyxError(
+                f"--{name}: is of whole runs, and --sample times windows; leave one of them out"
+            )
+
+
 def check_sensitivity(planned: Sequence[Point], draws: int) -> None:
     """An error unless there are conclusions that could flip."""
     mixes.refuse("--sensitivity", {point.trace: point.source for point in planned})
     if draws < 0:
         raise _core.SardonyxError(f"draws = {draws}: give 0 or more")
+    layers.check_elsewhere({point.design: None for point in planned})
     if len({point.design for point in planned}) < 2:
         raise _core.SardonyxError(
             "--sensitivity: there are no two designs to compare; give two, as in --designs "
@@ -199,18 +225,27 @@ def sweep(
     (``traces``, ``designs``, ``limit`` ..), and ``axes``, ``zip`` and ``set`` its tables. ``out``
     keeps what is done, so that the same call goes on where one was broken off. ``jobs`` workers
     run at once; ``shard`` (``"3/16"``) runs a share and gives the rows that are there then;
-    ``hq`` is the folder of a HyperQueue server. A point that failed has its ``error``. A string
-    stands for a list of one.
+    ``hq`` is the folder of a HyperQueue server. A string stands for a list of one.
+
+    A design may be a name, a file of designs in Python (``"idea.py"``), or a class that is in a
+    file: workers are other processes, which do not have what a program or a notebook defines.
+
+    The frame has a column for each figure, and ``error``: what ended a point that failed, else
+    none. Of a share it has the points that are done or have failed.
+
+    Raises:
+        SardonyxError: A point cannot be asked for, as is seen before the first one runs; a class is
+            in no file; a file of a design changed meanwhile; or a point is missing at the end.
     """
     from sardonyx.sweeps import folder as folders
     from sardonyx.sweeps import hq as hyperqueue
     from sardonyx.sweeps import reading
     from sardonyx.sweeps.run import Sweep, read_shard
 
-    together = [asked.table("zip", each) for each in zip]
-    tables = {"axes": asked.table("axes", axes), "zip": together, "set": asked.table("set", set)}
+    together = [asked.axes("zip", each) for each in zip]
+    tables = {"axes": asked.axes("axes", axes), "zip": together, "set": asked.table("set", set)}
     for name in ("traces", "designs", "machines", "programs"):
-        if isinstance(settings.get(name), str | os.PathLike):
+        if name in settings:
             settings[name] = asked.names(name, settings[name])
     jobs = asked.maybe_whole("jobs", jobs, 1, 1024)
     given: dict[str, Any] = {name: table for name, table in tables.items() if table}
@@ -223,11 +258,11 @@ def sweep(
     folder.check(plan)
     plan.check()
     if hq is not None:
-        hyperqueue.run(plan, folder, Path(hq), view)
+        outcome = hyperqueue.run(plan, folder, Path(hq), view)
     else:
         share = None if shard is None else read_shard(shard)
-        Sweep(plan, folder, jobs, share, view).run()
-    return folders.frame(plan, folder)
+        outcome = Sweep(plan, folder, jobs, share, view).run()
+    return folders.frame(plan, folder, outcome.results)
 
 
 def machines() -> list[dict[str, str]]:

@@ -81,6 +81,13 @@ def path(what: str, given: object) -> str:
     raise SardonyxError(f"{what} = {given!r}: give a string or a path")
 
 
+def text(what: str, given: object) -> str:
+    """A string."""
+    if isinstance(given, str):
+        return given
+    raise SardonyxError(f"{what} = {given!r}: give a string")
+
+
 def whole(what: str, given: object, least: int, most: int = 2**63 - 1) -> int:
     """A whole number within bounds."""
     is_whole = isinstance(given, int) and not isinstance(given, bool)
@@ -109,6 +116,19 @@ def table(what: str, given: object) -> dict[str, Any]:
     if isinstance(given, Mapping) and all(isinstance(key, str) for key in given):
         return dict(given)
     raise SardonyxError(f'{what} = {given!r}: give a mapping, as in {{"esd.efit_bytes": 65536}}')
+
+
+def axes(what: str, given: object) -> dict[str, Any]:
+    """As :func:`table`, of lists; designs in them that are classes or paths as strings."""
+
+    def text(value: Any) -> Any:
+        value = named(value)
+        return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+    return {
+        name: [text(each) for each in values] if isinstance(values, list | tuple) else values
+        for name, values in table(what, given).items()
+    }
 
 
 def program(given: object) -> ProgramSource:

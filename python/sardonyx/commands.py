@@ -5,7 +5,8 @@ A function takes what its command takes: arguments by position, options by name 
 several values, a mapping ``KEY=VALUE`` pairs. It gives the document that ``--json`` writes, and
 raises ``SardonyxError`` where the command line would end with status 2.
 
-Each call is a process of its own, so that it can be interrupted and takes no memory from us.
+Each call is a process of its own, so that it can be interrupted and takes no memory from us. It has
+the designs that are in files; of one that the main program or a notebook defines there is an error.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
+from sardonyx import layers
 from sardonyx._core import SardonyxError
 from sardonyx.asked import named
 
@@ -115,6 +117,9 @@ def _option(command: str, known: Mapping[str, Any], name: str, value: Any) -> li
         )
     if value is None:
         return []
+    if param.name in ("design", "designs"):
+        given = value if isinstance(value, list | tuple | set) else [value]
+        layers.check_elsewhere(name for one in given for name in _text(one).split(","))
     option = max(param.opts, key=len)
     if isinstance(value, bool):
         if value:

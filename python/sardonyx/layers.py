@@ -7,12 +7,15 @@ explains the methods. Left out: what calls them (crates/native/src/layers).
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,9 +34,40 @@ METHODS = {
         "write(self, write, beside, stored, plan)",
     ),
 }
-#: The names that each file has registered.
-_FILES: dict[Path, list[str]] = {}
+#: Parts of a declaration that only say something to people; those of the first one stay.
+SAID = {"source", "line", "cut"}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Registered:
+    """A design as it was registered last: its declaration, and the file that its class is in, with
+    the hash of what that held. Of the main program and of a notebook there is no file.
+    """
+
+    name: str
+    declared: Mapping[str, Any]
+    file: Path | None
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file as it was run last: the hash of what it held, and what it registered."""
+
+    sha256: str
+    designs: Mapping[str, Registered]
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nobody has registered a design of the same name since."""
+        return all(_KNOWN[name] is each for name, each in self.designs.items())
+
+
+_FILES: dict[Path, File] = {}
+_KNOWN: dict[str, Registered] = {}
 _REGISTERED: list[str] = []
+#: Files that are being run, and the hashes of what they hold.
+_RUNNING: dict[Path, str] = {}
 #: Files that were imported: this process knows their designs, those that it starts do not yet.
 _IMPORTED: set[Path] = set()
 
@@ -74,15 +108,36 @@ def guard(
 def _decorator(kind: str, name: str, stack: str, declared: dict[str, Any]) -> Callable[[C], C]:
     def register(made: C) -> C:
         text = _declaration(kind, name, stack, made, dict(declared))
+        _check_declared(name, text)
         _core.register_layer(made, json.dumps(text))
         made.design_name = name
+        given = getattr(sys.modules.get(made.__module__), "__file__", None)
+        file = Path(given).resolve() if given and made.__module__ != "__main__" else None
+        sha256 = "" if file is None else _RUNNING.get(file) or _sha256(file)
+        _KNOWN[name] = Registered(name, json.loads(json.dumps(text)), file, sha256)
         _REGISTERED.append(name)
-        file = getattr(sys.modules.get(made.__module__), "__file__", None)
-        if file is not None and made.__module__ != "__main__":
-            _remember(Path(file).resolve())
+        if file is not None:
+            _remember(file)
         return made
 
     return register
+
+
+def _check_declared(name: str, declared: Mapping[str, Any]) -> None:
+    """An error if a design is declared again in other words: the simulator keeps the first ones."""
+    known = _KNOWN.get(name)
+    if known is None:
+        return
+    changed = [
+        "over" if part == "stack" else part
+        for part in declared
+        if part not in SAID and known.declared[part] != json.loads(json.dumps(declared[part]))
+    ]
+    if changed:
+        raise SardonyxError(
+            f"{name}: is declared with other {', '.join(changed)} than before, and a process keeps "
+            "the first; start it again (of a notebook: its kernel), or choose another name"
+        )
 
 
 def _declaration(
@@ -147,45 +202,123 @@ def registered() -> list[str]:
 
 
 def load(file: str | os.PathLike[str]) -> list[str]:
-    """Run a file of designs, once; the names of those that it registers."""
+    """Run a file of designs; the names of those that it registers.
+
+    It runs again if it holds something else than when it ran last, or if a class from elsewhere
+    has taken the name of one of its designs since. Modules that it imports do not.
+
+    Raises:
+        SardonyxError: There is no such file, it ends with an exception, or it registers nothing.
+    """
     path = Path(file).resolve()
-    if path in _FILES:
-        return _FILES[path]
+    if path in _RUNNING:
+        return []
     if not path.is_file():
         raise SardonyxError(f"{file}: there is no such file; give one with a design in Python")
+    text = path.read_bytes()
+    sha256 = hashlib.sha256(text).hexdigest()
+    before = _FILES.get(path)
+    if before is not None and before.sha256 == sha256 and before.is_last:
+        return list(before.designs)
     known = len(_REGISTERED)
     spec = importlib.util.spec_from_file_location(f"sardonyx_design_{path.stem}", path)
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     sys.path.insert(0, str(path.parent))
-    _FILES[path] = []
+    _RUNNING[path] = sha256
     try:
-        spec.loader.exec_module(module)
+        # Not by the module's loader: it would run what it has kept of a file that was written
+        # twice in a second.
+        exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     except SardonyxError as error:
         raise SardonyxError(f"{file}: {error}") from error
     except Exception as error:
         place = f"{file}:{_line(error, path)}"
         raise SardonyxError(f"{place}: {type(error).__name__}: {error}") from error
     finally:
+        del _RUNNING[path]
         sys.path.remove(str(path.parent))
-    found = list(dict.fromkeys(_REGISTERED[known:]))
+    found = dict.fromkeys(_REGISTERED[known:])
+    if before is not None:  # what it imports registers its designs the first time only
+        found |= {name: None for name, one in before.designs.items() if one.file != path}
     if not found:
         raise SardonyxError(
             f"{file}: registers no design; decorate a class with @sardonyx.mapping(NAME), "
             "@sardonyx.policy(NAME) or @sardonyx.guard(NAME)"
         )
-    _FILES[path] = found
+    _FILES[path] = File(sha256, {name: _KNOWN[name] for name in found})
     _remember(path)
-    return found
+    return list(found)
 
 
 def load_named() -> None:
-    """Run the files that the environment names."""
+    """Run the files that the environment names, and again those of them that have changed.
+
+    A file that was imported as a module does not run again: that is the importer's to do.
+    """
     for name in filter(None, os.environ.get(VARIABLE, "").split(os.pathsep)):
-        if Path(name).resolve() not in {*_FILES, *_IMPORTED}:
+        path = Path(name).resolve()
+        known = _FILES.get(path)
+        if known is None:
+            if path not in _IMPORTED:
+                load(name)
+        elif known.is_last and path.is_file() and _sha256(path) != known.sha256:
             load(name)
+
+
+def parts_of(design: str) -> list[Registered]:
+    """The layers of a design that are classes in Python, those that they are over among them."""
+    found: dict[str, Registered] = {}
+    todo = [design]
+    while todo:
+        for word in re.split("[+@]", todo.pop()):
+            if word in _KNOWN and word not in found:
+                found[word] = _KNOWN[word]
+                todo.append(str(found[word].declared["stack"]))
+    return list(found.values())
+
+
+def contents(design: str) -> dict[str, str]:
+    """The hash of the file of each class of a design, by the class's name; without any, nothing."""
+    return {each.name: each.sha256 for each in parts_of(design)}
+
+
+def word(design: str) -> str:
+    """How a command line names a design: a class by its file, if that has no other."""
+    known = _KNOWN.get(design)
+    if known is None or known.file is None:
+        return design
+    alone = [each for each in _KNOWN.values() if each.file == known.file] == [known]
+    return str(known.file) if alone else design
+
+
+def check_elsewhere(designs: Iterable[str]) -> None:
+    """An error unless processes that this one starts get the same designs as it has.
+
+    They run files, so each class must be in one, which is as it was when this process ran it.
+    """
+    for design in designs:
+        for each in parts_of(design):
+            if each.file is None:
+                file = f"{each.name.replace('-', '_')}.py"
+                raise SardonyxError(
+                    f"{each.name}: its class is in the main program or a notebook's cell, and "
+                    f"other processes are to run it; put it in a file ({file}; a cell does so by "
+                    f'"%%writefile {file}" as its first line) and name that: designs=["{file}"]'
+                )
+            if not each.file.is_file() or _sha256(each.file) != each.sha256:
+                raise SardonyxError(
+                    f"{each.file}: is not what this process has of {each.name}, and other "
+                    f'processes would run what it holds now; name the file: designs=["{each.file}"]'
+                )
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:  # a module need not be a file: it may be in an archive
+        return ""
 
 
 def _line(error: Exception, path: Path) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sardonyx._core import SardonyxError
-from sardonyx.report import Figure, figures, write_report
+from sardonyx.report import Figure, Missing, figures, write_report
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.results import Results
 
@@ -18,8 +19,24 @@ __all__ = ["plot", "plots", "write"]
 
 
 def plots(results: Results) -> list[str]:
-    """The names of the figures that ``plot`` draws of these results, in the report's order."""
-    return [each.key for each in figures(Comparison(results)) if isinstance(each, Figure)]
+    """The names of the figures that ``plot`` draws of these results, in the report's order: one at
+    least.
+
+    Raises:
+        SardonyxError: None can be drawn; it says what each of them lacks.
+    """
+    return _drawn(results, figures(Comparison(results)))
+
+
+def _drawn(results: Results, found: Sequence[Figure | Missing]) -> list[str]:
+    if names := [each.key for each in found if isinstance(each, Figure)]:
+        return names
+    reasons = [each.reason.rstrip(".") for each in found if isinstance(each, Missing)]
+    if any(run.seeds for run in results.runs):
+        reasons.insert(0, "Means over seeds have no figures of single runs; leave seeds out")
+    raise SardonyxError(
+        f"no figure can be drawn of these results: {'. '.join(dict.fromkeys(reasons))}"
+    )
 
 
 def write(results: Results, path: str | os.PathLike[str]) -> None:
@@ -32,7 +49,8 @@ def plot(results: Results, figure: str = "write-speedup") -> plotly.graph_object
 
     A figure with several views (a trace each) is drawn with its first; ``report.html`` has all.
     """
-    found = {each.key: each for each in figures(Comparison(results))}
+    listed = figures(Comparison(results))
+    found = {each.key: each for each in listed}
     chosen = found.get(figure)
     if isinstance(chosen, Figure):
         return chosen.plotly()
@@ -43,5 +61,5 @@ def plot(results: Results, figure: str = "write-speedup") -> plotly.graph_object
     near = difflib.get_close_matches(figure, found, n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     raise SardonyxError(
-        f"figure = {figure!r}: there is none; {meant}known: {', '.join(plots(results))}"
+        f"figure = {figure!r}: there is none; {meant}known: {', '.join(_drawn(results, listed))}"
     )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from sardonyx import cli
+from sardonyx.cli.explore import tell
 from sardonyx.runs.jobs import Settings
 from sardonyx.studies import explore as study
-from sardonyx.studies.explore import LEAST, Candidate, Exploration, Tried, splits
+from sardonyx.studies.explore import LEAST, Candidate, Exploration, Explored, Tried, splits
 from sardonyx.sweeps.table import Goal
 from typer.testing import CliRunner
 
@@ -70,6 +73,35 @@ def test_the_answer_is_one_sentence(tmp_path: Path) -> None:
     assert "\nwith 16K build " in ended.output
     found = json.loads((tmp_path / "a.json").read_text())
     assert len(found["candidates"]) == 4 and found["answer"] in ended.output.replace("\n", " ")
+
+
+@pytest.mark.parametrize("goals", [2, 3])
+def test_names_are_whole_on_a_narrow_terminal(goals: int) -> None:
+    keys = ("encryption.counter_cache.bytes", "esd.amt_bytes", "esd.efit_bytes")
+    names = ("ipc", "energy_nj", "medium_writes")[:goals]
+    figures = dict.fromkeys(names, 123.456789)
+    one = Tried(Candidate("esd", tuple((key, 64 * K) for key in keys)), 0, figures, figures)
+    found = Explored([one], [one], [(1, "")], 1, [Goal(name, False) for name in names])
+    shown = StringIO()
+    tell(Console(file=shown, width=80), found, 192 * K)
+    answer, *table = shown.getvalue().splitlines()
+    assert max(map(len, table[:-1])) <= 80
+    for key in keys:
+        assert f"{key} 64K" in answer and sum(f"  {key} 64K " in line for line in table) == 1
+    assert set(names) <= set(" ".join(table).split())
+    assert "1 candidate in 1 round, 1 run;" in table[-1]
+
+
+def test_programs_are_sized(tmp_path: Path) -> None:
+    words = ("queue", "--sram", "4K", "--designs", "sca", "--goal", "max ipc")
+    sizes = ("--transactions", "400", "--footprint", "64K")
+    ended = ran(*words, *sizes, "--out", str(tmp_path), "--json", "-")
+    assert json.loads(ended.stdout)["rounds"][0]["candidates"] == 1
+    (plan,) = (json.loads(path.read_text()) for path in tmp_path.rglob("plans/*.json"))
+    asked = plan["sweep"]["zip"][0]
+    assert set(asked["transactions"]) == {400 // study.SAMPLES} and asked["footprint"][0] == 64 * K
+    refused = ran("redis", "--footprint", "64K").stderr
+    assert "--footprint: does nothing without a program" in refused
 
 
 @pytest.mark.slow

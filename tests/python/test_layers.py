@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import itertools
 import json
 import subprocess
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 import sardonyx
 from sardonyx import cli, layers
+from sardonyx.sweeps import reading
 from typer.testing import CliRunner
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
@@ -143,6 +146,62 @@ def test_processes_that_are_started_know_it_too(tmp_path: Path) -> None:
     assert name in ended.stdout
 
 
+SLOWER = "return self.below.write(write.to(write.line, at=plan.unit('aes', write.at)), plan)"
+
+
+def test_a_file_that_was_edited_runs_again(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+
+    def latency(asked: Any) -> float:
+        return metric(sardonyx.compare("synth:rung-60:300", asked).runs[0], "mean_write_latency_ns")
+
+    before = latency(str(file))
+    text = file.read_text()
+    file.write_text(text.replace(BY_HAND, SLOWER))
+    slower = latency(str(file))
+    assert before < slower
+    file.write_text(text)
+    assert latency(name) == before, "by its name, too"
+    file.write_text("def f(:")
+    for _ in range(2):  # and never what it was before
+        with pytest.raises(sardonyx.SardonyxError, match=r"own_\d+\.py:1: SyntaxError"):
+            sardonyx.compare("synth:rung-60:300", [str(file), "sca"])
+
+
+def test_a_class_that_took_the_place_of_a_files_gives_it_back(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+    layers.load(file)
+    in_main(name)
+    assert not layers.parts_of(name)[0].file
+    layers.load_named()
+    assert not layers.parts_of(name)[0].file, "the last one counts"
+    assert layers.load(file) == [name]
+    assert layers.parts_of(name)[0].file == file
+
+
+def test_another_declaration_is_refused(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+    layers.load(file)
+    text = file.read_text()
+    file.write_text(text.replace('over="sca"', 'over="fca", keys={"a": 1}'))
+    with pytest.raises(sardonyx.SardonyxError, match=f"{name}: is declared with other over, keys"):
+        layers.load(file)
+    file.write_text(text + "\n# as before\n")
+    assert layers.load(file) == [name]
+
+
+def test_results_say_what_a_design_was(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+    for more in ("", "# edited\n"):
+        file.write_text(file.read_text() + more)
+        words = ("compare", "synth:rung-60:200", "--designs", f"{file},sca")
+        assert ran(*words, "--out", str(tmp_path / "out")).exit_code == 0
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        (said,) = json.loads((tmp_path / "out/origin.json").read_text())["designs"]
+        assert said == {"name": name, "path": str(file), "sha256": digest}
+        assert digest in (tmp_path / "out/report.html").read_text()
+
+
 @pytest.mark.parametrize(("file", "twin"), [(ESD, "esd"), (ZEROS, "zero-lines")])
 def test_cuts_show_of_it_what_they_show_of_its_rust_twin(
     file: Path, twin: str, tmp_path: Path
@@ -167,6 +226,107 @@ def test_sweeps_and_explorations_run_it(tmp_path: Path) -> None:
     words = ("explore", "synth:rung-60:2000", "--sram", "16K", "--out", str(tmp_path / "found"))
     ended = ran(*words, "--designs", f"{file},sca", "--json", "-")
     assert name in {one["design"] for one in json.loads(ended.stdout)["candidates"]}
+
+
+SWEPT: dict[str, Any] = {"traces": "synth:rung-60", "limit": 300, "jobs": 1}
+
+
+def in_main(name: str) -> Any:
+    """A class as a program or a notebook's cell defines it."""
+    there: dict[str, Any] = {"__name__": "__main__"}
+    exec(PLAIN.replace("NAME", name), there)
+    return there["Plain"]
+
+
+def test_what_other_processes_run_must_be_in_a_file(tmp_path: Path) -> None:
+    name = f"cell-{next(_numbers)}"
+    made = in_main(name)
+    results = sardonyx.compare("synth:rung-60:200", [made, "sca"])
+    assert results.designs == [name, "sca"]
+    file = f"{name.replace('-', '_')}.py"
+    said = rf'{name}: its class is in the main program .*: designs=\["{file}"\]'
+    out = tmp_path / "out"
+    for each in (made, name, f"{name}+sca", f"sca@{name}"):
+        with pytest.raises(sardonyx.SardonyxError, match=said):
+            sardonyx.sweep(out=out, designs=[each, "sca"], **SWEPT)
+        with pytest.raises(sardonyx.SardonyxError, match=said):
+            sardonyx.crash("queue", designs=[each])
+    with pytest.raises(sardonyx.SardonyxError, match=said):
+        sardonyx.sweep(out=out, axes={"design": [made, "sca"]}, **SWEPT)
+    with pytest.raises(sardonyx.SardonyxError, match=said):
+        sardonyx.compare("synth:rung-60:200", [made, "sca"], sensitivity=True)
+    assert not out.exists(), "nothing was begun"
+
+
+def test_a_point_that_workers_refuse_has_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"cell-{next(_numbers)}"
+    in_main(name)
+    monkeypatch.setattr(layers, "check_elsewhere", lambda _: None)
+    frame = sardonyx.sweep(out=tmp_path / "a", designs=[name, "sca"], **SWEPT)
+    assert frame["design"].tolist() == [name, "sca"]
+    assert f'there is no design "{name}"' in frame["error"][0] and frame["ipc"].notna()[1]
+    part = sardonyx.sweep(out=tmp_path / "b", designs=[name, "sca"], shard="1/2", **SWEPT)
+    assert part["design"].tolist() == [name] and "there is no design" in part["error"][0]
+
+
+def test_a_design_that_is_edited_is_other_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, name = design(tmp_path, PLAIN)
+    monkeypatch.chdir(tmp_path)
+
+    def swept() -> list[float]:
+        frame = sardonyx.sweep(out="out", designs=[file.name, "sca"], **SWEPT)
+        assert frame["error"].isna().all() and frame["design"].tolist() == [name, "sca"]
+        return list(frame["mean_write_latency_ns"])
+
+    before = swept()
+    assert swept() == before and len(list(Path("out/shards").iterdir())) == 2
+    file.write_text(file.read_text().replace(BY_HAND, SLOWER))
+    after = swept()
+    assert after[0] > before[0] and after[1] == before[1]
+    (plan,) = (json.loads(each.read_text()) for each in Path("out/plans").iterdir())
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert plan["designs"] == [{"name": name, "path": str(file), "sha256": digest}]
+    # What workers would run must be what the sweep asks.
+    monkeypatch.setattr(layers, "load_named", lambda: None)
+    file.write_text(file.read_text().replace(SLOWER, BY_HAND))
+    with pytest.raises(sardonyx.SardonyxError, match=f"is not what this process has of {name}"):
+        sardonyx.sweep(out="by-name", designs=[name], **SWEPT)
+
+
+def test_a_sweeps_file_names_files_beside_it(tmp_path: Path) -> None:
+    file, name = design(tmp_path, PLAIN)
+    (tmp_path / "s.toml").write_text(
+        '[sweep]\ntraces = ["synth:rung-60"]\nlimit = 200\n'
+        f'designs = ["sca", "{file.name}"]\n[axes]\n"esd.efit_ways" = [4]\n'
+    )
+    ended = ran("sweep", str(tmp_path / "s.toml"), "--out", str(tmp_path / "out"), "--json", "-")
+    said = json.loads(ended.stdout)
+    assert (said["points"], said["run"], said["failed"]) == (2, 2, []), ended.output
+    for table in ("[axes]\ndesign", "[[zip]]\nseed = [1]\ndesign"):
+        text = f'[sweep]\ntraces = ["synth:rung-60"]\n{table} = ["{file.name}"]\n'
+        (tmp_path / "t.toml").write_text(text)
+        plan = reading.read(tmp_path / "t.toml")
+        assert plan.values("design") == [name]
+        (tmp_path / "t.toml").write_text(text.replace(file.name, "none.py"))
+        with pytest.raises(sardonyx.SardonyxError, match=r"design: none.py: there is no such file"):
+            reading.read(tmp_path / "t.toml")
+
+
+def test_a_class_of_a_module_is_swept_and_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, name = design(tmp_path, PLAIN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    made = importlib.import_module(file.stem).Plain
+    frame = sardonyx.sweep(out=tmp_path / "out", designs=[made], **SWEPT)
+    assert frame["design"].tolist() == [name] and frame["error"].isna().all()
+    once = {"transactions": 10, "footprint": "4K", "cuts": "5", "out": tmp_path}
+    (run,) = sardonyx.call("crash once", "queue", designs=[made], **once)["runs"]
+    assert run["design"] == name
 
 
 LOSES = """

@@ -53,7 +53,7 @@ FORMS = {
     "designs": [""],
     "diff": ["r1 r2"],
     "doctor": [""],
-    "explore": ["btree", "redis.parquet --designs sca"],
+    "explore": ["btree --sram 32K", "redis.parquet --designs sca"],
     "machines": [""],
     "merge generate": ["cow images"],
     "merge run": ["v.raw", "--pid 1", "--pid 1 --snapshots 1"],

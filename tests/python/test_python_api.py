@@ -118,6 +118,17 @@ def test_figures_are_drawn_by_name() -> None:
         sardonyx.plot(results(), "efit-size")
 
 
+def test_where_no_figure_can_be_drawn_it_says_why() -> None:
+    sizes = {"transactions": 5, "footprint": 16_384}
+    found = sardonyx.compare("hash", ["sca", "fca"], "sca", program=sizes, seeds=2)
+    lacks = r"no figure can be drawn of these results: Means over seeds .* `no-encryption` on one"
+    with pytest.raises(sardonyx.SardonyxError, match=lacks):
+        sardonyx.plots(found)
+    with pytest.raises(sardonyx.SardonyxError, match=lacks):
+        sardonyx.plot(found)
+    assert sardonyx.plots(sardonyx.compare("hash", ["sca", "fca"], "sca", program=sizes))
+
+
 def test_results_are_a_collection_of_runs(tmp_path: Path) -> None:
     found = results()
     assert len(found) == len(list(found)) == 8 and found[0] is found.runs[0]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sardonyx import SardonyxError, compare
 from sardonyx.runs.results import Results
 from test_cli import Program, bad_input, sardonyx
 
@@ -53,6 +55,7 @@ def test_the_table_says_how_sure_it_is(sardonyx: Program) -> None:
         ((TRACE, "--sample", "20x0"), "10 windows or more"),
         ((TRACE, "--sample", "100x1000"), "are more than its 60000"),
         ((TRACE, "--sample", "20x1000", "--warmup", "99%"), "are more than its 600"),
+        ((TRACE, "--sample", "20x1000", "--sensitivity"), "--sensitivity: is of whole runs"),
         (("btree", "--sample", "20x1000"), "--sample"),
         ((TRACE, "btree", "--sample", "20x1000"), "is a program"),
     ],
@@ -60,4 +63,26 @@ def test_the_table_says_how_sure_it_is(sardonyx: Program) -> None:
 def test_what_cannot_be_sampled_is_refused(
     sardonyx: Program, words: tuple[str, ...], said: str
 ) -> None:
-    bad_input(sardonyx("compare", *words, "--designs", "esd"), said)
+    bad_input(sardonyx("compare", *words, "--designs", "esd,baseline"), said)
+
+
+def test_from_python_it_is_the_same(sardonyx: Program, tmp_path: Path) -> None:
+    theirs = compared(sardonyx, tmp_path, "--sample", "10x200+100", "--seed", "3")
+    ours = compare(TRACE, ["baseline", "esd"], sample="10x200+100", program={"seed": 3})
+    assert [run.sample for run in ours] == [run.sample for run in theirs]
+    assert [run.metric("ipc") for run in ours] == [run.metric("ipc") for run in theirs]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"sample": 20}, "^sample = 20: give a string$"),
+        ({"sample": "20"}, "^sample 20: is not WINDOWSxREQUESTS"),
+        ({"sample": "20x1000", "sensitivity": True}, "^sensitivity: is of whole runs, and sample"),
+        ({"sample": "20x1000", "requests": "r.parquet"}, "^requests: is of whole runs"),
+        ({"sample": "20x1000", "seeds": 2}, "^sample: is of single runs, and seeds gives means"),
+    ],
+)
+def test_from_python_what_cannot_be_sampled_is_refused(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(SardonyxError, match=said):
+        compare(TRACE, **asked)

@@ -378,6 +378,17 @@ def test_a_point_that_fails_is_listed_and_the_others_go_on(
     assert (again.found, again.finished) == (4, 4), "failed points are tried again"
 
 
+def test_a_point_that_is_missing_at_the_end_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sardonyx.sweeps.plan.CHECKED", 0)
+    file = written(tmp_path, SMALL.replace("[4, 8]", "[4, 0]"))
+    monkeypatch.setattr("sardonyx.sweeps.folder.failed", lambda _: {})  # as if it were elsewhere
+    with pytest.raises(_core.SardonyxError, match=r"a: 4 of 8 points have neither .*efit_ways = 0"):
+        swept(file, tmp_path / "a")
+    assert not (tmp_path / "a/results.parquet").exists()
+
+
 def test_a_damaged_shard_counts_as_missing(tmp_path: Path) -> None:
     file = written(tmp_path)
     swept(file, tmp_path / "a", 1)

@@ -22,25 +22,29 @@ from sardonyx.cli.common import (
     for_people,
     note,
     output_directory,
-    size_in_bytes,
     write_json,
 )
 from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import (
+    FOOTPRINT,
     Addresses,
     Arrivals,
     Designs,
     Draws,
+    Footprint,
     JsonTo,
     Limit,
     Machine,
     Sample,
     Sensitivity,
     Set,
+    Transactions,
+    TransactionSize,
     Warmup,
     Workers,
     check_draws,
+    sized,
 )
 from sardonyx.cli.places import check_replaced, fresh, kept_runs, point_latest
 from sardonyx.files import is_special
@@ -51,7 +55,6 @@ from sardonyx.runs.recordings import path_of
 from sardonyx.runs.seeds import MOST_SEEDS, Seeded
 from sardonyx.runs.sources import PROGRAM, beyond, parts, program_names
 from sardonyx.runs.written import DEFAULT, Window, Written, parse_window
-from sardonyx.sizes import size_text
 
 DESIGNS = ",".join(api.DESIGNS)
 
@@ -92,15 +95,9 @@ class Compare(Options):
     no_verify: Annotated[
         bool, typer.Option("--no-verify", help="Do not hold reads to what was written.")
     ] = False
-    transactions: Annotated[
-        int, typer.Option(min=1, max=MOST, help="Transactions of each core's program.")
-    ] = PROGRAM.transactions
-    transaction_size: Annotated[
-        str, typer.Option(metavar="BYTES", help="Size of a program's items: 64 to 4K.")
-    ] = str(PROGRAM.item_bytes)
-    footprint: Annotated[
-        str, typer.Option(metavar="BYTES", help="Size of each program's structure, as in 100M.")
-    ] = size_text(PROGRAM.footprint)
+    transactions: Transactions = PROGRAM.transactions
+    transaction_size: TransactionSize = str(PROGRAM.item_bytes)
+    footprint: Footprint = FOOTPRINT
     seed: Annotated[
         int,
         typer.Option(
@@ -259,13 +256,12 @@ def _written(asked: Compare, points: int, *, sampled: bool) -> Written:
         "--requests": asked.requests,
         "--commands": asked.commands,
     }
+    if sampled:
+        whole = {option.removeprefix("--"): target for option, target in files.items()}
+        api.check_whole(sensitivity=asked.sensitivity, **whole)
     for option, target in files.items():
         if target is None:
             continue
-        if sampled:
-            raise SardonyxError(
-                f"{option}: is of whole runs, and --sample times windows; leave one of them out"
-            )
         check_target(target, map(path_of, asked.traces), f"{option} ")
         if is_special(target):
             raise SardonyxError(f"{option} {target}: is a device or a pipe; name a file")
@@ -300,12 +296,7 @@ def _seeded(asked: Compare, points: Sequence[Point]) -> Seeded | None:
 
 
 def _program(asked: Compare) -> ProgramSource:
-    return ProgramSource(
-        item_bytes=size_in_bytes("--transaction-size", asked.transaction_size),
-        footprint=size_in_bytes("--footprint", asked.footprint),
-        transactions=asked.transactions,
-        seed=asked.seed,
-    )
+    return sized(asked.transactions, asked.transaction_size, asked.footprint, asked.seed)
 
 
 def _compare(
@@ -325,7 +316,9 @@ def _compare(
 
     workers, json_to = asked.workers, asked.json_to
     with output_directory(target):
-        known = origin.origin(point.source for point in points)
+        known = origin.origin(
+            (point.source for point in points), dict.fromkeys(point.design for point in points)
+        )
         with Watcher(err) as watch:
             if seeded is None:
                 results = jobs.run(points, shared, workers, watch, written)

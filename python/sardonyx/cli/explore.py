@@ -25,13 +25,25 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
-from sardonyx.cli.options import Designs, JsonTo, Limit, Machine, Set, Workers
+from sardonyx.cli.options import (
+    FOOTPRINT,
+    Designs,
+    Footprint,
+    JsonTo,
+    Limit,
+    Machine,
+    Set,
+    Transactions,
+    TransactionSize,
+    Workers,
+    sized,
+)
 from sardonyx.cli.sweep import View
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import mixes
 from sardonyx.runs.jobs import Settings, check, check_designs, parse_settings
 from sardonyx.runs.metrics import NAMES
-from sardonyx.runs.sources import named, parts, program_names, unknown
+from sardonyx.runs.sources import PROGRAM, named, parts, program_names, unknown
 from sardonyx.sizes import parse_size, size_text
 from sardonyx.studies.explore import Exploration, Explored, Tried, rows
 from sardonyx.sweeps.plan import check_goal
@@ -79,6 +91,9 @@ class ExploreOptions(Options):
     machine: Machine = "esd"
     settings: Set = None
     limit: Limit = None
+    transactions: Transactions = PROGRAM.transactions
+    transaction_size: TransactionSize = str(PROGRAM.item_bytes)
+    footprint: Footprint = FOOTPRINT
     workers: Workers = None
     directory: Annotated[
         Path, typer.Option("--out", "-o", help="Directory of runs and report.", **PATH)
@@ -97,6 +112,8 @@ def explore(asked: ExploreOptions) -> None:
     sardonyx explore redis cc1 --sram 1M
 
     sardonyx explore btree --sram 256K --designs sca,esd --goal "min medium_writes" --goal "max ipc"
+
+    sardonyx explore queue --sram 64K --transactions 2000 --footprint 1M
     """
     budget = _size(asked.sram)
     goals = [Goal(*check_goal("--goal", text)) for text in asked.goal or GOALS]
@@ -105,15 +122,19 @@ def explore(asked: ExploreOptions) -> None:
         if name not in NAMES:
             raise _core.SardonyxError(f"--goal: {unknown('figure', name, sorted(NAMES))}")
     designs = _surviving(check_designs(parts(asked.designs)), asked.survives)
-    limit = asked.limit if set(asked.traces) - program_names(asked.traces) else None
-    sources = named(asked.traces, limit, ProgramSource())
+    programs = program_names(asked.traces)
+    limit = asked.limit if set(asked.traces) - programs else None
+    sizes = ProgramSource()
+    if programs:
+        sizes = sized(asked.transactions, asked.transaction_size, asked.footprint)
+    sources = named(asked.traces, limit, sizes)
     mixes.refuse("explore", sources)
     settings = Settings(asked.machine, parse_settings(asked.settings or ()))
     check_json_target(asked.json_to, asked.traces)
     people, target = for_people(asked.json_to), asked.directory
-    check(api.points(asked.traces, designs, limit, ProgramSource()), settings)
+    check(api.points(asked.traces, designs, limit, sizes), settings)
     workers = asked.workers
-    asked.refuse_idle("without a trace")
+    asked.refuse_idle("without a program", {"limit": "without a trace"})
     exploration = Exploration(
         sources, designs, settings, budget, goals, target / "runs", most, workers,
         partial(View, err), lambda line: err.print(line, soft_wrap=True),
@@ -183,24 +204,29 @@ def tell(people: Console, found: Explored, budget: int) -> None:
     if not found.front:
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("design", "caches and tables on chip", "after a cut"):
-        table.add_column(column, overflow="fold")
+    # Keys stay whole, for users copy them: the other columns make room.
+    table.add_column("design (after a cut), bytes on chip", no_wrap=True)
     for goal in found.goals:
         table.add_column(f"{goal.name} ({'more' if goal.more else 'less'})", justify="right")
     for one in found.front:
-        sizes = ", ".join(f"{key} {size_text(size)}" for key, size in one.candidate.sizes)
-        promise = _core.guarantee(one.candidate.design)
+        sizes = [f"  {key} {size_text(size)}" for key, size in one.candidate.sizes]
+        design = f"{one.candidate.design} ({_core.guarantee(one.candidate.design)})"
         figures = [_figure(one, goal) for goal in found.goals]
-        table.add_row(one.candidate.design, sizes or "none", promise, *figures)
+        table.add_row("\n".join([design, *sizes]), *figures)
     people.print(table)
     failed = sum(one.error is not None for one in found.tried)
     people.print(
-        f"{len(found.tried):,} candidates in {len(found.rounds)} rounds, {found.runs:,} runs"
+        f"{_counted(len(found.tried), 'candidate')} in {_counted(len(found.rounds), 'round')}, "
+        f"{_counted(found.runs, 'run')}"
         + (f", {failed:,} failed" if failed else "")
         + "; ± is half of the 95 % interval over windows or seeds",
         soft_wrap=True,
         style="dim",
     )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _figure(one: Tried, goal: Goal) -> str:

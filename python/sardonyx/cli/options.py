@@ -8,8 +8,11 @@ import typer
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli import complete
-from sardonyx.cli.common import MOST
+from sardonyx.cli.common import MOST, size_in_bytes
+from sardonyx.questions import ProgramSource
 from sardonyx.runs.sensitivity import DRAWS
+from sardonyx.runs.sources import PROGRAM
+from sardonyx.sizes import size_text
 
 Machine = Annotated[
     str,
@@ -87,6 +90,16 @@ Sample = Annotated[
         "give figures with their 95 % intervals.",
     ),
 ]
+Transactions = Annotated[
+    int, typer.Option(min=1, max=MOST, help="Transactions of each core's program.")
+]
+TransactionSize = Annotated[
+    str, typer.Option(metavar="BYTES", help="Size of a program's items: 64 to 4K.")
+]
+Footprint = Annotated[
+    str, typer.Option(metavar="BYTES", help="Size of each program's structure, as in 100M.")
+]
+FOOTPRINT = size_text(PROGRAM.footprint)
 Workers = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, max=1024, help="Runs at once; default: one a core."),
@@ -123,3 +136,13 @@ def check_draws(sensitivity: bool, draws: int | None) -> int:
     if draws is not None and not sensitivity:
         raise SardonyxError("--draws: are of --sensitivity; give both, or neither")
     return DRAWS if draws is None else draws
+
+
+def sized(transactions: int, transaction_size: str, footprint: str, seed: int = 0) -> ProgramSource:
+    """The sizes of programs, as the options have them."""
+    return ProgramSource(
+        item_bytes=size_in_bytes("--transaction-size", transaction_size),
+        footprint=size_in_bytes("--footprint", footprint),
+        transactions=transactions,
+        seed=seed,
+    )

@@ -1,4 +1,4 @@
-"""Where results are from: command, date, version, commit, and hashes of the traces.
+"""Where results are from: command, date, version, commit, hashes of traces and designs in Python.
 
 It stands in ``origin.json`` beside ``results.json``, which the same inputs make the same.
 """
@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from sardonyx import _core
+from sardonyx import _core, layers
 from sardonyx.files import write_text
 from sardonyx.questions import Source, TraceSource
 
@@ -29,8 +29,8 @@ def commit() -> str | None:
     return place.read_text(encoding="utf-8").strip() if place.is_file() else None
 
 
-def origin(sources: Iterable[Source]) -> dict[str, Any]:
-    """The origin of what this process computes from ``sources``."""
+def origin(sources: Iterable[Source], designs: Iterable[str] = ()) -> dict[str, Any]:
+    """The origin of what this process computes of ``designs`` from ``sources``."""
     paths = dict.fromkeys(source.path for source in sources if isinstance(source, TraceSource))
     return {
         "command": shlex.join(["sardonyx", *sys.argv[1:]]),
@@ -38,7 +38,17 @@ def origin(sources: Iterable[Source]) -> dict[str, Any]:
         "sardonyx": _core.VERSION,
         "commit": commit(),
         "traces": [{"path": path, "sha256": _sha256(path)} for path in paths],
+        "designs": classes(designs),
     }
+
+
+def classes(designs: Iterable[str]) -> list[dict[str, str]]:
+    """Which of the designs are classes in Python, of which file, and the hash of what it held."""
+    found = {each.name: each for design in designs for each in layers.parts_of(design)}
+    return [
+        {"name": name, "path": str(each.file or ""), "sha256": each.sha256}
+        for name, each in found.items()
+    ]
 
 
 def save(document: dict[str, Any], directory: Path) -> None:
@@ -50,7 +60,7 @@ def save(document: dict[str, Any], directory: Path) -> None:
 class Origin:
     """What results say of themselves; empty where they do not, for they are results all the same.
 
-    ``hashes`` are the SHA-256 of trace files by path.
+    ``hashes`` are the SHA-256 of trace files, and of files of designs, by path.
     """
 
     said: Mapping[str, str] = field(default_factory=dict)
@@ -72,8 +82,10 @@ def read(document: object) -> Origin:
         return Origin()
     names = ("command", "date", "sardonyx", "commit")
     said = {name: document[name] for name in names if isinstance(document.get(name), str)}
-    traces = document.get("traces")
-    listed = [each for each in traces if isinstance(each, dict)] if isinstance(traces, list) else []
+    lists = [document.get(name) for name in ("traces", "designs")]
+    listed = [
+        each for one in lists if isinstance(one, list) for each in one if isinstance(each, dict)
+    ]
     hashes = {
         each["path"]: each["sha256"]
         for each in listed

@@ -48,8 +48,8 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        """As in ``esd (esd.efit 512K, esd.amt 256K)``."""
-        parts = [f"{key[: -len('bytes')].rstrip('._')} {size_text(n)}" for key, n in self.sizes]
+        """As in ``esd (esd.efit_bytes 512K, esd.amt_bytes 256K)``."""
+        parts = [f"{key} {size_text(size)}" for key, size in self.sizes]
         return f"{self.design} ({', '.join(parts)})" if parts else self.design
 
     @property
@@ -152,7 +152,10 @@ class Exploration:
         for number, part in enumerate(parts):
             samples = SAMPLES if number == len(parts) - 1 else FEW
             said = f"1/{part} of each workload, {samples} windows or seeds"
-            self.say(f"round {number + 1} of {len(parts)}: {len(asked):,} candidates, {said}")
+            several = "" if len(asked) == 1 else "s"
+            self.say(
+                f"round {number + 1} of {len(parts)}: {len(asked):,} candidate{several}, {said}"
+            )
             tried = self._round(number, asked, part, samples)
             rounds.append((len(asked), said))
             last |= {one.candidate: one for one in tried}

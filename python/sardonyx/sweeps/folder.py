@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from sardonyx import _core
 from sardonyx.files import replacing
+from sardonyx.runs.origin import classes
 from sardonyx.runs.results import in_order
 from sardonyx.sweeps.kinds.kind import Figure, build
 from sardonyx.sweeps.plan import Plan, Point, digest
@@ -135,6 +136,7 @@ class Folder:
             "sardonyx": _core.VERSION,
             "build": build(),
             "machines": machines,
+            "designs": classes(plan.designs),
             "inputs": [
                 {"name": name, "sha256": each.sha256, "bytes": each.bytes}
                 for name, each in plan.inputs.known.items()
@@ -507,21 +509,28 @@ def _cast(column: pyarrow.ChunkedArray[Any], kind: pyarrow.DataType) -> Any:
     return column if column.type == kind else column.cast(kind)
 
 
-def frame(plan: Plan, folder: Folder) -> pandas.DataFrame:
-    """The results as a data frame; of a share, the rows that are there."""
+def frame(plan: Plan, folder: Folder, results: Path | None) -> pandas.DataFrame:
+    """The results as a data frame; without them, as of a share, the rows that are there: those of
+    points that have figures or an ``error``.
+    """
     import pandas as pd
 
-    target = folder.path / RESULTS
-    if target.is_file() and plan_of(target) == plan.id:
-        return pd.read_parquet(target)
-    index = Index(folder)
+    if results is not None:
+        return pd.read_parquet(results)
+    index, bad = Index(folder), failed(folder)
     index.refresh()
-    found = [point for point in plan.points() if point.name in index]
+    found = [point for point in plan.points() if point.name in index or point.name in bad]
     types = index.types(point.name for point in found)
     figures = figures_of(types, plan.columns)
-    places = [index.find(point.name) for point in found]
-    rows = pd.DataFrame([{"point": point.name, **plan.row(point)} for point in found])
-    return pd.concat([rows, _gathered(index, places, figures, types).to_pandas()], axis=1)
+    rows = pd.DataFrame(
+        [{"point": point.name, **plan.row(point)} for point in found],
+        columns=["point", *plan.columns],
+    )
+    if found:
+        places = [index.find(point.name) for point in found]
+        rows = pd.concat([rows, _gathered(index, places, figures, types).to_pandas()], axis=1)
+    errors = [None if point.name in index else bad[point.name]["error"] for point in found]
+    return rows.assign(error=pd.Series(errors, dtype="object"))
 
 
 def plan_of(results: Path) -> str | None:

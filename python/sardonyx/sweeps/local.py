@@ -40,9 +40,10 @@ class Died(Exception):
 
 @dataclass(eq=False, slots=True)
 class Batch:
-    """Numbers for one worker to run, and how far it is."""
+    """Numbers for one worker to run, each with the name of its point, and how far it is."""
 
     numbers: Sequence[int]
+    names: Sequence[str]
     done: int = 0
     worker: Process | None = None
     #: How the worker ended that had it, if it did before it was through.
@@ -153,7 +154,8 @@ class Local:
         if batch.cancelled:
             batch.worker.close()
         try:
-            for said in batch.worker.ask({"run": list(batch.numbers)}):
+            asked = {"run": list(batch.numbers), "names": list(batch.names)}
+            for said in batch.worker.ask(asked):
                 batch.done += "point" in said
                 self.memory = max(self.memory, said.get("memory", 0))
                 self.heard(said)

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sardonyx import _core
+from sardonyx import _core, layers
 from sardonyx.runs.jobs import is_key, texts
 from sardonyx.runs.results import Scalar
 from sardonyx.runs.sources import SYNTH
@@ -175,6 +175,16 @@ class Plan:
         designs = self.values("design") if self.kind.designed else [""]
         return any(self.kind.times(str(design)) for design in designs)
 
+    @property
+    def designs(self) -> list[str]:
+        """The designs of its points: of what merges, and of the memory below it, too."""
+        columns = [name for name in ("design", "memory") if name in self.kind.options.fields()]
+        return list(dict.fromkeys(str(each) for name in columns for each in self.values(name)))
+
+    def check_elsewhere(self) -> None:
+        """An error if workers, which are other processes, would not have its designs."""
+        layers.check_elsewhere(self.designs)
+
     def assumed(self) -> dict[str, dict[str, Any]]:
         """The machines of the plan by name: source, and what no source gives."""
         if "machine" not in self.kind.options.fields():
@@ -187,6 +197,7 @@ class Plan:
 
     def check(self) -> None:
         """An error if a point cannot be run, as far as that is known without running it."""
+        self.check_elsewhere()
         checked: set[object] = set()
         tried = 0
         for number in range(self.size):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sardonyx import _core
+from sardonyx import _core, layers
 from sardonyx.runs.jobs import is_key
 from sardonyx.runs.results import Scalar
 from sardonyx.runs.sources import unknown
@@ -32,14 +32,16 @@ def read(
     source: str | os.PathLike[str] | Mapping[str, Any],
     before: Callable[[str], Mapping[str, tuple[str, int]]] = lambda _: {},
     inputs: dict[str, Input] | None = None,
+    base: Path = Path(),
 ) -> Plan:
     """The plan of a file, or of a document of the same shape.
 
     ``before`` gives, for a plan's hash, the contents that its inputs had when it began, if it has.
-    ``inputs`` are where they are, if that is known.
+    ``inputs`` are where they are, if that is known. What a document names may be in the folder
+    ``base``, too. Files of designs are run.
     """
     if isinstance(source, Mapping):
-        place, document = Place("sweep"), source
+        place, document = Place("sweep", base=base), source
     else:
         path = Path(source)
         if path.is_dir():
@@ -162,14 +164,17 @@ class _Reader:
             if not kind.designed:
                 raise self._bad("sweep", "designs", f"a {kind.name} has none; leave it out")
             designs = self._list("sweep", "designs", sweep["designs"])
-            steps = tuple((self._text("sweep", "designs", each),) for each in designs)
+            steps = tuple((n,) for each in designs for n in self._names("sweep", "designs", each))
             axes.append(Axis(("design",), tuple(dict.fromkeys(steps))))
         for name, values in self._table("axes").items():
             own = self._check_name("axes", name, settings)
-            steps = tuple(
-                (self._step("axes", name, own, value),)
-                for value in self._list("axes", name, values)
-            )
+            listed_values = self._list("axes", name, values)
+            if own == "design":
+                steps = tuple(
+                    (n,) for each in listed_values for n in self._names("axes", name, each)
+                )
+            else:
+                steps = tuple((self._step("axes", name, own, value),) for value in listed_values)
             axes.append(Axis((own,), steps))
         for zipped in self._zips():
             own_names = [self._check_name("zip", name, settings) for name in zipped]
@@ -229,7 +234,28 @@ class _Reader:
         if own == self.kind.subject:
             listed = "programs" if key in ("program", "programs") else self.kind.listed[0]
             return self._subject(table, key, listed, value)
-        return self._text(table, key, value) if own == "design" else self._scalar(table, key, value)
+        if own != "design":
+            return self._scalar(table, key, value)
+        designs = self._names(table, key, value)
+        if len(designs) > 1:
+            raise self._bad(
+                table,
+                key,
+                f"{value}: has {len(designs)} designs, and here stands one; name each: "
+                f"{', '.join(designs)}",
+            )
+        return designs[0]
+
+    def _names(self, table: str, key: str, value: object) -> list[str]:
+        """The name of a design; of a file, which is here or beside the sweep's, all that it has."""
+        text = self._text(table, key, value)
+        if not text.endswith(".py"):
+            return [text]
+        beside = self.place.base / text
+        try:
+            return layers.load(text if Path(text).is_file() or not beside.is_file() else beside)
+        except _core.SardonyxError as error:
+            raise self._bad(table, key, str(error)) from error
 
     def _subject(self, table: str, key: str, listed: str, value: object) -> Subject:
         if isinstance(value, list) and self.kind.several:

@@ -124,6 +124,8 @@ class Sweep:
         self._lock = threading.Lock()
         self._mean: float | None = None
         self._again: deque[tuple[int, ...]] = deque()
+        #: Names of points that are about to be given out.
+        self._names: dict[int, str] = {}
         self._deaths: dict[int, int] = {}
         self._position = 0
 
@@ -176,7 +178,15 @@ class Sweep:
             elif not self.index.is_first(point.name):
                 self.state.same += 1
             else:
+                self._names[number] = point.name
                 yield number
+
+    def _name(self, number: int) -> str:
+        if (name := self._names.pop(number, None)) is not None:
+            return name
+        point = self.plan.at(number)  # it is given out again
+        assert point is not None
+        return point.name
 
     def _all(self, local: Local, alone: bool) -> None:
         todo = self._todo(self._numbers(), alone)
@@ -196,7 +206,7 @@ class Sweep:
                 return None
             if (numbers := self._next(todo)) is None:
                 return None
-            task = Task("points", local.run, Batch(numbers))
+            task = Task("points", local.run, Batch(numbers, [*map(self._name, numbers)]))
             running.add(task)
             return task
 
@@ -259,7 +269,7 @@ class Sweep:
         point = self.plan.at(number)
         assert point is not None
         file, folder = self.plan.place.name, str(self.folder.path)
-        self.folder.keep([finished(self.plan, point, file, folder, {}, 0.0, error)])
+        self.folder.keep([finished(self.plan, point, file, folder, {}, 0.0, error, point.name)])
         self.state.finished += 1
         self.state.failed += 1
 
@@ -272,13 +282,23 @@ class Sweep:
             return self._own_failures(), None
 
     def _own_failures(self) -> list[dict[str, Any]]:
-        """Failed points of this share of the plan."""
+        """Failed points of this share of the plan; an error if it has others that are not done."""
         bad = folders.failed(self.folder)
-        found = []
-        for point in self.plan.points(list(self._numbers()) if bad else []):
-            if point.name in bad and point.name not in self.index:
-                row = bad[point.name]
-                found.append(folders.failure(row, self.plan.row(point)))
+        found, missing = [], []
+        for point in self.plan.points(list(self._numbers())):
+            if point.name in self.index:
+                continue
+            if point.name in bad:
+                found.append(folders.failure(bad[point.name], self.plan.row(point)))
+            else:
+                missing.append(point)
+        if missing:
+            raise _core.SardonyxError(
+                f"{self.folder.path}: {len(missing):,} of {self.state.total:,} points have neither "
+                f"figures nor an error after all have run, the first at "
+                f"{described(self.plan.row(missing[0]))}; give the same command again, and if that "
+                "does not help, report it with the folder"
+            )
         return found
 
 

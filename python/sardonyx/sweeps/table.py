@@ -134,11 +134,16 @@ def load(directory: Path, goals: Sequence[str] = ()) -> Swept:
     every = -(-total // MOST) or 1
     wanted = ["point", *settings, *(goal.name for goal in found)]
     rows = list(_rows(paths, wanted, every))
-    total -= len(folders.failed(folder)) if ended is not None else 0
+    bad = folders.failed(folder)
+    if ended is not None:  # what failed earlier may have run since, or be of a design as it was
+        now = pq.read_table(whole, columns=["point", "error"]).to_pylist()
+        names = [row["point"] for row in now if row["error"] is not None]
+        total -= len(names)
+        bad = {name: bad[name] for name in dict.fromkeys(names) if name in bad}
     axes = [name for name in settings if len({row.get(name) for row in rows}) > 1]
     failed = [
         {key: row.get(key) for key in ("point", *settings, "error", "command")}
-        for row in folders.failed(folder).values()
+        for row in bad.values()
     ]
     kinds = {kind.subject: kind for kind in KINDS}
     return Swept(

@@ -34,9 +34,11 @@ KEEP_MOST = 1_000
 
 
 def setup(plan: Plan, folder: Folder, goal: str | None) -> dict[str, Any]:
-    """What a worker is told first."""
+    """What a worker is told first; an error if it would not have the designs of this process."""
+    plan.check_elsewhere()
     return {
         "sweep": plan.document,
+        "base": str(plan.place.base.absolute()),
         "folder": str(folder.path.absolute()),
         "scratch": str(folder.own and folder.own.absolute()),
         "file": plan.place.name,
@@ -57,7 +59,7 @@ class Worker:
         for name, path, sha256, length, seen in said["inputs"]:
             signature = tuple((p, size, when, node) for p, size, when, node in seen)
             inputs[name] = Input(name, Path(path), sha256, length, signature)
-        self._plan = reading.read(said["sweep"], inputs=inputs)
+        self._plan = reading.read(said["sweep"], inputs=inputs, base=Path(said["base"]))
         self._folder = Folder(Path(said["folder"]))
         self._scratch = Path(said["scratch"])
         self._file, self._goal, self._tell = said["file"], said["goal"], tell
@@ -66,23 +68,29 @@ class Worker:
         self._numbers: list[int] = []
         self._kept, self._every = time.monotonic(), KEEP_FIRST
 
-    def run(self, numbers: list[int]) -> None:
-        """Run the points of these numbers and tell of each."""
-        for number in numbers:
+    def run(self, numbers: list[int], names: list[str]) -> None:
+        """Run the points of these numbers and tell of each. ``names`` are those in the sweep."""
+        for number, name in zip(numbers, names, strict=True):
             point = self._plan.at(number)
             assert point is not None
-            self._run(point)
+            self._run(point, name)
             if time.monotonic() - self._kept > self._every or len(self._numbers) >= KEEP_MOST:
                 self.keep()
         self._tell({"ended": True, "memory": _memory()})
 
-    def _run(self, point: Point) -> None:
+    def _run(self, point: Point, name: str) -> None:
         question, inputs = point.question, self._plan.inputs
         inputs.check(question.inputs)
         started = time.perf_counter()
         error: str | None = None
         figures: dict[str, Any] = {}
         try:
+            if name != point.name and "refused" not in question.identity:
+                # Its figures would be those of another question.
+                raise _core.SardonyxError(
+                    "a worker would run something else than the sweep asks: a design's file, or "
+                    "the program, has changed meanwhile; give the same command again"
+                )
             figures = question.ask(None)
         except _core.SardonyxError as problem:
             error = str(problem)
@@ -91,7 +99,7 @@ class Worker:
         seconds = time.perf_counter() - started
         inputs.check(question.inputs)  # what was read may have been half the old and half the new
         done = finished(
-            self._plan, point, self._file, str(self._folder.path), figures, seconds, error
+            self._plan, point, self._file, str(self._folder.path), figures, seconds, error, name
         )
         with self._lock:
             self._done.append(done)
@@ -144,12 +152,13 @@ def finished(
     figures: dict[str, Any],
     seconds: float,
     error: str | None,
+    name: str,
 ) -> Done:
-    """A point as shards have it."""
+    """A point as shards have it. ``name`` is its own in the sweep, whoever refused it."""
     words, row = point.question.command, plan.row(point)
     alone = ("sweep", file, "--out", folder, "--shard", f"{point.number + 1}/{plan.size}")
     return Done(
-        point=point.name,
+        point=name,
         asked=json.dumps(point.question.identity, sort_keys=True),
         row=row,
         figures={name: figure for name, figure in figures.items() if name not in (*row, *ROW)},
@@ -193,7 +202,7 @@ def main() -> None:
         while True:
             said = json.loads(asked.get())
             if "run" in said:
-                worker[0].run(said["run"])
+                worker[0].run(said["run"], said["names"])
             elif "try" in said:
                 worker[0].attempt(said["try"], said["seconds"])
             else:

@@ -6,6 +6,7 @@ import json
 from typing import Any, Literal
 
 from sardonyx import _core
+from sardonyx.layers import word
 from sardonyx.questions import TrialQuestion
 from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS
 from sardonyx.runs.jobs import Setting
@@ -21,7 +22,7 @@ from sardonyx.sweeps.kinds.kind import (
     figure_names,
     flat,
 )
-from sardonyx.sweeps.kinds.machines import check_design, effective, programs
+from sardonyx.sweeps.kinds.machines import check_design, effective, of_classes, programs
 
 
 def listed(what: str) -> list[str]:
@@ -82,6 +83,7 @@ class Crash(Kind):
         identity = trial.document("machine", "overrides", "threads")
         identity |= {"kind": self.name, "repeat": repeat}
         identity["machine"] = effective(options.machine, keys)
+        identity |= of_classes(options.design)
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
             answer = json.loads(_core.crash_trial(trial.json(), progress))
@@ -120,7 +122,7 @@ class Crash(Kind):
         )
 
     def _command(self, trial: TrialQuestion) -> tuple[str, ...]:
-        words = ["crash", "run", trial.program, "--designs", trial.design]
+        words = ["crash", "run", trial.program, "--designs", word(trial.design)]
         words += ["--machine", trial.machine]
         for key, text in trial.overrides:
             words += ["--set", f"{key}={text}"]

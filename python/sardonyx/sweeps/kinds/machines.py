@@ -43,6 +43,12 @@ def _idle(design: str, _registered: tuple[str, ...]) -> set[str]:
     return _core.idle_keys(design)
 
 
+def of_classes(design: str) -> dict[str, dict[str, str]]:
+    """What the classes in Python of a design add to a point's identity: what their files hold."""
+    found = layers.contents(design)
+    return {"classes": found} if found else {}
+
+
 @lru_cache
 def programs() -> list[str]:
     return [str(program["name"]) for program in json.loads(_core.programs())["programs"]]

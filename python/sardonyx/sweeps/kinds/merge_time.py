@@ -13,7 +13,7 @@ from sardonyx.runs.sources import unknown
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Natural, Question, Subject, flat
-from sardonyx.sweeps.kinds.machines import effective
+from sardonyx.sweeps.kinds.machines import effective, of_classes
 
 
 class MergeTimeOptions(Designed):
@@ -49,6 +49,7 @@ class MergeTime(Kind):
         identity = question.document("machine")
         identity |= {"kind": self.name, "repeat": repeat}
         identity["machine"] = effective(options.machine, ())
+        identity |= of_classes(options.memory)
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
             answer = json.loads(_core.merge_timed(question.json(), progress))

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from sardonyx import _core
+from sardonyx.layers import word
 from sardonyx.questions import Job, ProgramSource, Source, SynthSource, TraceSource
 from sardonyx.runs.jobs import Setting, parse_warmup
 from sardonyx.runs.metrics import NAMES
@@ -25,7 +26,7 @@ from sardonyx.sweeps.kinds.kind import (
     Question,
     Subject,
 )
-from sardonyx.sweeps.kinds.machines import check_design, effective, programs
+from sardonyx.sweeps.kinds.machines import check_design, effective, of_classes, programs
 
 #: What is booked under a cause.
 BOOKED = tuple(field.name for field in fields(Cause))
@@ -107,6 +108,7 @@ class Simulate(Kind):
             "source", "machine", "overrides", "timeline", "requests", "commands"
         )
         identity |= {"kind": self.name, "source": said, "machine": machine, "repeat": repeat}
+        identity |= of_classes(options.design)
 
         def ask(progress: _core.Progress | None) -> dict[str, Figure]:
             answer = json.loads(_core.simulate(job.json(), progress))
@@ -171,7 +173,7 @@ class Simulate(Kind):
                 return ()  # as many as the trace has that it is like: no word for that and a seed
             named = f"{text_of(synth.replace(records=records))}:{options.seed}"
         program = subject in programs()
-        words = ["compare", named, "--designs", options.design, "--machine", options.machine]
+        words = ["compare", named, "--designs", word(options.design), "--machine", options.machine]
         for key, text in keys:
             words += ["--set", f"{key}={text}"]
         for option, value, default in (
