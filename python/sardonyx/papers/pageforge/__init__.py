@@ -107,6 +107,8 @@ class Scale:
 
 FULL = Scale(360, 30, 64, (SHORT, LONG))
 QUICK = Scale(40, 8, 24, (SHORT,))
+#: Of a cell of the sample, which has hundreds of them.
+CELL = Scale(20, 4, 16, ())
 
 
 def points(applications: Sequence[str], scale: Scale) -> list[TimedPoint]:
@@ -481,7 +483,7 @@ def varied(asked: Asked, applications: Sequence[str]) -> Headlines:
 
 def sampled(asked: Asked, applications: Sequence[str]) -> Sampled:
     """One application while its pages are merged, over what the paper leaves open."""
-    scale = QUICK
+    scale = CELL
     choices = (
         Range("workload", applications[0], "which application", others=tuple(applications[1:])),
         Range("seed", str(asked.seed), "of arrivals and of contents", "0", "999", whole=True),

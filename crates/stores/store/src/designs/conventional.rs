@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Assumed, Bears, Design, Job, Key, Keys, KeyKind, Needs, Running};
+use super::{Assumed, Bears, Design, Job, Key, KeyKind, Keys, Needs, Running};
 use crate::conventional::{Conventional, ConventionalOptions, PowerDraw};
 use crate::outcome::{RunError, object, rate, years};
 use crate::parameters::Bracket;
