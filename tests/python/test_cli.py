@@ -302,7 +302,7 @@ def test_reproduce_prints_every_claim(sardonyx: Program, core: FakeCore, trace: 
     assert {source.get("records") for source in sources} == {None}
     bad_input(sardonyx("reproduce", "edsd"), "esd")
     bad_input(sardonyx("reproduce", "sca", "--copies", "2"), "--copies")
-    bad_input(sardonyx("reproduce", "recam", "--quick", "--cells", "9"), "--cells 9")
+    bad_input(sardonyx("reproduce", "compositions", "--quick", "--cells", "9"), "--cells 9")
     core.calls.clear()
     assert (
         sardonyx("reproduce", "esd", trace, "--quick", "--cells", "0", "--copies", "8").status == 0

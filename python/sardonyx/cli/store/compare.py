@@ -20,6 +20,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
+from sardonyx.cli.help import rare
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.cli.progress import Watcher
 from sardonyx.questions import BlockTrace, Stream, Tree, Workload
@@ -128,6 +129,16 @@ class Compare(OfKeys):
     json_to: JsonTo = None
 
 
+#: Options of keys that no source gives.
+ASSUMED = tuple(
+    _field(design, key)
+    for design in stores.designs().values()
+    for key in design.keys
+    if key.option and "assumed" in key.source
+)
+
+
+@rare(*ASSUMED)
 def compare(asked: Compare) -> None:
     """Compare deduplicating stores: the resistive CAM simulated, the conventional one executed.
 
