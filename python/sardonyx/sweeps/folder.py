@@ -291,8 +291,9 @@ class Index:
         #: By shard, a number of a schema: many shards have the same one.
         self._schemas: list[tuple[int, int]] = []
         self._known_schemas: dict[pyarrow.Schema, int] = {}
-        #: Shards that cannot be read, and why.
+        #: Shards that could not be read, and why; and of those that are still there, their inodes.
         self.damaged: dict[Path, str] = {}
+        self._inodes: dict[Path, int] = {}
         self._last: tuple[int, pyarrow.Table] | None = None
         # "" is SQLite's own temporary file.
         self._base = sqlite3.connect("", check_same_thread=False, isolation_level=None)
@@ -308,16 +309,21 @@ class Index:
         import pyarrow.parquet as pq
 
         for path in self._folder.shards():
-            if path.name in self._known:
+            # A damaged shard is replaced by one of the same name if that has the same points.
+            if path.name in self._known and self._inodes.get(path) in (None, path.stat().st_ino):
                 continue
             self._known.add(path.name)
+            inode = 0
             try:
+                inode = path.stat().st_ino
                 with pq.ParquetFile(path) as file:
                     names = file.read(columns=["point"]).column("point").to_pylist()
                     schema = file.schema_arrow
             except (OSError, pa.ArrowException, KeyError) as error:
                 self.damaged[path] = " ".join(str(error).split())
+                self._inodes[path] = inode
                 continue
+            self._inodes.pop(path, None)
             schema = schema.remove_metadata()
             number = self._known_schemas.setdefault(schema, len(self._known_schemas))
             self._schemas.append((number, len(names)))
