@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,10 @@ def test_threads_rest_as_long_as_is_said(tmp_path: Path) -> None:
         "trace", "record", "--rest", "5", "--", program, "pool", "run", where=tmp_path, status=2
     )
     assert "--rest: does nothing without --pc" in " ".join(said.stderr.split())
-    for rest in ("0", "100"):
+    for rest in ("0", "100000"):
         (tmp_path / "pool").unlink(missing_ok=True)
+        began = time.monotonic()
         recorded(tmp_path, program, "--pc", "--rest", rest)
+        # A rest is never shorter: 16 of a tenth of a second at one place, on two threads.
+        assert time.monotonic() - began >= 8 * int(rest) / 1e6
         assert provenance(tmp_path / "r.parquet")["rest_microseconds"] == int(rest)

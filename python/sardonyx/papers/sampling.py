@@ -37,7 +37,7 @@ CELLS, QUICK_CELLS = 200, 40
 #: Values that are tried for a key that the other keys' values rule out.
 AGAIN = 16
 #: What a drawn memory is at least, by what the structures of the programs on all cores take: they
-#: have logs and tables beside them.
+#: have logs and tables beside them. *assumed*
 ROOM = 2
 #: The middle share of cells that is given beside the median, from here to as much from the top.
 TAIL = 0.05
