@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use rustc_hash::FxHashMap;
 use sardonyx_base::random::SplitMix64;
 
-use super::channel::{Issued, NEVER, Transaction};
+use super::channel::{NEVER, Transaction};
 use crate::medium::buffer::{BufferParams, Victim};
 use crate::medium::params::Timing;
 use crate::stats::Direction;
@@ -68,7 +68,7 @@ pub(super) struct Buffer {
     bus_free: u64,
     accept_free: u64,
     data_free: u64,
-    done: VecDeque<Issued>,
+    done: VecDeque<(Transaction, u64)>,
     blocked: bool,
     uses: u64,
     fetching: usize,
@@ -114,7 +114,7 @@ impl Buffer {
     }
 
     /// Executes everything that happens up to `cycle`; returns an access whose end is then known.
-    pub fn act(&mut self, cycle: u64) -> Option<Issued> {
+    pub fn act(&mut self, cycle: u64) -> Option<(Transaction, u64)> {
         loop {
             let (over, begun) = (self.next_over(), self.next_begun());
             if over.min(begun) > cycle {
@@ -129,9 +129,9 @@ impl Buffer {
             }
         }
         self.now = cycle;
-        let mut issued = self.done.pop_front()?;
-        issued.done = issued.done.max(cycle);
-        Some(issued)
+        let (access, done) = self.done.pop_front()?;
+        let done = done.max(cycle);
+        Some((access, done))
     }
 
     /// The next cycle after `cycle` in which something happens without a new request.
@@ -198,7 +198,7 @@ impl Buffer {
             held.fresh |= line;
             self.accept_free = cycle + self.accept;
             let done = cycle + self.burst;
-            self.done.push_back(Issued { access, done });
+            self.done.push_back((access, done));
             self.write_if_whole(entry);
         } else if hit {
             self.answer(access, cycle);
@@ -220,7 +220,7 @@ impl Buffer {
     fn answer(&mut self, access: Transaction, from: u64) {
         let done = (from + self.hit).max(self.data_free);
         self.data_free = done + self.burst;
-        self.done.push_back(Issued { access, done });
+        self.done.push_back((access, done));
     }
 
     fn write_if_whole(&mut self, entry: usize) {

@@ -37,10 +37,10 @@ pub(crate) struct Transaction {
     pub hit: bool,
 }
 
-/// An access whose column command went out.
+/// An access whose column command went out; [`Channel::transaction`] has it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Issued {
-    pub access: Transaction,
+    pub bank: usize,
     /// The cycle in which it is done.
     pub done: u64,
 }
@@ -59,8 +59,6 @@ pub(crate) struct Acted {
     pub issued: Option<Issued>,
     /// The write queue takes new writes again.
     pub drained: bool,
-    /// An array write was interrupted, or goes on.
-    pub turned: Option<Turned>,
 }
 
 /// What became of an array write that had been issued.
@@ -75,7 +73,8 @@ pub(crate) enum Turned {
     },
     /// It goes on from the cycle `from`, and would have been done at `was_done` if it had not been interrupted.
     Resumed {
-        issued: Issued,
+        access: Transaction,
+        done: u64,
         from: u64,
         was_done: u64,
     },
@@ -102,6 +101,8 @@ pub(crate) struct Channel {
     buffer: Option<Box<Buffer>>,
     /// Array writes that reads interrupt, if any are.
     pausing: Option<Box<Pausing>>,
+    /// An array write was interrupted in the cycle that acted, or goes on.
+    pub turned: Option<Turned>,
     transactions: [Transaction; MOST],
     busy: u64,
     turn: u32,
@@ -138,8 +139,15 @@ impl Channel {
             pausing: params
                 .pausing
                 .map(|pausing| Box::new(Pausing::new(pausing))),
+            turned: None,
             issued: None,
         }
+    }
+
+    /// The access that is under way in a bank, or was the last one there.
+    #[inline]
+    pub fn transaction(&self, bank: usize) -> &Transaction {
+        &self.transactions[bank % MOST]
     }
 
     /// Whether there are `count` free slots. A group that is larger than its queue is let in when the queue is empty;
@@ -236,7 +244,7 @@ impl Channel {
             }
             if SPECIAL && self.pausing.is_some() && self.banks.bus_is_free(cycle) {
                 let stopped = self.stop_a_write(cycle);
-                outcome.turned = stopped.or_else(|| self.resume_a_write(cycle));
+                self.turned = stopped.or_else(|| self.resume_a_write(cycle));
             }
             outcome.issued = self.issue(cycle, &mut program);
             if SPECIAL {
@@ -319,7 +327,8 @@ impl Channel {
         self.banks.send(cycle);
         self.note(bank, cycle, CommandKind::Resume, access.place, done);
         Some(Turned::Resumed {
-            issued: Issued { access, done },
+            access,
+            done,
             from: cycle,
             was_done,
         })
@@ -383,7 +392,10 @@ impl Channel {
             ..Acted::default()
         };
         let buffer = self.buffer.as_mut().expect("there is one");
-        outcome.issued = buffer.act(cycle);
+        outcome.issued = buffer.act(cycle).map(|(access, done)| {
+            self.transactions[0] = access;
+            Issued { bank: 0, done }
+        });
         let mut next = buffer.next(cycle);
         if let Some(list) = list {
             if buffer.takes_from(list) <= cycle {
@@ -606,8 +618,8 @@ impl Channel {
             self.note(bank, cycle, CommandKind::Precharge, 0, 0);
             return None;
         }
-        let access = self.transactions[bank % MOST];
-        let row = access.row;
+        let access = &self.transactions[bank % MOST];
+        let (row, place) = (access.row, access.place);
         if command == ACT {
             let column = column(access.direction);
             self.banks.activate(bank, cycle, column);
@@ -617,14 +629,14 @@ impl Channel {
         let closes = self.queues.page == PagePolicy::Closed
             && self.lists.iter().all(|lists| lists.hit(bank) == NONE);
         if let (WRITE, Some(program)) = (command, program) {
-            self.banks.array_write(program(&access));
+            self.banks.array_write(program(access));
         }
         let before = self.banks.next(bank);
         let done = self.banks.access(bank, command, cycle, closes);
         if let (WRITE, Some(pausing)) = (command, &mut self.pausing) {
             let (lead, cycles) = self.banks.array();
             let under = Under {
-                access,
+                access: self.transactions[bank % MOST],
                 done,
                 before,
                 held: self.banks.held_by_write(cycle),
@@ -650,8 +662,8 @@ impl Channel {
                 auto_precharge,
             },
         };
-        self.note(bank, cycle, kind, access.place, done);
-        Some(Issued { access, done })
+        self.note(bank, cycle, kind, place, done);
+        Some(Issued { bank, done })
     }
 
     /// Issues the refreshes that are due: those that fell due while the channel was idle at the times

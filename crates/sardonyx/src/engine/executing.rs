@@ -1,7 +1,7 @@
 //! The life of a step: it starts when it is ready, waits in a unit or a queue, and ends, which lets other
 //! steps start. This is the timed side of the engine; `mod.rs` has its interface.
 
-use super::channel::{Acted, Issued, NEVER, Slots, Transaction, Turned};
+use super::channel::{Acted, NEVER, Slots, Transaction, Turned};
 use super::{Acceptance, Engine};
 use crate::line::{Place, ZERO_LINE};
 use crate::medium::cells::GROUP_INVERTED;
@@ -307,10 +307,10 @@ impl Engine {
     /// The channel acts now. It goes on until `limit` while no other source has an event and nobody waits for the slots
     /// that it frees.
     #[inline(never)]
-    pub(super) fn channel_acts(&mut self, index: usize, limit: u64) {
+    pub(super) fn channel_acts<const SPECIAL: bool>(&mut self, index: usize, limit: u64) {
         let mut limit = self.heads.alone(index).min(self.next_timer()).min(limit);
         loop {
-            let (outcome, share) = match self.special {
+            let (outcome, share) = match SPECIAL {
                 false => (self.channels[index].act::<false>(limit, None), 1.0),
                 true => self.channel_acts_specially(index),
             };
@@ -319,14 +319,13 @@ impl Engine {
             if self.plan.observers.any() {
                 self.tell_commands(index);
             }
-            if let Some(turned) = outcome.turned {
+            if SPECIAL && let Some(turned) = self.channels[index].turned.take() {
                 self.turned(index, turned);
                 limit = self.now;
             }
             if let Some(issued) = outcome.issued {
-                let source = self.channels.len() * issued.access.direction + index;
                 let done = issued.done * self.clock;
-                self.issued(&issued.access, done, source, share);
+                self.issued(index, issued.bank, done, share);
                 limit = limit.min(done);
             }
             let next = self.channels[index].next_act.saturating_mul(self.clock);
@@ -408,7 +407,8 @@ impl Engine {
                 }
             }
             Turned::Resumed {
-                issued: Issued { access, done },
+                access,
+                done,
                 from,
                 was_done,
             } => {
@@ -432,7 +432,10 @@ impl Engine {
         }
     }
 
-    pub(super) fn issued(&mut self, access: &Transaction, done: u64, source: usize, share: f64) {
+    /// The column command of a bank's access has gone out, and the access will be `done`.
+    #[inline]
+    fn issued(&mut self, index: usize, bank: usize, done: u64, share: f64) {
+        let access = *self.channels[index].transaction(bank);
         if self.plan.observers.closely() && access.direction == Direction::Write as usize {
             self.note_begun(access.step);
         }
@@ -471,12 +474,12 @@ impl Engine {
         service.queued += Time::from_ps(begun - record.queued);
         service.total += Time::from_ps(done - record.queued);
         if !self.banks.is_empty() {
-            let channel = source % self.channels.len();
-            let bank = &mut self.banks[channel * self.of_a_channel + access.bank];
+            let bank = &mut self.banks[index * self.of_a_channel + access.bank];
             bank.accesses += 1;
             bank.busy += Time::from_ps(done.saturating_sub(begun.max(bank.until)));
             bank.until = bank.until.max(done);
         }
+        let source = self.channels.len() * access.direction + index;
         self.result(source, done, access.step);
     }
 }

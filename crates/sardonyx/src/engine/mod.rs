@@ -436,7 +436,10 @@ impl Engine {
         debug_assert!(next >= self.now, "time goes back");
         self.now = next;
         match self.heads.head() {
-            Head::Channel(channel) => self.channel_acts(channel, limit),
+            Head::Channel(channel) => match self.special {
+                false => self.channel_acts::<false>(channel, limit),
+                true => self.channel_acts::<true>(channel, limit),
+            },
             Head::Source(source) => {
                 let results = &mut self.results[source];
                 let (_, step) = results.pop_front().expect("a head has a result");
