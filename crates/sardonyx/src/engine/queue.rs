@@ -33,20 +33,20 @@ const EMPTY: List = List {
     hit: NONE,
 };
 
-/// A tag made of bank and row. Different rows may share a tag; no entry has [`NO_ROW`].
-#[inline]
-fn tag(bank: usize, row: u64) -> u32 {
-    ((row as u32).wrapping_mul(MOST as u32) | bank as u32) & (NO_ROW >> 1)
-}
+/// The binary logarithm of the number of tags.
+const TAG_BITS: u32 = 10;
 
-const NO_ROW: u32 = u32::MAX;
-/// Tags that are compared at once.
-const STRIDE: usize = 8;
+/// A tag made of bank and row, which different rows may share: Fibonacci hashing.
+#[inline]
+fn tag(bank: usize, row: u64) -> usize {
+    let row = row.wrapping_mul(MOST as u64) | bank as u64;
+    (row.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - TAG_BITS)) as usize
+}
 
 pub(crate) struct Lists {
     entries: Vec<QueueEntry>,
-    /// Each entry's tag, to find quickly that a row has no entry.
-    tags: Vec<u32>,
+    /// How many entries have each tag, to find quickly that a row has none.
+    tags: [u16; 1 << TAG_BITS],
     free: Vec<u16>,
     lists: [List; MOST],
     banks: u64,
@@ -57,7 +57,7 @@ impl Lists {
     pub fn new() -> Lists {
         Lists {
             entries: Vec::new(),
-            tags: Vec::new(),
+            tags: [0; 1 << TAG_BITS],
             free: Vec::new(),
             lists: [EMPTY; MOST],
             banks: 0,
@@ -136,13 +136,11 @@ impl Lists {
             Some(index) => index,
             None => {
                 self.entries.push(entry);
-                let strides = self.entries.len().next_multiple_of(STRIDE);
-                self.tags.resize(strides, NO_ROW);
                 self.entries.len() as u16 - 1
             }
         };
         self.entries[index as usize] = entry;
-        self.tags[index as usize] = tag(bank, entry.row);
+        self.tags[tag(bank, entry.row)] += 1;
         self.link(bank, entry.before, index);
         self.link_back(bank, entry.after, index);
         let hit = self.lists[bank % MOST].hit;
@@ -166,7 +164,7 @@ impl Lists {
             self.banks &= !(1 << bank);
         }
         self.free.push(index);
-        self.tags[index as usize] = NO_ROW;
+        self.tags[tag(bank, entry.row)] -= 1;
         self.len -= 1;
         entry
     }
@@ -183,15 +181,7 @@ impl Lists {
     /// costs a mispredicted branch at its end.
     #[inline]
     fn may_contain(&self, bank: usize, row: u64) -> bool {
-        let wanted = tag(bank, row);
-        let (strides, _) = self.tags.as_chunks::<STRIDE>();
-        let mut found = [0; STRIDE];
-        for rows in strides {
-            for (found, row) in found.iter_mut().zip(rows) {
-                *found |= u32::from(*row == wanted);
-            }
-        }
-        found.iter().fold(0, |any, found| any | found) != 0
+        self.tags[tag(bank, row)] > 0
     }
 
     /// The bank has no row.
