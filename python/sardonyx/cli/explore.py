@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column
 
 from sardonyx import _core, api
 from sardonyx import report as pages
@@ -25,6 +25,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
+from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.options import (
     FOOTPRINT,
     Designs,
@@ -203,11 +204,10 @@ def tell(people: Console, found: Explored, budget: int) -> None:
     people.print(answer(found, budget), soft_wrap=True)
     if not found.front:
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
     # Keys stay whole, for users copy them: the other columns make room.
-    table.add_column("design (after a cut), bytes on chip", no_wrap=True)
-    for goal in found.goals:
-        table.add_column(f"{goal.name} ({'more' if goal.more else 'less'})", justify="right")
+    whole = Column("design (after a cut), bytes on chip", no_wrap=True)
+    goals = (f"{goal.name} ({'more' if goal.more else 'less'})" for goal in found.goals)
+    table = grid(whole, *numbers(*goals), header_style="dim")
     for one in found.front:
         sizes = [f"  {key} {size_text(size)}" for key, size in one.candidate.sizes]
         design = f"{one.candidate.design} ({_core.guarantee(one.candidate.design)})"

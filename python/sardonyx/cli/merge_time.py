@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import MOST, check_json_target, err, for_people, write_json
+from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.options import JsonTo, Machine, Set, Workers
 from sardonyx.cli.progress import Watcher
 from sardonyx.runs.jobs import parse_settings
@@ -107,11 +107,8 @@ def _names(option: str, text: str) -> list[str]:
 
 
 def _tell(people: Console, application: str, results: Results) -> None:
-    table = Table(title=application, title_justify="left", box=None, pad_edge=False)
-    table.add_column("memory", overflow="fold")
-    table.add_column("merging")
-    for heading, *_ in COLUMNS:
-        table.add_column(heading, justify="right")
+    figures = numbers(*(heading for heading, *_ in COLUMNS))
+    table = grid(*folded("memory"), "merging", *figures, title=application)
     ours = [run for run in results.runs if run.trace == application]
     yardsticks = {
         run.variant.get("memory", PLAIN): run for run in ours if not algorithms()[run.design].merges

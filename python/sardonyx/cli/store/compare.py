@@ -20,6 +20,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
+from sardonyx.cli.grid import numbers
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.cli.progress import Watcher
@@ -245,10 +246,8 @@ def _designs(text: str) -> list[Design]:
 
 
 def _table(results: Results) -> Table:
-    table = Table(box=None)
-    for heading in ("design", "bytes", "writes", "duplicates", "writes/s", "operations/s"):
-        table.add_column(heading, justify="left" if heading == "design" else "right")
-    table.add_column("energy", justify="right")
+    heads = ("bytes", "writes", "duplicates", "writes/s", "operations/s", "energy")
+    table = Table("design", *numbers(*heads), box=None)
     for run in results.runs:
         table.add_row(
             run.design,
