@@ -44,7 +44,7 @@ from sardonyx.questions import ProgramSource
 from sardonyx.runs import mixes
 from sardonyx.runs.jobs import Settings, check, check_designs, parse_settings
 from sardonyx.runs.metrics import NAMES
-from sardonyx.runs.sources import PROGRAM, named, parts, program_names, unknown
+from sardonyx.runs.sources import PROGRAM, check_known, named, parts, program_names
 from sardonyx.sizes import parse_size, size_text
 from sardonyx.studies.explore import Exploration, Explored, Tried, rows
 from sardonyx.sweeps.plan import check_goal
@@ -120,8 +120,7 @@ def explore(asked: ExploreOptions) -> None:
     goals = [Goal(*check_goal("--goal", text)) for text in asked.goal or GOALS]
     most = dict(_limit(text) for text in asked.at_most or ())
     for name in [*(goal.name for goal in goals), *most]:
-        if name not in NAMES:
-            raise _core.SardonyxError(f"--goal: {unknown('figure', name, sorted(NAMES))}")
+        check_known("figure", name, sorted(NAMES), "--goal: ")
     designs = _surviving(check_designs(parts(asked.designs)), asked.survives)
     programs = program_names(asked.traces)
     limit = asked.limit if set(asked.traces) - programs else None

@@ -20,7 +20,7 @@ from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.measures import divide
 from sardonyx.runs.merging import algorithms
 from sardonyx.runs.results import Results, Run
-from sardonyx.runs.sources import parts, unknown
+from sardonyx.runs.sources import check_known, parts
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedPoint, TimedRuns
 
 ALL = ",".join(algorithms())
@@ -70,8 +70,7 @@ def in_time(
     """
     chosen = applications or list(APPLICATIONS)
     for name in chosen:
-        if name not in APPLICATIONS:
-            raise SardonyxError(unknown("application", name, list(APPLICATIONS)))
+        check_known("application", name, APPLICATIONS)
     sets, own = parse_settings(settings or ()), {}
     if quick:
         from sardonyx.papers.pageforge import QUICK

@@ -19,7 +19,7 @@ from sardonyx.cli.options import Designs as Named
 from sardonyx.cli.options import Machine
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.jobs import check_designs
-from sardonyx.runs.sources import parts, unknown
+from sardonyx.runs.sources import check_known, parts
 
 #: Cuts below each design, and after one in how many the recovery is run.
 CUTS = 200
@@ -46,8 +46,7 @@ def designs(asked: Designs) -> None:
     'app-check {pool}' --designs sca,esd
     """
     names = check_designs(parts(asked.designs))
-    if asked.platform not in PLATFORMS:
-        raise _core.SardonyxError(f"--platform: {unknown('platform', asked.platform, PLATFORMS)}")
+    check_known("platform", asked.platform, PLATFORMS, "--platform: ")
     machine = asked.machine
 
     def more(question: CrashTestQuestion, found: dict[str, Any]) -> None:

@@ -23,12 +23,13 @@ from sardonyx.cli.help import rare
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.report.checks import accept
 from sardonyx.runs.crash_files import (
+    PLATFORMS,
     check_folder,
-    check_platform,
     check_program,
     crash_files,
     recovery,
 )
+from sardonyx.runs.sources import check_known
 
 #: How the command line calls it: what follows the program's name is the program's.
 SETTINGS: dict[str, Any] = {
@@ -85,7 +86,7 @@ class Files(Searching):
     def recorded(self) -> dict[str, Any]:
         """What is asked of the recording."""
         check_json_target(self.json_to)
-        check_platform(self.platform, "--platform: ")
+        check_known("platform", self.platform, PLATFORMS, "--platform: ")
         check_folder(self.files, "--files ")
         check_program(self.program)
         return {

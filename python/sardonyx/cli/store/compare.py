@@ -28,7 +28,7 @@ from sardonyx.questions import BlockTrace, Stream, Tree, Workload
 from sardonyx.runs import stores
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sources import parts
-from sardonyx.runs.stores import Design, Key, StoreDesign, StorePoint, StoreQuestion
+from sardonyx.runs.stores import Design, Key, StoreDesign, StorePoint, StoreQuestion, StoreRuns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,13 +167,14 @@ def compare(asked: Compare) -> None:
             design=_keyed(asked, design, own), workload=own, block_bytes=block_bytes
         )
         points.append(StorePoint(name, question))
-    stores.check(points, directory)
+    runs = StoreRuns(points, directory)
+    runs.check()
     read = [workload.path] if isinstance(workload, BlockTrace) else []
     check_json_target(asked.json_to, read)
     workers, json_to = asked.workers, asked.json_to
     asked.refuse_idle(f"with --designs {','.join(each.name for each in chosen)}{form}")
     with Watcher(err) as watch:
-        results = stores.run(points, workers, watch, directory)
+        results = runs.run(workers, watch)
     people = for_people(json_to)
     people.print(_table(results))
     for line in _energies(results) + _lives(results):

@@ -10,7 +10,7 @@ from sardonyx.layers import word
 from sardonyx.questions import TrialQuestion
 from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS
 from sardonyx.runs.jobs import Setting
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.sources import check_known
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import (
     Bytes,
@@ -70,8 +70,7 @@ class Crash(Kind):
             raise _core.SardonyxError(
                 "name the programs one by one; `sardonyx programs` lists them"
             )
-        if subject not in programs():
-            raise _core.SardonyxError(unknown("program", subject, programs()))
+        check_known("program", subject, programs())
 
     def inputs(self, subject: Subject) -> tuple[str, ...]:
         return ()
