@@ -50,8 +50,7 @@ def show(
     name: Annotated[
         str,
         typer.Argument(
-            help="A machine's name, or the path of its file.",
-            autocompletion=complete.machines,
+            help="A machine's name, or the path of its file.", autocompletion=complete.machines
         ),
     ],
     settings: Set = None,
