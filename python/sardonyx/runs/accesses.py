@@ -96,19 +96,8 @@ def _point(row: list[str], where: str) -> Measured:
     try:
         figure, operation, order, *numbers, quantity, measured = row
         threads, access, outstanding, fenced, span, modules = (int(number) for number in numbers)
-        point = Measured(
-            figure,
-            operation,
-            order,
-            threads,
-            access,
-            outstanding,
-            bool(fenced),
-            span,
-            modules,
-            quantity,
-            float(measured),
-        )
+        load = (threads, access, outstanding, bool(fenced), span, modules)
+        point = Measured(figure, operation, order, *load, quantity, float(measured))
         sound = (
             operation in ("read", "write", "store")
             and order in ("sequential", "random", "halves")

@@ -101,22 +101,12 @@ class Crash(Kind):
     ) -> TrialQuestion:
         assert isinstance(subject, str)
         return TrialQuestion(
+            **options.document("transaction_size", "cuts", "full"),
             program=subject,
-            design=options.design,
-            machine=options.machine,
             overrides=keys,
-            seed=options.seed,
-            cores=options.cores,
-            transactions=options.transactions,
             item_bytes=options.transaction_size,
-            footprint=options.footprint,
-            mutant=options.mutant,
-            platform=options.platform,
-            tear=options.tear,
             cuts=None if options.cuts == "all" else options.cuts,
-            recovery_cuts=options.recovery_cuts,
             full_one_in=options.full,
-            software_log=options.software_log,
             threads=1,
         )
 

@@ -68,14 +68,7 @@ class MergeTime(Kind):
         self, subject: Subject, options: MergeTimeOptions, keys: tuple[Setting, ...]
     ) -> TimedQuestion:
         assert isinstance(subject, str)
-        return TimedQuestion(
-            application=subject,
-            design=options.design,
-            memory=options.memory,
-            machine=options.machine,
-            sets=keys,
-            seed=options.seed,
-        )
+        return TimedQuestion(application=subject, sets=keys, **options.document())
 
 
 KIND = MergeTime()
