@@ -194,7 +194,10 @@ def varied(
 
 
 def points(
-    traces: Sequence[str], designs: Sequence[str], limit: int | None, program: ProgramSource
+    traces: Sequence[str],
+    designs: Sequence[str],
+    limit: int | None,
+    program: ProgramSource,
 ) -> list[Point]:
     """The runs of a comparison; nothing but names has been checked."""
     chosen = check_designs(designs)

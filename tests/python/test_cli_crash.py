@@ -271,7 +271,8 @@ def test_all_orders_of_a_small_run_are_a_proof_and_one_order_is_none(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("option", "only"), [(("--cores", "1"), "one core"), (("--recovery-cuts", "0"), "one life")]
+    ("option", "only"),
+    [(("--cores", "1"), "one core"), (("--recovery-cuts", "0"), "one life")],
 )
 def test_an_option_that_takes_a_need_away_narrows_the_verdict(
     tmp_path: Path, option: tuple[str, str], only: str

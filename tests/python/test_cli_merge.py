@@ -158,7 +158,10 @@ def test_why_not_owners_and_what_if(tmp_path: Path) -> None:
 
 
 def core(
-    path: Path, segments: list[tuple[int, int, bytes]], physical: bool = False, first: int = PAGE
+    path: Path,
+    segments: list[tuple[int, int, bytes]],
+    physical: bool = False,
+    first: int = PAGE,
 ) -> Path:
     """An ELF core: (address, bytes in memory, bytes in the file) a segment, from byte `first`."""
     count = len(segments)

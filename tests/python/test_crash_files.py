@@ -185,7 +185,7 @@ def test_a_shell_script_is_followed_with_all_that_it_starts(tmp_path: Path) -> N
     listed = json.loads(ran.stdout)["list"]
     names = [one["operation"].partition("(")[0] for one in listed]
     assert [name for name in names if name not in COPIES] == [
-        *("open", "fsync", "rename", "link", "mkdir", "unlink")
+        *("open", "fsync", "rename", "link", "mkdir", "unlink"),
     ]
     effects, sure = (sum(one[key] for one in listed) for key in ("effects", "makes_sure"))
     assert effects == sure > 0

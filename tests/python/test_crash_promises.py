@@ -241,7 +241,9 @@ int main(int argc, char **argv) {
 """
 
 
-def test_recoveries_that_hang_do_not_eat_the_budget_and_each_field_is_named(tmp_path: Path) -> None:
+def test_recoveries_that_hang_do_not_eat_the_budget_and_each_field_is_named(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "p.c").write_text(HANGS)
     subprocess.run(["cc", "-O1", "-g", "-o", "p", "p.c"], cwd=tmp_path, check=True)
     sardonyx("trace", "record", "--pc", "-o", "r.parquet", "--", "./p", "pool", where=tmp_path)

@@ -48,7 +48,7 @@ def test_the_front_is_what_nothing_beats(tmp_path: Path) -> None:
     points = [tried(1, 5), tried(2, 5), tried(3, 9), tried(3, 8), tried(0.5, 1), tried(2, 6)]
     fronts = exploration(tmp_path)._fronts(points)
     assert [(one.figures["ipc"], one.figures["energy_nj"]) for one in fronts[0]] == [
-        *((3, 8), (2, 5), (0.5, 1))
+        *((3, 8), (2, 5), (0.5, 1)),
     ]
     assert sum(map(len, fronts)) == len(points)
 

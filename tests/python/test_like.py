@@ -22,7 +22,12 @@ def info(trace: str) -> dict[str, Any]:
 @pytest.mark.parametrize("recording", ["redis", "sqlite3", "x264"])
 def test_it_is_like_its_trace_and_reuse_is_as_far_as_is_asked(recording: str) -> None:
     real, like, far = (
-        info(name) for name in (recording, f"synth:like:{recording}", f"synth:like:{recording}:8")
+        info(name)
+        for name in (
+            recording,
+            f"synth:like:{recording}",
+            f"synth:like:{recording}:8",
+        )
     )
     assert like["records"] == real["reads"] + real["writes"] == far["records"]
     for made in (like, far):

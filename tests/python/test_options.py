@@ -32,7 +32,11 @@ TRACES = Path(__file__).resolve().parents[2] / "traces"
 
 #: The least of each form, in a folder that :func:`folder` makes.
 FORMS = {
-    "compare": ["redis.parquet btree --copies 2", "redis.parquet", "btree"],
+    "compare": [
+        "redis.parquet btree --copies 2",
+        "redis.parquet",
+        "btree",
+    ],
     "crash exhaustive": ["btree"],
     "crash once": ["btree", "btree --cuts at:3"],
     "crash replay": ["r.json"],

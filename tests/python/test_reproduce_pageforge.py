@@ -15,7 +15,13 @@ from sardonyx.papers.pageforge import DESIGNS, Costs, figures
 from sardonyx.papers.reproduction import Asked, BesidePaper
 from sardonyx.report import write_report
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.tailbench import APPLICATIONS, MERGING, TimedPoint, TimedRuns, _add_busiest_phase
+from sardonyx.runs.tailbench import (
+    APPLICATIONS,
+    MERGING,
+    TimedPoint,
+    TimedRuns,
+    _add_busiest_phase,
+)
 from sardonyx.studies import reproductions
 
 SMALL = replace(pageforge.QUICK, window_ms=2, warmup_ms=0, vm_mib=1)

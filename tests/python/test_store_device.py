@@ -26,7 +26,9 @@ from sardonyx import _core
 from sardonyx.cli.store.serve import PLUGIN
 from test_cli_native import sardonyx
 
-pytestmark = [pytest.mark.skipif(not shutil.which("nbdkit"), reason="no nbdkit; `make system-all`")]
+pytestmark = [
+    pytest.mark.skipif(not shutil.which("nbdkit"), reason="no nbdkit; `make system-all`"),
+]
 KILLS = int(os.environ.get("SARDONYX_KILLS", "5"))
 BLOCK = 4096
 #: Where mke2fs is.
@@ -111,7 +113,11 @@ def test_a_file_system_goes_in_and_comes_out_as_it_was(tmp_path: Path, design: s
     assert 0 < metrics["stored_blocks"] <= metrics["live_blocks"] <= metrics["writes"]
     assert (metrics["cycles"] > 0) == (design == "recam")
     assert metrics["energy_nj"] > 0 and metrics["operations_per_second"] > 0
-    for key, asked in (("read_time", "reads"), ("write_time", "writes"), ("flush_time", "flushes")):
+    for key, asked in (
+        ("read_time", "reads"),
+        ("write_time", "writes"),
+        ("flush_time", "flushes"),
+    ):
         of = report[key]
         assert 0 < of["count"] <= report["requests"][asked]
         assert key == "flush_time" or of["count"] == report["requests"][asked]

@@ -177,7 +177,8 @@ def test_commands_are_lines_that_drampower_reads(tmp_path: Path) -> None:
     row = 8192 * 32
     trace.write_text(f"0x0 READ 0\n0x40 WRITE 100\n{row:#x} READ 4000\n")
     made = CliRunner().invoke(
-        cli.app, ["trace", "convert", str(trace), str(tmp_path / "t.parquet"), "--from", "dramsim3"]
+        cli.app,
+        ["trace", "convert", str(trace), str(tmp_path / "t.parquet"), "--from", "dramsim3"],
     )
     assert made.exit_code == 0, made.output
     words = ["compare", str(tmp_path / "t.parquet"), "--machine", "ddr4-2400"]

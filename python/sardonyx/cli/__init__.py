@@ -43,7 +43,10 @@ COMMANDS = {
         "compare",
         "Run designs on traces: a table, results.json, results.parquet and report.html.",
     ),
-    "report": ("report", "Print the table of saved results again and rewrite their report.html."),
+    "report": (
+        "report",
+        "Print the table of saved results again and rewrite their report.html.",
+    ),
     "diff": (
         "diff",
         "Compare two results: settings that differ, then figures, the largest change first.",

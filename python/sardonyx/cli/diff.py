@@ -12,7 +12,13 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from sardonyx._core import SardonyxError
-from sardonyx.cli.common import CHECK_FAILED, PATH, check_json_target, for_people, write_json
+from sardonyx.cli.common import (
+    CHECK_FAILED,
+    PATH,
+    check_json_target,
+    for_people,
+    write_json,
+)
 from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.options import JsonTo
 from sardonyx.runs import origin

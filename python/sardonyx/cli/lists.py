@@ -50,7 +50,8 @@ def show(
     name: Annotated[
         str,
         typer.Argument(
-            help="A machine's name, or the path of its file.", autocompletion=complete.machines
+            help="A machine's name, or the path of its file.",
+            autocompletion=complete.machines,
         ),
     ],
     settings: Set = None,

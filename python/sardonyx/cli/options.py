@@ -37,7 +37,10 @@ Set = Annotated[
 Designs = Annotated[
     str,
     typer.Option(
-        "--designs", "-d", help="Designs, separated by commas.", autocompletion=complete.designs
+        "--designs",
+        "-d",
+        help="Designs, separated by commas.",
+        autocompletion=complete.designs,
     ),
 ]
 Tear = Annotated[

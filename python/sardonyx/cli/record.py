@@ -23,7 +23,14 @@ from rich.live import Live
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import MOST, PATH, check_json_target, ended, err, write_json
+from sardonyx.cli.common import (
+    MOST,
+    PATH,
+    check_json_target,
+    ended,
+    err,
+    write_json,
+)
 from sardonyx.cli.facts import facts_of, writable
 from sardonyx.cli.forms import Options
 from sardonyx.cli.help import rare

@@ -105,7 +105,8 @@ def info(
         int | None, typer.Option(min=1, max=MOST, help="Use only the first N records.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw duplicates, locality and collisions as HTML.", **PATH)
+        Path | None,
+        typer.Option(help="Draw duplicates, locality and collisions as HTML.", **PATH),
     ] = None,
     json_to: JsonTo = None,
 ) -> None:
@@ -228,7 +229,12 @@ def convert(asked: Convert) -> None:
     read = _format("--from", asked.from_format, source)
     write = _format("--to", asked.to_format, str(target))
     conversion = Conversion(
-        source=source, target=str(target), from_format=read, to_format=write, data="unique", seed=0
+        source=source,
+        target=str(target),
+        from_format=read,
+        to_format=write,
+        data="unique",
+        seed=0,
     )
     if read != OWN_FORMAT:
         check_known("filling", asked.data, FILLS, "--data: ")

@@ -60,7 +60,13 @@ def study(
         return _conclusions(headlines, _with(results, known, setting, runs))
 
     return Study(
-        known, results.runs, judge, lambda _: True, folder, note=headlines.note, **options
+        known,
+        results.runs,
+        judge,
+        lambda _: True,
+        folder,
+        note=headlines.note,
+        **options,
     ).study()
 
 

@@ -58,7 +58,7 @@ def _figure(
     sizes = sorted({s for by_trace in series.values() for by in by_trace.values() for s in by})
     if not sizes:
         return head.missing(
-            "This needs a sweep of the cache's size: `sardonyx reproduce esd` runs it."
+            "This needs a sweep of the cache's size: `sardonyx reproduce esd` runs it.",
         )
     rows: list[list[Cell]] = []
     curves: dict[str, dict[str, list[float | None]]] = {t: {} for t in traces}

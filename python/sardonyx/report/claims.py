@@ -84,7 +84,9 @@ def _figure(key: str, title: str, rows: Sequence[ClaimRow], axis: str, unit: str
 
 
 def markers(
-    names: Sequence[str], unit: str, kinds: Sequence[tuple[str, Sequence[float | None], str, str]]
+    names: Sequence[str],
+    unit: str,
+    kinds: Sequence[tuple[str, Sequence[float | None], str, str]],
 ) -> list[dict[str, Any]]:
     """The claims' values as points: of each kind whose they are, the values, colour and symbol."""
     form = "%{x:.3~%}" if unit == "%" else "%{x:.2f}×"

@@ -55,7 +55,11 @@ def figures(points: Sequence[Point]) -> list[Figure | Missing]:
 
 
 def _view(
-    name: str, axis: str, curves: Sequence[tuple[str, int]], points: Sequence[Point], figure: str
+    name: str,
+    axis: str,
+    curves: Sequence[tuple[str, int]],
+    points: Sequence[Point],
+    figure: str,
 ) -> View:
     data: list[dict[str, Any]] = []
     for index, (design, percent) in enumerate(curves):

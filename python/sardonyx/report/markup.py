@@ -33,7 +33,9 @@ Facts: TypeAlias = Iterable[tuple[str, str]]
 #: Plotly's build with bars and lines alone, a quarter of the whole: npm's plotly.js-basic-dist-min,
 #: of the version that the Python package has, gzipped.
 PLOTLY = "plotly-basic.min.js.gz"
-_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;"})
+_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;"},
+)
 
 
 def esc(text: object) -> str:

@@ -414,7 +414,7 @@ def duplicates_found(comparison: Comparison) -> Figure | Missing:
         rows += [[f"{name}, {design}", *cells] for name, *cells in series.table().rows]
     if not views:
         return head.missing(
-            "This needs runs of `dedup-sha1` or `dewrite`, which look in the medium."
+            "This needs runs of `dedup-sha1` or `dewrite`, which look in the medium.",
         )
     heads = (("found in cache", "%"), ("found in medium", "%"), ("look-up of latency", "%"))
     return head.figure(

@@ -23,7 +23,16 @@ from sardonyx.draw.figure import (
     layout,
     scatter,
 )
-from sardonyx.report.content import Block, Grid, Group, Row, Td, Text, heads_of_words, words
+from sardonyx.report.content import (
+    Block,
+    Grid,
+    Group,
+    Row,
+    Td,
+    Text,
+    heads_of_words,
+    words,
+)
 from sardonyx.runs.measures import arithmetic_mean
 from sardonyx.sweeps.table import Goal, Swept, front, ranked
 
@@ -41,7 +50,11 @@ Values = Mapping[str, Any]
 def groups(swept: Swept) -> list[Group]:
     """The report's sections."""
     found = [
-        Group("about-sweep", "The sweep", [_multiples(swept), _parallel(swept), _pareto(swept)])
+        Group(
+            "about-sweep",
+            "The sweep",
+            [_multiples(swept), _parallel(swept), _pareto(swept)],
+        )
     ]
     if swept.failed:
         found.append(Group("failed", "Failed points", inner=_failed(swept)))

@@ -11,7 +11,15 @@ from sardonyx import _core, studies
 from sardonyx.draw.figure import Figure, Missing
 from sardonyx.files import write_text
 from sardonyx.papers.reproduction import BesidePaper
-from sardonyx.report import cache_sizes, content, endurance, over_time, page, performance, workloads
+from sardonyx.report import (
+    cache_sizes,
+    content,
+    endurance,
+    over_time,
+    page,
+    performance,
+    workloads,
+)
 from sardonyx.report.content import Group
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.origin import Origin

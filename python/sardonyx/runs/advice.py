@@ -140,7 +140,9 @@ def _profits(advice: dict[str, Any]) -> Told:
             "split, so that KSM's counters do not have them"
         )
     if len(known) < len(advice["profits"]):
-        notes.append("- huge pages: not known (of dumps never; of processes, as root only)")
+        notes.append(
+            "- huge pages: not known (of dumps never; of processes, as root only)",
+        )
     heads = ("machine", "merged", "net MiB", "ksm_process_profit", "huge split")
     return Told("what each machine gains", heads, rows, tuple(notes))
 

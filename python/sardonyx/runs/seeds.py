@@ -43,7 +43,9 @@ class Seeded:
         """A point for each seed, those of a point one after the other."""
         return [
             replace(
-                point, trace=f"{point.trace}, seed {seed}", source=point.source.replace(seed=seed)
+                point,
+                trace=f"{point.trace}, seed {seed}",
+                source=point.source.replace(seed=seed),
             )
             for point in self.points
             for seed in _seeds(point, self.number)

@@ -71,7 +71,11 @@ class Written:
     def files(self, points: Sequence[Named]) -> Iterator[Callable[[Named], Mapping[str, Any]]]:
         """What a job is asked besides, by its point; at the end the files are there, or none is."""
         plain = [point for point in points if not point.variant]
-        wanted = {"timeline": self.timeline, "requests": self.requests, "commands": self.commands}
+        wanted = {
+            "timeline": self.timeline,
+            "requests": self.requests,
+            "commands": self.commands,
+        }
         with ExitStack() as stack:
             scratch, parts = {}, {}
             for kind, target in wanted.items():

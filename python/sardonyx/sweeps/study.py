@@ -316,7 +316,11 @@ class Study:
 
 
 def of_comparison(
-    points: Sequence[Point], shared: Settings, runs: Sequence[Run], folder: Path, **options: Any
+    points: Sequence[Point],
+    shared: Settings,
+    runs: Sequence[Run],
+    folder: Path,
+    **options: Any,
 ) -> Sensitivity:
     """What a comparison's conclusions depend on; ``options`` are those of ``Study``.
 

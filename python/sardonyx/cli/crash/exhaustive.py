@@ -9,7 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from sardonyx import _core, questions
-from sardonyx.cli.common import CHECK_FAILED, MOST, check_json_target, err, for_people, write_json
+from sardonyx.cli.common import (
+    CHECK_FAILED,
+    MOST,
+    check_json_target,
+    err,
+    for_people,
+    write_json,
+)
 from sardonyx.cli.crash.options import SHARING, Logged, one_run
 from sardonyx.cli.crash.proofs import show_proofs
 from sardonyx.cli.help import rare

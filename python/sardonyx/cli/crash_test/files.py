@@ -22,12 +22,18 @@ from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.help import rare
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.report.checks import accept
-from sardonyx.runs.crash_files import PLATFORMS, check_folder, check_program, crash_files, recovery
+from sardonyx.runs.crash_files import (
+    PLATFORMS,
+    check_folder,
+    check_program,
+    crash_files,
+    recovery,
+)
 from sardonyx.runs.sources import check_known
 
 #: How the command line calls it: what follows the program's name is the program's.
 SETTINGS: dict[str, Any] = {
-    "context_settings": {"ignore_unknown_options": True, "allow_interspersed_args": False}
+    "context_settings": {"ignore_unknown_options": True, "allow_interspersed_args": False},
 }
 #: Causes that people are shown, and operations of each; the JSON has all.
 SHOWN = 5
@@ -96,7 +102,10 @@ class Files(Searching):
         return (
             self.limits()
             | self.effort()
-            | {"recover": recovery(recover, "--recover "), "errors": self.errors}
+            | {
+                "recover": recovery(recover, "--recover "),
+                "errors": self.errors,
+            }
         )
 
 

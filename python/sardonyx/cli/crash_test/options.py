@@ -98,7 +98,8 @@ class Searching(Judged):
         str, typer.Option(metavar="TIME", help="Total time, from the first recovery on.")
     ] = "50s"
     baseline: Annotated[
-        Path | None, typer.Option(help="Causes that are accepted, from --write-baseline.", **PATH)
+        Path | None,
+        typer.Option(help="Causes that are accepted, from --write-baseline.", **PATH),
     ] = None
     write_baseline: Annotated[
         Path | None,
@@ -243,7 +244,8 @@ class Oracle(Tested):
     apply: Annotated[
         str | None,
         typer.Option(
-            metavar="CMD", help="Makes a pool, {pool}, of the operations in a file, {operations}."
+            metavar="CMD",
+            help="Makes a pool, {pool}, of the operations in a file, {operations}.",
         ),
     ] = None
     acknowledged: Annotated[

@@ -110,7 +110,11 @@ def inside(
 
 
 def _one(
-    question: CrashTestQuestion, found: dict[str, Any], image: str, folder: Path, budget: float
+    question: CrashTestQuestion,
+    found: dict[str, Any],
+    image: str,
+    folder: Path,
+    budget: float,
 ) -> dict[str, Any] | None:
     """The recovery of one image, recorded in ``folder`` and cut; nothing if it changes nothing."""
     assumed = tuple(found.get("assumed") or ())

@@ -58,7 +58,7 @@ def show(people: Console, found: dict[str, Any]) -> None:
             (f"{count:,} violation{'s' if count > 1 else ''}", "red"),
             f" of {len(found['causes']):,} cause{'s' if len(found['causes']) != 1 else ''}"
             f", the first after {found['first_violation_s']:.1f} s",
-        )
+        ),
     )
     if found["has_places"] and found["suspects"]:
         table = grid("look here first", "in", "it persisted", header_style="bold")

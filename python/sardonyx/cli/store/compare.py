@@ -11,7 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
-from sardonyx.cli.common import MOST, check_json_target, err, for_people, size_in_bytes, write_json
+from sardonyx.cli.common import (
+    MOST,
+    check_json_target,
+    err,
+    for_people,
+    size_in_bytes,
+    write_json,
+)
 from sardonyx.cli.forms import Options
 from sardonyx.cli.grid import numbers
 from sardonyx.cli.help import rare

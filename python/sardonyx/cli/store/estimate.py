@@ -69,7 +69,8 @@ class Estimate(Options):
         ),
     ] = "8K"
     trace: Annotated[
-        str | None, typer.Option(help="PATH is a trace with digests for contents: fiu or destor.")
+        str | None,
+        typer.Option(help="PATH is a trace with digests for contents: fiu or destor."),
     ] = None
     memory: Annotated[str, typer.Option(help="The most memory; beyond it counts are sampled.")] = (
         "1G"
@@ -227,7 +228,8 @@ def _references(cuttings: list[dict[str, Any]]) -> RenderableType:
     for number, row in enumerate(longest):
         counts = (one["references"][number : number + 1] for one in cuttings)
         table.add_row(
-            times_of(row), *(f"{count[0]['contents']:,}" if count else "-" for count in counts)
+            times_of(row),
+            *(f"{count[0]['contents']:,}" if count else "-" for count in counts),
         )
     return table
 

@@ -203,7 +203,10 @@ def served(nbdkit: str, socket: Path, settings: list[str]) -> Iterator[Server]:
     its_life, our_life = os.pipe()  # which ends when we close it, and when we are killed
     command = [nbdkit, "--foreground", "--unix", str(socket), "--filter=blocksize-policy"]
     command += [str(PLUGIN), *settings, f"counters=/dev/fd/{its}", f"life=/dev/fd/{its_life}"]
-    with open(ours, encoding="utf-8", errors="replace") as told, open(our_life, "wb") as life:
+    with (
+        open(ours, encoding="utf-8", errors="replace") as told,
+        open(our_life, "wb") as life,
+    ):
         try:
             process = subprocess.Popen(
                 command,

@@ -107,7 +107,11 @@ SWEEPS = (
         cores=CORES,
     ),
     Sweep(
-        "array read", "medium.timing.tRCD_ns", (48, 24, 96, 192), "ns to open a row", cores=CORES
+        "array read",
+        "medium.timing.tRCD_ns",
+        (48, 24, 96, 192),
+        "ns to open a row",
+        cores=CORES,
     ),
     Sweep(
         "think time",
@@ -356,7 +360,8 @@ METRICS: dict[str, Finder] = {
         "log_register_bytes", "log_open_header_bytes", "log_timer_bytes"
     ),
     "recent_ciphertext_registers_bytes_32_transactions": _bytes(
-        "log_rc_bytes", readings={"64 B a transaction, as the paper counts": 32 * 64}
+        "log_rc_bytes",
+        readings={"64 B a transaction, as the paper counts": 32 * 64},
     ),
     "medium_writes_per_line_written": _writes_per_line,
 }

@@ -157,13 +157,21 @@ class Costs:
         return self._runs.get((application, design, label))
 
     def metric(
-        self, application: str, design: str, name: str, variant: Mapping[str, Scalar] | None = None
+        self,
+        application: str,
+        design: str,
+        name: str,
+        variant: Mapping[str, Scalar] | None = None,
     ) -> float | None:
         run = self.run(application, design, variant)
         return None if run is None else run.metric(name)
 
     def over_none(
-        self, application: str, design: str, name: str, variant: Mapping[str, Scalar] | None = None
+        self,
+        application: str,
+        design: str,
+        name: str,
+        variant: Mapping[str, Scalar] | None = None,
     ) -> float | None:
         """A metric over that without merging; of a load, without merging under the same load."""
         run = self.run(application, design, variant)
@@ -525,7 +533,11 @@ class PageForge:
     machine = "pageforge"
 
     def plan(self, asked: Asked) -> Plan:
-        unwanted = {"--copies": asked.copies, "--warmup": asked.warmup, "--limit": asked.limit}
+        unwanted = {
+            "--copies": asked.copies,
+            "--warmup": asked.warmup,
+            "--limit": asked.limit,
+        }
         for option, value in unwanted.items():
             if value is not None:
                 raise _core.SardonyxError(

@@ -20,7 +20,16 @@ from sardonyx.draw.figure import (
     scatter,
 )
 from sardonyx.papers.claims import load_claims
-from sardonyx.papers.pageforge import BOTH, CAUSES, DESIGNS, KEPT, SOJOURN, TAIL, VARIANTS, Costs
+from sardonyx.papers.pageforge import (
+    BOTH,
+    CAUSES,
+    DESIGNS,
+    KEPT,
+    SOJOURN,
+    TAIL,
+    VARIANTS,
+    Costs,
+)
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import assumed_by
 from sardonyx.runs.merging import algorithms
@@ -314,7 +323,11 @@ def parts(costs: Costs) -> Figure | Missing:
 
 
 def _variants(
-    costs: Costs, key: str, title: str, cf: str, known: Mapping[str, tuple[str, dict[str, Scalar]]]
+    costs: Costs,
+    key: str,
+    title: str,
+    cf: str,
+    known: Mapping[str, tuple[str, dict[str, Scalar]]],
 ) -> Figure | Missing:
     names: list[str] = []
     series: dict[str, list[float | None]] = {"mean": [], "95th percentile": []}

@@ -20,7 +20,15 @@ from sardonyx.draw.figure import (
     scatter,
 )
 from sardonyx.papers import recam
-from sardonyx.papers.recam import FINGERPRINT, NOMINAL, READS, TIMES_OVER, Stores, energy, metric
+from sardonyx.papers.recam import (
+    FINGERPRINT,
+    NOMINAL,
+    READS,
+    TIMES_OVER,
+    Stores,
+    energy,
+    metric,
+)
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import assumed_by, divide
 from sardonyx.runs.results import Run

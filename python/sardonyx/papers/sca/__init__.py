@@ -183,7 +183,12 @@ Finder = Callable[[Programs, Claim], Found]
 
 
 def _against(
-    over: str, of: Two, unit: Unit, note: str, where: str = "on one core", **selected: Any
+    over: str,
+    of: Two,
+    unit: Unit,
+    note: str,
+    where: str = "on one core",
+    **selected: Any,
 ) -> Finder:
     """``of`` the claim's design and another, both runs selected alike."""
 

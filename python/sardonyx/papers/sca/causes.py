@@ -46,7 +46,10 @@ SWEEPS = (
         under=REACH,
     ),
     Sweep(
-        "tWR", WRITE, (300, 150, 75, 15), "ns for which a write, a counter's too, holds its bank"
+        "tWR",
+        WRITE,
+        (300, 150, 75, 15),
+        "ns for which a write, a counter's too, holds its bank",
     ),
     Sweep(
         "share of reads",
@@ -161,7 +164,11 @@ class Read:
 
 
 def readings(
-    programs: Programs, names: Sequence[str], footprint: int, cores: Sequence[int], claims: Claims
+    programs: Programs,
+    names: Sequence[str],
+    footprint: int,
+    cores: Sequence[int],
+    claims: Claims,
 ) -> list[Read]:
     """Each reading over the same programs and the same claims."""
     under = {

@@ -72,7 +72,10 @@ def traffic(programs: Programs) -> Figure | Missing:
         "In bytes a counter counts as the eight bytes that changed; in accesses a line of counters "
         "counts as one. Lower is better.",
         "written / no-encryption's",
-        {"bytes": traffic_ratio(BYTES), "accesses": traffic_ratio(ACCESSES)},
+        {
+            "bytes": traffic_ratio(BYTES),
+            "accesses": traffic_ratio(ACCESSES),
+        },
     )
 
 

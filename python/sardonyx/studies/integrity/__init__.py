@@ -278,7 +278,10 @@ def _kinds() -> list[str]:
 
 
 def attack(
-    scale: Scale, machine: str, overrides: Sequence[tuple[str, str]], watch: Watch | None = None
+    scale: Scale,
+    machine: str,
+    overrides: Sequence[tuple[str, str]],
+    watch: Watch | None = None,
 ) -> dict[str, Attacked]:
     """Cuts and attacks on every stack, by the explorer; a run a seed."""
     designs = [stack(base, scheme) for base in BASES for scheme in schemes()]
@@ -632,7 +635,7 @@ def verdict(world: World, rows: Sequence[ClaimRow]) -> tuple[str, ...]:
     sentences = [
         f"{len(schemes()) - 1} schemes of integrity over {len(BASES)} designs: {unkept:,} of "
         f"{tried:,} attacks at {cuts:,} cuts went unnoticed though the scheme promises to notice "
-        f"them, {refused:,} honest recoveries were refused."
+        f"them, {refused:,} honest recoveries were refused.",
     ]
     if broken:
         sentences.append(

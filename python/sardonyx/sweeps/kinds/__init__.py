@@ -12,5 +12,12 @@ from sardonyx.sweeps.kinds.kind import Kind
 #: Every kind, in the order in which messages name their lists.
 KINDS: tuple[Kind, ...] = tuple(
     import_module(f"{__name__}.{file}").KIND
-    for file in ("simulate", "crash", "merge", "merge_time", "store", "crash_test")
+    for file in (
+        "simulate",
+        "crash",
+        "merge",
+        "merge_time",
+        "store",
+        "crash_test",
+    )
 )

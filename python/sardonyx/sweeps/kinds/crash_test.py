@@ -18,7 +18,15 @@ from sardonyx.runs.jobs import Setting
 from sardonyx.runs.sources import check_known
 from sardonyx.sizes import parse_time
 from sardonyx.sweeps.inputs import Inputs, Signature, content, signature
-from sardonyx.sweeps.kinds.kind import Bytes, Figure, Kind, Options, Question, Subject, figure_names
+from sardonyx.sweeps.kinds.kind import (
+    Bytes,
+    Figure,
+    Kind,
+    Options,
+    Question,
+    Subject,
+    figure_names,
+)
 
 
 def _duration(value: object) -> object:

@@ -64,7 +64,10 @@ class Merge(Kind):
         _try_merge(self._question(("",), options, keys))
 
     def _question(
-        self, machines: tuple[str, ...], options: MergeOptions, keys: tuple[Setting, ...]
+        self,
+        machines: tuple[str, ...],
+        options: MergeOptions,
+        keys: tuple[Setting, ...],
     ) -> MergeQuestion:
         return MergeQuestion(
             machines=machines,
