@@ -13,6 +13,7 @@ from collections.abc import Generator
 
 import costs
 import pytest
+from test_cli_fixture import core, sardonyx, trace
 
 # A background job of a shell ignores SIGINT, under nohup SIGHUP too. So would every program that a
 # test starts and then ends by a signal. What has a handler or its default here starts with its
@@ -20,6 +21,8 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+#: Fixtures of several files.
+__all__ = ["core", "sardonyx", "trace"]
 MARKS = ("machine", "slow")
 _PATH = os.environ.get("PATH", os.defpath)
 _measured: list[costs.Cost] = []

@@ -13,16 +13,7 @@ from sardonyx.questions import ProgramSource
 from sardonyx.runs import jobs
 from sardonyx.runs.jobs import Settings
 from sardonyx.runs.sources import named
-from test_cli_fixture import FakeCore, core, trace
-
-__all__ = ["core", "trace"]
-
-
-def test_compare_gives_a_data_frame(core: FakeCore, trace: str) -> None:
-    results = sardonyx.compare([trace], designs=["baseline", "esd"], machine="esd")
-    frame = results.to_pandas()
-    assert list(frame["design"]) == ["baseline", "esd"]
-    assert list(frame["trace"]) == ["app", "app"]
+from test_cli_fixture import FakeCore
 
 
 def test_settings_reach_the_native_side_as_text(core: FakeCore, trace: str) -> None:

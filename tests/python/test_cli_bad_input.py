@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from sardonyx.files import replaced_together
 from sardonyx.runs.results import Results, ResultsError
+from test_cli_native import sardonyx
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 TRACE = str(TRACES / "redis.parquet")
@@ -27,22 +28,10 @@ SHORT = ("--designs", "esd", "--limit", "300")
 PROGRAM = [sys.executable, "-m", "sardonyx"]
 
 
-def run(*arguments: str | bytes, where: Path) -> subprocess.CompletedProcess[str]:
-    """The program as a shell runs it."""
-    return subprocess.run(
-        [*PROGRAM, *arguments],
-        cwd=where,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-
-
 def refused(*arguments: str | bytes, where: Path, words: str) -> None:
     """Status 2, one line with these words, and the directory is as it was."""
     before = {path: path.read_bytes() for path in where.iterdir() if path.is_file()}
-    ended = run(*arguments, where=where)
-    assert ended.returncode == 2, ended.stdout + ended.stderr
+    ended = sardonyx(*arguments, where=where, status=2)
     assert ended.stderr.startswith("error: ")
     assert ended.stderr.count("\n") == 1
     assert words in ended.stderr
@@ -110,11 +99,8 @@ def test_links_stay_links_and_pipes_stay_pipes(tmp_path: Path) -> None:
     (tmp_path / "kept.parquet").touch()
     (tmp_path / "to.json").symlink_to("kept.json")
     (tmp_path / "to.parquet").symlink_to("kept.parquet")
-    made = run(
-        *("trace", "cut", TRACE, "to.parquet", "--limit", "10", "--json", "to.json"),
-        where=tmp_path,
-    )
-    assert made.returncode == 0, made.stderr
+    cut = ("trace", "cut", TRACE, "to.parquet", "--limit", "10", "--json", "to.json")
+    sardonyx(*cut, where=tmp_path)
     assert (tmp_path / "to.json").is_symlink()
     assert json.loads((tmp_path / "kept.json").read_text())["records"] == 10
     assert (tmp_path / "to.parquet").is_symlink()
@@ -125,7 +111,7 @@ def test_links_stay_links_and_pipes_stay_pipes(tmp_path: Path) -> None:
     heard: list[str] = []
     listener = threading.Thread(target=lambda: heard.append(pipe.read_text()))
     listener.start()
-    assert run("designs", "--json", "pipe", where=tmp_path).returncode == 0
+    sardonyx("designs", "--json", "pipe", where=tmp_path)
     listener.join()
     assert json.loads(heard[0])
     assert pipe.is_fifo()
@@ -148,13 +134,12 @@ def test_links_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
 def test_names_are_only_names(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     shutil.copy(TRACE, tmp_path / name)
-    assert run("trace", "cut", "--limit", "50", "--", name, "cut", where=tmp_path).returncode == 0
+    sardonyx("trace", "cut", "--limit", "50", "--", name, "cut", where=tmp_path)
     (tmp_path / "cut").replace(tmp_path / name)
-    checked = run("trace", "check", "--", name, where=tmp_path)
+    checked = sardonyx("trace", "check", "--", name, where=tmp_path)
     assert checked.stdout == f"{name}: 50 records, sound\n"
-    assert run("trace", "info", "--", name, where=tmp_path).returncode == 0
-    compared = run("compare", "--designs", "esd", "--", name, where=tmp_path)
-    assert compared.returncode == 0, compared.stderr
+    sardonyx("trace", "info", "--", name, where=tmp_path)
+    sardonyx("compare", "--designs", "esd", "--", name, where=tmp_path)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"sardonyx": ' + "9" * 10_000 + "}", "{", "\0"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,21 +13,14 @@ import pytest
 from rich.console import Console
 from sardonyx import _core
 from sardonyx.cli.crash.show import _beyond, _folded, _lacking
+from test_cli_native import sardonyx
 
 QUICK = ("--transactions", "30")
 
 
 def crash(*arguments: str, where: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
     """The program as a shell runs it."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "sardonyx", "crash", *arguments],
-        cwd=where,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert ended.returncode == status, ended.stdout + ended.stderr
-    return ended
+    return sardonyx("crash", *arguments, where=where, status=status)
 
 
 def runs(text: str) -> list[dict[str, Any]]:

@@ -7,11 +7,14 @@ numbers. Nothing here was measured.
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sardonyx import _core
+from sardonyx import _core, cli
 from test_report_fixture import invented_document
 
 DESIGNS = ("baseline", "dedup-sha1", "dewrite", "esd")
@@ -73,6 +76,45 @@ class FakeCore:
 
     def designs(self) -> str:
         return json.dumps([{"name": n, "source": "invented", "line": "a line"} for n in DESIGNS])
+
+
+@dataclass
+class Ended:
+    status: int
+    out: str
+    err: str
+
+
+Program = Callable[..., Ended]
+
+
+@pytest.fixture
+def sardonyx(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Program:
+    """Run the program in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["sardonyx", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        captured = capsys.readouterr()
+        status = end.value.code
+        assert isinstance(status, int)
+        return Ended(status, captured.out, captured.err)
+
+    return run
+
+
+def bad_input(ended: Ended, *words: str) -> None:
+    assert ended.status == 2, ended.out + ended.err
+    assert ended.err.startswith("error: ")
+    assert ended.err.count("\n") == 1, f"more than one line: {ended.err}"
+    assert "Traceback" not in ended.err
+    assert ended.out == ""
+    for word in words:
+        assert word in ended.err, ended.err
 
 
 @pytest.fixture

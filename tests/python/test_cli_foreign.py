@@ -5,12 +5,11 @@ file of another simulator's is a machine.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from test_cli_native import sardonyx
 
 TRACE = str(Path(__file__).resolve().parents[2] / "traces" / "redis.parquet")
 RUN = ("--machine", "ddr4-2400", "--designs", "no-encryption")
@@ -29,20 +28,8 @@ VDD = 1.2
 """
 
 
-def run(*arguments: str, where: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sardonyx", *arguments],
-        cwd=where,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-
-
 def answered(*arguments: str, where: Path) -> Any:
-    ended = run(*arguments, "--json", "-", where=where)
-    assert ended.returncode == 0, ended.stderr
-    return json.loads(ended.stdout)
+    return json.loads(sardonyx(*arguments, "--json", "-", where=where).stdout)
 
 
 @pytest.fixture
@@ -51,8 +38,7 @@ def traced(tmp_path: Path) -> Path:
     for name, text in {"rows": ROWS, "far": f"0x0 READ 0\n{1 << 50:#x} READ 5\n"}.items():
         (tmp_path / f"{name}.trc").write_text(text)
         converted = ("trace", "convert", f"{name}.trc", f"{name}.parquet", "--from", "dramsim3")
-        ended = run(*converted, where=tmp_path)
-        assert ended.returncode == 0, ended.stderr
+        sardonyx(*converted, where=tmp_path)
     return tmp_path
 
 
@@ -80,8 +66,7 @@ def test_a_trace_of_physical_addresses_keeps_its_rows(traced: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_one_line(traced: Path, arguments: tuple[str, ...], words: str) -> None:
-    ended = run("compare", *arguments, *RUN, where=traced)
-    assert ended.returncode == 2, ended.stderr
+    ended = sardonyx("compare", *arguments, *RUN, where=traced, status=2)
     assert words in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert not (traced / "results").exists()
@@ -89,7 +74,7 @@ def test_what_cannot_be_is_one_line(traced: Path, arguments: tuple[str, ...], wo
 
 def test_another_simulators_file_is_a_machine(traced: Path) -> None:
     (traced / "mine.ini").write_text(INI)
-    ended = run("show", "mine.ini", where=traced)
+    ended = sardonyx("show", "mine.ini", where=traced)
     assert ended.stderr == (
         "sardonyx: mine.ini: 1 ranks of 8589934592 bytes stand for the channel_size of "
         "1073741824 bytes\n"

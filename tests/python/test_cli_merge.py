@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from sardonyx.cli import app
 from sardonyx.runs import merging
+from test_cli_native import sardonyx
 from typer.testing import CliRunner
 
 PAGE = 4096
@@ -29,21 +30,9 @@ MEASURED = Path(__file__).resolve().parents[2] / "crates/merge/tests/kernel/linu
 KSM = Path("/sys/kernel/mm/ksm")
 
 
-def sardonyx(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]:
-    """The program as a shell runs it."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "sardonyx", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert ended.returncode == status, ended.stdout + ended.stderr
-    return ended
-
-
 def merged(*arguments: object) -> Any:
     """What the command writes to ``--json -``."""
-    return json.loads(sardonyx("merge", *arguments, "--json", "-").stdout)
+    return json.loads(sardonyx("merge", *map(str, arguments), "--json", "-").stdout)
 
 
 def in_process(*arguments: object) -> str:
@@ -354,7 +343,7 @@ def bad_images(folder: Path) -> Iterator[tuple[Path, str]]:
 def test_a_bad_image_is_one_line_with_the_remedy_and_leaves_nothing(tmp_path: Path) -> None:
     for path, problem in bad_images(tmp_path):
         out = tmp_path / "out"
-        ended = sardonyx("merge", path, "--out", out, status=2)
+        ended = sardonyx("merge", str(path), "--out", str(out), status=2)
         assert ended.stdout == "" and ended.stderr.count("\n") == 1
         assert problem in ended.stderr and str(path) in ended.stderr
         assert not out.exists()
@@ -424,7 +413,7 @@ def test_bad_options_in_time(arguments: tuple[str, ...], problem: str) -> None:
 )
 def test_bad_options(arguments: tuple[str, ...], problem: str, tmp_path: Path) -> None:
     machine = [image(tmp_path / "a.raw", 1)] if arguments else ["--passes", 1]
-    ended = sardonyx("merge", *machine, *arguments, status=2)
+    ended = sardonyx("merge", *map(str, machine), *arguments, status=2)
     assert problem in ended.stderr and ended.stderr.count("\n") == 1
 
 
@@ -655,8 +644,8 @@ def test_zeros_in_huge_pages_that_split_are_said(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == "\n"
-            asked = ("--pid", process.pid, "--no-what-if", "--no-why")
-            said = sardonyx("merge", *asked, "--json", tmp_path / "m.json")
+            asked = (f"--pid={process.pid}", "--no-what-if", "--no-why")
+            said = sardonyx("merge", *asked, "--json", str(tmp_path / "m.json"))
         finally:
             process.kill()
     profit = json.loads((tmp_path / "m.json").read_text())["advice"]["profits"][0]

@@ -22,7 +22,7 @@ SHORT = ("--limit", "3000")
 
 
 def sardonyx(
-    *arguments: str, where: Path, status: int | None = 0
+    *arguments: str | bytes, where: Path | None = None, status: int | None = 0
 ) -> subprocess.CompletedProcess[str]:
     """The program as a shell runs it; ``None`` takes any status."""
     ended = subprocess.run(

@@ -13,18 +13,14 @@ from xml.etree import ElementTree
 
 import pytest
 from test_cli_native import sardonyx
-from test_crash_test import PROGRAMS, recorded, refused
+from test_crash_test import PROGRAMS, edited, recorded, refused
 
 pytestmark = pytest.mark.machine
 
 
 def built(where: Path, file: str, *edits: tuple[str, str]) -> str:
     """The program, with some of its text replaced."""
-    text = (PROGRAMS / file).read_text()
-    for find, put in edits:
-        assert text.count(find) == 1, find
-        text = text.replace(find, put)
-    (where / file).write_text(text)
+    edited(where, file, edits)
     shutil.copy(PROGRAMS / "pm.h", where)
     name, end = file.split(".")
     command = {"c": ["cc", "-O2", "-g"], "cpp": ["c++", "-O2", "-g"], "rs": ["rustc", "-O", "-g"]}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from test_cli_native import sardonyx
-from test_crash_test import PROGRAMS, refused
+from test_crash_test import PROGRAMS, edited, refused
 
 pytestmark = pytest.mark.machine
 
@@ -21,11 +21,7 @@ EARLY = ("    flush(object);\n    fence();\n", "    flush(object);\n")
 
 
 def build(where: Path, name: str, *edits: tuple[str, str]) -> None:
-    text = (PROGRAMS / f"{name}.c").read_text()
-    for find, put in edits:
-        assert text.count(find) == 1, find
-        text = text.replace(find, put)
-    (where / f"{name}.c").write_text(text)
+    edited(where, f"{name}.c", edits)
     command = ["cc", "-O2", "-g", f"-I{PROGRAMS}", "-o", name, f"{name}.c", "-lpthread"]
     subprocess.run(command, cwd=where, check=True)
 
@@ -35,16 +31,8 @@ def record(where: Path, *command: str, pool: str = "pool") -> None:
 
 
 def crash(where: Path, *options: str, status: int = 0) -> dict[str, Any]:
-    sardonyx(
-        "crash-test",
-        "search",
-        "r.parquet",
-        *options,
-        "--json",
-        "r.json",
-        where=where,
-        status=status,
-    )
+    search = ("crash-test", "search", "r.parquet", *options, "--json", "r.json")
+    sardonyx(*search, where=where, status=status)
     found: dict[str, Any] = json.loads((where / "r.json").read_text())
     return found
 

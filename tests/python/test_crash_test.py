@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,20 @@ PROGRAMS = ROOT / "crates/crash-test/tests/programs"
 HEADER = ROOT / "python/sardonyx/include"
 
 
+def edited(where: Path, file: str, edits: Iterable[tuple[str, str]]) -> None:
+    """The file of a program, with some of its text replaced."""
+    text = (PROGRAMS / file).read_text()
+    for find, put in edits:
+        assert text.count(find) == 1, find
+        text = text.replace(find, put)
+    (where / file).write_text(text)
+
+
 def built(
     where: Path, name: str, *edits: tuple[str, str], options: tuple[str, ...] = ("-g",)
 ) -> str:
     """The program, with some of its text replaced."""
-    text = (PROGRAMS / f"{name}.c").read_text()
-    for find, put in edits:
-        assert text.count(find) == 1, find
-        text = text.replace(find, put)
-    (where / f"{name}.c").write_text(text)
+    edited(where, f"{name}.c", edits)
     command = ["cc", "-O2", *options, f"-I{HEADER}", f"-I{PROGRAMS}"]
     command += ["-o", name, f"{name}.c", "-lpmem", "-lpthread"]
     subprocess.run(command, cwd=where, check=True)

@@ -11,10 +11,8 @@ import pytest
 from sardonyx.runs.differences import Differences, differences, side_of
 from sardonyx.runs.origin import Origin
 from sardonyx.runs.results import Results
-from test_cli import Program, bad_input, sardonyx
+from test_cli_fixture import Program, bad_input
 from test_report_fixture import invented_document
-
-__all__ = ["sardonyx"]
 
 
 def plain_document() -> dict[str, Any]:

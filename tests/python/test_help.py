@@ -14,11 +14,8 @@ from typing import Any
 import pytest
 from sardonyx import cli
 from sardonyx.cli.help import first_line
-from test_cli import Program, bad_input, sardonyx
-from test_cli_fixture import FakeCore, core, trace
+from test_cli_fixture import FakeCore, Program, bad_input
 from test_options import commands
-
-__all__ = ["core", "sardonyx", "trace"]
 
 #: Lines of a terminal of which a help text is one screen, at a hundred columns.
 SCREEN = 42

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
+import metrics_page
 import sardonyx
 from sardonyx import layers
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.results import CAUSES
 
-TOOL = Path(__file__).parents[2] / "tools" / "metrics_page.py"
-_spec = importlib.util.spec_from_file_location("metrics_page", TOOL)
-assert _spec is not None and _spec.loader is not None
-tool = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(tool)
-
 
 def test_the_metrics_page_is_up_to_date() -> None:
     remedy = "run `.venv/bin/python tools/metrics_page.py`"
-    assert tool.PAGE.read_text() == tool.page(), remedy
+    assert metrics_page.PAGE.read_text() == metrics_page.page(), remedy
 
 
 def test_the_metrics_page_names_what_runs_have() -> None:

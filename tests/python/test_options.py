@@ -24,7 +24,8 @@ from sardonyx import _core, cli
 from sardonyx.cli import common, doctor, sweep
 from sardonyx.cli.forms import Options
 from sardonyx.cli.store import serve
-from sardonyx.runs import scheduler, stores
+from sardonyx.runs import scheduler
+from sardonyx.runs.stores import StoreRuns
 from sardonyx.sweeps import rows
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
@@ -287,7 +288,7 @@ def asked(line: str) -> tuple[list[str], str]:
         patch.setattr(rows, "Sweep", lambda plan, *_, **__: kept(plan))
         patch.setattr(doctor, "_ran", lambda *_: None)
         patch.setattr(serve, "served", kept)
-        patch.setattr(stores, "run", lambda points, *_: kept(points))  # one design after the other
+        patch.setattr(StoreRuns, "run", lambda runs, *_: kept(runs.points))  # one design by one
         patch.setattr(shutil, "which", lambda name: name)
         patch.setattr(common.err, "_file", said)
         patch.setattr("pathlib.Path.write_bytes", lambda *_: 0)

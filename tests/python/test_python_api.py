@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 import sardonyx
 from sardonyx.runs.results import Results
-from test_cli_fixture import FakeCore, core, trace
+from test_cli_fixture import FakeCore
 from test_report_fixture import invented_document
 
-__all__ = ["core", "trace"]
 #: What no parameter takes.
 WRONG: Any = [5]
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
+import questions as tool
 from sardonyx import _core, questions
 from sardonyx.values import MisfitError, read
-
-TOOL = Path(__file__).parents[2] / "tools" / "questions.py"
-_spec = importlib.util.spec_from_file_location("tools_questions", TOOL)
-assert _spec is not None and _spec.loader is not None
-tool = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(tool)
 
 
 def test_the_questions_are_up_to_date() -> None:

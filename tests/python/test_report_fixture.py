@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from sardonyx.runs.comparison import Comparison
@@ -208,6 +209,28 @@ def _sweeps(rng: random.Random, trace: str) -> list[dict[str, Any]]:
     ]
 
 
+def paced(write: float, read: float, ipc: float, energy: float) -> dict[str, Any]:
+    """Mean latencies, instructions per cycle and energy of a run."""
+    latencies = {"mean_write_latency_ns": write, "mean_read_latency_ns": read}
+    return latencies | {"ipc": ipc, "energy_nj": energy}
+
+
+def locality(
+    labels: Sequence[str], contents: Sequence[int], writes: Sequence[int]
+) -> list[dict[str, Any]]:
+    """How often contents come, as ``trace info`` has it."""
+    return [
+        {
+            "times": times,
+            "contents": c,
+            "contents_share": c / sum(contents),
+            "writes": w,
+            "writes_share": w / sum(writes),
+        }
+        for times, c, w in zip(labels, contents, writes, strict=True)
+    ]
+
+
 def _trace(rng: random.Random, name: str) -> dict[str, Any]:
     contents = [40_000, 9_000, 1_500, 200, 30]
     writes = [40_000, 36_000, 50_000, 60_000, 114_000]
@@ -227,16 +250,7 @@ def _trace(rng: random.Random, name: str) -> dict[str, Any]:
             "footprint_bytes": 5 << 20,
             "zero_rate": 0.1 * rng.random(),
             "silent_write_rate": 0.05,
-            "locality": [
-                {
-                    "times": times,
-                    "contents": c,
-                    "contents_share": c / sum(contents),
-                    "writes": w,
-                    "writes_share": w / sum(writes),
-                }
-                for times, c, w in zip(LABELS, contents, writes, strict=True)
-            ],
+            "locality": locality(LABELS, contents, writes),
             "collisions": [
                 {
                     "fingerprint": code,

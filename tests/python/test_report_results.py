@@ -13,43 +13,25 @@ import pyarrow.parquet as pq
 import pytest
 from sardonyx.runs import measures
 from sardonyx.runs.results import Collisions, Results, ResultsError
-from test_report_fixture import compared, invented_document
+from test_report_fixture import compared, invented_document, paced
 
+RUN: dict[str, Any] = {"trace": "t", "machine": "m", "copies": 1, "variant": {}, "causes": {}}
 TINY: dict[str, Any] = {
     "sardonyx": "1",
     "machine": {"name": "m", "source": "s", "parameters": {}, "assumed": []},
     "traces": [],
     "runs": [
         {
-            "trace": "t",
+            **RUN,
             "design": "baseline",
-            "machine": "m",
-            "copies": 1,
-            "variant": {},
-            "metrics": {
-                "writes": 10,
-                "mean_write_latency_ns": 300.0,
-                "mean_read_latency_ns": 100,
-                "ipc": 0.5,
-                "energy_nj": 80,
-                "medium_writes": 10,
-            },
-            "causes": {},
+            "metrics": {"writes": 10, **paced(300.0, 100, 0.5, 80), "medium_writes": 10},
         },
         {
-            "trace": "t",
+            **RUN,
             "design": "esd",
-            "machine": "m",
-            "copies": 1,
-            "variant": {},
             "metrics": {
-                "writes": 10,
-                "data_writes": 4,
-                "write_reduction": 0.6,
-                "mean_write_latency_ns": 100.0,
-                "mean_read_latency_ns": 80,
-                "ipc": 0.75,
-                "energy_nj": 60,
+                **{"writes": 10, "data_writes": 4, "write_reduction": 0.6},
+                **paced(100.0, 80, 0.75, 60),
                 "medium_writes": 5,
             },
             "causes": {

@@ -174,5 +174,4 @@ def test_a_small_reproduction_fills_claims_and_figures() -> None:
     made = hardware_logs.figures(again)
     assert [figure.key for figure in made if isinstance(figure, Missing)] == []
     for figure in made:
-        assert not isinstance(figure, Missing)
-        figure.plotly()
+        assert not isinstance(figure, Missing) and figure.plotly()

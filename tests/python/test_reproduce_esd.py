@@ -16,7 +16,7 @@ from sardonyx.papers.reproduction import document as whole
 from sardonyx.questions import TraceSource
 from sardonyx.runs.jobs import Point, Settings, Simulations
 from sardonyx.runs.results import Results
-from test_report_fixture import compared, invented_document
+from test_report_fixture import compared, invented_document, locality, paced
 
 KB = 1024
 FIG_16 = "Fig. 16 (text; the abstract prints 96.3/96.2/56.6)"
@@ -39,127 +39,49 @@ def run(trace: str, design: str, variant: Mapping[str, Any] | None = None, **met
 
 
 def facts(name: str, rate: float, contents: list[int], writes: list[int]) -> Any:
-    return {
-        "name": name,
-        "info": {
-            "duplicate_rate": rate,
-            "locality": [
-                {
-                    "times": times,
-                    "contents": c,
-                    "contents_share": c / sum(contents),
-                    "writes": w,
-                    "writes_share": w / sum(writes),
-                }
-                for times, c, w in zip(("1", ">1000"), contents, writes, strict=True)
-            ],
-        },
-    }
+    found = {"duplicate_rate": rate, "locality": locality(("1", ">1000"), contents, writes)}
+    return {"name": name, "info": found}
+
+
+def saving(share: float) -> dict[str, Any]:
+    return {"writes": 1000, "write_reduction": share}
+
+
+def duplicates(cache: int, medium: int) -> dict[str, Any]:
+    return {"duplicates_found_in_cache": cache, "duplicates_found_in_medium": medium}
 
 
 def document() -> dict[str, Any]:
     """Two workloads, a and b, with figures that are easy to reckon with."""
+    sha1_a: dict[str, Any] = duplicates(300, 100) | {"metadata_bytes": 340}
+    sha1_a["causes"] = {"fingerprint": 60, "lookup": 30, "compare": 5, "data": 5}
+    sha1_b: dict[str, Any] = duplicates(500, 300) | {"metadata_bytes": 340}
+    sha1_b["causes"] = {"fingerprint": 80, "lookup": 10, "data": 10}
+    dewrite: dict[str, Any] = {"metadata_bytes": 170, "metadata_bytes_per_line": 16}
+    esd_a: dict[str, Any] = {"metadata_bytes": 68, "medium_writes": 700}
+    esd_a["causes"] = {"compare": 40, "data": 60}
+    esd_b: dict[str, Any] = {"metadata_bytes": 34, "medium_writes": 500}
+    esd_b["causes"] = {"compare": 50, "data": 50}
+    efit = [(512, "lrcu", 0.50), (1024, "lrcu", 0.53), (2048, "lrcu", 0.54)]
+    efit += [(512, "lru", 0.40), (1024, "lru", 0.41)]
     return {
         "sardonyx": "1",
         "machine": {"name": "m", "parameters": {}, "assumed": []},
         "traces": [facts("a", 0.2, [99, 1], [100, 300]), facts("b", 0.6, [300, 0], [100, 0])],
         "runs": [
-            run(
-                "a",
-                "baseline",
-                mean_write_latency_ns=300,
-                mean_read_latency_ns=100,
-                ipc=0.5,
-                energy_nj=100,
-                medium_writes=1000,
-            ),
-            run(
-                "b",
-                "baseline",
-                mean_write_latency_ns=200,
-                mean_read_latency_ns=100,
-                ipc=1.0,
-                energy_nj=100,
-                medium_writes=1000,
-            ),
-            run(
-                "a",
-                "dedup-sha1",
-                mean_write_latency_ns=600,
-                mean_read_latency_ns=120,
-                ipc=0.4,
-                energy_nj=160,
-                writes=1000,
-                write_reduction=0.5,
-                metadata_bytes=340,
-                duplicates_found_in_cache=300,
-                duplicates_found_in_medium=100,
-                causes={"fingerprint": 60, "lookup": 30, "compare": 5, "data": 5},
-            ),
-            run(
-                "b",
-                "dedup-sha1",
-                mean_write_latency_ns=400,
-                mean_read_latency_ns=100,
-                ipc=1.0,
-                energy_nj=90,
-                writes=1000,
-                write_reduction=0.7,
-                metadata_bytes=340,
-                duplicates_found_in_cache=500,
-                duplicates_found_in_medium=300,
-                causes={"fingerprint": 80, "lookup": 10, "data": 10},
-            ),
-            run(
-                "a",
-                "dewrite",
-                mean_write_latency_ns=150,
-                metadata_bytes=170,
-                metadata_bytes_per_line=16,
-            ),
-            run(
-                "a",
-                "esd",
-                mean_write_latency_ns=100,
-                mean_read_latency_ns=50,
-                ipc=1.0,
-                energy_nj=40,
-                writes=1000,
-                write_reduction=0.4,
-                metadata_bytes=68,
-                medium_writes=700,
-                causes={"compare": 40, "data": 60},
-            ),
-            run(
-                "b",
-                "esd",
-                mean_write_latency_ns=100,
-                mean_read_latency_ns=80,
-                ipc=1.5,
-                energy_nj=80,
-                writes=1000,
-                write_reduction=0.6,
-                metadata_bytes=34,
-                medium_writes=500,
-                causes={"compare": 50, "data": 50},
-            ),
+            run("a", "baseline", **paced(300, 100, 0.5, 100), medium_writes=1000),
+            run("b", "baseline", **paced(200, 100, 1.0, 100), medium_writes=1000),
+            run("a", "dedup-sha1", **paced(600, 120, 0.4, 160), **saving(0.5), **sha1_a),
+            run("b", "dedup-sha1", **paced(400, 100, 1.0, 90), **saving(0.7), **sha1_b),
+            run("a", "dewrite", mean_write_latency_ns=150, **dewrite),
+            run("a", "esd", **paced(100, 50, 1.0, 40), **saving(0.4), **esd_a),
+            run("b", "esd", **paced(100, 80, 1.5, 80), **saving(0.6), **esd_b),
             run(
                 "a", "esd", {"esd.reclaim": "paper"}, mean_write_latency_ns=75, write_reduction=0.45
             ),
             *(
-                run(
-                    "a",
-                    "esd",
-                    {"esd.efit_bytes": size * KB, "esd.policy": policy},
-                    efit_hit_rate=rate,
-                )
-                for size, policy, rate in (
-                    (512, "lrcu", 0.50),
-                    (1024, "lrcu", 0.53),
-                    (2048, "lrcu", 0.54),
-                    (512, "lru", 0.40),
-                    (1024, "lru", 0.41),
-                )
+                run("a", "esd", {"esd.efit_bytes": size * KB, "esd.policy": name}, efit_hit_rate=x)
+                for size, name, x in efit
             ),
             run("a", "esd", {"esd.amt_bytes": 512 * KB}, amt_hit_rate=0.90),
             run("a", "esd", {"esd.amt_bytes": 1024 * KB}, amt_hit_rate=0.95),

@@ -15,9 +15,8 @@ from sardonyx.papers.reproduction import Asked
 from sardonyx.papers.sampling import Sampling
 from sardonyx.questions import Stream
 from sardonyx.report import write_report
-from sardonyx.runs import stores
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.stores import KB, StorePoint
+from sardonyx.runs.stores import KB, StorePoint, StoreRuns
 from sardonyx.studies import reproductions
 
 SMALL = replace(recam.QUICK, simulated=2 * MB, beside=2 * MB, written=2 * MB)
@@ -26,8 +25,9 @@ SMALL = replace(recam.QUICK, simulated=2 * MB, beside=2 * MB, written=2 * MB)
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
     points = recam.points(SMALL, recam.RECAM, recam.RIVAL)
-    stores.check(points)
-    return Comparison(stores.run(points))
+    runs = StoreRuns(points)
+    runs.check()
+    return Comparison(runs.run())
 
 
 @pytest.fixture(scope="module")

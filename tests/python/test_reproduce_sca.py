@@ -188,8 +188,7 @@ def test_a_small_reproduction_fills_claims_and_figures() -> None:
     made = persistence.figures(again)
     assert [figure.key for figure in made if isinstance(figure, Missing)] == []
     for figure in made:
-        assert not isinstance(figure, Missing)
-        figure.plotly()
+        assert not isinstance(figure, Missing) and figure.plotly()
     readings, swept = sca.tables(again, scale)
     assert list(readings.rows) == ["the paper", *sca_causes.READINGS]
     assert set(swept.rows) == {sweep.name for sweep in sca_causes.SWEEPS} - {"channels"}

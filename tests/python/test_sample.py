@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from sardonyx import SardonyxError, compare
 from sardonyx.runs.results import Results
-from test_cli import Program, bad_input, sardonyx
+from test_cli_fixture import Program, bad_input
 
-__all__ = ["sardonyx"]
 TRACE = "synth:rung-60:60000"
 
 

@@ -14,9 +14,8 @@ from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import MEASURES
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.spread import estimate, student
-from test_cli import Program, bad_input, sardonyx
+from test_cli_fixture import Program, bad_input
 
-__all__ = ["sardonyx"]
 PROGRAM = ("btree", "--machine", "sca", "--transactions", "30", "--footprint", "64K")
 SIZES = {"transactions": 30, "footprint": 65_536}
 SYNTH = "synth:rung-60:4000"

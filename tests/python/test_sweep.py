@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from sardonyx.sweeps.estimate import estimate
 from sardonyx.sweeps.folder import Folder
 from sardonyx.sweeps.plan import Plan
 from sardonyx.sweeps.run import Outcome, Sweep, read_shard
+from test_cli_native import sardonyx
 from test_crash_test import FLAG_EARLY, built, recorded
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
@@ -34,19 +33,6 @@ limit = 200
 "esd.efit_bytes" = [65_536, 131_072]
 "esd.efit_ways" = [4, 8]
 """
-
-
-def sardonyx(*arguments: str, where: Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-    """The program as a shell runs it."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "sardonyx", *arguments],
-        cwd=where,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert ended.returncode == status, ended.stdout + ended.stderr
-    return ended
 
 
 def written(where: Path, text: str = SMALL) -> Path:

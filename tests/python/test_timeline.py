@@ -15,10 +15,9 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from sardonyx import cli
 from sardonyx.runs.results import Results, Run
-from test_cli import Program, bad_input, sardonyx
+from test_cli_fixture import Program, bad_input
 from typer.testing import CliRunner
 
-__all__ = ["sardonyx"]
 TRACE = "synth:rung-60:3000"
 DESIGNS = ("baseline", "esd")
 

@@ -20,6 +20,7 @@ from sardonyx.cli.common import (
     for_people,
     write_json,
 )
+from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.options import JsonTo
 
 if TYPE_CHECKING:
@@ -92,10 +93,8 @@ def _word(verdict: Verdict) -> str:
 
 
 def _table(verdict: Verdict) -> Table:
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    for load in verdict.curve[0]:
-        table.add_column(f"{load.view}, GB/s", justify="right")
-        table.add_column("ns", justify="right")
+    heads = [head for load in verdict.curve[0] for head in (f"{load.view}, GB/s", "ns")]
+    table = grid(*numbers(*heads), header_style="dim")
     for point in verdict.curve:
         table.add_row(
             *(cell for at in point for cell in (f"{at.gb_per_s:.3f}", f"{at.latency_ns:,.1f}"))

@@ -211,12 +211,10 @@ def compare(asked: Compare) -> None:
         verify=not asked.no_verify,
     )
     chosen = parts(asked.designs)
-    points = api.points(
-        asked.traces,
-        chosen,
-        asked.limit if runs_traces else None,
-        _program(asked) if programs else ProgramSource(),
-    )
+    limit, sizes = asked.limit if runs_traces else None, ProgramSource()
+    if programs:
+        sizes = sized(asked.transactions, asked.transaction_size, asked.footprint, asked.seed)
+    points = api.points(asked.traces, chosen, limit, sizes)
     if asked.sensitivity:
         api.check_sensitivity(points, draws)
     seeded = _seeded(asked, points)
@@ -293,10 +291,6 @@ def _seeded(asked: Compare, points: Sequence[Point]) -> Seeded | None:
         commands=asked.commands,
     )
     return Seeded(points, asked.seeds)
-
-
-def _program(asked: Compare) -> ProgramSource:
-    return sized(asked.transactions, asked.transaction_size, asked.footprint, asked.seed)
 
 
 def _compare(

@@ -26,6 +26,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.curve_threads import AS_IS, Shown, threads_shown
+from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.options import Designs, JsonTo, Machine, Set, Workers
 from sardonyx.report.curves import figures
 from sardonyx.runs.accesses import Accesses, is_of_accesses
@@ -211,12 +212,10 @@ def _run(asked: _Asked[P], workers: int | None) -> list[P]:
 def _table(points: list[Point]) -> Table:
     beside = any(point.measured for point in points)
     several = len({point.design for point in points}) > 1
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    if several:
-        table.add_column("design", overflow="fold")
     heads = ["reads %", "GB/s", "read ns", "99th", "write ns", "waiting"]
-    for head in [*heads, *(["measured", "ns", "error"] if beside else [])]:
-        table.add_column(head, justify="right", no_wrap=True)
+    heads += ["measured", "ns", "error"] if beside else []
+    designs = folded("design") if several else []
+    table = grid(*designs, *numbers(*heads, no_wrap=True), header_style="dim")
     before = None
     for point in points:
         curve = (point.design, point.reads_percent)

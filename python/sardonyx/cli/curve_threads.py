@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
+from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.draw.figure import Figure, Missing
 from sardonyx.report.accesses import figures
 from sardonyx.runs.accesses import QUANTITIES, Accesses, Point, agreements
@@ -52,12 +53,9 @@ def threads_shown(asked: Accesses, points: list[Point]) -> Shown:
 
 def _table(points: list[Point]) -> Table:
     several = len({point.design for point in points}) > 1
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    for head in (*(["design"] if several else []), "curve", "load"):
-        table.add_column(head, overflow="fold")
-    for head in ("ours", "measured", "error"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("unit", overflow="fold")
+    words = folded(*(["design"] if several else []), "curve", "load")
+    values = numbers("ours", "measured", "error", no_wrap=True)
+    table = grid(*words, *values, *folded("unit"), header_style="dim")
     before = None
     for point in points:
         at = (point.design, *point.beside.curve)
@@ -75,11 +73,8 @@ def _table(points: list[Point]) -> Table:
 
 
 def _agreements(points: list[Point]) -> Table:
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column("curve", overflow="fold")
-    for head in ("points", "mean error", "worst"):
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("at", overflow="fold")
+    values = numbers("points", "mean error", "worst", no_wrap=True)
+    table = grid(*folded("curve"), *values, *folded("at"), header_style="dim")
     for found in agreements(points):
         table.add_row(
             " of ".join(reversed(found.curve)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console, Group
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from sardonyx._core import SardonyxError
@@ -19,6 +19,7 @@ from sardonyx.cli.common import (
     for_people,
     write_json,
 )
+from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.options import JsonTo
 from sardonyx.runs import origin
 from sardonyx.runs.differences import Changed, Differences, Moved, Side, differences, side_of
@@ -154,10 +155,8 @@ def _settings(settings: Sequence[Changed]) -> Group:
 def _moved(found: Differences, most: int) -> Table:
     # A column that is empty in every row is none.
     shown = [i for i, _ in enumerate(found.heads) if any(each.subject[i] for each in found.moved)]
-    table = _table("figure", *(found.heads[i] for i in shown))
-    for heading in ("before", "after", "ratio"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("")
+    figures = [*numbers("before", "after", "ratio", no_wrap=True), Column("")]
+    table = _table("figure", *(found.heads[i] for i in shown), figures=figures)
     marks = {True: Text("better", "green"), False: Text("worse", "red"), None: Text()}
     for each in found.moved[:most]:
         values = (_value(each.figure, value) for value in (each.before, each.after))
@@ -166,11 +165,8 @@ def _moved(found: Differences, most: int) -> Table:
     return table
 
 
-def _table(*heads: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for head in heads:
-        table.add_column(head, overflow="fold")
-    return table
+def _table(*heads: str, figures: Sequence[Column] = ()) -> Table:
+    return grid(*folded(*heads), *figures, padding=(0, 2, 0, 0), header_style="bold")
 
 
 def _ratio(moved: Moved) -> str:

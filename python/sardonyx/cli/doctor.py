@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rich.table import Table
 from rich.text import Text
 
 from sardonyx.cli.common import check_json_target, out, write_json
+from sardonyx.cli.grid import grid
 from sardonyx.cli.options import JsonTo
 
 #: Seconds after which something that is tried does not work.
@@ -57,9 +57,7 @@ def doctor(json_to: JsonTo = None) -> None:
                 Found(what, needed_for, said)
                 for (what, needed_for, _), said in zip(checks, missing, strict=True)
             ]
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("", "what", "for"):
-        table.add_column(column)
+    table = grid("", "what", "for", header_style="dim")
     for one in found:
         state = Text("works", "green") if one.missing is None else Text("missing", "yellow")
         table.add_row(state, one.what, one.needed_for)

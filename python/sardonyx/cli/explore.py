@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column
 
 from sardonyx import _core, api
 from sardonyx import report as pages
@@ -25,6 +25,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
+from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.options import (
     FOOTPRINT,
     Designs,
@@ -43,7 +44,7 @@ from sardonyx.questions import ProgramSource
 from sardonyx.runs import mixes
 from sardonyx.runs.jobs import Settings, check, check_designs, parse_settings
 from sardonyx.runs.metrics import NAMES
-from sardonyx.runs.sources import PROGRAM, named, parts, program_names, unknown
+from sardonyx.runs.sources import PROGRAM, check_known, named, parts, program_names
 from sardonyx.sizes import parse_size, size_text
 from sardonyx.studies.explore import Exploration, Explored, Tried, rows
 from sardonyx.sweeps.plan import check_goal
@@ -119,8 +120,7 @@ def explore(asked: ExploreOptions) -> None:
     goals = [Goal(*check_goal("--goal", text)) for text in asked.goal or GOALS]
     most = dict(_limit(text) for text in asked.at_most or ())
     for name in [*(goal.name for goal in goals), *most]:
-        if name not in NAMES:
-            raise _core.SardonyxError(f"--goal: {unknown('figure', name, sorted(NAMES))}")
+        check_known("figure", name, sorted(NAMES), "--goal: ")
     designs = _surviving(check_designs(parts(asked.designs)), asked.survives)
     programs = program_names(asked.traces)
     limit = asked.limit if set(asked.traces) - programs else None
@@ -203,11 +203,10 @@ def tell(people: Console, found: Explored, budget: int) -> None:
     people.print(answer(found, budget), soft_wrap=True)
     if not found.front:
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
     # Keys stay whole, for users copy them: the other columns make room.
-    table.add_column("design (after a cut), bytes on chip", no_wrap=True)
-    for goal in found.goals:
-        table.add_column(f"{goal.name} ({'more' if goal.more else 'less'})", justify="right")
+    whole = Column("design (after a cut), bytes on chip", no_wrap=True)
+    goals = (f"{goal.name} ({'more' if goal.more else 'less'})" for goal in found.goals)
+    table = grid(whole, *numbers(*goals), header_style="dim")
     for one in found.front:
         sizes = [f"  {key} {size_text(size)}" for key, size in one.candidate.sizes]
         design = f"{one.candidate.design} ({_core.guarantee(one.candidate.design)})"

@@ -7,12 +7,13 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from sardonyx import _core, api
 from sardonyx.cli import complete
 from sardonyx.cli.common import check_json_target, out, write_json
+from sardonyx.cli.grid import grid
 from sardonyx.cli.options import JsonTo, Set
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.recordings import recordings as found
@@ -69,9 +70,8 @@ def show(
 
 def _list(rows: list[dict[str, Any]], columns: tuple[str, ...], json_to: str | None) -> None:
     check_json_target(json_to)
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column == "name")
+    heads = (Column(each, overflow="fold", no_wrap=each == "name") for each in columns)
+    table = grid(*heads, header_style="dim")
     for row in rows:
         table.add_row(*(Text(str(row.get(column, ""))) for column in columns))
     if json_to != "-":

@@ -33,6 +33,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
+from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.help import CONTEXT, Group
 from sardonyx.cli.merge_time import in_time
 from sardonyx.cli.options import JsonTo
@@ -267,11 +268,7 @@ def _time(seconds: float | None) -> str:
 
 
 def _grid(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
-    table.add_column(columns[0], overflow="fold")
-    for column in columns[1:]:
-        table.add_column(column, justify="right")
-    return table
+    return grid(*folded(columns[0]), *numbers(*columns[1:]), title=title, header_style="dim")
 
 
 def _cells(metrics: dict[str, Any], columns: Sequence[str]) -> list[str]:

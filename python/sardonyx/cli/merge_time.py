@@ -9,18 +9,18 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import MOST, check_json_target, err, for_people, write_json
+from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.options import JsonTo, Machine, Set, Workers
 from sardonyx.cli.progress import Watcher
 from sardonyx.runs.jobs import parse_settings
 from sardonyx.runs.measures import divide
 from sardonyx.runs.merging import algorithms
 from sardonyx.runs.results import Results, Run
-from sardonyx.runs.sources import parts, unknown
+from sardonyx.runs.sources import check_known, parts
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN, TimedPoint, TimedRuns
 
 ALL = ",".join(algorithms())
@@ -70,8 +70,7 @@ def in_time(
     """
     chosen = applications or list(APPLICATIONS)
     for name in chosen:
-        if name not in APPLICATIONS:
-            raise SardonyxError(unknown("application", name, list(APPLICATIONS)))
+        check_known("application", name, APPLICATIONS)
     sets, own = parse_settings(settings or ()), {}
     if quick:
         from sardonyx.papers.pageforge import QUICK
@@ -107,11 +106,8 @@ def _names(option: str, text: str) -> list[str]:
 
 
 def _tell(people: Console, application: str, results: Results) -> None:
-    table = Table(title=application, title_justify="left", box=None, pad_edge=False)
-    table.add_column("memory", overflow="fold")
-    table.add_column("merging")
-    for heading, *_ in COLUMNS:
-        table.add_column(heading, justify="right")
+    figures = numbers(*(heading for heading, *_ in COLUMNS))
+    table = grid(*folded("memory"), "merging", *figures, title=application)
     ours = [run for run in results.runs if run.trace == application]
     yardsticks = {
         run.variant.get("memory", PLAIN): run for run in ours if not algorithms()[run.design].merges

@@ -48,7 +48,7 @@ from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.jobs import Simulations, parse_settings
 from sardonyx.runs.scheduler import processors
 from sardonyx.runs.sensitivity import Sensitivity as Found
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.sources import check_known
 from sardonyx.studies import names, reproductions
 
 PAPERS = " or ".join(names())
@@ -134,8 +134,7 @@ def reproduce(asked: Reproduce) -> None:
     """
     known = reproductions()
     paper = asked.paper
-    if paper not in known:
-        raise _core.SardonyxError(unknown("paper to reproduce", paper, list(known)))
+    check_known("paper to reproduce", paper, list(known))
     draws = check_draws(asked.sensitivity, asked.draws)
     wishes = Asked(
         asked.traces or [],

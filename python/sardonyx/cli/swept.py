@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from sardonyx import report as pages
 from sardonyx._core import SardonyxError
 from sardonyx.cli.common import note, out
+from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.cli.tables import in_lines
 from sardonyx.sweeps.table import Goal, Swept, is_swept, load, ranked
 
@@ -37,10 +37,8 @@ def best_table(swept: Swept, goal: Goal, most: int = 3) -> RenderableType:
     """The best points of a sweep by a figure, a few of each subject."""
     settings = [name for name in swept.axes if name != swept.subject]
     title = f"{goal.text}; at most {most} of each {swept.subject}"
-    table = Table(box=None, pad_edge=False)
-    for name in (swept.subject, *settings):
-        table.add_column(in_lines(name), overflow="fold")
-    table.add_column(goal.name, justify="right", overflow="fold")
+    names = folded(*map(in_lines, (swept.subject, *settings)))
+    table = grid(*names, *numbers(goal.name, overflow="fold"))
     for subject, rows in swept.by_subject().items():
         for row in ranked(rows, goal)[:most]:
             cells = [Text(str(row.get(name))) for name in settings]

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
+from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import Exhibit
 from sardonyx.papers.sample import Sample
@@ -111,11 +112,13 @@ SAMPLED = (
 )
 
 
+def _table(*names: str, figures: Sequence[Column] = (), gap: int = 2) -> Table:
+    return grid(*folded(*names), *figures, padding=(0, gap, 0, 0), header_style="bold")
+
+
 def mix_table(results: Results) -> RenderableType:
     """What each program of a mix loses to the others, under each design."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in ("mix", "design", "weighted speed-up", "fairness", "slowdown of each"):
-        table.add_column(heading, overflow="fold")
+    table = _table("mix", "design", "weighted speed-up", "fairness", "slowdown of each")
     for run in results.runs:
         if run.mix is None:
             continue
@@ -127,12 +130,8 @@ def mix_table(results: Results) -> RenderableType:
 
 def sample_table(results: Results, width: int = 100) -> RenderableType:
     """How sure the figures of sampled runs are: each with half of its 95 % interval."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("trace", overflow="fold")
-    table.add_column("design", overflow="fold")
     figures = SAMPLED if width >= WIDE else SAMPLED[:3]
-    for _, heading, _ in figures:
-        table.add_column(heading, justify="right")
+    table = _table("trace", "design", figures=numbers(*(heading for _, heading, _ in figures)))
     sampled = [run for run in results.runs if run.sample is not None]
     for run in sampled:
         cells = []
@@ -165,10 +164,8 @@ def worth_tables(results: Results) -> list[RenderableType]:
     traces = worth(results.traces)
     if not traces:
         return []
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("trace", overflow="fold")
-    for heading in ("writes", "in bursts", "footprint", "below caches of"):
-        table.add_column(heading, justify="right", overflow="fold")
+    heads = ("writes", "in bursts", "footprint", "below caches of")
+    table = _table("trace", figures=numbers(*heads, overflow="fold"))
     for each in traces:
         table.add_row(
             each.name,
@@ -203,10 +200,9 @@ def claims_table(rows: Sequence[ClaimRow], width: int = 100) -> RenderableType:
     """
     if width < MIDDLE:
         return Group(*(_claim_lines(row) for row in rows))
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("claim", ratio=1, overflow="fold")
-    for heading in ("paper", "ours", "gap", "relative"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    claim = Column("claim", ratio=1, overflow="fold")
+    figures = numbers("paper", "ours", "gap", "relative", no_wrap=True)
+    table = _table(figures=[claim, *figures])
     for row in rows:
         gap, relative = written_gap(row)
         table.add_row(
@@ -258,9 +254,7 @@ def cells_table(sample: Sample) -> RenderableType:
 
 def exhibit_table(exhibit: Exhibit) -> RenderableType:
     """A table of the paper as measured, each cell with what it rests on and what the paper says."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in (exhibit.title, *exhibit.columns):
-        table.add_column(heading, overflow="fold")
+    table = _table(exhibit.title, *exhibit.columns)
     for name, row in exhibit.rows.items():
         cells = []
         for cell in row.values():
@@ -277,14 +271,9 @@ def _comparison(comparison: Comparison, measures: list[Measure], width: int) -> 
     designs = comparison.beside_baseline
     mark = _Marks(comparison.results.sensitivity)
     wide = width >= WIDE
-    gap = 2 if wide else 1
-    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="bold")
-    if wide:
-        table.add_column("trace", overflow="fold")
-    table.add_column("design", overflow="fold")
-    for measure in measures:
-        heading = measure.title if wide else "\n".join(measure.title.rsplit(" ", 1))
-        table.add_column(heading, justify="right")
+    names = ("trace", "design") if wide else ("design",)
+    titles = (m.title if wide else "\n".join(m.title.rsplit(" ", 1)) for m in measures)
+    table = _table(*names, figures=numbers(*titles), gap=2 if wide else 1)
 
     def rows(heading: str, cells: dict[str, list[str]]) -> None:
         if not wide:
@@ -364,10 +353,8 @@ class _Marks:
 
 def _plain_figures(results: Results) -> RenderableType:
     """What can be said without a baseline: each run's own figures."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("run", overflow="fold")
-    for heading in ("write", "read", "IPC", "bandwidth"):
-        table.add_column(heading, justify="right")
+    heads = numbers("write", "read", "IPC", "bandwidth")
+    table = grid(*folded("run"), *heads, header_style="bold")
     for run in results.runs:
         name = " ".join(part for part in (run.trace, run.design, run.variant_label) if part)
         ipc = run.metric("ipc")
@@ -397,11 +384,7 @@ def _programs(results: Results, width: int) -> RenderableType:
     columns = [headings[at : at + fit] for at in range(0, len(headings), fit)]
     tables = []
     for chosen in columns:
-        table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-        table.add_column("program", overflow="fold")
-        table.add_column("design", overflow="fold")
-        for heading in chosen:
-            table.add_column(heading, justify="right")
+        table = _table("program", "design", figures=numbers(*chosen), gap=1)
         for label, run, cells in _program_rows(results):
             table.add_row(Text(label, style="bold"), run.design, *(cells[each] for each in chosen))
         tables.append(table)

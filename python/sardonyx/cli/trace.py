@@ -41,7 +41,7 @@ from sardonyx.questions import Conversion
 from sardonyx.runs import mixes, sources
 from sardonyx.runs.recordings import path_of
 from sardonyx.runs.results import Info, Trace
-from sardonyx.runs.sources import check_file, unknown
+from sardonyx.runs.sources import check_file, check_known, unknown
 
 app = typer.Typer(
     cls=Group,
@@ -237,8 +237,7 @@ def convert(asked: Convert) -> None:
         seed=0,
     )
     if read != OWN_FORMAT:
-        if asked.data not in FILLS:
-            raise _core.SardonyxError(f"--data: {unknown('filling', asked.data, FILLS)}")
+        check_known("filling", asked.data, FILLS, "--data: ")
         levelled = read == LEVELLED and asked.levels is not None
         conversion = conversion.replace(
             data=asked.data,
@@ -275,8 +274,7 @@ def _format(option: str, given: str | None, path: str) -> str:
         if path.endswith(".parquet"):
             return OWN_FORMAT
         raise _core.SardonyxError(f"{path}: of which format? give {option}, one of {known}")
-    if given not in FORMATS:
-        raise _core.SardonyxError(f"{option}: {unknown('trace format', given, FORMATS)}")
+    check_known("trace format", given, FORMATS, f"{option}: ")
     return given
 
 

@@ -283,6 +283,39 @@ def scatter(
     }
 
 
+def bars(
+    head: Head,
+    shows: str,
+    reading: str,
+    axis: str,
+    names: Sequence[str],
+    series: Mapping[str, Sequence[float | None]],
+    unit: str = "",
+    assumed: Sequence[str] = (),
+    colours: Mapping[str, str] | None = None,
+    *,
+    paper: str,
+    **more: Any,
+) -> Figure | Missing:
+    """Bars of each series over the names, of runs that reproducing the ``paper`` makes."""
+    if all(value is None for values in series.values() for value in values):
+        return head.missing(
+            f"There is no run of this kind; `sardonyx reproduce {paper}` makes them."
+        )
+    form = {"%": "%{y:.1%}", "x": "%{y:.3f}×"}.get(unit, "%{y:,.4g}")
+    palette = dict(zip(series, LINE_COLOURS, strict=False)) | dict(colours or {})
+    drawn = [
+        bar(name, list(names), values, palette[name], f"<b>{name}</b>, %{{x}}<br>{form}")
+        for name, values in series.items()
+    ]
+    rows: list[list[Cell]] = [
+        [each, *(values[at] for values in series.values())] for at, each in enumerate(names)
+    ]
+    columns = (("", ""), *((name, unit) for name in series))
+    views = [View("", drawn, layout(axis, **more))]
+    return head.figure(shows, reading, views, Table(columns, rows), assumed)
+
+
 def layout(y_title: str, **more: Any) -> dict[str, Any]:
     """A layout for bars over workloads; keyword arguments replace whole members but ``yaxis``."""
     yaxis: Mapping[str, Any] = more.pop("yaxis", {})

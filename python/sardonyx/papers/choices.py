@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sardonyx._core import SardonyxError
 from sardonyx.papers.claims import ClaimRow
 from sardonyx.papers.reproduction import Asked
 from sardonyx.papers.sampling import Sampled
@@ -25,6 +26,28 @@ THINK = Range(
     "25600",
     whole=True,
 )
+
+
+def check_programs(paper: str, asked: Asked) -> None:
+    """An error if traces or cores are asked of a paper that runs programs on cores of its own."""
+    if asked.traces:
+        raise SardonyxError(f"{asked.traces[0]}: {paper} runs programs of its own; name no trace")
+    if asked.limit is not None:
+        raise SardonyxError(
+            f"--limit {asked.limit}: ends traces, and {paper} runs programs; leave it out"
+        )
+    if asked.copies is not None:
+        raise SardonyxError(
+            f"--copies: {paper} runs on the numbers of cores of its figures; leave it out"
+        )
+
+
+def warmed(asked: Asked, warmup: int, transactions: int) -> int:
+    """Transactions that warm up: so many of a paper's, unless the user says otherwise."""
+    if asked.warmup is None:
+        return warmup
+    count, share = parse_warmup(asked.warmup)
+    return count + int(share * transactions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,8 @@ def epochs(comparison: Comparison) -> Figure | Missing:
         found = {d: r.epochs for d in comparison.designs if (r := comparison.run(workload, d))}
         known = {design: series for design, series in found.items() if series is not None}
         for design, series in known.items():
-            rows.append([f"{workload}, {design}", *map(_spread, _first_columns(series))])
+            first = (series.columns.get(names[0], ()) for names, _, _ in EPOCHS[:2])
+            rows.append([f"{workload}, {design}", *map(_spread, first)])
         for names, title, form in wanted:
             data = [
                 line
@@ -84,10 +85,6 @@ def epochs(comparison: Comparison) -> Figure | Missing:
         Table(columns, rows),
         assumed_by(comparison.runs(), "time"),
     )
-
-
-def _first_columns(series: Series) -> list[Sequence[float | None]]:
-    return [series.columns.get(names[0], ()) for names, _, _ in EPOCHS[:2]]
 
 
 def _spread(values: Sequence[float | None]) -> float | None:

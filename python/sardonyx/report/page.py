@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sardonyx.draw.figure import Figure, Missing, design_colour
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import BesidePaper, Exhibit
 from sardonyx.papers.reproduction import Cell as PaperCell
 from sardonyx.report.content import (
-    FEW,
     Block,
     Folded,
     Grid,
@@ -69,7 +67,7 @@ def render(
 ) -> str:
     """The whole page."""
     results = comparison.results
-    return _page(
+    return page(
         "Simulation report",
         f"{', '.join(results.designs)} on {results.machine.name}",
         results.machine.source,
@@ -89,7 +87,7 @@ def render(
             _parameters(results),
             *_provenance(origin),
         ],
-        [*beside.verdict, *_answer(comparison), beside.note, *_warned(results.traces)],
+        [*beside.verdict, *_answer(comparison), beside.note, *warned(results.traces)],
         results.machine,
     )
 
@@ -132,67 +130,12 @@ def _answer(comparison: Comparison) -> list[str]:
     return [", ".join([first, *rest]) + "."]
 
 
-def render_traces(traces: Sequence[Trace], groups: Sequence[Group], version: str) -> str:
-    """A page about traces alone."""
-    names = ", ".join(trace.name for trace in traces)
-    return _page(
-        "Trace report",
-        names,
-        "What the trace holds, counted in its bytes; it rests on no machine.",
-        [("trace", names), *workload_summary(traces), ("Sardonyx", version)],
-        groups,
-        _warned(traces),
-    )
-
-
-def _warned(traces: Sequence[Trace]) -> list[str]:
+def warned(traces: Sequence[Trace]) -> list[str]:
+    """What a reader must know of traces before she believes a mean."""
     return [f"Warning: {line}." for line in warnings(traces)]
 
 
-def render_savings(
-    path: str, facts: Sequence[tuple[str, str]], groups: Sequence[Group], version: str
-) -> str:
-    """A page about what deduplication would save."""
-    source = "What is there, counted in its bytes; what two designs would take to store it."
-    return _page("Savings", path, source, [*facts, ("Sardonyx", version)], groups)
-
-
-def render_curves(machine: str, facts: Sequence[tuple[str, str]], groups: Sequence[Group]) -> str:
-    """A page about a memory under load."""
-    source = "A steady load on a memory, simulated; beside it what was measured, if anything was."
-    return _page("Latency against bandwidth", machine, source, facts, groups)
-
-
-def render_sweep(subject: str, facts: Sequence[tuple[str, str]], groups: Sequence[Group]) -> str:
-    """A page about a sweep."""
-    return _page(
-        "Sweep report", subject, "Points of a sweep, as its shards have them.", facts, groups
-    )
-
-
-def render_merge(answer: dict[str, Any], groups: Sequence[Group]) -> str:
-    """A page about a merge."""
-    machines = [str(machine["name"]) for machine in answer["machines"]]
-    shown = ", ".join(machines[:FEW]) + (
-        f" and {len(machines) - FEW} more" if machines[FEW:] else ""
-    )
-    pages = sum(machine["pages"] for machine in answer["machines"])
-    return _page(
-        "Merge report",
-        shown,
-        "Same-page merging over page images, pass by pass.",
-        [
-            ("machines", shown),
-            ("pages", f"{pages:,}"),
-            ("snapshots", f"{answer['snapshots']}"),
-            ("kernel", str(answer["kernel"])),
-            ("Sardonyx", str(answer["sardonyx"])),
-        ],
-        groups,
-    )
-
-
-def _page(
+def page(
     heading: str,
     subject: str,
     source: str,
@@ -201,6 +144,7 @@ def _page(
     notes: Sequence[str] = (),
     machine: Machine | None = None,
 ) -> str:
+    """A page about ``subject``: where its figures come from, what it is of, and its sections."""
     kept, absent = _drawn(groups)
     known = machine.assumed if machine else ()
     return page_of_figures(

@@ -33,7 +33,6 @@ from sardonyx.draw.figure import (
 from sardonyx.runs import measures
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import BASELINE, HANGING, MEASURES, arithmetic_mean, assumed_by
-from sardonyx.runs.results import Run
 
 CDF_POINTS = 300
 Kind: TypeAlias = Literal["read", "write"]
@@ -174,7 +173,8 @@ def latency_distribution(comparison: Comparison, kind: Kind) -> Figure | Missing
                 continue
             percentiles = [run.metric(f"{p}_{kind}_latency_ns") for p in _PERCENTILES]
             rows.append([f"{workload}, {design}", *percentiles])
-            points = _thinned([p for p in _distribution(run, kind) if p[0] > 0])
+            cdf = run.write_latency_cdf if kind == "write" else run.read_latency_cdf
+            points = _thinned([p for p in cdf if p[0] > 0])
             if points:
                 colour = design_colour(design, comparison.designs)
                 data.append(
@@ -210,10 +210,6 @@ def latency_distribution(comparison: Comparison, kind: Kind) -> Figure | Missing
         assumed_by(comparison.runs(), "time"),
         choose="Trace",
     )
-
-
-def _distribution(run: Run, kind: Kind) -> Sequence[tuple[float, float]]:
-    return run.write_latency_cdf if kind == "write" else run.read_latency_cdf
 
 
 _PERCENTILES = ("p50", "p95", "p99", "p999")

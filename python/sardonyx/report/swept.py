@@ -74,10 +74,6 @@ def _numeric(swept: Swept) -> list[str]:
     ]
 
 
-def _others(swept: Swept, *names: str) -> list[str]:
-    return [name for name in swept.axes if name not in names]
-
-
 def _multiples(swept: Swept) -> Figure | Missing:
     """A panel a subject, a line a design or value, along each numeric axis."""
     head = Head("multiples", "Figures along the axes", "")
@@ -87,14 +83,10 @@ def _multiples(swept: Swept) -> Figure | Missing:
     rows: list[list[Cell]] = []
     views: list[View] = []
     for goal, axis in list(product(swept.goals, along))[:VIEWS]:
-        lines = next(
-            (
-                n
-                for n in ("design", *_others(swept, axis, swept.subject))
-                if n in swept.axes and n != axis
-            ),
-            "",
-        )
+        others = [name for name in swept.axes if name not in (axis, swept.subject)]
+        lines = next(iter(others), "")
+        if "design" in swept.axes and axis != "design":
+            lines = "design"
         views.append(_panels(swept, goal, axis, lines, rows))
     return head.figure(
         "Each panel is a subject, each line a design or a value of another axis, along one axis. "
@@ -114,7 +106,8 @@ def _panels(swept: Swept, goal: Goal, axis: str, lines: str, rows: list[list[Cel
     down = math.ceil(len(panels) / across)
     xs = swept.values(axis)
     names = [value for value in (swept.values(lines) if lines else [None])][:LINES]
-    spread = len(xs) > 2 and all(isinstance(x, int | float) and x > 0 for x in xs) and _wide(xs)
+    above = [float(x) for x in xs if isinstance(x, int | float) and x > 0]
+    spread = len(above) == len(xs) > 2 and max(above) / min(above) >= 8
     data: list[dict[str, Any]] = []
     shape = layout("", height=120 + 240 * down)
     shape["grid"] = {"rows": down, "columns": across, "pattern": "independent"}
@@ -157,10 +150,6 @@ def _panels(swept: Swept, goal: Goal, axis: str, lines: str, rows: list[list[Cel
                 )
             )  # fmt: skip
     return View(f"{goal.name} along {axis}", data, shape)
-
-
-def _wide(xs: Sequence[Any]) -> bool:
-    return float(max(xs)) / float(min(xs)) >= 8
 
 
 def _parallel(swept: Swept) -> Figure | Missing:

@@ -27,7 +27,7 @@ from sardonyx.draw.figure import (
 from sardonyx.report.content import Block, Grid, Row, Td, Text, Th
 from sardonyx.runs.measures import arithmetic_mean, divide, written
 from sardonyx.runs.results import Collisions, Trace
-from sardonyx.runs.worth import Worth, size, worth
+from sardonyx.runs.worth import size, worth
 
 #: The fingerprint that others are measured by.
 CRC32 = "crc-32"
@@ -184,16 +184,13 @@ def summary(traces: Sequence[Trace]) -> list[tuple[str, str]]:
         facts.append(("writes", f"{int(sum(known)):,}"))
     if rate is not None:
         facts.append(("mean duplicate rate", written(rate, "%")))
-    most = max((t for t in worth(traces) if t.burst_share), key=_bursts, default=None)
-    if most is not None:
+    in_bursts = [trace for trace in worth(traces) if trace.burst_share]
+    if in_bursts:
+        most = max(in_bursts, key=lambda trace: trace.burst_share or 0.0)
         facts.append(
             ("writes in bursts, at most", f"{written(most.burst_share, '%')}, {most.name}")
         )
     return facts
-
-
-def _bursts(trace: Worth) -> float:
-    return trace.burst_share or 0.0
 
 
 def rests_on(traces: Sequence[Trace]) -> Figure | Missing:

@@ -72,7 +72,12 @@ def write_trace_report(
     traces: Sequence[Trace], path: str | os.PathLike[str], version: str = ""
 ) -> None:
     """Write what traces hold (ESD Fig. 1, 3 and 8) to ``path``, complete or not at all."""
-    write_text(path, page.render_traces(traces, [_about_workloads(traces)], version))
+    names = ", ".join(trace.name for trace in traces)
+    source = "What the trace holds, counted in its bytes; it rests on no machine."
+    facts = [("trace", names), *workloads.summary(traces), ("Sardonyx", version)]
+    about = [_about_workloads(traces)]
+    text = page.page("Trace report", names, source, facts, about, page.warned(traces))
+    write_text(path, text)
 
 
 def write_savings_report(
@@ -88,12 +93,14 @@ def write_savings_report(
         ("source", source),
         ("bytes", f"{found['bytes']:,}"),
         ("files", f"{found['files']:,}"),
+        ("Sardonyx", version),
     ]
     from sardonyx.report import savings
 
     drawn = savings.figures(names, found["cuttings"], designs)
     groups = [Group("about-savings", "What deduplication would save", drawn)]
-    write_text(path, page.render_savings(source, facts, groups, version))
+    what = "What is there, counted in its bytes; what two designs would take to store it."
+    write_text(path, page.page("Savings", source, what, facts, groups))
 
 
 def write_curve_report(
@@ -112,14 +119,28 @@ def write_curve_report(
         ("Sardonyx", _core.VERSION),
     ]
     group = Group("about-curves", "Under load", list(drawn))
-    write_text(path, page.render_curves(asked.machine, facts, [group]))
+    source = "A steady load on a memory, simulated; beside it what was measured, if anything was."
+    text = page.page("Latency against bandwidth", asked.machine, source, facts, [group])
+    write_text(path, text)
 
 
 def write_merge_report(answer: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write what a merge has shown to ``path``, complete or not at all."""
     from sardonyx.report import merging
 
-    write_text(path, page.render_merge(answer, merging.groups(answer)))
+    machines = [str(machine["name"]) for machine in answer["machines"]]
+    shown = ", ".join(machines[: content.FEW])
+    if more := machines[content.FEW :]:
+        shown += f" and {len(more)} more"
+    facts = [
+        ("machines", shown),
+        ("pages", f"{sum(machine['pages'] for machine in answer['machines']):,}"),
+        ("snapshots", f"{answer['snapshots']}"),
+        ("kernel", str(answer["kernel"])),
+        ("Sardonyx", str(answer["sardonyx"])),
+    ]
+    source = "Same-page merging over page images, pass by pass."
+    write_text(path, page.page("Merge report", shown, source, facts, merging.groups(answer)))
 
 
 def write_sweep_report(
@@ -140,7 +161,8 @@ def write_sweep_report(
     subjects = ", ".join(list(swept.by_subject())[: content.FEW]) or "a sweep"
     from sardonyx.report import swept as figures
 
-    write_text(path, page.render_sweep(subjects, facts, figures.groups(swept)))
+    source = "Points of a sweep, as its shards have them."
+    write_text(path, page.page("Sweep report", subjects, source, facts, figures.groups(swept)))
 
 
 def _about_workloads(traces: Sequence[Trace]) -> Group:

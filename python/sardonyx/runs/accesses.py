@@ -8,26 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from sardonyx import _core
 from sardonyx.questions import AccessesQuestion
 from sardonyx.runs.curves import Loads, rows_of
 
-COLUMNS = (
-    "figure",
-    "operation",
-    "order",
-    "threads",
-    "access_bytes",
-    "outstanding",
-    "fenced",
-    "bytes",
-    "modules",
-    "quantity",
-    "measured",
-)
 #: What a point may be of, and its unit.
 QUANTITIES = {
     "gb_per_s": "GB/s",
@@ -66,6 +53,9 @@ class Measured:
         return f"{threads}, {self.access_bytes} B {self.order}{span}"
 
 
+COLUMNS = tuple(field.name for field in fields(Measured))
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """A point of ours beside the measured one."""
@@ -82,10 +72,9 @@ class Point:
 
     def to_document(self) -> dict[str, Any]:
         """As JSON has it."""
-        of = self.beside
         return {
             "design": self.design,
-            **{name: getattr(of, name) for name in COLUMNS},
+            **asdict(self.beside),
             "value": self.value,
             "error": self.error,
             "line_p99_ns": self.line_p99_ns,
@@ -107,19 +96,8 @@ def _point(row: list[str], where: str) -> Measured:
     try:
         figure, operation, order, *numbers, quantity, measured = row
         threads, access, outstanding, fenced, span, modules = (int(number) for number in numbers)
-        point = Measured(
-            figure,
-            operation,
-            order,
-            threads,
-            access,
-            outstanding,
-            bool(fenced),
-            span,
-            modules,
-            quantity,
-            float(measured),
-        )
+        load = (threads, access, outstanding, bool(fenced), span, modules)
+        point = Measured(figure, operation, order, *load, quantity, float(measured))
         sound = (
             operation in ("read", "write", "store")
             and order in ("sequential", "random", "halves")

@@ -28,10 +28,6 @@ def _mib(size: float) -> str:
     return f"{size / MIB:,.1f}"
 
 
-def _percent(part: float, of: float) -> str:
-    return f"{100 * part / max(of, 1):.1f} %"
-
-
 def headline(answer: dict[str, Any]) -> list[str]:
     """The answer in sentences: savings, the doubt about zeros, knobs as lines for a shell."""
     advice = answer.get("advice")
@@ -126,7 +122,7 @@ def _profits(advice: dict[str, Any]) -> Told:
     if breaks["equal"]:
         notes.append(
             f"{breaks['broken']:,} of {breaks['equal']:,} pages that were equal to another "
-            f"({_percent(breaks['broken'], breaks['equal'])}) held something else in the next "
+            f"({100 * breaks['broken'] / breaks['equal']:.1f} %) held something else in the next "
             f"snapshot; {breaks['in_run']:,} merged pages were written in the run"
         )
     else:

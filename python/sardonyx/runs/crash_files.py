@@ -11,7 +11,6 @@ from typing import Any
 from sardonyx import _core
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.runs.crash_test import words
-from sardonyx.runs.sources import unknown
 
 #: Bytes of the folder, at most: *assumed*, what a machine has for each of some workers.
 MOST = 1 << 30
@@ -26,12 +25,6 @@ def recovery(command: str, place: str = "") -> tuple[str, ...]:
             "'check {dir}'"
         )
     return words(command, place, ())
-
-
-def check_platform(name: str, place: str = "") -> None:
-    """An error unless there is such a platform."""
-    if name not in PLATFORMS:
-        raise _core.SardonyxError(f"{place}{unknown('platform', name, PLATFORMS)}")
 
 
 def check_folder(folder: Path, place: str = "") -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sardonyx import _core
 from sardonyx.questions import CrashTestQuestion, Job, TraceSource
-from sardonyx.runs.sources import parts, unknown
+from sardonyx.runs.sources import parts
 
 PLATFORMS = ("auto", "adr", "eadr", "pages", "sectors")
 TEARS = ("lines", "words")
@@ -60,24 +60,6 @@ def given(word: str, pools: Sequence[str], folder: Path, acks: str = "{acks}") -
     names = {f"pool{number}": path for number, path in enumerate(pools, 1)}
     names |= {"pool": pools[0], "pools": str(folder), "acks": acks}
     return PLACES.sub(lambda found: names.get(found[1], found[0]), word)
-
-
-def check_platform(name: str, place: str = "") -> None:
-    """An error unless there is such a platform."""
-    if name not in PLATFORMS:
-        raise _core.SardonyxError(f"{place}{unknown('platform', name, PLATFORMS)}")
-
-
-def check_tear(name: str, place: str = "") -> None:
-    """An error unless lines can tear so."""
-    if name not in TEARS:
-        raise _core.SardonyxError(f"{place}{unknown('tear', name, TEARS)}")
-
-
-def check_creation(name: str, place: str = "") -> None:
-    """An error unless what comes before the pool is made can be looked at so."""
-    if name not in CREATIONS:
-        raise _core.SardonyxError(f"{place}{unknown('creation', name, CREATIONS)}")
 
 
 def lint(recording: str, pools: Sequence[str], source: bool, machine: str) -> dict[str, Any]:

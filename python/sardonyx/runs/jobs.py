@@ -19,7 +19,7 @@ from sardonyx.runs import mixes, scheduler, sources
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.sources import check_known
 from sardonyx.runs.written import Written
 
 #: As in 50x10000+2000.
@@ -149,8 +149,8 @@ def check_designs(names: Sequence[str]) -> list[str]:
     for name in names:
         if "+" in name or "@" in name:
             _core.guarantee(name)
-        elif name not in known:
-            raise _core.SardonyxError(f"--designs: {unknown('design', name, known)}")
+        else:
+            check_known("design", name, known, "--designs: ")
     if not names:
         raise _core.SardonyxError(f"--designs: none given; the designs are {', '.join(known)}")
     return list(dict.fromkeys(names))

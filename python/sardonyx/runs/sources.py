@@ -84,8 +84,7 @@ def parse(text: str, limit: int | None = None) -> TraceSource | SynthSource | Mi
     if name == LIKE:
         return _like(text, numbers, limit)
     known = [str(rung["name"]) for rung in json.loads(_core.ladder())]
-    if name not in known:
-        raise _core.SardonyxError(f"{text}: {unknown('generator', name, known)}")
+    check_known("generator", name, known, f"{text}: ")
     whole = all(part.isascii() and part.isdigit() and len(part) <= 20 for part in numbers)
     if len(numbers) > 2 or not whole or any(int(part) > LARGEST for part in numbers):
         raise _core.SardonyxError(
@@ -185,6 +184,12 @@ def check_file(path: str, otherwise: str = "") -> None:
 def parts(text: str) -> list[str]:
     """What stands between commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def check_known(kind: str, name: str, known: Sequence[str], place: str = "") -> None:
+    """An error unless the name is one of those known; ``place`` says first where it was given."""
+    if name not in known:
+        raise _core.SardonyxError(place + unknown(kind, name, known))
 
 
 def unknown(kind: str, name: str, known: Sequence[str]) -> str:

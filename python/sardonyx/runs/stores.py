@@ -25,7 +25,7 @@ from sardonyx.runs.jobs import Setting
 from sardonyx.runs.points import label, results
 from sardonyx.runs.results import Results, Scalar
 from sardonyx.runs.scheduler import Task, Watch
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.sources import check_known
 from sardonyx.values import Value, read
 
 KB, GB = 1 << 10, 1 << 30
@@ -76,8 +76,7 @@ def designs() -> dict[str, Design]:
 
 def known(name: str, place: str = "") -> Design:
     """The design of this name; an error says where it was asked for, and what there is."""
-    if name not in designs():
-        raise _core.SardonyxError(f"{place}{unknown('store', name, list(designs()))}")
+    check_known("store", name, list(designs()), place)
     return designs()[name]
 
 
@@ -106,8 +105,7 @@ class StoreDesign(StoreAsked):
         every = [f"{name}.{key.name}" for name, each in designs().items() for key in each.keys]
         own = list(self.keys)
         for name, text in settings:
-            if name not in every:
-                raise _core.SardonyxError(f"{place}{name}: {unknown('key', name, every)}")
+            check_known("key", name, every, f"{place}{name}: ")
             whose, _, key = name.partition(".")
             one = StoreDesign(name=whose, keys=((key, text),))
             try:
@@ -139,11 +137,6 @@ class StorePoint:
         return self.question.design.name
 
 
-def free_space(folder: str | None) -> int:
-    """Bytes that fit where a store that is executed will be."""
-    return shutil.disk_usage(folder or tempfile.gettempdir()).free
-
-
 @dataclass(frozen=True, slots=True)
 class StoreRuns:
     """Points to run, files of those that are executed below ``folder``."""
@@ -152,61 +145,52 @@ class StoreRuns:
     folder: str | None = None
 
     def check(self) -> None:
-        check(self.points, self.folder)
+        """An error unless each question can be answered and the largest files fit."""
+        folder = self.folder
+        if folder is not None and not Path(folder).is_dir():
+            raise _core.SardonyxError(f"{folder}: there is no such directory; make it first")
+        most = 0
+        for point in self.points:
+            _core.check_store(point.question.json())
+            workload = point.question.workload
+            if point.question.design.executed and isinstance(workload, Stream):
+                most = max(most, workload.bytes)
+        place = folder or tempfile.gettempdir()
+        if most and (free := shutil.disk_usage(place).free) < 1.2 * most:
+            raise _core.SardonyxError(
+                f"{place}: {free / GB:.1f} GB are free, but a store that is executed writes "
+                f"{most / GB:.1f} GB; give --written, or --dir for another disk"
+            )
 
     def run(self, workers: int | None = None, watch: Watch | None = None) -> Results:
-        return run(self.points, workers, watch, self.folder)
-
-
-def check(points: Sequence[StorePoint], folder: str | None = None) -> None:
-    """An error unless each question can be answered and the largest files fit."""
-    if folder is not None and not Path(folder).is_dir():
-        raise _core.SardonyxError(f"{folder}: there is no such directory; make it first")
-    most = 0
-    for point in points:
-        _core.check_store(point.question.json())
-        workload = point.question.workload
-        if point.question.design.executed and isinstance(workload, Stream):
-            most = max(most, workload.bytes)
-    if most and (free := free_space(folder)) < 1.2 * most:
-        raise _core.SardonyxError(
-            f"{folder or tempfile.gettempdir()}: {free / GB:.1f} GB are free, but a store that is "
-            f"executed writes {most / GB:.1f} GB; give --written, or --dir for another disk"
+        """Run the points, in their order in the results."""
+        points = self.points
+        simulated = [p for p in points if not p.question.design.executed]
+        executed = [p for p in points if p.question.design.executed]
+        answers: dict[int, dict[str, Any]] = {}
+        for some, at_once in ((simulated, workers), (executed, 1)):
+            tasks = [Task(label(p), partial(answer, p.question, self.folder)) for p in some]
+            for point, found in zip(some, scheduler.run(tasks, at_once, watch), strict=True):
+                answers[id(point)] = found
+        chosen = [designs()[name] for name in dict.fromkeys(point.design for point in points)]
+        machine = next((design for design in chosen if not design.executed), chosen[0])
+        assumed = [each.document("bears_on") for design in chosen for each in design.assumed]
+        traces = {point.trace: point.question for point in points}
+        return results(
+            {
+                "name": machine.name,
+                "source": machine.source,
+                "parameters": _parameters(points),
+                "assumed": assumed,
+            },
+            [{"name": name, "info": _info(question)} for name, question in traces.items()],
+            points,
+            [
+                answers[id(point)]
+                | {"assumed": [each.parameter for each in known(point.design).assumed]}
+                for point in points
+            ],
         )
-
-
-def run(
-    points: Sequence[StorePoint],
-    workers: int | None = None,
-    watch: Watch | None = None,
-    folder: str | None = None,
-) -> Results:
-    """Run the points, in their order in the results."""
-    simulated = [p for p in points if not p.question.design.executed]
-    executed = [p for p in points if p.question.design.executed]
-    answers: dict[int, dict[str, Any]] = {}
-    for some, at_once in ((simulated, workers), (executed, 1)):
-        tasks = [Task(label(point), partial(answer, point.question, folder)) for point in some]
-        for point, found in zip(some, scheduler.run(tasks, at_once, watch), strict=True):
-            answers[id(point)] = found
-    chosen = [designs()[name] for name in dict.fromkeys(point.design for point in points)]
-    machine = next((design for design in chosen if not design.executed), chosen[0])
-    traces = {point.trace: point.question for point in points}
-    return results(
-        {
-            "name": machine.name,
-            "source": machine.source,
-            "parameters": _parameters(points),
-            "assumed": [each.document("bears_on") for design in chosen for each in design.assumed],
-        },
-        [{"name": name, "info": _info(question)} for name, question in traces.items()],
-        points,
-        [
-            answers[id(point)]
-            | {"assumed": [each.parameter for each in known(point.design).assumed]}
-            for point in points
-        ],
-    )
 
 
 def answer(question: StoreQuestion, folder: str | None, progress: _core.Progress | None) -> Any:

@@ -501,7 +501,7 @@ def _gathered(
         columns = [
             pa.array([None] * len(pairs), kind)
             if taken is None or name not in taken.column_names
-            else _cast(taken.column(name), kind)
+            else taken.column(name).cast(kind)
             for name, kind in zip(figures, kinds, strict=True)
         ]
         parts.append(pa.Table.from_arrays(columns, names=list(figures)))
@@ -509,10 +509,6 @@ def _gathered(
             order[at] = filled + offset
         filled += len(pairs)
     return pa.concat_tables(parts).take(order)
-
-
-def _cast(column: pyarrow.ChunkedArray[Any], kind: pyarrow.DataType) -> Any:
-    return column if column.type == kind else column.cast(kind)
 
 
 def frame(plan: Plan, folder: Folder, results: Path | None) -> pandas.DataFrame:

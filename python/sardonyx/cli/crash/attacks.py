@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
+
+from sardonyx.cli.grid import grid, numbers
 
 #: What a cell is, and when attacks are made.
 LEGEND = (
@@ -23,20 +25,15 @@ def show_attacks(people: Console, runs: list[dict[str, Any]]) -> None:
     attacked = [run for run in runs if run.get("attacks")]
     if not attacked:
         return
-    table = Table(
+    rows = attacked[0]["attacks"]["rows"]
+    kinds = dict.fromkeys(row["kind"] for row in rows)
+    table = grid(
+        *(Column(name, no_wrap=True) for name in ("program", "design", "when")),
+        *numbers(*kinds, "honest", no_wrap=True),
         title="attacks",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
         padding=(0, 1, 0, 0),
         header_style="dim",
     )
-    rows = attacked[0]["attacks"]["rows"]
-    for column in ("program", "design", "when"):
-        table.add_column(column, no_wrap=True)
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    for column in (*kinds, "honest"):
-        table.add_column(column, justify="right", no_wrap=True)
     for run in attacked:
         of = run["attacks"]
         honest = Text(

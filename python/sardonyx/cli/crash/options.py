@@ -14,14 +14,14 @@ from sardonyx.cli.common import MOST, size_in_bytes
 from sardonyx.cli.forms import Options
 from sardonyx.cli.options import JsonTo, Machine, Set, Tear
 from sardonyx.questions import CrashQuestion, ProgramSource
+from sardonyx.runs.crash_test import TEARS
 from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS
 from sardonyx.runs.jobs import check_designs, parse_settings
-from sardonyx.runs.sources import known_programs, parts, unknown
+from sardonyx.runs.sources import check_known, known_programs, parts
 
 #: The designs of the SCA paper that promise something, and the one that promises nothing.
 DESIGNS = "sca,fca,co-located,co-located-cc,no-encryption,no-atomicity"
 PLATFORMS = ("adr", "eadr", "none", "gpf", "gpf-failed", "gpf-device", "gpf-part")
-TEARS = ("lines", "words")
 SHARINGS = ("apart", "packed", "interleaved")
 SHARING = "Lines of counters: apart, packed (log and data share), interleaved (cores too)."
 
@@ -93,7 +93,7 @@ class Tried(Options):
 
     def below(self) -> dict[str, Any]:
         """The machine below, and the mistake in the program."""
-        _check("platform", self.platform, PLATFORMS)
+        check_known("platform", self.platform, PLATFORMS, "--platform: ")
         return {
             "machine": self.machine,
             "overrides": parse_settings(self.settings or ()),
@@ -180,7 +180,7 @@ class Cut(Logged):
 
     def cut_how(self) -> dict[str, Any]:
         """How a cut is made, and what comes after it."""
-        _check("tear", self.tear, TEARS)
+        check_known("tear", self.tear, TEARS, "--tear: ")
         if self.tear != "lines" and self.platform != "adr":
             raise _core.SardonyxError(
                 f"--tear {self.tear}: is for --platform adr; {self.platform} says its own"
@@ -198,7 +198,7 @@ def one_run(
     asked: Tried, sharing: str, *, software_log: bool = True, **how: Any
 ) -> list[CrashQuestion]:
     """One run of each program and design."""
-    _check("sharing", sharing, SHARINGS)
+    check_known("sharing", sharing, SHARINGS, "--sharing: ")
     return [
         CrashQuestion(
             program=asked.source(program, software_log=software_log),
@@ -210,8 +210,3 @@ def one_run(
         )
         for program, design in asked.pairs()
     ]
-
-
-def _check(what: str, given: str, known: tuple[str, ...]) -> None:
-    if given not in known:
-        raise _core.SardonyxError(f"--{what}: {unknown(what, given, known)}")

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
+
+from sardonyx.cli.grid import grid, numbers
 
 #: The colours of the verdicts.
 VERDICTS = {"proven": "green", "caught": "yellow", "broken": "red", "unfinished": "red"}
@@ -52,20 +54,15 @@ def show_proofs(
 
 def _rows(proofs: list[dict[str, Any]]) -> Table:
     first = proofs[0]
-    table = Table(
-        title=f"{first['platform']}, all orders of acceptance, lines of counters "
-        f"{first['sharing']}",
-        title_justify="left",
-        box=None,
-        pad_edge=False,
+    counters = f"lines of counters {first['sharing']}"
+    table = grid(
+        *(Column(name, no_wrap=True) for name in ("program", "design")),
+        *numbers(*COLUMNS, "s", no_wrap=True),
+        Column("", no_wrap=True),
+        title=f"{first['platform']}, all orders of acceptance, {counters}",
         padding=(0, 1, 0, 0),
         header_style="dim",
     )
-    for column in ("program", "design"):
-        table.add_column(column, no_wrap=True)
-    for column in (*COLUMNS, "s"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
     for proof in proofs:
         table.add_row(
             Text(proof["program"]),

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from sardonyx.cli.crash.attacks import not_promised, show_attacks
 from sardonyx.cli.crash.proofs import tell
+from sardonyx.cli.grid import grid, numbers
 
 #: What the table's columns count.
 LEGEND = "nested: cuts after a recovery; lost, secrets: cuts at which data or a secret were lost"
@@ -19,12 +20,6 @@ SIDE_BY_SIDE = 4
 #: What the explorer calls a run that is no plan.
 ONCE = "crash once"
 VERDICTS = {"holds": "green", "caught": "yellow", "broken": "red", "not exercised": "red"}
-
-
-def _plain(title: str = "") -> Table:
-    return Table(
-        title=title or None, title_justify="left", box=None, pad_edge=False, header_style="dim"
-    )
 
 
 def show(
@@ -136,12 +131,13 @@ def _verdicts(runs: list[dict[str, Any]]) -> Table:
     planted = f", mutant {first['mutant']}" if first["mutant"] else ""
     runs_made = sum(run["reached"]["runs"] for run in runs)
     passes = f", {runs_made:,} runs" if "passes" in first else ""
-    table = _plain(f"{first['platform']}, seed {first['seed']}{passes}{planted}")
-    for column in ("program", "design"):
-        table.add_column(column, no_wrap=True)
-    for column in ("cuts", "nested", "lost", "secrets"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table = grid(
+        *(Column(name, no_wrap=True) for name in ("program", "design")),
+        *numbers("cuts", "nested", "lost", "secrets", no_wrap=True),
+        Column("", no_wrap=True),
+        title=f"{first['platform']}, seed {first['seed']}{passes}{planted}",
+        header_style="dim",
+    )
     for run in runs:
         table.add_row(
             Text(run["program"]),
@@ -157,12 +153,10 @@ def _verdicts(runs: list[dict[str, Any]]) -> Table:
 
 def _exercised(runs: list[dict[str, Any]]) -> Table:
     """What the verdicts rest on: a row a mechanism; a dash where the design has none such."""
-    table = _plain("what was exercised")
-    table.add_column("mechanism")
     several = len({run["program"] for run in runs}) > 1
-    for run in runs:
-        name = f"{run['program']}\n{run['design']}" if several else run["design"]
-        table.add_column(Text(name), justify="right")
+    names = (f"{run['program']}\n{run['design']}" if several else run["design"] for run in runs)
+    heads = (Column(Text(name), justify="right") for name in names)
+    table = grid("mechanism", *heads, title="what was exercised", header_style="dim")
     for mechanism in runs[0]["exercised"]:
         counts = [run["exercised"][mechanism] for run in runs]
         needed = [mechanism in run["required"] for run in runs]
@@ -181,10 +175,14 @@ def _exercised(runs: list[dict[str, Any]]) -> Table:
 
 def _folded(runs: list[dict[str, Any]]) -> Table:
     """The same of many runs: of each mechanism the least and the most, of those that need it."""
-    table = _plain(f"what was exercised, in {len(runs)} pairs of program and design")
-    table.add_column("mechanism")
-    for column in ("pairs", "least", "in", "most"):
-        table.add_column(column, justify="left" if column == "in" else "right")
+    table = grid(
+        "mechanism",
+        *numbers("pairs", "least"),
+        "in",
+        *numbers("most"),
+        title=f"what was exercised, in {len(runs)} pairs of program and design",
+        header_style="dim",
+    )
     for mechanism in runs[0]["exercised"]:
         own = [run for run in runs if mechanism in run["required"]]
         own = own or [run for run in runs if run["exercised"][mechanism]]
@@ -205,11 +203,10 @@ def _folded(runs: list[dict[str, Any]]) -> Table:
 def show_stages(people: Console, runs: list[dict[str, Any]]) -> None:
     """The cuts by the stage of the transaction."""
     for run in runs:
-        table = _plain(f"{run['program']}, {run['design']}, {run['platform']}, by stage")
+        title = f"{run['program']}, {run['design']}, {run['platform']}, by stage"
         columns = [key for key in run["stages"][0] if key != "stage"]
-        table.add_column("stage")
-        for column in columns:
-            table.add_column(column.replace("_", " "), justify="right")
+        heads = numbers(*(column.replace("_", " ") for column in columns))
+        table = grid("stage", *heads, title=title, header_style="dim")
         for row in run["stages"]:
             table.add_row(row["stage"], *(f"{row[column]:,}" for column in columns))
         people.print(table)

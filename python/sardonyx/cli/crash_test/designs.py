@@ -10,16 +10,16 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from sardonyx import _core
 from sardonyx.cli.crash_test.search import RARE, Searched, tried
+from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import Designs as Named
 from sardonyx.cli.options import Machine
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.runs.jobs import check_designs
-from sardonyx.runs.sources import parts, unknown
+from sardonyx.runs.sources import check_known, parts
 
 #: Cuts below each design, and after one in how many the recovery is run.
 CUTS = 200
@@ -46,8 +46,7 @@ def designs(asked: Designs) -> None:
     'app-check {pool}' --designs sca,esd
     """
     names = check_designs(parts(asked.designs))
-    if asked.platform not in PLATFORMS:
-        raise _core.SardonyxError(f"--platform: {unknown('platform', asked.platform, PLATFORMS)}")
+    check_known("platform", asked.platform, PLATFORMS, "--platform: ")
     machine = asked.machine
 
     def more(question: CrashTestQuestion, found: dict[str, Any]) -> None:
@@ -82,10 +81,8 @@ def _show(machine: str, people: Console, found: dict[str, Any]) -> None:
         f"those with unreadable lines, how many of {first['plain']['lines']:,} lines at most, and "
         f"after how many of {tried} cuts the recovery copes"
     )
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("design", "cuts", "lines", "copes", "marked: cuts", "lines", "copes",
-                   "writes", "time"):  # fmt: skip
-        table.add_column(column, justify="left" if column == "design" else "right")
+    heads = ("cuts", "lines", "copes", "marked: cuts", "lines", "copes", "writes", "time")
+    table = grid("design", *numbers(*heads), header_style="bold")
     for one in designs:
         cells = []
         for run, (_, coped) in zip((one["plain"], one["marked"]), one["recovered"], strict=True):

@@ -13,22 +13,23 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
 from sardonyx.cli.common import PATH, check_json_target, for_people, note, seconds_in
 from sardonyx.cli.crash_test.options import RARE, Searching, end, searched, unfinished
+from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.help import rare
 from sardonyx.questions import CrashFilesQuestion
 from sardonyx.report.checks import accept
 from sardonyx.runs.crash_files import (
+    PLATFORMS,
     check_folder,
-    check_platform,
     check_program,
     crash_files,
     recovery,
 )
+from sardonyx.runs.sources import check_known
 
 #: How the command line calls it: what follows the program's name is the program's.
 SETTINGS: dict[str, Any] = {
@@ -85,7 +86,7 @@ class Files(Searching):
     def recorded(self) -> dict[str, Any]:
         """What is asked of the recording."""
         check_json_target(self.json_to)
-        check_platform(self.platform, "--platform: ")
+        check_known("platform", self.platform, PLATFORMS, "--platform: ")
         check_folder(self.files, "--files ")
         check_program(self.program)
         return {
@@ -160,9 +161,8 @@ def replay(asked: Files, number: int | None) -> str:
 def _list(people: Console, found: dict[str, Any], json_to: str | None) -> None:
     for line in found["notes"]:
         note(line)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("", "operation", "where", "effects", "made sure"):
-        table.add_column(column, justify="left" if column in ("operation", "where") else "right")
+    counts = numbers("effects", "made sure")
+    table = grid(*numbers(""), "operation", "where", *counts, header_style="bold")
     for one in found["list"]:
         table.add_row(
             *(str(one[key]) for key in ("number", "operation", "place", "effects", "makes_sure"))

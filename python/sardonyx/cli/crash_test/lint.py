@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from sardonyx import _core
 from sardonyx.cli.common import check_json_target, for_people, note, write_json
 from sardonyx.cli.crash_test.options import NO_SOURCE, POOL, RECORDING
+from sardonyx.cli.grid import grid, numbers
 from sardonyx.cli.options import JsonTo, Machine
 from sardonyx.runs import crash_test
 
@@ -58,11 +58,7 @@ def lint(
     if not shown:
         people.print(Text("nothing to find fault with", style="green"))
     else:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("what")
-        table.add_column("times", justify="right")
-        table.add_column("where")
-        table.add_column("in")
+        table = grid("what", *numbers("times"), "where", "in", header_style="bold")
         for finding in shown:
             through = f" (in {finding['through']})" if finding["through"] else ""
             table.add_row(

@@ -29,8 +29,8 @@ from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched_to_an_end
 from sardonyx.files import write_text
 from sardonyx.report.checks import Baseline, baseline_of, junit, read_baseline, sarif
-from sardonyx.runs.crash_test import ACKNOWLEDGED, check_platform, statuses, words
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.crash_test import ACKNOWLEDGED, PLATFORMS, statuses, words
+from sardonyx.runs.sources import check_known
 
 RECORDING = typer.Argument(help="A recording of sardonyx trace record --pc.")
 POOL = typer.Option(help="The mapped file to cut, or a folder of such files; repeatable.", **PATH)
@@ -206,7 +206,7 @@ class Tested(Judged):
     def question(self) -> dict[str, Any]:
         """What every question about the recording has."""
         check_json_target(self.json_to, [self.recording])
-        check_platform(self.platform, "--platform: ")
+        check_known("platform", self.platform, PLATFORMS, "--platform: ")
         return self.limits() | {
             "recording": self.recording,
             "pool": str(self.pool[0]),
@@ -270,10 +270,7 @@ class Oracle(Tested):
                 "--operations FILE and --apply 'CMD {pool} {operations}': give both, to hold the "
                 "recovery to the operations of the run, or neither, and no --acknowledged"
             )
-        if self.acknowledged not in ACKNOWLEDGED:
-            raise _core.SardonyxError(
-                f"--acknowledged: {unknown('way', self.acknowledged, ACKNOWLEDGED)}"
-            )
+        check_known("way", self.acknowledged, ACKNOWLEDGED, "--acknowledged: ")
         if self.operations is None or self.apply is None:
             return asked
         if "{acks}" in self.recover:

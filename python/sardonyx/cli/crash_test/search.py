@@ -26,7 +26,8 @@ from sardonyx.files import write_text
 from sardonyx.questions import CrashTestQuestion
 from sardonyx.report.checks import accept
 from sardonyx.report.crash_test import render
-from sardonyx.runs.crash_test import check_creation, check_tear, crash_test, given, words
+from sardonyx.runs.crash_test import CREATIONS, TEARS, crash_test, given, words
+from sardonyx.runs.sources import check_known
 
 #: What few callers of a search of a recording need.
 RARE = (*options.RARE, "tear", "start", "creation", "assume_persisted", "no_source")
@@ -57,8 +58,8 @@ class Searched(Tested, Searching):
 
     def search(self) -> CrashTestQuestion:
         """The question of the search."""
-        check_tear(self.tear, "--tear: ")
-        check_creation(self.creation, "--creation: ")
+        check_known("tear", self.tear, TEARS, "--tear: ")
+        check_known("creation", self.creation, CREATIONS, "--creation: ")
         return CrashTestQuestion(
             tear=self.tear == "words",
             start=self.start,

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sardonyx.cli.common import note
 from sardonyx.cli.crash_test.options import unfinished
+from sardonyx.cli.grid import grid
 
 #: Suspects and causes that people are shown; the JSON has all.
 SHOWN = 3
@@ -61,9 +61,7 @@ def show(people: Console, found: dict[str, Any]) -> None:
         ),
     )
     if found["has_places"] and found["suspects"]:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("look here first", "in", "it persisted"):
-            table.add_column(column)
+        table = grid("look here first", "in", "it persisted", header_style="bold")
         for suspect in found["suspects"][:SHOWN]:
             frame = suspect["frame"]
             function = (frame or {}).get("function") or ""
@@ -169,7 +167,7 @@ def _show_coverage(people: Console, coverage: dict[str, Any] | None) -> None:
         "never ran in the recording, so no cut tests them:",
         soft_wrap=True,
     )
-    table = Table(box=None, pad_edge=False, show_header=False)
+    table = grid(show_header=False)
     for site in coverage["listed"][:PLACES]:
         table.add_row(f"   {site['place']}", site["function"] or "", site["what"])
     people.print(table)

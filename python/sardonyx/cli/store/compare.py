@@ -20,6 +20,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
+from sardonyx.cli.grid import numbers
 from sardonyx.cli.help import rare
 from sardonyx.cli.options import JsonTo, Workers
 from sardonyx.cli.progress import Watcher
@@ -27,7 +28,7 @@ from sardonyx.questions import BlockTrace, Stream, Tree, Workload
 from sardonyx.runs import stores
 from sardonyx.runs.results import Results, Run
 from sardonyx.runs.sources import parts
-from sardonyx.runs.stores import Design, Key, StoreDesign, StorePoint, StoreQuestion
+from sardonyx.runs.stores import Design, Key, StoreDesign, StorePoint, StoreQuestion, StoreRuns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,13 +167,14 @@ def compare(asked: Compare) -> None:
             design=_keyed(asked, design, own), workload=own, block_bytes=block_bytes
         )
         points.append(StorePoint(name, question))
-    stores.check(points, directory)
+    runs = StoreRuns(points, directory)
+    runs.check()
     read = [workload.path] if isinstance(workload, BlockTrace) else []
     check_json_target(asked.json_to, read)
     workers, json_to = asked.workers, asked.json_to
     asked.refuse_idle(f"with --designs {','.join(each.name for each in chosen)}{form}")
     with Watcher(err) as watch:
-        results = stores.run(points, workers, watch, directory)
+        results = runs.run(workers, watch)
     people = for_people(json_to)
     people.print(_table(results))
     for line in _energies(results) + _lives(results):
@@ -245,10 +247,8 @@ def _designs(text: str) -> list[Design]:
 
 
 def _table(results: Results) -> Table:
-    table = Table(box=None)
-    for heading in ("design", "bytes", "writes", "duplicates", "writes/s", "operations/s"):
-        table.add_column(heading, justify="left" if heading == "design" else "right")
-    table.add_column("energy", justify="right")
+    heads = ("bytes", "writes", "duplicates", "writes/s", "operations/s", "energy")
+    table = Table("design", *numbers(*heads), box=None)
     for run in results.runs:
         table.add_row(
             run.design,

@@ -32,6 +32,7 @@ from sardonyx.cli.common import (
     write_json,
 )
 from sardonyx.cli.forms import Options
+from sardonyx.cli.grid import numbers
 from sardonyx.cli.options import JsonTo
 from sardonyx.cli.progress import watched
 from sardonyx.questions import EstimateQuestion, Format
@@ -197,11 +198,13 @@ def _announce(plan: dict[str, Any]) -> None:
     )
 
 
+def _table(of: str, *figures: str) -> Table:
+    return Table(of, *numbers(*figures), box=None, header_style="dim")
+
+
 def _cuttings(cuttings: list[dict[str, Any]]) -> RenderableType:
-    table = Table(box=None, header_style="dim")
-    table.add_column("chunks")
-    for title in ("count", "distinct", "duplicates", "zero", "bytes kept", "ratio"):
-        table.add_column(title, justify="right")
+    heads = ("count", "distinct", "duplicates", "zero", "bytes kept", "ratio")
+    table = _table("chunks", *heads)
     for one in cuttings:
         about = "~" if one["followed_one_in"] > 1 else ""
         share = 1 - one["unique_chunks"] / one["chunks"] if one["chunks"] else 0.0
@@ -220,11 +223,8 @@ def _cuttings(cuttings: list[dict[str, Any]]) -> RenderableType:
 
 def _references(cuttings: list[dict[str, Any]]) -> RenderableType:
     """Distinct contents by how often they come: one column for each cutting."""
-    table = Table(box=None, header_style="dim")
-    table.add_column("times")
+    table = _table("times", *map(named, cuttings))
     longest = max((one["references"] for one in cuttings), key=len)
-    for one in cuttings:
-        table.add_column(named(one), justify="right")
     for number, row in enumerate(longest):
         counts = (one["references"][number : number + 1] for one in cuttings)
         table.add_row(
@@ -236,10 +236,7 @@ def _references(cuttings: list[dict[str, Any]]) -> RenderableType:
 
 def _designs(costs: list[dict[str, Any]]) -> RenderableType:
     """What each design would take to store it."""
-    table = Table(box=None, header_style="dim")
-    table.add_column("design")
-    for title in ("block", "room", "time", "energy"):
-        table.add_column(title, justify="right")
+    table = _table("design", "block", "room", "time", "energy")
     for one in costs:
         table.add_row(
             one["design"],
@@ -253,11 +250,8 @@ def _designs(costs: list[dict[str, Any]]) -> RenderableType:
 
 def _rivals(tables: list[dict[str, Any]]) -> RenderableType:
     """Memory of the tables; how a write reads them and the formula's source stand below."""
-    table = Table(box=None, header_style="dim")
     names = list(dict.fromkeys(row["name"] for row in tables))
-    table.add_column("chunks")
-    for name in names:
-        table.add_column(f"{name} MB", justify="right")
+    table = _table("chunks", *(f"{name} MB" for name in names))
     for cutting in dict.fromkeys(row["cutting"] for row in tables):
         memory = {row["name"]: row["memory_bytes"] for row in tables if row["cutting"] == cutting}
         cells = (f"{memory[name] / 1e6:,.1f}" if name in memory else "-" for name in names)

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from sardonyx import _core
 from sardonyx.papers.causes import Sweep, crossing
-from sardonyx.papers.choices import DrawnProgram, program_sample
+from sardonyx.papers.choices import DrawnProgram, check_programs, program_sample, warmed
 from sardonyx.papers.claims import (
     Claim,
     ClaimRow,
@@ -30,7 +29,7 @@ from sardonyx.papers.reproduction import Asked, Cell, Exhibit, Plan, Reproductio
 from sardonyx.papers.sampling import Sampled
 from sardonyx.questions import ProgramSource
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
+from sardonyx.runs.jobs import Point, Settings, Simulations
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
 from sardonyx.runs.programs import (
     COUNTER_CACHE,
@@ -770,22 +769,9 @@ class EasyPm:
     machine = "easy-pm"
 
     def plan(self, asked: Asked) -> Plan:
-        if asked.traces:
-            raise _core.SardonyxError(
-                f"{asked.traces[0]}: easy-pm runs programs of its own; name no trace"
-            )
-        if asked.limit is not None:
-            raise _core.SardonyxError(
-                f"--limit {asked.limit}: ends traces, and easy-pm runs programs; leave it out"
-            )
-        if asked.copies is not None:
-            raise _core.SardonyxError(
-                "--copies: easy-pm runs on the numbers of cores of its figures; leave it out"
-            )
+        check_programs(self.name, asked)
         scale = replace(QUICK if asked.quick else FULL, seed=asked.seed)
-        if asked.warmup is not None:
-            count, share = parse_warmup(asked.warmup)
-            scale = replace(scale, warmup=count + int(share * scale.transactions))
+        scale = replace(scale, warmup=warmed(asked, scale.warmup, scale.transactions))
         return Plan(
             Simulations(Settings(asked.machine, asked.overrides, scale.warmup), points(scale)),
             "The structures are written for Sardonyx; the paper states neither their sizes "

@@ -83,9 +83,11 @@ def causes(programs: Programs) -> Figure | Missing:
         x = [varied.written(value) for value in varied.values]
         views.append(Curves(varied.name, x, dict(lines), axis))
     sizes = [int(size) for size in programs.sizes()]
+    by_size = [{"cores": easy_pm.CORES, "transaction_size": size} for size in sizes]
+    by_cores = [{"cores": cores} for cores in programs.cores]
     views += [
-        Curves("transaction size", list(map(written_size, sizes)), _sized(programs, sizes), axis),
-        Curves("cores", list(map(str, programs.cores)), _on_cores(programs), axis),
+        Curves("transaction size", [*map(written_size, sizes)], _gains(programs, by_size), axis),
+        Curves("cores", list(map(str, programs.cores)), _gains(programs, by_cores), axis),
     ]
     return sweep(
         programs,
@@ -113,12 +115,3 @@ def _gains(programs: Programs, selections: Sequence[dict[str, Any]]) -> _Lines:
         whole = [n for n in programs.names if all(values[n] is not None for values in found)]
         lines[over] = [arithmetic_mean(values[n] for n in whole) for values in found]
     return lines
-
-
-def _sized(programs: Programs, sizes: Sequence[int]) -> _Lines:
-    at = [{"cores": easy_pm.CORES, "transaction_size": size} for size in sizes]
-    return _gains(programs, at)
-
-
-def _on_cores(programs: Programs) -> _Lines:
-    return _gains(programs, [{"cores": cores} for cores in programs.cores])

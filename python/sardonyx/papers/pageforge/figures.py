@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sardonyx.draw.figure import (
-    LINE_COLOURS,
     Cell,
     Figure,
     Head,
@@ -16,7 +15,7 @@ from sardonyx.draw.figure import (
     Table,
     View,
     at_one,
-    bar,
+    bars,
     layout,
     scatter,
 )
@@ -86,23 +85,8 @@ def _bars(
     colours: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Figure | Missing:
-    """Bars of each series over the names; ``words`` say what is shown and how to read it."""
-    if all(value is None for values in series.values() for value in values):
-        return head.missing(
-            "There is no run of this kind; `sardonyx reproduce pageforge` makes them."
-        )
-    form = {"%": "%{y:.1%}", "x": "%{y:.3f}×"}.get(unit, "%{y:,.4g}")
-    palette = dict(zip(series, LINE_COLOURS, strict=False)) | dict(colours or {})
-    drawn = [
-        bar(name, list(names), values, palette[name], f"<b>{name}</b>, %{{x}}<br>{form}")
-        for name, values in series.items()
-    ]
-    rows: list[list[Cell]] = [
-        [each, *(values[at] for values in series.values())] for at, each in enumerate(names)
-    ]
-    columns = (("", ""), *((name, unit) for name in series))
-    shape = layout(axis, **more)
-    return head.figure(*words, [View("", drawn, shape)], Table(columns, rows), _assumed(costs))
+    whole = {"assumed": _assumed(costs), "colours": colours, "paper": "pageforge", **more}
+    return bars(head, *words, axis, names, series, unit, **whole)
 
 
 def pages(costs: Costs) -> Figure | Missing:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sardonyx.draw.figure import (
@@ -14,7 +15,7 @@ from sardonyx.draw.figure import (
     Table,
     View,
     at_one,
-    bar,
+    bars,
     layout,
     scatter,
 )
@@ -150,32 +151,7 @@ def energies(stores: Stores) -> Figure | Missing:
     )
 
 
-def _bars(
-    head: Head,
-    shows: str,
-    reading: str,
-    axis: str,
-    names: Sequence[str],
-    series: dict[str, list[float | None]],
-    unit: str = "",
-    assumed: Sequence[str] = (),
-    **more: Any,
-) -> Figure | Missing:
-    if all(value is None for values in series.values() for value in values):
-        return head.missing("There is no run of this kind; `sardonyx reproduce recam` makes them.")
-    form = {"%": "%{y:.1%}", "x": "%{y:.3f}×"}.get(unit, "%{y:,.4g}")
-    drawn = [
-        bar(name, list(names), values, colour, f"<b>{name}</b>, %{{x}}<br>{form}")
-        for (name, values), colour in zip(series.items(), LINE_COLOURS, strict=False)
-    ]
-    columns = [("", ""), *((name, unit) for name in series)]
-    rows: list[list[Cell]] = [
-        [each, *(values[index] for values in series.values())] for index, each in enumerate(names)
-    ]
-    shape = layout(axis, **more)
-    return head.figure(
-        shows, reading, [View("", drawn, shape)], Table(tuple(columns), rows), assumed
-    )
+_bars = partial(bars, paper="recam")
 
 
 def compares(stores: Stores) -> Figure | Missing:

@@ -16,8 +16,7 @@ from itertools import pairwise
 from operator import sub
 from typing import Any
 
-from sardonyx import _core
-from sardonyx.papers.choices import DrawnProgram, program_sample
+from sardonyx.papers.choices import DrawnProgram, check_programs, program_sample, warmed
 from sardonyx.papers.claims import Claim, ClaimRow, Found, Unit, claim_rows, written_claim
 from sardonyx.papers.headlines import Headlines
 from sardonyx.papers.reproduction import Asked, Exhibit, Plan, Reproduction
@@ -26,7 +25,7 @@ from sardonyx.papers.sca import causes, stages
 from sardonyx.papers.sca.causes import CLOSE, READINGS, SWEEPS, Read, apart, is_close
 from sardonyx.questions import CrashQuestion, ProgramSource
 from sardonyx.runs.comparison import Comparison
-from sardonyx.runs.jobs import Point, Settings, Simulations, parse_warmup
+from sardonyx.runs.jobs import Point, Settings, Simulations
 from sardonyx.runs.measures import Two, arithmetic_mean, divide, of_known, saved
 from sardonyx.runs.programs import (
     ACCESSES,
@@ -486,22 +485,9 @@ class Sca:
     machine = "sca"
 
     def plan(self, asked: Asked) -> Plan:
-        if asked.copies is not None:
-            raise _core.SardonyxError(
-                "--copies: sca runs on the numbers of cores of its figures; leave it out"
-            )
-        if asked.traces:
-            raise _core.SardonyxError(
-                f"{asked.traces[0]}: sca runs programs of its own; name no trace"
-            )
-        if asked.limit is not None:
-            raise _core.SardonyxError(
-                f"--limit {asked.limit}: ends traces, and sca runs programs; leave it out"
-            )
+        check_programs(self.name, asked)
         scale = replace(QUICK if asked.quick else FULL, seed=asked.seed)
-        if asked.warmup is not None:
-            count, share = parse_warmup(asked.warmup)
-            scale = replace(scale, warmup=count + int(share * scale.transactions))
+        scale = replace(scale, warmup=warmed(asked, scale.warmup, scale.transactions))
         cut = (stages.QUICK if asked.quick else stages.FULL).replace(seed=asked.seed)
         question = CrashQuestion(
             program=cut, design="sca", machine=asked.machine, overrides=tuple(asked.overrides)

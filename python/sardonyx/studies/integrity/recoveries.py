@@ -102,7 +102,8 @@ def measured(
     watch: Watch | None = None,
 ) -> dict[str, Recovery]:
     """The recoveries of every design; over caches and writes those of the designs ``varied``."""
-    standard = _cache_bytes(machine, overrides)
+    parameters = json.loads(_core.machine(machine, list(overrides)))["parameters"]
+    standard = int(parameters[CACHE])
     middle = sizes.middle
     asked: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
     for design in designs:
@@ -163,11 +164,6 @@ def _point(answer: dict[str, Any], cache: int) -> Point:
         answer["time_ns"] / 1e9,
         answer["refused"],
     )
-
-
-def _cache_bytes(machine: str, overrides: Sequence[Setting]) -> int:
-    parameters = json.loads(_core.machine(machine, list(overrides)))["parameters"]
-    return int(parameters[CACHE])
 
 
 def written_seconds(seconds: float) -> str:

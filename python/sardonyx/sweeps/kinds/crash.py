@@ -10,7 +10,7 @@ from sardonyx.layers import word
 from sardonyx.questions import TrialQuestion
 from sardonyx.runs.crashes import FULL_ONE_IN, RECOVERY_CUTS
 from sardonyx.runs.jobs import Setting
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.sources import check_known
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import (
     Bytes,
@@ -70,8 +70,7 @@ class Crash(Kind):
             raise _core.SardonyxError(
                 "name the programs one by one; `sardonyx programs` lists them"
             )
-        if subject not in programs():
-            raise _core.SardonyxError(unknown("program", subject, programs()))
+        check_known("program", subject, programs())
 
     def inputs(self, subject: Subject) -> tuple[str, ...]:
         return ()
@@ -102,22 +101,12 @@ class Crash(Kind):
     ) -> TrialQuestion:
         assert isinstance(subject, str)
         return TrialQuestion(
+            **options.document("transaction_size", "cuts", "full"),
             program=subject,
-            design=options.design,
-            machine=options.machine,
             overrides=keys,
-            seed=options.seed,
-            cores=options.cores,
-            transactions=options.transactions,
             item_bytes=options.transaction_size,
-            footprint=options.footprint,
-            mutant=options.mutant,
-            platform=options.platform,
-            tear=options.tear,
             cuts=None if options.cuts == "all" else options.cuts,
-            recovery_cuts=options.recovery_cuts,
             full_one_in=options.full,
-            software_log=options.software_log,
             threads=1,
         )
 

@@ -13,14 +13,9 @@ from typing import Annotated, Any, TypeAlias
 
 from sardonyx import _core
 from sardonyx.questions import CrashTestQuestion
-from sardonyx.runs.crash_test import (
-    check_platform,
-    check_tear,
-    crash_test,
-    statuses,
-    words,
-)
+from sardonyx.runs.crash_test import PLATFORMS, TEARS, crash_test, statuses, words
 from sardonyx.runs.jobs import Setting
+from sardonyx.runs.sources import check_known
 from sardonyx.sizes import parse_time
 from sardonyx.sweeps.inputs import Inputs, Signature, content, signature
 from sardonyx.sweeps.kinds.kind import (
@@ -116,8 +111,8 @@ class CrashTest(Kind):
             raise _core.SardonyxError(
                 f"{keys[0][0]}: a recording runs on no machine; leave keys of machines out"
             )
-        check_platform(options.platform, "platform: ")
-        check_tear(options.tear, "tear: ")
+        check_known("platform", options.platform, PLATFORMS, "platform: ")
+        check_known("tear", options.tear, TEARS, "tear: ")
         return CrashTestQuestion(
             recording=path,
             pool=options.pool,

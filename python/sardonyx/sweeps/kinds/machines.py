@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from sardonyx import _core, layers
 from sardonyx.runs.jobs import Setting
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.sources import check_known
 
 
 def effective(
@@ -60,5 +60,5 @@ def check_design(name: str) -> None:
     known = [str(design["name"]) for design in json.loads(_core.designs())]
     if "+" in name or "@" in name:
         _core.guarantee(name)
-    elif name not in known:
-        raise _core.SardonyxError(unknown("design", name, known))
+    else:
+        check_known("design", name, known)

@@ -9,7 +9,7 @@ from sardonyx import _core
 from sardonyx.questions import TimedQuestion
 from sardonyx.runs.jobs import Setting
 from sardonyx.runs.metrics import OF_MERGING
-from sardonyx.runs.sources import unknown
+from sardonyx.runs.sources import check_known
 from sardonyx.runs.tailbench import APPLICATIONS, PLAIN
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import Designed, Figure, Kind, Natural, Question, Subject, flat
@@ -36,8 +36,7 @@ class MergeTime(Kind):
 
     def check_subject(self, subject: Subject, listed: str) -> None:
         assert isinstance(subject, str)
-        if subject not in APPLICATIONS:
-            raise _core.SardonyxError(unknown("application", subject, list(APPLICATIONS)))
+        check_known("application", subject, APPLICATIONS)
 
     def inputs(self, subject: Subject) -> tuple[str, ...]:
         return ()
@@ -69,14 +68,7 @@ class MergeTime(Kind):
         self, subject: Subject, options: MergeTimeOptions, keys: tuple[Setting, ...]
     ) -> TimedQuestion:
         assert isinstance(subject, str)
-        return TimedQuestion(
-            application=subject,
-            design=options.design,
-            memory=options.memory,
-            machine=options.machine,
-            sets=keys,
-            seed=options.seed,
-        )
+        return TimedQuestion(application=subject, sets=keys, **options.document())
 
 
 KIND = MergeTime()

@@ -14,7 +14,7 @@ from sardonyx.questions import Job, ProgramSource, Source, SynthSource, TraceSou
 from sardonyx.runs.jobs import Setting, parse_warmup
 from sardonyx.runs.metrics import NAMES
 from sardonyx.runs.results import CAUSES, Cause
-from sardonyx.runs.sources import MIX, PROGRAM, SYNTH, parse, text_of, unknown
+from sardonyx.runs.sources import MIX, PROGRAM, SYNTH, check_known, parse, text_of
 from sardonyx.sweeps.inputs import Inputs
 from sardonyx.sweeps.kinds.kind import (
     Bytes,
@@ -71,8 +71,8 @@ class Simulate(Kind):
 
     def check_subject(self, subject: Subject, listed: str) -> None:
         assert isinstance(subject, str)
-        if listed == "programs" and subject not in programs():
-            raise _core.SardonyxError(unknown("program", subject, programs()))
+        if listed == "programs":
+            check_known("program", subject, programs())
         if subject.startswith(MIX):
             raise _core.SardonyxError(f"{subject}: a mix is of compare; name one trace")
         if subject.startswith(SYNTH):

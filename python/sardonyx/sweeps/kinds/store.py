@@ -79,14 +79,7 @@ class Store(Kind):
 
     def _workload(self, subject: str, options: StoreOptions, inputs: Inputs) -> Workload:
         if subject == self.STREAM:
-            return Stream(
-                bytes=options.bytes,
-                span=options.span,
-                duplicates=options.duplicates,
-                reads=options.reads,
-                seed=options.seed,
-                encrypted=options.encrypted,
-            )
+            return Stream(**options.document("design", "block"))
         path = inputs[subject].path
         return (Tree if path.is_dir() else BlockTrace)(path=str(path))
 
