@@ -1,5 +1,7 @@
 //! ChampSim's instructions.
 
+use std::path::Path;
+
 use sardonyx_trace::line::Virtual;
 use sardonyx_trace::{Format, ImportOptions, Op, Record, Source, export};
 
