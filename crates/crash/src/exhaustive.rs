@@ -424,7 +424,7 @@ mod tests {
     use sardonyx::config::Machine;
     use sardonyx::controller::designs::Stack;
     use sardonyx::plan::script::Scripting;
-    use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+    use sardonyx::workload::{DurabilityKind, ProgramSpec};
 
     fn states(history: &History, into: &mut FxHashSet<u64>) {
         let (journal, image) = (&history.journal, history.image.copy());
@@ -454,8 +454,7 @@ mod tests {
                 transactions: 2,
                 seed: core,
                 durability: DurabilityKind::on(&stack),
-                sharing: Sharing::Apart,
-                contents: sardonyx::workload::Contents::Numbered,
+                ..ProgramSpec::default()
             };
             let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
             let set_up = SetUp::new(&machine, design, &[spec(7)], 1).expect("a run");

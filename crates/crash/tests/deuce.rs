@@ -1,7 +1,7 @@
 //! DEUCE under every cut of small runs: lines decrypt, and no pad is used twice.
 
 use sardonyx::config::Machine;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::{DurabilityKind, ProgramSpec};
 use sardonyx_crash::{History, Options, explain, explore};
 
 #[test]
@@ -28,8 +28,7 @@ fn every_cut_leaves_lines_that_decrypt_and_no_pad_twice() {
                     true => DurabilityKind::Hardware,
                     false => DurabilityKind::SoftwareUndo { mutant: None },
                 },
-                sharing: Sharing::Apart,
-                contents: sardonyx::workload::Contents::Numbered,
+                ..ProgramSpec::default()
             };
             let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
             let history = History::record(&machine, design, &specs, 1).expect("a design");

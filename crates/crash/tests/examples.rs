@@ -6,7 +6,7 @@ use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, AnyLayer};
 use sardonyx::controller::mapping::COLLISION;
 use sardonyx::controller::mapping::dedup_fold::FILE;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::ProgramSpec;
 use sardonyx_crash::{History, Kind, Options, Trial, Verdict, explore};
 
 fn know() {
@@ -28,9 +28,7 @@ fn the_sound_form_of_the_worked_example_survives_every_cut_and_the_other_does_no
         footprint: 8192,
         transactions: 20,
         seed: 3,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
     let found = |stack: &str| -> Vec<Kind> {
@@ -51,18 +49,10 @@ fn the_plan_of_crash_makes_the_fingerprints_of_the_worked_example_collide() {
     know();
     let trial = Trial {
         machine: "sca".into(),
-        overrides: Vec::new(),
         design: "dedup-fold-sound+fca".into(),
         program: "queue".into(),
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
         seed: 1,
-        cores: None,
-        transactions: None,
-        item_bytes: None,
-        footprint: None,
-        options: Options::default(),
-        thorough: None,
-        shorten: false,
+        ..Trial::default()
     };
     let answer = trial.answer(&|_, _| true);
     let answer = answer.expect("it runs").expect("to its end");

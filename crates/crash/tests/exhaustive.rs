@@ -21,7 +21,7 @@ fn swaps(design: &str, cores: usize, transactions: u64, sharing: Sharing) -> Exh
             false => DurabilityKind::default(),
         },
         sharing,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     Exhaustive {
         run: OneRun {

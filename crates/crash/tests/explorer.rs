@@ -2,7 +2,7 @@
 //! design, a reading of a paper or a program. `docs/crash/explorer.md` says what is compared.
 
 use sardonyx::config::Machine;
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
+use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
 use sardonyx_crash::{Cuts, ExploredCuts, History, Kind, Options, Platform, explain, explore};
 
 const SOUND: [&str; 6] = [
@@ -22,8 +22,7 @@ fn specs(program: &str, cores: u64, mutant: Option<Mutant>) -> Vec<ProgramSpec> 
         transactions: 60,
         seed: 7 + core,
         durability: DurabilityKind::SoftwareUndo { mutant },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     (0..cores).map(spec).collect()
 }

@@ -3,7 +3,7 @@
 
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::{DurabilityKind, ProgramSpec};
 use sardonyx_crash::{
     Attack, Attacked, Attacks, History, Options, Platform, Tear, When, attack, explore,
 };
@@ -20,8 +20,7 @@ fn history(design: &str, cores: u64) -> History {
             true => DurabilityKind::Hardware,
             false => DurabilityKind::SoftwareUndo { mutant: None },
         },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
@@ -255,9 +254,7 @@ fn lazy(after_cut: &str) -> Attacked {
         footprint: 8192,
         transactions: 16,
         seed: 3,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let history = History::record(&machine.expect("a machine"), "sca@bonsai-lazy", &[spec], 5);
     let asked = Attacks {

@@ -13,7 +13,7 @@ use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Step};
 use sardonyx::settings::Settings;
 use sardonyx::units::Time;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::{DurabilityKind, ProgramSpec};
 use sardonyx_crash::{
     Attack, Attacked, Attacks, Cuts, Filled, History, Kind, Options, Platform, When, attack,
     explain, explore, restart,
@@ -26,9 +26,7 @@ fn spec(program: &str, seed: u64) -> ProgramSpec {
         footprint: 8192,
         transactions: 16,
         seed,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     }
 }
 

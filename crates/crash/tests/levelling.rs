@@ -1,7 +1,7 @@
 //! Start-Gap under every cut of small runs, and two orders of its registers that lose lines.
 
 use sardonyx::config::Machine;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::ProgramSpec;
 use sardonyx_crash::{History, Kind, Options, Platform, Tear, Trial, Verdict, explore};
 
 fn crash(design: &str, [registers, first]: [&str; 2], options: Options) -> Vec<(Kind, String)> {
@@ -11,9 +11,7 @@ fn crash(design: &str, [registers, first]: [&str; 2], options: Options) -> Vec<(
         footprint: 8192,
         transactions: 20,
         seed: 3,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let sets = [
         ("medium.levelling.scheme", "start-gap"),
@@ -100,15 +98,8 @@ fn the_plan_brings_levelling_to_its_rounds_and_its_number_of_moves_to_its_bytes(
                 .collect(),
             design: "fca".into(),
             program: "queue".into(),
-            durability: DurabilityKind::default(),
             seed: 1,
-            cores: None,
-            transactions: None,
-            item_bytes: None,
-            footprint: None,
-            options: Options::default(),
-            thorough: None,
-            shorten: false,
+            ..Trial::default()
         };
         let tried = trial.answer(&|_, _| true).expect("a trial");
         tried.expect("nobody ends it")

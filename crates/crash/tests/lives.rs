@@ -18,7 +18,7 @@ fn recorded(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> 
             1 => Sharing::Packed,
             _ => Sharing::Interleaved { cores },
         },
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     let small = [

@@ -2,7 +2,7 @@
 
 use sardonyx::config::Machine;
 use sardonyx::medium::pausing::WRITE_INTERRUPTED;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::ProgramSpec;
 use sardonyx_crash::{History, Options, Platform, explore};
 
 fn crash(design: &str, policy: &str, options: Options) -> (Vec<String>, u64) {
@@ -12,9 +12,7 @@ fn crash(design: &str, policy: &str, options: Options) -> (Vec<String>, u64) {
         footprint: 8192,
         transactions: 15,
         seed: 3,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let sets = [
         ("medium.geometry.banks", "2"),

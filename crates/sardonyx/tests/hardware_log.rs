@@ -7,7 +7,7 @@ use sardonyx::config::Machine;
 use sardonyx::machine::{Outcome, RunError, System};
 use sardonyx::plan::command::{CommandKind, CommandLog};
 use sardonyx::stats::Cause;
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, timed};
 use sardonyx_audit::audit;
 
 const DESIGNS: [&str; 3] = ["hw-log", "alc", "easy-pm"];
@@ -20,8 +20,7 @@ fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
         transactions,
         seed: 1,
         durability: DurabilityKind::Hardware,
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     }
 }
 

@@ -11,7 +11,7 @@ use sardonyx::memory::Memory;
 use sardonyx::plan::journal::{Event, Journal};
 use sardonyx::trace::{GapUnit, Level, Op, Provenance, Record, Source, TraceWriter};
 use sardonyx::units::Time;
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
+use sardonyx::workload::{self, ProgramSpec, timed};
 
 fn machine(preset: &str, settings: &[(&str, &str)]) -> Machine {
     Machine::load(preset, settings).unwrap_or_else(|error| panic!("{error}"))
@@ -24,9 +24,7 @@ fn spec(name: &str, transactions: u64) -> ProgramSpec {
         footprint: 1 << 20,
         transactions,
         seed: 1,
-        durability: DurabilityKind::default(),
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     }
 }
 

@@ -40,7 +40,7 @@ const MOST_ROUNDS: usize = 4;
 /// Rounds after which what has not come once is not waited for: further ones, which are longer, are the same passes.
 const ROUNDS_FOR_NOTHING: usize = 2;
 /// A design and a program, to be tried by a plan of passes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Trial {
     pub machine: String,
     /// Keys and values over the machine's, and over those that a pass sets.
@@ -605,18 +605,10 @@ mod tests {
     fn what_never_came_is_not_waited_for_longer_than_a_second_round() {
         let trial = Trial {
             machine: "sca".into(),
-            overrides: Vec::new(),
             design: "esd-sound".into(),
             program: "queue".into(),
-            durability: DurabilityKind::default(),
             seed: 1,
-            cores: None,
-            transactions: None,
-            item_bytes: None,
-            footprint: None,
-            options: Options::default(),
-            thorough: None,
-            shorten: false,
+            ..Trial::default()
         };
         let stack = Stack::named("esd-sound").expect("a design");
         let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
