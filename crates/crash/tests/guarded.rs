@@ -14,9 +14,9 @@ use sardonyx::machine::recordings::{self, Options};
 use sardonyx::medium::layout::{Layout, Region};
 use sardonyx::plan::guard::Guard;
 use sardonyx::plan::storey::Storey;
-use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::plan::{At, Fetched, Plan, Queue, Step, Written};
 use sardonyx::trace::{Source, Spec, Synth};
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::ProgramSpec;
 use sardonyx_crash::{History, Kind, Options as CrashOptions, explore};
 
 const PER_LINE: u64 = 8;
@@ -84,13 +84,7 @@ impl Tags {
 impl Storey for Tags {}
 
 impl Guard for Tags {
-    fn read(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn read(&mut self, place: Place, got: Fetched, after: Step, plan: &mut Plan) -> Fetched {
         let (at, number) = self.tag_of(place);
         let kept = plan.read(at, after);
         let Some(mut line) = got.value else {
@@ -113,22 +107,16 @@ impl Guard for Tags {
         At::new(Some(line), at)
     }
 
-    fn write(
-        &mut self,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        stored: Stored,
-        plan: &mut Plan,
-    ) -> Step {
+    fn write(&mut self, place: Place, written: Written, plan: &mut Plan) -> Step {
         let (at, number) = self.tag_of(place);
         let mut words = [0; 64];
-        let sideband = sideband.or_else(|| plan.peek_sideband(place));
-        words[number * 8..][..8].copy_from_slice(&tag(place, line.value, sideband).to_le_bytes());
-        let data = At::new(&words, line.at);
+        let beside = written.beside(place, plan);
+        words[number * 8..][..8]
+            .copy_from_slice(&tag(place, written.line.value, beside).to_le_bytes());
+        let data = At::new(&words, written.line.at);
         let kept = plan.write_words(at, data, 1 << number, None, Step::PAST, Queue::Data);
-        plan.group(&[stored, kept]);
-        plan.both(stored.done, kept.done)
+        plan.group(&[written.stored, kept]);
+        plan.both(written.stored.done, kept.done)
     }
 }
 
@@ -137,12 +125,8 @@ macro_rules! tagged {
         Integrity {
             about: About {
                 name: $name,
-                keys: &[],
-                units: &[],
-                figures: &[],
                 cut: "each tag is atomic with its line",
-                tries: &[],
-                limits: &[],
+                ..About::EMPTY
             },
             build: |_, layout| build($flip, layout),
             promises: Refuses::NOTHING,
@@ -177,9 +161,7 @@ fn crash(design: &str, cores: u64) -> Vec<(Kind, String)> {
         footprint: 8192,
         transactions: 20,
         seed: 3 + core,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");

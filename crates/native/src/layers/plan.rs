@@ -10,7 +10,7 @@ use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{LINE_BYTES, Line, Place};
 use sardonyx::mechanisms::Mechanism;
 use sardonyx::medium::params::Unit;
-use sardonyx::plan::{self, At, Queue};
+use sardonyx::plan::{self, At, Fetched, Queue};
 use sardonyx::stats::{Cause, Purpose};
 
 use super::intern;
@@ -20,7 +20,7 @@ use crate::bad;
 /// A value of a line and when it exists, as Python has it: bytes, or `None` where it was never written, and a step.
 pub type Timed<'py> = (Option<Bound<'py, PyBytes>>, Step);
 
-pub fn timed(py: Python<'_>, got: At<Option<Line>>) -> Timed<'_> {
+pub fn timed(py: Python<'_>, got: Fetched) -> Timed<'_> {
     (got.value.map(|line| PyBytes::new(py, &line)), Step(got.at))
 }
 

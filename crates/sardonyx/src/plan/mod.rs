@@ -32,7 +32,7 @@ pub use because::Because;
 pub(crate) use groups::Group;
 pub use schedule::Holding;
 pub use steps::Step;
-pub use timed::{At, Promise, Stored};
+pub use timed::{At, Fetched, Promise, Stored, Written};
 pub use write::{Queue, merged};
 
 use std::cell::RefCell;

@@ -2,7 +2,7 @@
 
 use super::guard::Guard;
 use super::steps::Action;
-use super::{At, Plan, Step, Stored};
+use super::{At, Fetched, Plan, Step, Stored};
 use crate::line::{Line, Place};
 use crate::medium::layout::Region;
 use crate::stats::Cause;
@@ -10,18 +10,13 @@ use crate::stats::Cause;
 impl Plan {
     /// Reads a line of the medium after `after`; `None` if it has never been written. A read whose
     /// newest writer is not yet accepted waits for that, and is then forwarded.
-    pub fn read(&mut self, place: Place, after: Step) -> At<Option<Line>> {
+    pub fn read(&mut self, place: Place, after: Step) -> Fetched {
         let got = self.read_bare(self.at(place), after);
         self.past_guard(got, |guard, got, plan| guard.read(place, got, after, plan))
     }
 
     /// What was read at `place`, whose encryption counter is `counter`, as the guard leaves it.
-    pub fn opened(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        counter: At<u64>,
-    ) -> At<Option<Line>> {
+    pub fn opened(&mut self, place: Place, got: Fetched, counter: At<u64>) -> Fetched {
         self.past_guard(got, |guard, got, plan| {
             guard.opened(place, got, counter, plan)
         })
@@ -63,7 +58,7 @@ impl Plan {
         done
     }
 
-    pub(super) fn read_bare(&mut self, place: Place, after: Step) -> At<Option<Line>> {
+    pub(super) fn read_bare(&mut self, place: Place, after: Step) -> Fetched {
         if self.steps.at_once {
             return At::past(self.contents.newest(place));
         }

@@ -2,6 +2,7 @@
 
 use super::steps::Action;
 use super::{Plan, Step};
+use crate::line::{Line, Place};
 
 /// A value and the step after which it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,9 @@ impl<T> At<T> {
         At::new(value, Step::PAST)
     }
 }
+
+/// A line as it was read, `None` if it was never written.
+pub type Fetched = At<Option<Line>>;
 
 /// The two moments of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +52,24 @@ impl Stored {
             accepted: step,
             done: step,
         }
+    }
+}
+
+/// A line's write as a guard sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'l> {
+    /// The line as it will be, whole, once its bytes exist.
+    pub line: At<&'l Line>,
+    /// What is written beside it, if anything is.
+    pub sideband: Option<[u8; 8]>,
+    /// When it is accepted and done.
+    pub stored: Stored,
+}
+
+impl Written<'_> {
+    /// What lies beside the line then.
+    pub fn beside(&self, place: Place, plan: &Plan) -> Option<[u8; 8]> {
+        self.sideband.or_else(|| plan.peek_sideband(place))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::overlay::{Moved, Payload};
 use super::schedule::Schedule;
 use super::steps::Action;
-use super::{At, Plan, Step, Stored};
+use super::{At, Plan, Step, Stored, Written};
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::stats::{Cause, Purpose};
 
@@ -110,9 +110,14 @@ impl Plan {
         };
         let written = (place, data, sideband, Moved::default());
         let stored = self.put_at(at, written, words, gate, queue);
-        self.past_guard(stored, |guard, stored, plan| Stored {
-            done: guard.write(place, data, sideband, stored, plan),
-            ..stored
+        self.past_guard(stored, |guard, stored, plan| {
+            let written = Written {
+                line: data,
+                sideband,
+                stored,
+            };
+            let done = guard.write(place, written, plan);
+            Stored { done, ..stored }
         })
     }
 
