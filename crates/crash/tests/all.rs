@@ -14,6 +14,7 @@ mod lives;
 mod pausing;
 mod settings;
 mod shared;
+mod small;
 mod stacks;
 mod stages;
 mod trial;

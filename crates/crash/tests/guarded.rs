@@ -16,8 +16,9 @@ use sardonyx::plan::guard::Guard;
 use sardonyx::plan::storey::Storey;
 use sardonyx::plan::{At, Fetched, Plan, Queue, Step, Written};
 use sardonyx::trace::{Source, Spec, Synth};
-use sardonyx::workload::ProgramSpec;
-use sardonyx_crash::{History, Kind, Options as CrashOptions, explore};
+use sardonyx_crash::{Kind, Options as CrashOptions};
+
+use crate::small::{Small, explored};
 
 const PER_LINE: u64 = 8;
 
@@ -155,23 +156,16 @@ fn know() {
 
 fn crash(design: &str, cores: u64) -> Vec<(Kind, String)> {
     know();
-    let spec = |core| ProgramSpec {
-        name: "btree".into(),
-        item_bytes: 64,
-        footprint: 8192,
-        transactions: 20,
-        seed: 3 + core,
-        ..ProgramSpec::default()
+    let run = Small {
+        cores,
+        ..Small::BTREE
     };
-    let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
-    let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
-    let history = History::record(&machine, design, &specs, 5);
-    let history = history.unwrap_or_else(|error| panic!("{design}: {error}"));
+    let history = run.run(design);
     let flips = design.ends_with("@flips-after-a-cut"); // the only ones that look at it, one test
     if flips {
         CUT.store(true, Ordering::Relaxed);
     }
-    let found = explore(&history, &CrashOptions::default(), &|_| true).expect("nobody cancels");
+    let found = explored(&history, &CrashOptions::default());
     assert!(found.covered.cuts > 1000, "{design}: {:?}", found.covered);
     let kinds = found.tally.kinds.into_iter();
     let kinds = kinds.map(|(kind, (_, first))| (kind, first.what)).collect();
