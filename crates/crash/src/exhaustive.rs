@@ -19,7 +19,7 @@ use crate::check::later_lives;
 use crate::check::whole_run::whole_run;
 use crate::check::{Checker, LiveLines};
 use crate::history::run::Run;
-use crate::history::{History, HistoryError, SetUp};
+use crate::history::{History, HistoryError, Result, SetUp};
 use crate::options::{Cuts, Options};
 use crate::panics::caught;
 use crate::platform::Survivors;
@@ -134,10 +134,7 @@ impl Exhaustive {
     ///
     /// # Errors
     /// The design or a program does not exist.
-    pub fn answer(
-        &self,
-        progress: &dyn Fn(u64, u64) -> bool,
-    ) -> Result<Option<Proof>, HistoryError> {
+    pub fn answer(&self, progress: &dyn Fn(u64, u64) -> bool) -> Result<Option<Proof>> {
         let started = Instant::now();
         let OneRun {
             machine,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::attacker::attack;
 use crate::attacker::report::Attacked;
 use crate::history::run::Run;
-use crate::history::{History, HistoryError};
+use crate::history::{History, HistoryError, Result};
 use crate::options::Options;
 use crate::panics::caught;
 use crate::schedule::pass::{LONG_ITEM, MEETING, Pass, limits_of, most_limits, passes};
@@ -110,7 +110,7 @@ impl Trial {
     }
 
     /// The run of `pass` in the plan's round number `round`, whose number is `index`.
-    fn question(&self, pass: &Pass, index: usize, round: u64) -> Result<OneRun, HistoryError> {
+    fn question(&self, pass: &Pass, index: usize, round: u64) -> Result<OneRun> {
         let seed = (self.seed.wrapping_add(round)) * 100 + index as u64;
         let several = match (round, self.cores) {
             (_, Some(cores)) => cores,
@@ -154,12 +154,12 @@ impl Trial {
     ///
     /// # Errors
     /// It does not fit; and as [`Trial::answer`].
-    pub fn memory(&self) -> Result<u64, HistoryError> {
+    pub fn memory(&self) -> Result<u64> {
         let machine = Machine::load(&self.machine, &self.overrides)?;
         let limits = most_limits(&Stack::named(&self.design)?, &machine.settings);
         let passes = self.passes(true, limits).into_iter().enumerate();
         let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
-        let most = each.collect::<Result<Vec<u64>, HistoryError>>()?;
+        let most = each.collect::<Result<Vec<u64>>>()?;
         Ok(most.into_iter().max().unwrap_or(0))
     }
 
@@ -168,10 +168,7 @@ impl Trial {
     ///
     /// # Errors
     /// The design, the program or a setting does not exist; the first pass that says so.
-    pub fn answer(
-        &self,
-        progress: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<Option<Tried>, HistoryError> {
+    pub fn answer(&self, progress: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Option<Tried>> {
         let stack = Stack::named(&self.design)?;
         let machine = Machine::load(&self.machine, &self.overrides)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
@@ -235,7 +232,7 @@ impl Trial {
         numbers: Range<usize>,
         found: PlanFound,
         (started, progress): (Instant, &(dyn Fn(u64, u64) -> bool + Sync)),
-    ) -> Result<Option<PlanFound>, HistoryError> {
+    ) -> Result<Option<PlanFound>> {
         let (next, done) = (
             AtomicUsize::new(numbers.start),
             AtomicUsize::new(numbers.start),
