@@ -103,10 +103,6 @@ impl FileCopy {
         Ok(file)
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     fn rewrite(&mut self) -> std::io::Result<()> {
         let mut bytes = vec![0; if self.ground.is_some() { BLOCK } else { 0 }];
         for &block in &self.live {

@@ -120,11 +120,6 @@ impl Pool {
         })
     }
 
-    pub fn name(&self) -> String {
-        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
-        name.to_string_lossy().into_owned()
-    }
-
     /// The file with what it held before, open; `None` if that is zeros.
     pub fn ground_file(&self) -> Result<Option<File>> {
         match &self.ground {
