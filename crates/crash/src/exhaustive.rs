@@ -183,7 +183,21 @@ impl Exhaustive {
                 return Ok(None);
             }
         }
-        let (later, guarantee) = (later.into_inner(), set_up.guarantee());
+        let later = later.into_inner();
+        let proof = self.proof(walk, found, later, set_up.guarantee());
+        Ok(Some(Proof {
+            seconds: started.elapsed().as_secs_f64(),
+            ..proof
+        }))
+    }
+
+    fn proof(
+        &self,
+        walk: OrderWalk,
+        found: OrdersFound,
+        later: Later,
+        guarantee: Guarantee,
+    ) -> Proof {
         let complete = walk.is_complete() && !later.incomplete && self.order.is_none();
         let verdict = match (found.kinds.is_empty(), guarantee, complete) {
             (false, Guarantee::Nothing, _) => ShownInAll::Caught,
@@ -196,10 +210,10 @@ impl Exhaustive {
             violation.told.count = count;
             violation
         });
-        Ok(Some(Proof {
+        Proof {
             run: self.run.run(),
-            platform: options.platform.name(),
-            tear: options.tear.name(),
+            platform: self.run.options.platform.name(),
+            tear: self.run.options.tear.name(),
             guarantee: guarantee.name(),
             orders: found.orders,
             states: walk.seen.len() as u64 + 1,
@@ -217,8 +231,8 @@ impl Exhaustive {
             verdict,
             fails: matches!(verdict, ShownInAll::Broken | ShownInAll::Unfinished),
             violations: violations.collect(),
-            seconds: started.elapsed().as_secs_f64(),
-        }))
+            seconds: 0.0,
+        }
     }
 
     /// Lives the life after the cut at which `survivors` stand in all orders, each cut everywhere; how many

@@ -272,15 +272,6 @@ impl Trial {
                 let attacked = self.attacked(answer.as_ref(), index);
                 let mut found = found.lock().expect("no thread panics");
                 match answer {
-                    Err(HistoryError::Broken(what)) => found.ended(number, index, run, &what),
-                    // What has room in the first pass needs no more in the others.
-                    Err(HistoryError::Run(why @ RunError::Exhausted { .. })) if index > 0 => {
-                        found.ended(number, index, run, &why.to_string());
-                    }
-                    // So it is with what is set up before the run.
-                    Err(HistoryError::Exhausted(why)) if index > 0 => {
-                        found.ended(number, index, run, &why.to_string());
-                    }
                     Ok(Some((history, explored))) => {
                         let asked = asked.expect("it was asked");
                         found.add(index, &history, &explored, sizes);
@@ -288,15 +279,7 @@ impl Trial {
                         found.attacked.extend(attacked.map(|came| (number, came)));
                     }
                     Ok(None) => cancelled.store(true, Ordering::Relaxed),
-                    Err(error) => {
-                        if found
-                            .error
-                            .as_ref()
-                            .is_none_or(|(first, _)| *first > number)
-                        {
-                            found.error = Some((number, error));
-                        }
-                    }
+                    Err(error) => found.failed(number, index, run, error),
                 }
                 drop(found);
                 done.fetch_add(1, Ordering::Relaxed);
@@ -469,6 +452,27 @@ impl PassShown {
 }
 
 impl PlanFound {
+    /// Run `number` has ended with an error, which is a finding or the trial's own.
+    fn failed(&mut self, number: usize, index: usize, run: Run, error: HistoryError) {
+        match error {
+            HistoryError::Broken(what) => self.ended(number, index, run, &what),
+            // What has room in the first pass needs no more in the others.
+            HistoryError::Run(why @ RunError::Exhausted { .. }) if index > 0 => {
+                self.ended(number, index, run, &why.to_string());
+            }
+            // So it is with what is set up before the run.
+            HistoryError::Exhausted(why) if index > 0 => {
+                self.ended(number, index, run, &why.to_string());
+            }
+            error => {
+                let first = self.error.as_ref().map(|(first, _)| *first);
+                if first.is_none_or(|first| first > number) {
+                    self.error = Some((number, error));
+                }
+            }
+        }
+    }
+
     fn all(&self) -> PassShown {
         let mut all = PassShown::default();
         for shown in &self.passes {
