@@ -1,7 +1,8 @@
 //! DEUCE beside a model of it that has each word by itself and an AES of its own: what lies in the array and beside the
 //! lines, which cells change, and what a power cut leaves.
 
-use crate::memory_common::{drain, machine, request};
+use crate::common::machine;
+use crate::memory_common::{drain, request};
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use sardonyx::controller::Write;

@@ -1,10 +1,11 @@
 //! The engine's rules one by one, as `docs/inside/engine.md` numbers them, observed through answers: a
 //! request answers when the step under test is done. Each test names a mutation that breaks it.
 
+use crate::common::machine;
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
-use crate::memory_common::{machine, request};
+use crate::memory_common::request;
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::params::{EngineParams, GroupMerging, Unit};

@@ -22,7 +22,7 @@ const ONE_BANK: [(&str, &str); 5] = [
 ];
 
 fn machine(sets: &[(&str, &str)]) -> Machine {
-    Machine::load("esd", sets).unwrap_or_else(|error| panic!("{error}"))
+    crate::common::machine("esd", sets)
 }
 
 /// What is asked at a cycle: a read or a write of a row.

@@ -1,15 +1,9 @@
 //! What tests of a memory without cores have in common.
 
-use sardonyx::config::Machine;
 use sardonyx::engine::Request;
 use sardonyx::memory::Memory;
 use sardonyx::stats::Direction;
 use sardonyx::units::Time;
-
-/// A preset, or a file, with these keys.
-pub fn machine(name: &str, sets: &[(&str, &str)]) -> Machine {
-    Machine::load(name, sets).unwrap_or_else(|error| panic!("{error}"))
-}
 
 /// The first core's request at `arrival`, which counts.
 pub fn request(kind: Direction, tag: u64, arrival: Time) -> Request {

@@ -12,9 +12,10 @@ mod strange;
 
 use std::path::{Path, PathBuf};
 
+use crate::common::read;
 use proptest::prelude::*;
 use sardonyx_trace::line::Virtual;
-use sardonyx_trace::{Format, ImportOptions, Op, Provenance, Record, Source, TraceWriter, import};
+use sardonyx_trace::{Format, ImportOptions, Op, Provenance, Record, TraceWriter, import};
 use tempfile::TempDir;
 
 struct Desk(TempDir);
@@ -50,15 +51,6 @@ impl Desk {
             }
         }
     }
-}
-
-fn read(path: &Path) -> Vec<Record> {
-    let mut source = Source::open(path).unwrap();
-    let (mut all, mut batch) = (Vec::new(), Vec::new());
-    while source.next_batch(&mut batch).unwrap() {
-        all.append(&mut batch);
-    }
-    all
 }
 
 fn plain(text: &str, format: Format) -> Result<Vec<Record>, String> {
