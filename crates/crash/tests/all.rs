@@ -14,7 +14,7 @@ mod lives;
 mod pausing;
 mod settings;
 mod shared;
-mod small;
+mod small_runs;
 mod stacks;
 mod stages;
 mod trial;

@@ -2,7 +2,7 @@
 
 use sardonyx_crash::Options;
 
-use crate::small::{Small, assert_holds, explored};
+use crate::small_runs::{Small, assert_holds, explored};
 
 #[test]
 fn every_cut_leaves_lines_that_decrypt_and_no_pad_twice() {

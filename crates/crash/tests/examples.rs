@@ -7,7 +7,7 @@ use sardonyx::controller::mapping::COLLISION;
 use sardonyx::controller::mapping::dedup_fold::FILE;
 use sardonyx_crash::{Kind, Options, Trial, Verdict};
 
-use crate::small::{Small, explored};
+use crate::small_runs::{Small, explored};
 
 fn know() {
     static ONCE: Once = Once::new();

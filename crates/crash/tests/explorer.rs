@@ -5,7 +5,7 @@ use sardonyx::config::Machine;
 use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
 use sardonyx_crash::{Cuts, ExploredCuts, History, Kind, Options, Platform, explain};
 
-use crate::small::{assert_holds, explored, on, told};
+use crate::small_runs::{assert_holds, explored, on, told};
 
 const SOUND: [&str; 6] = [
     "no-encryption",

@@ -18,7 +18,7 @@ use sardonyx::plan::{At, Fetched, Plan, Queue, Step, Written};
 use sardonyx::trace::{Source, Spec, Synth};
 use sardonyx_crash::{Kind, Options as CrashOptions};
 
-use crate::small::{Small, explored};
+use crate::small_runs::{Small, explored};
 
 const PER_LINE: u64 = 8;
 

@@ -4,7 +4,7 @@
 use sardonyx::controller::designs::Stack;
 use sardonyx_crash::{Attack, Attacked, Attacks, History, Options, Platform, Tear, When, attack};
 
-use crate::small::{Small, assert_believed, on};
+use crate::small_runs::{Small, assert_believed, on};
 
 fn history(design: &str, cores: u64) -> History {
     let run = Small {

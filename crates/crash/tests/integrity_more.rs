@@ -19,7 +19,7 @@ use sardonyx_crash::{
     explain, restart,
 };
 
-use crate::small::{Small, assert_believed, explored, on};
+use crate::small_runs::{Small, assert_believed, explored, on};
 
 fn history(program: &str, design: &str, cores: u64, seed: u64) -> History {
     history_under(&[], program, design, cores, seed)

@@ -3,7 +3,7 @@
 use sardonyx::workload::DurabilityKind;
 use sardonyx_crash::{Kind, Options, Platform, Tear, Trial, Verdict};
 
-use crate::small::{Small, explored, on};
+use crate::small_runs::{Small, explored, on};
 
 fn crash(design: &str, [registers, first]: [&str; 2], options: Options) -> Vec<(Kind, String)> {
     let sets = [

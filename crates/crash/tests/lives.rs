@@ -6,7 +6,7 @@ use sardonyx_crash::{
     Cuts, ExploredCuts, History, Kind, Options, Platform, Tear, Violation, explain,
 };
 
-use crate::small::{assert_holds, explored, on, told};
+use crate::small_runs::{assert_holds, explored, on, told};
 
 fn recorded(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> History {
     let spec = |core| ProgramSpec {

@@ -4,7 +4,7 @@ use sardonyx::medium::pausing::WRITE_INTERRUPTED;
 use sardonyx::workload::DurabilityKind;
 use sardonyx_crash::{Options, Platform};
 
-use crate::small::{Small, explored, on};
+use crate::small_runs::{Small, explored, on};
 
 fn crash(design: &str, policy: &str, options: Options) -> (Vec<String>, u64) {
     let sets = [

@@ -5,7 +5,7 @@
 //! Kept in a table it keeps its step, so a later request that finds it there waits as hardware
 //! would. The engine times the graph afterwards; a plan needs no clock.
 
-mod because;
+mod cause;
 pub mod command;
 pub(crate) mod contents;
 pub(crate) mod delays;
@@ -24,15 +24,15 @@ pub mod script;
 pub mod start_gap;
 pub mod steps;
 pub mod storey;
-mod timed;
 pub mod untimed;
+mod values;
 mod write;
 
-pub use because::Because;
+pub use cause::Because;
 pub(crate) use groups::Group;
 pub use schedule::Holding;
 pub use steps::Step;
-pub use timed::{At, Fetched, Promise, Stored, Written};
+pub use values::{At, Fetched, Promise, Stored, Written};
 pub use write::{Queue, merged};
 
 use std::cell::RefCell;

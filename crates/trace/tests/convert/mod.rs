@@ -1,14 +1,14 @@
 //! Other simulators' traces: what their lines mean, and a clear error where their readers fail.
 
 mod champsim;
+mod compression;
 mod dram;
 mod gem5;
 mod nvmain;
 mod options;
-mod packed;
 mod programs;
 mod ramulator;
-mod strange;
+mod robustness;
 
 use std::path::{Path, PathBuf};
 

@@ -2,15 +2,15 @@
 //! runs are too short for: many sharers of a content, transactions of many lines. Left out: what is concluded from the
 //! results.
 
-mod again;
-mod churned;
+mod churn;
 mod contents;
+mod handling;
 mod life;
-mod shared;
-mod spliced;
-mod undone;
+mod sharers;
+mod splices;
+mod undo;
 
-pub use again::{Again, Handling};
+pub use handling::{Again, Handling};
 
 use sardonyx_base::random::mix;
 

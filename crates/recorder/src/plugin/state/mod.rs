@@ -3,12 +3,12 @@
 mod buffers;
 mod code;
 mod end;
+mod mappings;
 mod pages;
 mod processes;
-mod unmapped;
 
 pub use code::{Code, Flush};
-pub use unmapped::Vacated;
+pub use mappings::Vacated;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
