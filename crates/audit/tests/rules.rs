@@ -41,30 +41,20 @@ impl Log<'_> {
             CommandKind::Write { .. } => Some(t.tCWD + t.tBURST.max(t.tCCD) + t.tWP),
             _ => None,
         };
-        let (CommandKind::Activate { row }
-        | CommandKind::Read { row, .. }
-        | CommandKind::Write { row, .. }) = kind
-        else {
-            self.1.push(Command {
-                cycle,
-                channel,
-                rank,
-                bank,
-                kind,
-                place: 0,
-                done: 0,
-            });
-            return self;
+        let place = |row: u64| {
+            let bank_of_all = (row * g.ranks + u64::from(rank)) * g.banks + u64::from(bank);
+            (bank_of_all * g.channels + u64::from(channel)) * g.columns + 3
         };
-        let bank_of_all = (row * g.ranks + u64::from(rank)) * g.banks + u64::from(bank);
-        let place = (bank_of_all * g.channels + u64::from(channel)) * g.columns + 3;
         self.1.push(Command {
             cycle,
             channel,
             rank,
             bank,
             kind,
-            place: latency.map_or(0, |_| place),
+            place: match kind {
+                CommandKind::Read { row, .. } | CommandKind::Write { row, .. } => place(row),
+                _ => 0,
+            },
             done: latency.map_or(0, |latency| cycle + latency + t.off_chip),
         });
         self

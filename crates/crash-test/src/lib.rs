@@ -17,6 +17,8 @@ mod testing;
 #[cfg(test)]
 mod tests_rules;
 
+pub type Result<T, E = CrashTestError> = std::result::Result<T, E>;
+
 #[derive(Debug, thiserror::Error)]
 pub enum CrashTestError {
     #[error("{0}")]

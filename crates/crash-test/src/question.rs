@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::CrashTestError;
+use crate::Result;
 use crate::recording::Recording;
 use crate::recording::persistence::Platform;
 
@@ -82,7 +82,7 @@ impl Question {
     }
 
     /// Opens the recording, reduced to its pools, in the units of a platform.
-    pub fn opened(&self, platform: Platform) -> Result<Recording, CrashTestError> {
+    pub fn opened(&self, platform: Platform) -> Result<Recording> {
         let pools: Vec<PathBuf> = [&self.pool]
             .into_iter()
             .chain(&self.more_pools)

@@ -19,7 +19,7 @@ use crate::check::later_lives;
 use crate::check::whole_run::whole_run;
 use crate::check::{Checker, LiveLines};
 use crate::history::run::Run;
-use crate::history::{History, HistoryError, SetUp};
+use crate::history::{History, HistoryError, Result, SetUp};
 use crate::options::{Cuts, Options};
 use crate::panics::caught;
 use crate::platform::Survivors;
@@ -134,10 +134,7 @@ impl Exhaustive {
     ///
     /// # Errors
     /// The design or a program does not exist.
-    pub fn answer(
-        &self,
-        progress: &dyn Fn(u64, u64) -> bool,
-    ) -> Result<Option<Proof>, HistoryError> {
+    pub fn answer(&self, progress: &dyn Fn(u64, u64) -> bool) -> Result<Option<Proof>> {
         let started = Instant::now();
         let OneRun {
             machine,
@@ -186,7 +183,21 @@ impl Exhaustive {
                 return Ok(None);
             }
         }
-        let (later, guarantee) = (later.into_inner(), set_up.guarantee());
+        let later = later.into_inner();
+        let proof = self.proof(walk, found, later, set_up.guarantee());
+        Ok(Some(Proof {
+            seconds: started.elapsed().as_secs_f64(),
+            ..proof
+        }))
+    }
+
+    fn proof(
+        &self,
+        walk: OrderWalk,
+        found: OrdersFound,
+        later: Later,
+        guarantee: Guarantee,
+    ) -> Proof {
         let complete = walk.is_complete() && !later.incomplete && self.order.is_none();
         let verdict = match (found.kinds.is_empty(), guarantee, complete) {
             (false, Guarantee::Nothing, _) => ShownInAll::Caught,
@@ -199,10 +210,10 @@ impl Exhaustive {
             violation.told.count = count;
             violation
         });
-        Ok(Some(Proof {
+        Proof {
             run: self.run.run(),
-            platform: options.platform.name(),
-            tear: options.tear.name(),
+            platform: self.run.options.platform.name(),
+            tear: self.run.options.tear.name(),
             guarantee: guarantee.name(),
             orders: found.orders,
             states: walk.seen.len() as u64 + 1,
@@ -220,8 +231,8 @@ impl Exhaustive {
             verdict,
             fails: matches!(verdict, ShownInAll::Broken | ShownInAll::Unfinished),
             violations: violations.collect(),
-            seconds: started.elapsed().as_secs_f64(),
-        }))
+            seconds: 0.0,
+        }
     }
 
     /// Lives the life after the cut at which `survivors` stand in all orders, each cut everywhere; how many
@@ -424,7 +435,7 @@ mod tests {
     use sardonyx::config::Machine;
     use sardonyx::controller::designs::Stack;
     use sardonyx::plan::script::Scripting;
-    use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+    use sardonyx::workload::{DurabilityKind, ProgramSpec};
 
     fn states(history: &History, into: &mut FxHashSet<u64>) {
         let (journal, image) = (&history.journal, history.image.copy());
@@ -454,8 +465,7 @@ mod tests {
                 transactions: 2,
                 seed: core,
                 durability: DurabilityKind::on(&stack),
-                sharing: Sharing::Apart,
-                contents: sardonyx::workload::Contents::Numbered,
+                ..ProgramSpec::default()
             };
             let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
             let set_up = SetUp::new(&machine, design, &[spec(7)], 1).expect("a run");

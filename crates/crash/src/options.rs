@@ -2,7 +2,7 @@
 //! checked.
 
 use crate::attacker::report::Attacks;
-use crate::history::{History, HistoryError};
+use crate::history::{History, HistoryError, Result};
 use crate::platform::{Platform, Tear};
 
 /// At which positions of a history the power is cut.
@@ -21,7 +21,7 @@ impl Cuts {
     ///
     /// # Errors
     /// A position beyond its last, or more cuts to draw than it has positions.
-    pub fn check(self, history: &History) -> Result<(), HistoryError> {
+    pub fn check(self, history: &History) -> Result<()> {
         let there = history.positions();
         let last = there - 1;
         match self {

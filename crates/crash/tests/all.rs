@@ -14,6 +14,7 @@ mod lives;
 mod pausing;
 mod settings;
 mod shared;
+mod small_runs;
 mod stacks;
 mod stages;
 mod trial;
@@ -21,15 +22,5 @@ mod trial;
 #[test]
 fn every_file_of_tests_is_named_above() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let module = name.strip_suffix(".rs");
-        if let Some(module) = module.filter(|module| *module != "all") {
-            let line = format!("\nmod {module};\n");
-            assert!(
-                include_str!("all.rs").contains(&line),
-                "all.rs lacks `mod {module};`"
-            );
-        }
-    }
+    sardonyx_property::assert_all_named(folder, include_str!("all.rs"));
 }

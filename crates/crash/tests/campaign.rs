@@ -32,15 +32,10 @@ fn trial(design: &str, program: &str, platform: Platform, seed: u64) -> Trial {
     let stack = Stack::named(design).expect("a design");
     Trial {
         machine: "sca".into(),
-        overrides: Vec::new(),
         design: design.into(),
         program: program.into(),
         durability: DurabilityKind::on(&stack),
         seed,
-        cores: None,
-        transactions: None,
-        item_bytes: None,
-        footprint: None,
         options: Options {
             platform,
             recovery_cuts: if design.starts_with("de") {
@@ -52,8 +47,7 @@ fn trial(design: &str, program: &str, platform: Platform, seed: u64) -> Trial {
             threads: 1,
             ..Options::default()
         },
-        thorough: None,
-        shorten: false,
+        ..Trial::default()
     }
 }
 

@@ -1,8 +1,8 @@
 //! DEUCE under every cut of small runs: lines decrypt, and no pad is used twice.
 
-use sardonyx::config::Machine;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
-use sardonyx_crash::{History, Options, explain, explore};
+use sardonyx_crash::Options;
+
+use crate::small_runs::{Small, assert_holds, explored};
 
 #[test]
 fn every_cut_leaves_lines_that_decrypt_and_no_pad_twice() {
@@ -17,30 +17,18 @@ fn every_cut_leaves_lines_that_decrypt_and_no_pad_twice() {
     ] {
         for epoch in ["4", "32"] {
             let sets = [("encryption.deuce.epoch", epoch)];
-            let machine = Machine::load("sca", &sets).expect("a machine");
-            let spec = |core: u64| ProgramSpec {
-                name: program.into(),
-                item_bytes: 64,
-                footprint: 8192,
+            let run = Small {
+                sets: &sets,
+                program,
+                cores,
                 transactions: 40,
-                seed: 7 + core,
-                durability: match design.starts_with("hw") {
-                    true => DurabilityKind::Hardware,
-                    false => DurabilityKind::SoftwareUndo { mutant: None },
-                },
-                sharing: Sharing::Apart,
-                contents: sardonyx::workload::Contents::Numbered,
+                seed: 7,
+                schedule: 1,
+                ..Small::BTREE
             };
-            let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
-            let history = History::record(&machine, design, &specs, 1).expect("a design");
-            let found = explore(&history, &Options::default(), &|_| true).expect("nobody cancels");
-            let first = found.tally.first();
-            let told: Vec<String> = first.flat_map(|one| explain(&history, one)).collect();
-            assert!(
-                found.tally.kinds.is_empty(),
-                "{design}: {}",
-                told.join("\n")
-            );
+            let history = run.run(design);
+            let found = explored(&history, &Options::default());
+            assert_holds(&history, &found);
             cuts += found.covered.cuts;
         }
     }

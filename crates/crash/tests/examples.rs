@@ -2,12 +2,12 @@
 
 use std::sync::Once;
 
-use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, AnyLayer};
 use sardonyx::controller::mapping::COLLISION;
 use sardonyx::controller::mapping::dedup_fold::FILE;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
-use sardonyx_crash::{History, Kind, Options, Trial, Verdict, explore};
+use sardonyx_crash::{Kind, Options, Trial, Verdict};
+
+use crate::small_runs::{Small, explored};
 
 fn know() {
     static ONCE: Once = Once::new();
@@ -22,21 +22,9 @@ fn know() {
 #[test]
 fn the_sound_form_of_the_worked_example_survives_every_cut_and_the_other_does_not() {
     know();
-    let spec = ProgramSpec {
-        name: "btree".into(),
-        item_bytes: 64,
-        footprint: 8192,
-        transactions: 20,
-        seed: 3,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
-    };
-    let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
     let found = |stack: &str| -> Vec<Kind> {
-        let history = History::record(&machine, stack, std::slice::from_ref(&spec), 5);
-        let history = history.unwrap_or_else(|error| panic!("{stack}: {error}"));
-        let found = explore(&history, &Options::default(), &|_| true).expect("nobody cancels");
+        let history = Small::BTREE.run(stack);
+        let found = explored(&history, &Options::default());
         assert!(found.covered.cuts > 1000, "{stack}: {:?}", found.covered);
         found.tally.kinds.into_keys().collect()
     };
@@ -51,18 +39,10 @@ fn the_plan_of_crash_makes_the_fingerprints_of_the_worked_example_collide() {
     know();
     let trial = Trial {
         machine: "sca".into(),
-        overrides: Vec::new(),
         design: "dedup-fold-sound+fca".into(),
         program: "queue".into(),
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
         seed: 1,
-        cores: None,
-        transactions: None,
-        item_bytes: None,
-        footprint: None,
-        options: Options::default(),
-        thorough: None,
-        shorten: false,
+        ..Trial::default()
     };
     let answer = trial.answer(&|_, _| true);
     let answer = answer.expect("it runs").expect("to its end");

@@ -9,19 +9,16 @@ use sardonyx_property as property;
 
 /// Two items of a line each are swapped so many times by each core.
 fn swaps(design: &str, cores: usize, transactions: u64, sharing: Sharing) -> Exhaustive {
-    let keeps_log = Stack::named(design).expect("a design").keeps_log();
+    let durability = DurabilityKind::on(&Stack::named(design).expect("a design"));
     let spec = |core: u64| ProgramSpec {
         name: "array-swap".into(),
         item_bytes: 64,
         footprint: 128,
         transactions,
         seed: 1024 + core,
-        durability: match keeps_log {
-            true => DurabilityKind::Hardware,
-            false => DurabilityKind::default(),
-        },
+        durability,
         sharing,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     Exhaustive {
         run: OneRun {

@@ -2,8 +2,10 @@
 //! design, a reading of a paper or a program. `docs/crash/explorer.md` says what is compared.
 
 use sardonyx::config::Machine;
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
-use sardonyx_crash::{Cuts, ExploredCuts, History, Kind, Options, Platform, explain, explore};
+use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
+use sardonyx_crash::{Cuts, ExploredCuts, History, Kind, Options, Platform, explain};
+
+use crate::small_runs::{assert_holds, explored, on, told};
 
 const SOUND: [&str; 6] = [
     "no-encryption",
@@ -22,8 +24,7 @@ fn specs(program: &str, cores: u64, mutant: Option<Mutant>) -> Vec<ProgramSpec> 
         transactions: 60,
         seed: 7 + core,
         durability: DurabilityKind::SoftwareUndo { mutant },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     (0..cores).map(spec).collect()
 }
@@ -31,32 +32,6 @@ fn specs(program: &str, cores: u64, mutant: Option<Mutant>) -> Vec<ProgramSpec> 
 fn history(design: &str, settings: &[(&str, &str)], specs: &[ProgramSpec], seed: u64) -> History {
     let machine = Machine::load("sca", settings).expect("a machine");
     History::record(&machine, design, specs, seed).expect("a design and a program")
-}
-
-fn explored(history: &History, options: &Options) -> ExploredCuts {
-    explore(history, options, &|_| true).expect("nobody cancels")
-}
-
-fn on(platform: Platform) -> Options {
-    Options {
-        platform,
-        ..Options::default()
-    }
-}
-
-/// What is wrong, in words, for a test that says nothing should be.
-fn told(history: &History, explored: &ExploredCuts) -> String {
-    let first = explored.tally.first();
-    let stories = first.map(|violation| explain(history, violation).join("\n"));
-    stories.collect::<Vec<_>>().join("\n")
-}
-
-fn assert_holds(history: &History, explored: &ExploredCuts) {
-    assert!(
-        explored.tally.kinds.is_empty(),
-        "{}",
-        told(history, explored)
-    );
 }
 
 fn count(explored: &ExploredCuts, kind: Kind) -> u64 {

@@ -14,10 +14,11 @@ use sardonyx::machine::recordings::{self, Options};
 use sardonyx::medium::layout::{Layout, Region};
 use sardonyx::plan::guard::Guard;
 use sardonyx::plan::storey::Storey;
-use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::plan::{At, Fetched, Plan, Queue, Step, Written};
 use sardonyx::trace::{Source, Spec, Synth};
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
-use sardonyx_crash::{History, Kind, Options as CrashOptions, explore};
+use sardonyx_crash::{Kind, Options as CrashOptions};
+
+use crate::small_runs::{Small, explored};
 
 const PER_LINE: u64 = 8;
 
@@ -84,13 +85,7 @@ impl Tags {
 impl Storey for Tags {}
 
 impl Guard for Tags {
-    fn read(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn read(&mut self, place: Place, got: Fetched, after: Step, plan: &mut Plan) -> Fetched {
         let (at, number) = self.tag_of(place);
         let kept = plan.read(at, after);
         let Some(mut line) = got.value else {
@@ -113,22 +108,16 @@ impl Guard for Tags {
         At::new(Some(line), at)
     }
 
-    fn write(
-        &mut self,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        stored: Stored,
-        plan: &mut Plan,
-    ) -> Step {
+    fn write(&mut self, place: Place, written: Written, plan: &mut Plan) -> Step {
         let (at, number) = self.tag_of(place);
         let mut words = [0; 64];
-        let sideband = sideband.or_else(|| plan.peek_sideband(place));
-        words[number * 8..][..8].copy_from_slice(&tag(place, line.value, sideband).to_le_bytes());
-        let data = At::new(&words, line.at);
+        let beside = written.beside(place, plan);
+        words[number * 8..][..8]
+            .copy_from_slice(&tag(place, written.line.value, beside).to_le_bytes());
+        let data = At::new(&words, written.line.at);
         let kept = plan.write_words(at, data, 1 << number, None, Step::PAST, Queue::Data);
-        plan.group(&[stored, kept]);
-        plan.both(stored.done, kept.done)
+        plan.group(&[written.stored, kept]);
+        plan.both(written.stored.done, kept.done)
     }
 }
 
@@ -137,12 +126,8 @@ macro_rules! tagged {
         Integrity {
             about: About {
                 name: $name,
-                keys: &[],
-                units: &[],
-                figures: &[],
                 cut: "each tag is atomic with its line",
-                tries: &[],
-                limits: &[],
+                ..About::EMPTY
             },
             build: |_, layout| build($flip, layout),
             promises: Refuses::NOTHING,
@@ -171,25 +156,16 @@ fn know() {
 
 fn crash(design: &str, cores: u64) -> Vec<(Kind, String)> {
     know();
-    let spec = |core| ProgramSpec {
-        name: "btree".into(),
-        item_bytes: 64,
-        footprint: 8192,
-        transactions: 20,
-        seed: 3 + core,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+    let run = Small {
+        cores,
+        ..Small::BTREE
     };
-    let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
-    let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
-    let history = History::record(&machine, design, &specs, 5);
-    let history = history.unwrap_or_else(|error| panic!("{design}: {error}"));
+    let history = run.run(design);
     let flips = design.ends_with("@flips-after-a-cut"); // the only ones that look at it, one test
     if flips {
         CUT.store(true, Ordering::Relaxed);
     }
-    let found = explore(&history, &CrashOptions::default(), &|_| true).expect("nobody cancels");
+    let found = explored(&history, &CrashOptions::default());
     assert!(found.covered.cuts > 1000, "{design}: {:?}", found.covered);
     let kinds = found.tally.kinds.into_iter();
     let kinds = kinds.map(|(kind, (_, first))| (kind, first.what)).collect();

@@ -1,40 +1,27 @@
 //! The schemes of integrity under power cuts: honest recoveries are believed, and the attacker is noticed where a
 //! scheme says so. What a design without one loses is a row as well.
 
-use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
-use sardonyx_crash::{
-    Attack, Attacked, Attacks, History, Options, Platform, Tear, When, attack, explore,
-};
+use sardonyx_crash::{Attack, Attacked, Attacks, History, Options, Platform, Tear, When, attack};
+
+use crate::small_runs::{Small, assert_believed, on};
 
 fn history(design: &str, cores: u64) -> History {
-    let hardware = Stack::named(design).unwrap().keeps_log();
-    let spec = |core| ProgramSpec {
-        name: "btree".into(),
-        item_bytes: 64,
-        footprint: 8192,
+    let run = Small {
+        cores,
         transactions: 16,
-        seed: 3 + core,
-        durability: match hardware {
-            true => DurabilityKind::Hardware,
-            false => DurabilityKind::SoftwareUndo { mutant: None },
-        },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..Small::BTREE
     };
-    let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
-    let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
-    History::record(&machine, design, &specs, 5).unwrap_or_else(|error| panic!("{design}: {error}"))
+    run.run(design)
 }
 
 fn attacked(design: &str, platform: Platform, (looks, each): (u64, u64)) -> Attacked {
-    let options = Options {
-        platform,
-        ..Options::default()
-    };
     let one = None;
-    attack(&history(design, 1), &options, Attacks { looks, each, one })
+    attack(
+        &history(design, 1),
+        &on(platform),
+        Attacks { looks, each, one },
+    )
 }
 
 #[test]
@@ -77,19 +64,8 @@ fn honest_recoveries_are_believed_at_every_cut_of_persisted_levels_and_merged_pa
 }
 
 fn believed(designs: &[&str]) {
-    for design in designs.iter().copied() {
-        let options = Options {
-            recovery_cuts: 16,
-            ..Options::default()
-        };
-        let found = explore(&history(design, 2), &options, &|_| true).expect("nobody cancels");
-        assert!(found.covered.cuts > 1000, "{design}: {:?}", found.covered);
-        assert!(
-            found.covered.later_lives > 0,
-            "{design}: {:?}",
-            found.covered
-        );
-        assert!(found.tally.kinds.is_empty(), "{design}: {:?}", found.tally);
+    for design in designs {
+        assert_believed(design, &history(design, 2));
     }
 }
 
@@ -248,24 +224,17 @@ fn what_reserve_power_dumps_is_believed() {
 
 /// A lazy tree as it is published, on a machine that says otherwise nothing but `after_cut`.
 fn lazy(after_cut: &str) -> Attacked {
-    let machine = Machine::load("sca", &[("integrity.bonsai.after_cut", after_cut)]);
-    let spec = ProgramSpec {
-        name: "btree".into(),
-        item_bytes: 64,
-        footprint: 8192,
+    let run = Small {
+        sets: &[("integrity.bonsai.after_cut", after_cut)],
         transactions: 16,
-        seed: 3,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..Small::BTREE
     };
-    let history = History::record(&machine.expect("a machine"), "sca@bonsai-lazy", &[spec], 5);
     let asked = Attacks {
         looks: 20,
         each: 4,
         one: None,
     };
-    attack(&history.expect("a run"), &Options::default(), asked)
+    attack(&run.run("sca@bonsai-lazy"), &Options::default(), asked)
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sardonyx::config::Machine;
 use sardonyx::controller::Write;
-use sardonyx::controller::designs::{self, Stack};
+use sardonyx::controller::designs;
 use sardonyx::line::{Logical, Persist};
 use sardonyx::machine::write_untimed;
 use sardonyx::medium::image::Image;
@@ -13,58 +13,44 @@ use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Step};
 use sardonyx::settings::Settings;
 use sardonyx::units::Time;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::ProgramSpec;
 use sardonyx_crash::{
     Attack, Attacked, Attacks, Cuts, Filled, History, Kind, Options, Platform, When, attack,
-    explain, explore, restart,
+    explain, restart,
 };
 
-fn spec(program: &str, seed: u64) -> ProgramSpec {
-    ProgramSpec {
-        name: program.into(),
-        item_bytes: 64,
-        footprint: 8192,
-        transactions: 16,
-        seed,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
-    }
-}
+use crate::small_runs::{Small, assert_believed, explored, on};
 
 fn history(program: &str, design: &str, cores: u64, seed: u64) -> History {
     history_under(&[], program, design, cores, seed)
 }
 
 fn history_under(
-    settings: &[(&str, &str)],
+    sets: &[(&str, &str)],
     program: &str,
     design: &str,
     cores: u64,
     seed: u64,
 ) -> History {
-    let durability = DurabilityKind::on(&Stack::named(design).unwrap());
-    let spec = |core| ProgramSpec {
-        durability,
-        ..spec(program, seed + core)
+    let run = Small {
+        sets,
+        program,
+        cores,
+        transactions: 16,
+        seed,
+        schedule: seed + 2,
+        ..Small::BTREE
     };
-    let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
-    let machine = Machine::load("sca", settings).expect("a machine");
-    History::record(&machine, design, &specs, seed + 2)
-        .unwrap_or_else(|error| panic!("{design}: {error}"))
+    run.run(design)
 }
 
 fn attacked(design: &str, platform: Platform, (looks, each): (u64, u64)) -> Attacked {
-    let options = Options {
-        platform,
-        ..Options::default()
-    };
     let asked = Attacks {
         looks,
         each,
         one: None,
     };
-    attack(&history("btree", design, 1, 3), &options, asked)
+    attack(&history("btree", design, 1, 3), &on(platform), asked)
 }
 
 #[test]
@@ -82,19 +68,7 @@ fn honest_recoveries_of_a_sound_counter_tree_are_believed_at_every_cut() {
         "esd-sound+fca@phoenix",
     ];
     for design in sardonyx_property::some(&honest, 3) {
-        let options = Options {
-            recovery_cuts: 16,
-            ..Options::default()
-        };
-        let history = history("btree", design, 2, 3);
-        let found = explore(&history, &options, &|_| true).expect("nobody cancels");
-        assert!(found.covered.cuts > 1000, "{design}: {:?}", found.covered);
-        assert!(
-            found.covered.later_lives > 0,
-            "{design}: {:?}",
-            found.covered
-        );
-        assert!(found.tally.kinds.is_empty(), "{design}: {:?}", found.tally);
+        assert_believed(design, &history("btree", design, 2, 3));
     }
     for (design, platform) in [
         ("hw-log/identity+sca@sgx-sound", Platform::Adr),
@@ -189,7 +163,14 @@ const ARRANGED: &[(&str, &[(&str, &str)])] = &[
 #[test]
 fn versions_that_overflow_beside_macs_beside_lines_are_not_cut() {
     let machine = Machine::load("sca", &[BESIDE]).expect("a machine");
-    let specs = [spec("btree", 1)];
+    let specs = [ProgramSpec {
+        name: "btree".into(),
+        item_bytes: 64,
+        footprint: 8192,
+        transactions: 16,
+        seed: 1,
+        ..ProgramSpec::default()
+    }];
     let refused = History::record(&machine, "sca@osiris", &specs, 1).err();
     let said = refused.expect("it cannot be cut").to_string();
     assert!(said.contains("integrity.minor_bits=0"), "{said}");
@@ -203,15 +184,7 @@ fn honest_recoveries_are_believed_at_every_cut_however_macs_and_versions_lie() {
         for tight in [&[][..], TIGHT] {
             let settings = [settings, tight].concat();
             let history = history_under(&settings, "btree", design, 2, 3);
-            let options = Options {
-                recovery_cuts: 16,
-                ..Options::default()
-            };
-            let found = explore(&history, &options, &|_| true).expect("nobody cancels");
-            assert!(found.covered.cuts > 1000, "{design}: {:?}", found.covered);
-            let lives = found.covered.later_lives;
-            assert!(lives > 0, "{design}: {:?}", found.covered);
-            assert!(found.tally.kinds.is_empty(), "{design}: {:?}", found.tally);
+            assert_believed(design, &history);
         }
     }
 }
@@ -223,12 +196,8 @@ fn the_attacker_is_noticed_however_macs_and_versions_lie() {
     for (design, settings) in sardonyx_property::some(&guarded, 2) {
         for platform in [Platform::Adr, Platform::Eadr] {
             let history = history_under(settings, "btree", design, 1, 3);
-            let options = Options {
-                platform,
-                ..Options::default()
-            };
             let (looks, each, one) = (40, 10, None);
-            let found = attack(&history, &options, Attacks { looks, each, one });
+            let found = attack(&history, &on(platform), Attacks { looks, each, one });
             assert_eq!((found.cuts, found.honest_refused), (40, 0), "{design}");
             for when in When::ALL {
                 for kind in Attack::ALL {
@@ -340,21 +309,21 @@ fn honest_recoveries_are_believed_where_all_is_small() {
         ("hw-log/identity+sca@bonsai-lazy-sound", "2"),
     ] {
         let settings = [&[("integrity.minor_bits", bits)], TIGHT].concat();
-        let machine = Machine::load("sca", &settings).expect("a machine");
-        let spec = |core| ProgramSpec {
+        let run = Small {
+            sets: &settings,
+            cores: 2,
             transactions: 40,
-            durability: DurabilityKind::on(&Stack::named(design).expect("a design")),
-            ..spec("btree", core)
+            seed: 1,
+            schedule: 101,
+            ..Small::BTREE
         };
-        let specs = [spec(1), spec(2)];
-        let history = History::record(&machine, design, &specs, 101);
-        let history = history.unwrap_or_else(|error| panic!("{design}: {error}"));
+        let history = run.run(design);
         let options = Options {
             cuts: Cuts::Sample(600),
             recovery_cuts: 16,
             ..Options::default()
         };
-        let found = explore(&history, &options, &|_| true).expect("nobody cancels");
+        let found = explored(&history, &options);
         assert!(found.tally.kinds.is_empty(), "{design}: {:?}", found.tally);
     }
 }
@@ -366,7 +335,7 @@ fn a_line_that_is_refused_is_told_with_what_vouches_for_it() {
         recovery_cuts: 0,
         ..Options::default()
     };
-    let found = explore(&history, &options, &|_| true).expect("nobody cancels");
+    let found = explored(&history, &options);
     let (_, first) = &found.tally.kinds[&Kind::NotAuthentic];
     let told = explain(&history, first).join("\n");
     assert!(told.contains("its MAC, word"), "{told}");
@@ -440,7 +409,7 @@ fn a_campaign_finds_no_promise_broken() {
         let program = programs[(seed / 2) as usize % programs.len()];
         let tight = if seed % 3 == 2 { TIGHT } else { &[] };
         let history = history_under(tight, program, &design, cores, seed * 10);
-        let explored = explore(&history, &options, &|_| true).expect("nobody cancels");
+        let explored = explored(&history, &options);
         let attacks = Attacks {
             looks: 60,
             each: 80,

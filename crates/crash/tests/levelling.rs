@@ -1,20 +1,11 @@
 //! Start-Gap under every cut of small runs, and two orders of its registers that lose lines.
 
-use sardonyx::config::Machine;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
-use sardonyx_crash::{History, Kind, Options, Platform, Tear, Trial, Verdict, explore};
+use sardonyx::workload::DurabilityKind;
+use sardonyx_crash::{Kind, Options, Platform, Tear, Trial, Verdict};
+
+use crate::small_runs::{Small, explored, on};
 
 fn crash(design: &str, [registers, first]: [&str; 2], options: Options) -> Vec<(Kind, String)> {
-    let spec = ProgramSpec {
-        name: "btree".into(),
-        item_bytes: 64,
-        footprint: 8192,
-        transactions: 20,
-        seed: 3,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
-    };
     let sets = [
         ("medium.levelling.scheme", "start-gap"),
         ("medium.levelling.region_lines", "16"),
@@ -22,14 +13,17 @@ fn crash(design: &str, [registers, first]: [&str; 2], options: Options) -> Vec<(
         ("medium.levelling.registers", registers),
         ("medium.levelling.first_move", first),
     ];
-    let machine = Machine::load("sca", &sets).expect("a machine");
-    let history = History::record(&machine, design, &[spec], 5);
-    let history = history.unwrap_or_else(|error| panic!("{design}: {error}"));
+    let run = Small {
+        sets: &sets,
+        durability: Some(DurabilityKind::default()),
+        ..Small::BTREE
+    };
+    let history = run.run(design);
     let moved = history
         .exercised()
         .of(&sardonyx::medium::levelling::LINE_MOVED);
     assert!(moved > 100, "{design}: {moved}");
-    let found = explore(&history, &options, &|_| true).expect("nobody cancels");
+    let found = explored(&history, &options);
     assert!(found.covered.cuts > 500, "{design}: {:?}", found.covered);
     let kinds = found.tally.kinds.into_iter();
     kinds.map(|(kind, (_, first))| (kind, first.what)).collect()
@@ -37,10 +31,7 @@ fn crash(design: &str, [registers, first]: [&str; 2], options: Options) -> Vec<(
 
 #[test]
 fn lines_that_move_survive_every_cut() {
-    let eadr = Options {
-        platform: Platform::Eadr,
-        ..Options::default()
-    };
+    let eadr = on(Platform::Eadr);
     for (design, registers, options) in [
         ("sca", "reserve", Options::default()),
         ("sca", "group", Options::default()),
@@ -100,15 +91,8 @@ fn the_plan_brings_levelling_to_its_rounds_and_its_number_of_moves_to_its_bytes(
                 .collect(),
             design: "fca".into(),
             program: "queue".into(),
-            durability: DurabilityKind::default(),
             seed: 1,
-            cores: None,
-            transactions: None,
-            item_bytes: None,
-            footprint: None,
-            options: Options::default(),
-            thorough: None,
-            shorten: false,
+            ..Trial::default()
         };
         let tried = trial.answer(&|_, _| true).expect("a trial");
         tried.expect("nobody ends it")

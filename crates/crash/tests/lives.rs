@@ -3,8 +3,10 @@
 use sardonyx::config::Machine;
 use sardonyx::workload::{DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{
-    Cuts, ExploredCuts, History, Kind, Options, Platform, Tear, Violation, explain, explore,
+    Cuts, ExploredCuts, History, Kind, Options, Platform, Tear, Violation, explain,
 };
+
+use crate::small_runs::{assert_holds, explored, on, told};
 
 fn recorded(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> History {
     let spec = |core| ProgramSpec {
@@ -18,7 +20,7 @@ fn recorded(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> 
             1 => Sharing::Packed,
             _ => Sharing::Interleaved { cores },
         },
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     let small = [
@@ -28,18 +30,6 @@ fn recorded(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> 
     ];
     let machine = Machine::load("sca", &small).expect("a machine");
     History::record(&machine, design, &specs, 4).expect("a design and a program")
-}
-
-fn explored(history: &History, options: Options) -> ExploredCuts {
-    explore(history, &options, &|_| true).expect("nobody cancels")
-}
-
-fn told(history: &History, explored: &ExploredCuts) -> String {
-    let stories = explored
-        .tally
-        .first()
-        .map(|v| explain(history, v).join("\n"));
-    stories.collect::<Vec<_>>().join("\n")
 }
 
 fn first(explored: &ExploredCuts, kind: Kind) -> Option<&Violation> {
@@ -64,14 +54,14 @@ fn life_goes_on_after_a_cut_and_is_cut_again() {
             recovery_cuts: 8,
             ..Options::default()
         };
-        let found = explored(&history, options);
-        assert!(found.tally.kinds.is_empty(), "{}", told(&history, &found));
+        let found = explored(&history, &options);
+        assert_holds(&history, &found);
         assert!(found.covered.recovery_cuts > found.covered.cuts / 2);
         let rarer = Options {
             recovery_cuts: 512,
             ..options
         };
-        let fewer = explored(&history, rarer).covered.recovery_cuts;
+        let fewer = explored(&history, &rarer).covered.recovery_cuts;
         assert!(fewer < found.covered.recovery_cuts);
     }
 }
@@ -86,7 +76,7 @@ fn a_later_life_tells_its_own_story_and_replays() {
             recovery_cuts: 1,
             ..Options::default()
         };
-        explored(&history, options)
+        explored(&history, &options)
     };
     let positions = (0..history.positions()).step_by(37);
     let found = positions
@@ -108,11 +98,7 @@ fn a_later_life_tells_its_own_story_and_replays() {
 fn a_report_has_bytes_whose_content_they_are_and_the_log() {
     let of = |program, design, mutant, platform, kind| {
         let history = recorded(program, design, 1, mutant);
-        let options = Options {
-            platform,
-            ..Options::default()
-        };
-        let found = explored(&history, options);
+        let found = explored(&history, &on(platform));
         let violation = first(&found, kind).expect("it is caught").clone();
         let story = explain(&history, &violation);
         assert!(story.len() < 40, "{story:#?}");
@@ -166,7 +152,7 @@ fn a_global_flush_leaves_what_its_failure_says() {
                 recovery_cuts: 0,
                 ..Options::default()
             };
-            explored(&history, options)
+            explored(&history, &options)
         };
         assert!(on(Platform::Gpf).tally.kinds.is_empty(), "{design}");
         assert_eq!(on(Platform::Gpf).tally, on(Platform::Eadr).tally);
@@ -191,11 +177,11 @@ fn the_log_s_header_needs_more_than_words() {
     };
     for design in ["no-encryption", "sca", "fca", "co-located"] {
         let history = recorded("btree", design, 1, None);
-        let whole = explored(&history, torn(Tear::Lines));
-        assert!(whole.tally.kinds.is_empty(), "{}", told(&history, &whole));
-        let words = explored(&history, torn(Tear::Words));
+        let whole = explored(&history, &torn(Tear::Lines));
+        assert_holds(&history, &whole);
+        let words = explored(&history, &torn(Tear::Words));
         assert!(words.tally.count(false) > 0, "{design}");
-        assert_eq!(words, explored(&history, torn(Tear::Words)));
+        assert_eq!(words, explored(&history, &torn(Tear::Words)));
         // A line that is torn is in nobody's promise; only what the program needs of it counts.
         assert!(
             first(&words, Kind::LineLost).is_none(),
@@ -211,12 +197,12 @@ fn a_failed_audit_or_assertion_is_a_violation() {
     let mut history = recorded("btree", "sca", 1, None);
     let write = history.journal.array.len() / 2;
     history.journal.array[write].line[5] ^= 1;
-    let found = explored(&history, Options::default());
+    let found = explored(&history, &Options::default());
     let violation = first(&found, Kind::ArrayWrite).expect("the array is not what was accepted");
     assert!(violation.what.contains("changes what a cut leaves"));
     let mut history = recorded("btree", "sca", 1, None);
     history.programs[0].initial.truncate(4);
-    let found = explored(&history, Options::default());
+    let found = explored(&history, &Options::default());
     let ended = first(&found, Kind::RunEnded).expect("what is expected is not there");
     assert!(ended.what.contains("golden.rs:"), "{}", ended.what);
     assert_eq!(found.covered.cuts, history.positions());

@@ -1,30 +1,26 @@
 //! Interrupted array writes under every cut of small runs.
 
-use sardonyx::config::Machine;
 use sardonyx::medium::pausing::WRITE_INTERRUPTED;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
-use sardonyx_crash::{History, Options, Platform, explore};
+use sardonyx::workload::DurabilityKind;
+use sardonyx_crash::{Options, Platform};
+
+use crate::small_runs::{Small, explored, on};
 
 fn crash(design: &str, policy: &str, options: Options) -> (Vec<String>, u64) {
-    let spec = ProgramSpec {
-        name: "btree".into(),
-        item_bytes: 64,
-        footprint: 8192,
-        transactions: 15,
-        seed: 3,
-        durability: DurabilityKind::SoftwareUndo { mutant: None },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
-    };
     let sets = [
         ("medium.geometry.banks", "2"),
         ("medium.pausing.policy", policy),
     ];
-    let machine = Machine::load("easy-pm", &sets).expect("a machine");
-    let history = History::record(&machine, design, &[spec], 5);
-    let history = history.unwrap_or_else(|error| panic!("{design}: {error}"));
+    let run = Small {
+        machine: "easy-pm",
+        sets: &sets,
+        transactions: 15,
+        durability: Some(DurabilityKind::default()),
+        ..Small::BTREE
+    };
+    let history = run.run(design);
     let interrupted = history.exercised().of(&WRITE_INTERRUPTED);
-    let found = explore(&history, &options, &|_| true).expect("nobody cancels");
+    let found = explored(&history, &options);
     assert!(found.covered.cuts > 300, "{design}: {:?}", found.covered);
     let kinds = found.tally.kinds.into_values();
     (kinds.map(|(_, first)| first.what).collect(), interrupted)
@@ -32,10 +28,6 @@ fn crash(design: &str, policy: &str, options: Options) -> (Vec<String>, u64) {
 
 #[test]
 fn interrupted_writes_survive_every_cut() {
-    let on = |platform| Options {
-        platform,
-        ..Options::default()
-    };
     for (design, policy, platform) in [
         ("sca", "pause", Platform::Adr),
         ("fca", "cancel", Platform::Adr),

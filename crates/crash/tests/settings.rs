@@ -7,7 +7,7 @@ use sardonyx::config::{Machine, keys, presets};
 use sardonyx::controller::designs::{self, Stack};
 use sardonyx::settings::{Allowed, Row};
 use sardonyx::units::Time;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing, timed};
+use sardonyx::workload::{DurabilityKind, ProgramSpec, timed};
 use sardonyx_base::random::mix;
 use sardonyx_crash::{Cuts, HistoryError, OneRun, Options};
 
@@ -109,8 +109,7 @@ impl Case {
                 transactions: 4,
                 seed: 1,
                 durability: DurabilityKind::on(&stack),
-                sharing: Sharing::Apart,
-                contents: sardonyx::workload::Contents::Numbered,
+                ..ProgramSpec::default()
             },
             design,
         }

@@ -20,7 +20,7 @@ fn run(program: &str, design: &str, cores: u64, seed: u64, mutant: Option<Mutant
         seed: seed * 1024 + core,
         durability,
         sharing: Sharing::Packed,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     OneRun {
         machine: Machine::load::<String, String>("sca", &[]).expect("a machine"),

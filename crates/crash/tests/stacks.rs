@@ -4,7 +4,7 @@
 
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, AnyLayer, Stack};
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::{DurabilityKind, ProgramSpec};
 use sardonyx_crash::{Cuts, History, HistoryError, Kind, Options, Platform, explore};
 
 /// Loggings whose transactions are whole over each of the policies.
@@ -86,8 +86,7 @@ fn history(design: &str, number: usize, seed: u64) -> Result<History, HistoryErr
         transactions: 10,
         seed: seed + core,
         durability: DurabilityKind::on(&stack),
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     History::record(&machine, design, &specs, seed)

@@ -2,7 +2,7 @@
 //! recovery takes, and in which stage a store must be counter-atomic. Each cell can turn.
 
 use sardonyx::config::Machine;
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
+use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
 use sardonyx_crash::{History, Platform, Shown, Stage, stages};
 
 fn shown(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> [Shown; 5] {
@@ -13,8 +13,7 @@ fn shown(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> [Sh
         transactions: 24,
         seed: 11 + core,
         durability: DurabilityKind::SoftwareUndo { mutant },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let specs: Vec<ProgramSpec> = (0..cores).map(spec).collect();
     let machine = Machine::load::<&str, &str>("sca", &[]).expect("a machine");

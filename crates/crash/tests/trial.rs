@@ -28,18 +28,11 @@ const SOUND: [&str; 10] = [
 fn trial(program: &str, design: &str, seed: u64) -> Trial {
     Trial {
         machine: "sca".into(),
-        overrides: Vec::new(),
         design: design.into(),
         program: program.into(),
-        durability: DurabilityKind::default(),
         seed,
-        cores: None,
-        transactions: None,
-        item_bytes: None,
-        footprint: None,
-        options: Options::default(),
-        thorough: None,
         shorten: true,
+        ..Trial::default()
     }
 }
 
@@ -317,9 +310,8 @@ fn one_run_and_one_cut_are_not_enough() {
         footprint: 16_384,
         transactions: 200,
         seed: core,
-        durability: DurabilityKind::default(),
         sharing: Sharing::Interleaved { cores: 2 },
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     for cuts in [Cuts::All, Cuts::One(70)] {
         let run = OneRun {
@@ -355,8 +347,7 @@ fn what_hangs_on_places_is_no_digest_of_contents() {
             transactions: 25,
             seed: 100 * 1024,
             durability: DurabilityKind::on(&Stack::named(design).expect("a design")),
-            sharing: Sharing::Apart,
-            contents: sardonyx::workload::Contents::Numbered,
+            ..ProgramSpec::default()
         }],
         seed: 100,
         options: Options {
@@ -610,9 +601,8 @@ fn a_run_by_its_script_is_that_run() {
         footprint: 4096,
         transactions: 20,
         seed: 7 + core,
-        durability: DurabilityKind::default(),
         sharing: Sharing::Interleaved { cores: 2 },
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
     let specs: Vec<ProgramSpec> = (0..2).map(spec).collect();

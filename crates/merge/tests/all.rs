@@ -6,15 +6,5 @@ mod kernel;
 #[test]
 fn every_file_of_tests_is_named_above() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let module = name.strip_suffix(".rs");
-        if let Some(module) = module.filter(|module| *module != "all") {
-            let line = format!("\nmod {module};\n");
-            assert!(
-                include_str!("all.rs").contains(&line),
-                "all.rs lacks `mod {module};`"
-            );
-        }
-    }
+    sardonyx_property::assert_all_named(folder, include_str!("all.rs"));
 }

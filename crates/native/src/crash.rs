@@ -8,7 +8,8 @@ use sardonyx::mechanisms;
 use sardonyx::plan::script::Script;
 use sardonyx::workload::{self, Contents, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{
-    Attack, Attacks, Cuts, Exhaustive, OneAttack, OneRun, Options, Platform, Tear, Trial, When,
+    Attack, Attacks, Cuts, Exhaustive, HistoryError, OneAttack, OneRun, Options, Platform, Tear,
+    Trial, When,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -337,16 +338,18 @@ fn mutant_named(name: &str) -> PyResult<Mutant> {
 #[pyfunction]
 pub fn crash(py: Python<'_>, question_json: &str, progress: Option<&Progress>) -> PyResult<String> {
     let question = read::<CrashQuestion>(question_json)?.question()?;
-    let tell = Progress::listener(progress);
-    let answer = settled(
-        &question.design,
-        py.detach(|| question.answer(&tell)).map_err(bad),
-    )?;
-    told(answer)
+    told(py, &question.design, progress, |tell| question.answer(tell))
 }
 
-/// An answer in JSON, unless somebody has ended the run.
-fn told(answer: Option<impl Serialize>) -> PyResult<String> {
+/// An answer in JSON, unless somebody ends the run.
+fn told<T: Serialize + Send>(
+    py: Python<'_>,
+    design: &str,
+    progress: Option<&Progress>,
+    answer: impl FnOnce(&(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Option<T>, HistoryError> + Send,
+) -> PyResult<String> {
+    let tell = Progress::listener(progress);
+    let answer = settled(design, py.detach(|| answer(&tell)).map_err(bad))?;
     let answer = answer.ok_or_else(|| bad("cancelled"))?;
     serde_json::to_string(&answer).map_err(bad)
 }
@@ -377,12 +380,7 @@ pub fn crash_trial(
     progress: Option<&Progress>,
 ) -> PyResult<String> {
     let trial = read::<TrialQuestion>(question_json)?.trial()?;
-    let tell = Progress::listener(progress);
-    let answer = settled(
-        &trial.design,
-        py.detach(|| trial.answer(&tell)).map_err(bad),
-    )?;
-    told(answer)
+    told(py, &trial.design, progress, |tell| trial.answer(tell))
 }
 
 /// Tries all orders in which the writes of a run can be accepted.
@@ -402,12 +400,7 @@ pub fn crash_exhaustive(
         most_states: question.most_states,
         order: question.order,
     };
-    let tell = Progress::listener(progress);
-    let answer = settled(
-        &asked.run.design,
-        py.detach(|| asked.answer(&tell)).map_err(bad),
-    )?;
-    told(answer)
+    told(py, &asked.run.design, progress, |tell| asked.answer(tell))
 }
 
 /// The same run and cuts, by the stages of a transaction: what each has shown of the two copies of
@@ -426,12 +419,7 @@ pub fn crash_stages(
             question.design
         )));
     }
-    let tell = Progress::listener(progress);
-    let answer = settled(
-        &question.design,
-        py.detach(|| question.stages(&tell)).map_err(bad),
-    )?;
-    told(answer)
+    told(py, &question.design, progress, |tell| question.stages(tell))
 }
 
 /// Every program: `name` and `line`; every mutant, be it a mistake or an equivalent one: `name` and `meaning`;

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use pyo3::PyResult;
 use sardonyx::controller::designs::Stack;
 use sardonyx::trace::{self, Spec, Synth};
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -206,8 +206,7 @@ impl Program {
             transactions: self.transactions,
             seed: self.seed,
             durability,
-            sharing: Sharing::Apart,
-            contents: sardonyx::workload::Contents::Numbered,
+            ..ProgramSpec::default()
         }
     }
 

@@ -40,6 +40,23 @@ pub fn some<T: Copy>(list: &[T], few: usize) -> Vec<T> {
     (0..few).map(|at| list[at * list.len() / few]).collect()
 }
 
+/// Checks that a program of tests, whose file `all` is, has each file of its folder as a module: one that is not named
+/// would never run.
+///
+/// # Panics
+/// It lacks one, or the folder cannot be read.
+pub fn assert_all_named(folder: &str, all: &str) {
+    for entry in std::fs::read_dir(folder).expect("the folder of tests") {
+        let name = entry.expect("a file").file_name();
+        let name = name.to_string_lossy();
+        let module = name.strip_suffix(".rs").filter(|module| *module != "all");
+        if let Some(module) = module {
+            let line = format!("\nmod {module};\n");
+            assert!(all.contains(&line), "all.rs lacks `mod {module};`");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::RecordError;
+use crate::{RecordError, Result};
 
 const IN_MEMORY: &str = "/dev/shm";
 const PREFIX: &str = "sardonyx-record-";
@@ -25,7 +25,7 @@ impl Folder {
     ///
     /// # Errors
     /// Neither memory nor `TMPDIR` can be written.
-    pub fn create() -> Result<Folder, RecordError> {
+    pub fn create() -> Result<Folder> {
         Folder::within(Path::new(IN_MEMORY))
             .or_else(|_| Folder::within(&std::env::temp_dir()))
             .map_err(|e| {

@@ -8,12 +8,12 @@ use sardonyx_recorder::options::Level;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::RecordError;
 use crate::request::Request;
+use crate::{RecordError, Result};
 
 /// The folder for the plugin's copies: beside the trace, because they may be large; `None` below the caches, because
 /// only a recording at the core can be cut.
-pub fn folder(request: &Request) -> Result<Option<TempDir>, RecordError> {
+pub fn folder(request: &Request) -> Result<Option<TempDir>> {
     if request.level != Level::Cpu {
         return Ok(None);
     }

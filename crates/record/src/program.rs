@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use sardonyx_recorder::options::{CHECK, READY};
 use sardonyx_recorder::program::{self, Executable};
 
-use crate::RecordError;
+use crate::{RecordError, Result};
 
 const QEMU: &str = "qemu-x86_64";
 
@@ -30,7 +30,7 @@ pub fn find(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
 ///
 /// # Errors
 /// It is not there, or cannot record.
-pub fn qemu(given: Option<&Path>, plugin: &Path) -> Result<PathBuf, RecordError> {
+pub fn qemu(given: Option<&Path>, plugin: &Path) -> Result<PathBuf> {
     let path = std::env::var_os("PATH");
     let shown = given.unwrap_or(Path::new(QEMU));
     let refused =
@@ -65,7 +65,7 @@ pub fn qemu(given: Option<&Path>, plugin: &Path) -> Result<PathBuf, RecordError>
 ///
 /// # Errors
 /// The program is not there, or cannot be run.
-pub fn command(words: &[OsString]) -> Result<Vec<OsString>, RecordError> {
+pub fn command(words: &[OsString]) -> Result<Vec<OsString>> {
     let Some(first) = words.first() else {
         return Err(RecordError::new(
             "no program was named; write it after --, as in: sardonyx trace record -- sqlite3 ...",

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use sardonyx_recorder::codec::CacheContents;
 use sardonyx_recorder::ring::Ring;
 
-use crate::RecordError;
 use crate::stream::{RecordedTrace, TraceStream};
+use crate::{RecordError, Result};
 
 const CHUNK: usize = 1 << 20;
 /// The wait when there is nothing to read; a ring takes far longer to fill.
@@ -44,7 +44,7 @@ impl Reader {
     ///
     /// # Errors
     /// The trace cannot be written, or there is none of the first process.
-    pub fn run(mut self) -> Result<Option<RecordedTrace>, RecordError> {
+    pub fn run(mut self) -> Result<Option<RecordedTrace>> {
         let mut bytes = Vec::with_capacity(CHUNK);
         let mut alone = None;
         loop {

@@ -9,8 +9,8 @@ use sardonyx_recorder::options::{Clearing, KernelTime, Level};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::RecordError;
 use crate::pages::PageFrames;
+use crate::{RecordError, Result};
 
 /// The part of the stream of records that is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,7 +118,7 @@ pub struct Wanted {
 }
 
 /// Bytes from a number with K, M or G (powers of 1024).
-fn cache(option: &str, text: &str) -> Result<Geometry, RecordError> {
+fn cache(option: &str, text: &str) -> Result<Geometry> {
     let parsed = text.split_once(':').and_then(|(bytes, ways)| {
         Some(Geometry {
             bytes: sardonyx_base::sizes::parse(bytes)?,
@@ -134,7 +134,7 @@ fn cache(option: &str, text: &str) -> Result<Geometry, RecordError> {
     Ok(geometry)
 }
 
-fn kernel_time(text: &str) -> Result<KernelTime, RecordError> {
+fn kernel_time(text: &str) -> Result<KernelTime> {
     let count = |digits: &str| digits.parse().ok().filter(|&count| count <= 1_000_000);
     let parsed = text.split_once(':').and_then(|(fault, line)| {
         Some(KernelTime {
@@ -149,7 +149,7 @@ fn kernel_time(text: &str) -> Result<KernelTime, RecordError> {
     })
 }
 
-fn refused<T>(message: impl Into<String>) -> Result<T, RecordError> {
+fn refused<T>(message: impl Into<String>) -> Result<T> {
     Err(RecordError::new(message))
 }
 
@@ -158,7 +158,7 @@ impl Wanted {
     ///
     /// # Errors
     /// An option makes no sense; the message names it.
-    pub fn request(self) -> Result<Request, RecordError> {
+    pub fn request(self) -> Result<Request> {
         let level = match self.level.as_str() {
             "memory" => Level::Memory,
             "cpu" => Level::Cpu,
@@ -204,7 +204,7 @@ impl Wanted {
         })
     }
 
-    fn where_pages_lie(&self, level: Level) -> Result<PageFrames, RecordError> {
+    fn where_pages_lie(&self, level: Level) -> Result<PageFrames> {
         let frames = match sardonyx_base::sizes::parse(&self.memory) {
             Some(bytes @ 4096..) => bytes / 4096,
             _ => {
@@ -243,7 +243,7 @@ impl Wanted {
         })
     }
 
-    fn frames_again(&self, level: Level, pages: PageFrames) -> Result<Reuse, RecordError> {
+    fn frames_again(&self, level: Level, pages: PageFrames) -> Result<Reuse> {
         let reuse = match self.reuse.as_str() {
             "last-freed" => Reuse::LastFreed,
             "first-freed" => Reuse::FirstFreed,
@@ -263,7 +263,7 @@ impl Wanted {
         Ok(reuse)
     }
 
-    fn how_pages_are_cleared(&self, level: Level) -> Result<Clearing, RecordError> {
+    fn how_pages_are_cleared(&self, level: Level) -> Result<Clearing> {
         let clearing = match self.clearing.as_str() {
             "whole-lines" => Clearing::WholeLines,
             "fetched" => Clearing::Fetched,
@@ -283,11 +283,7 @@ impl Wanted {
         Ok(clearing)
     }
 
-    fn time_of_the_kernel(
-        &self,
-        level: Level,
-        clearing: Clearing,
-    ) -> Result<KernelTime, RecordError> {
+    fn time_of_the_kernel(&self, level: Level, clearing: Clearing) -> Result<KernelTime> {
         let kernel = kernel_time(&self.kernel_instructions)?;
         let unrecorded = level == Level::Cpu || clearing == Clearing::Unrecorded;
         if kernel != KernelTime::default() && unrecorded {
@@ -299,7 +295,7 @@ impl Wanted {
         Ok(kernel)
     }
 
-    fn hierarchy(&self) -> Result<Hierarchy, RecordError> {
+    fn hierarchy(&self) -> Result<Hierarchy> {
         Ok(Hierarchy {
             l1: cache("--l1", &self.l1)?,
             l2: cache("--l2", &self.l2)?,

@@ -23,7 +23,7 @@ use crate::provenance::provenance;
 use crate::reader::{IDLE, Live, Reader};
 use crate::request::Request;
 use crate::stream::{RecordedTrace, TraceStream};
-use crate::{RecordError, program};
+use crate::{RecordError, Result, program};
 
 /// Bytes of the first process's ring.
 const RING: u64 = 16 << 20;
@@ -43,14 +43,14 @@ pub struct RecordOutcome {
 
 struct FollowedProcess {
     done: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Option<RecordedTrace>, RecordError>>,
+    thread: JoinHandle<Result<Option<RecordedTrace>>>,
 }
 
 /// Runs the program and writes its traces.
 ///
 /// # Errors
 /// Nothing was written: QEMU or the program is not there or cannot run, or the trace cannot be written.
-pub fn record(request: &Request, live: &Arc<Live>) -> Result<RecordOutcome, RecordError> {
+pub fn record(request: &Request, live: &Arc<Live>) -> Result<RecordOutcome> {
     if !sardonyx_recorder::RECORDS {
         return Err(RecordError::new(
             "there is no recorder for this processor; record on x86-64 Linux and bring the trace here",
@@ -83,7 +83,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn run(&self, qemu: &Path, command: &[OsString]) -> Result<RecordOutcome, RecordError> {
+    fn run(&self, qemu: &Path, command: &[OsString]) -> Result<RecordOutcome> {
         let ring = Ring::create(&self.folder.path().join(FIRST), RING, std::process::id()).map_err(|e| {
             RecordError::new(format!(
                 "{}: no room for {} MiB between the program and the recorder: {e}; make room there",
@@ -155,11 +155,7 @@ impl Session<'_> {
     }
 
     /// Begins to follow processes that were forked since the last call.
-    fn welcome(
-        &self,
-        seen: &mut BTreeSet<u32>,
-        recorded: &mut Vec<FollowedProcess>,
-    ) -> Result<(), RecordError> {
+    fn welcome(&self, seen: &mut BTreeSet<u32>, recorded: &mut Vec<FollowedProcess>) -> Result<()> {
         for process in self.newcomers(seen) {
             let path = self.folder.path().join(Ring::name(process));
             let stream = self.stream(recorded.len())?;
@@ -173,7 +169,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn start(&self, qemu: &Path, command: &[OsString]) -> Result<Child, RecordError> {
+    fn start(&self, qemu: &Path, command: &[OsString]) -> Result<Child> {
         let request = self.request;
         let options = PluginOptions {
             folder: self.folder.path().to_string_lossy().into_owned(),
@@ -215,7 +211,7 @@ impl Session<'_> {
             })
     }
 
-    fn stream(&self, index: usize) -> Result<TraceStream, RecordError> {
+    fn stream(&self, index: usize) -> Result<TraceStream> {
         let request = self.request;
         let mut window = request.window;
         if index > 0 {

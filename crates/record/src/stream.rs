@@ -13,7 +13,7 @@ use crate::family::Family;
 use crate::pages::{self, Mapper, PAGE_LINES, PageFrames};
 use crate::request::Window;
 use crate::verified::{Verified, verify};
-use crate::{RecordError, grounds};
+use crate::{RecordError, Result, grounds};
 
 /// zstd level of a recording: it must keep up with the program.
 const COMPRESSION: i32 = 1;
@@ -137,7 +137,7 @@ impl TraceStream {
         pages: PageFrames,
         window: Window,
         sites: bool,
-    ) -> Result<TraceStream, RecordError> {
+    ) -> Result<TraceStream> {
         Ok(TraceStream {
             path: path.to_owned(),
             writer: TraceWriter::with_sites(path, provenance, COMPRESSION, sites)?,
@@ -197,7 +197,7 @@ impl TraceStream {
     ///
     /// # Errors
     /// A full disk, no frame for a page, or bytes that no plugin of ours sends.
-    pub fn take(&mut self, bytes: &mut Vec<u8>) -> Result<(), RecordError> {
+    pub fn take(&mut self, bytes: &mut Vec<u8>) -> Result<()> {
         let mut all = std::mem::take(&mut self.left); // and back again: the room is used each time
         all.append(bytes);
         let mut at = 0;
@@ -222,7 +222,7 @@ impl TraceStream {
         Ok(())
     }
 
-    fn event(&mut self, event: RecorderEvent) -> Result<(), RecordError> {
+    fn event(&mut self, event: RecorderEvent) -> Result<()> {
         match event {
             RecorderEvent::Record(record) => self.record(record)?,
             RecorderEvent::Gone { line, lines } if self.pages.maps() => {
@@ -394,7 +394,7 @@ impl TraceStream {
     }
 
     /// A system call made sure of what any process had stored to these lines: flushes and a fence of that thread.
-    fn synced(&mut self, thread: u16, site: u32, ranges: &[(u64, u64)]) -> Result<(), RecordError> {
+    fn synced(&mut self, thread: u16, site: u32, ranges: &[(u64, u64)]) -> Result<()> {
         let thread = self.family.thread(thread);
         let site = site.checked_sub(1).map(|site| self.family.site(site));
         let mut lines = BTreeSet::new();
@@ -415,13 +415,7 @@ impl TraceStream {
         Ok(())
     }
 
-    fn push_made(
-        &mut self,
-        thread: u16,
-        op: Op,
-        line: u64,
-        site: Option<u32>,
-    ) -> Result<(), RecordError> {
+    fn push_made(&mut self, thread: u16, op: Op, line: u64, site: Option<u32>) -> Result<()> {
         self.kept += 1;
         let line = match op {
             Op::Fence => 0,
@@ -437,7 +431,7 @@ impl TraceStream {
         Ok(self.writer.push_at(&record, site)?)
     }
 
-    fn record(&mut self, record: codec::Record) -> Result<(), RecordError> {
+    fn record(&mut self, record: codec::Record) -> Result<()> {
         self.seen += 1;
         self.becomes(None);
         self.instructions += record.gap;
@@ -481,7 +475,7 @@ impl TraceStream {
         Ok(self.writer.push_at(&kept, site)?)
     }
 
-    fn changed(&mut self, line: u64, lines: u64, from: Option<u64>) -> Result<(), RecordError> {
+    fn changed(&mut self, line: u64, lines: u64, from: Option<u64>) -> Result<()> {
         if self.seen == 0 || self.seen < self.window.skip {
             return Ok(()); // nothing was said of these lines yet
         }
@@ -496,7 +490,7 @@ impl TraceStream {
         })
     }
 
-    fn push(&mut self, record: Record) -> Result<(), RecordError> {
+    fn push(&mut self, record: Record) -> Result<()> {
         self.kept += 1;
         Ok(self.writer.push(&record)?)
     }

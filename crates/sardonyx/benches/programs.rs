@@ -9,7 +9,7 @@ use sardonyx::line::Virtual;
 use sardonyx::machine::{Batch, OpKind, OpSource, RunError, System, Warmup};
 use sardonyx::memory::Memory;
 use sardonyx::units::Time;
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
+use sardonyx::workload::{self, ProgramSpec, timed};
 
 /// Nine in ten operations on 256 hot lines, the others over 16 MiB; one in three a store.
 struct Mix {
@@ -82,9 +82,7 @@ fn main() {
             footprint: 16 << 20,
             transactions,
             seed: 1,
-            durability: DurabilityKind::default(),
-            sharing: Sharing::Apart,
-            contents: sardonyx::workload::Contents::Numbered,
+            ..ProgramSpec::default()
         };
         let mut set_up = timed::set_up(&machine, &spec, 1).expect("it fits");
         let memory = timed::prefilled(&machine, &design, &set_up).expect("a design");

@@ -17,7 +17,7 @@ use sardonyx::medium::layout::Layout;
 use sardonyx::plan::{At, Step, Stored};
 use sardonyx::stats::Direction;
 use sardonyx::units::Time;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx::workload::ProgramSpec;
 use sardonyx_base::random::SplitMix64;
 use sardonyx_crash::{History, Options, explore};
 
@@ -321,9 +321,7 @@ fn crash() -> (f64, f64, u64) {
         footprint: 16_384,
         transactions: 1000,
         seed: 1,
-        durability: DurabilityKind::default(),
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let history = History::record(&machine, "sca", &[spec], 1).expect("a design and a program");
     let start = Instant::now();

@@ -1,10 +1,10 @@
 //! What writes do to cells: which are programmed, beside a model that has each cell as a truth value; how long that takes
 //! and what it costs, beside sums.
 
-use crate::memory_common::drain;
+use crate::memory_common::{drain, request};
 use sardonyx::config::Machine;
 use sardonyx::controller::Write;
-use sardonyx::engine::{Programmed, Request};
+use sardonyx::engine::Programmed;
 use sardonyx::line::{Line, Logical};
 use sardonyx::memory::Memory;
 use sardonyx::plan::At;
@@ -19,13 +19,7 @@ fn memory(sets: &[(&str, &str)]) -> Memory {
 /// Writes a line and waits for the array; gives how long the array write has taken, its queue included.
 fn write(memory: &mut Memory, line: u64, data: &Line) -> Time {
     let now = memory.now();
-    let request = Request {
-        arrival: now,
-        core: 0,
-        tag: 0,
-        kind: Direction::Write,
-        counted: true,
-    };
+    let request = request(Direction::Write, 0, now);
     let before = memory.service(Direction::Write).total;
     memory.write(request, now, Write::new(Logical(line), At::past(data)));
     drain(memory);

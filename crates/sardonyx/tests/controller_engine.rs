@@ -2,12 +2,13 @@
 //! for ever, and a controller built from the array's bytes alone reads everything back.
 //! Left out: how long things take, which the engine's own tests check.
 
+use crate::memory_common::request;
 use std::collections::HashMap;
 
 use proptest::prelude::*;
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Controller, Persist, Write, designs};
-use sardonyx::engine::{Engine, Request};
+use sardonyx::engine::Engine;
 use sardonyx::line::{Line, Logical};
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::{At, Step, Stored};
@@ -57,13 +58,7 @@ impl Rig {
         while self.engine.next_event() <= self.now {
             self.engine.advance();
         }
-        let request = Request {
-            arrival: self.now,
-            core: 0,
-            tag: 0,
-            kind,
-            counted: true,
-        };
+        let request = request(kind, 0, self.now);
         let controller = &mut self.controller;
         self.engine
             .admit(request, self.now, |plan| handle(controller, plan));

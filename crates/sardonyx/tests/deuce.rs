@@ -1,12 +1,11 @@
 //! DEUCE beside a model of it that has each word by itself and an AES of its own: what lies in the array and beside the
 //! lines, which cells change, and what a power cut leaves.
 
-use crate::memory_common::drain;
+use crate::common::machine;
+use crate::memory_common::{drain, request};
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
-use sardonyx::config::Machine;
 use sardonyx::controller::Write;
-use sardonyx::engine::Request;
 use sardonyx::line::{Line, Logical, Place};
 use sardonyx::memory::Memory;
 use sardonyx::plan::At;
@@ -15,19 +14,13 @@ use sardonyx_base::random::SplitMix64;
 
 fn memory(sets: &[(&str, &str)], design: &str) -> Memory {
     let sets = [&[("medium.cells.coding", "changed")], sets].concat();
-    Memory::new(&Machine::load("esd", &sets).unwrap(), design).unwrap()
+    Memory::new(&machine("esd", &sets), design).unwrap()
 }
 
 /// Writes a line and waits for the array.
 fn write(memory: &mut Memory, line: u64, data: &Line) {
     let now = memory.now();
-    let request = Request {
-        arrival: now,
-        core: 0,
-        tag: 0,
-        kind: Direction::Write,
-        counted: true,
-    };
+    let request = request(Direction::Write, 0, now);
     memory.write(request, now, Write::new(Logical(line), At::past(data)));
     drain(memory);
 }

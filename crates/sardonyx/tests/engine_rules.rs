@@ -1,9 +1,11 @@
 //! The engine's rules one by one, as `docs/inside/engine.md` numbers them, observed through answers: a
 //! request answers when the step under test is done. Each test names a mutation that breaks it.
 
+use crate::common::machine;
 use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
 
-use sardonyx::config::Machine;
+use crate::memory_common::request;
 use sardonyx::engine::{Engine, Request};
 use sardonyx::line::{Line, Place, ZERO_LINE};
 use sardonyx::medium::params::{EngineParams, GroupMerging, Unit};
@@ -16,40 +18,70 @@ const A: Line = [1; 64];
 const B: Line = [2; 64];
 
 fn params() -> EngineParams {
-    let machine = Machine::load::<&str, &str>("esd", &[]);
-    let mut params = machine.unwrap_or_else(|error| panic!("{error}")).engine;
+    let mut params = machine("esd", &[]).engine;
     params.medium.queues.idle_writes = false;
     params
 }
 
-/// Admits a request at the engine's present or at `at`, whichever is later.
-fn request(
-    engine: &mut Engine,
-    kind: Direction,
-    tag: u64,
-    handle: impl FnOnce(&mut Plan) -> Stored,
-) {
-    let arrival = engine.now();
-    let counted = true;
-    let request = Request {
-        arrival,
-        core: 0,
-        tag,
-        kind,
-        counted,
-    };
-    engine.admit(request, arrival, handle);
+/// Entries of the data and counter write queues, which drain at `high` of them down to `low`.
+fn queues(entries: [usize; 2], high: usize, low: usize) -> EngineParams {
+    let mut params = params();
+    let queues = &mut params.medium.queues;
+    [queues.writes, queues.counter_writes] = entries;
+    (queues.high_watermark, queues.low_watermark) = (high, low);
+    params
 }
 
-/// Runs to rest; the answers' times by tag.
-fn times(engine: &mut Engine, count: usize) -> Vec<u64> {
-    engine.run_to_rest();
-    let mut times = vec![0; count];
-    for answer in engine.answers() {
-        times[answer.request.tag as usize] = answer.at.ps();
+/// An engine whose requests arrive at its present.
+struct Driven(Engine);
+
+impl Driven {
+    fn new(params: &EngineParams) -> Driven {
+        Driven(Engine::new(params))
     }
-    assert!(!times.contains(&0), "all were answered: {times:?}");
-    times
+
+    fn write(&mut self, tag: u64, handle: impl FnOnce(&mut Plan) -> Stored) {
+        let now = self.now();
+        self.admit(request(Direction::Write, tag, now), now, handle);
+    }
+
+    fn read(&mut self, tag: u64, handle: impl FnOnce(&mut Plan) -> Step) {
+        let now = self.now();
+        let request = request(Direction::Read, tag, now);
+        self.admit(request, now, |plan| Stored::at(handle(plan)));
+    }
+
+    /// Goes on while anything happens by itself: no drain is forced.
+    fn settle(&mut self) {
+        while self.next_event() != Time::NEVER {
+            self.advance();
+        }
+    }
+
+    /// Runs to rest; the answers' times by tag.
+    fn times(&mut self, count: usize) -> Vec<u64> {
+        self.run_to_rest();
+        let mut times = vec![0; count];
+        for answer in self.answers() {
+            times[answer.request.tag as usize] = answer.at.ps();
+        }
+        assert!(!times.contains(&0), "all were answered: {times:?}");
+        times
+    }
+}
+
+impl Deref for Driven {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.0
+    }
+}
+
+impl DerefMut for Driven {
+    fn deref_mut(&mut self) -> &mut Engine {
+        &mut self.0
+    }
 }
 
 fn pause(plan: &mut Plan, units: usize) -> Step {
@@ -63,21 +95,19 @@ fn rule_1_accesses_of_a_line_take_effect_in_the_order_of_handling() {
         let mut params = params();
         params.medium.queues.forwarding = forwarding;
         params.medium.queues.coalescing = true;
-        let mut engine = Engine::new(&params);
+        let mut engine = Driven::new(&params);
         let place = Place(7);
-        request(&mut engine, Direction::Write, 0, |plan| {
+        engine.write(0, |plan| {
             let late = pause(plan, 3);
             plan.write(place, At::new(&A, late), Step::PAST)
         });
-        request(&mut engine, Direction::Read, 1, |plan| {
+        engine.read(1, |plan| {
             let late = pause(plan, 6);
             let read = plan.read(place, late);
             assert_eq!(read.value, Some(A), "the newest bytes");
-            Stored::at(read.at)
+            read.at
         });
-        request(&mut engine, Direction::Write, 2, |plan| {
-            plan.write(place, At::past(&B), Step::PAST)
-        });
+        engine.write(2, |plan| plan.write(place, At::past(&B), Step::PAST));
         let mut order = Vec::new();
         while engine.next_event() != Time::NEVER || engine.force_drain() {
             engine.advance();
@@ -101,13 +131,13 @@ fn rule_1_accesses_of_a_line_take_effect_in_the_order_of_handling() {
 fn rule_1_waiting_for_an_earlier_write_is_booked_under_hazard() {
     let mut params = params();
     params.medium.queues.coalescing = false;
-    let mut engine = Engine::new(&params);
+    let mut engine = Driven::new(&params);
     for (tag, line) in [A, B].iter().enumerate() {
-        request(&mut engine, Direction::Write, tag as u64, |plan| {
+        engine.write(tag as u64, |plan| {
             plan.write(Place(0), At::past(line), Step::PAST)
         });
     }
-    let times = times(&mut engine, 2);
+    let times = engine.times(2);
     let hazard = engine.ledger().total(Cause::Hazard).write_latency;
     assert_eq!(
         hazard.ps(),
@@ -119,26 +149,22 @@ fn rule_1_waiting_for_an_earlier_write_is_booked_under_hazard() {
 /// Breaks if `Plan::keep` forgets its dependency, or a step of an earlier plan counts as finished.
 #[test]
 fn rule_2_steps_depend_on_earlier_plans_and_on_promises() {
-    let mut engine = Engine::new(&params());
+    let mut engine = Driven::new(&params());
     let (step, promise) = (Cell::new(Step::PAST), Cell::new(None));
-    request(&mut engine, Direction::Read, 0, |plan| {
+    engine.read(0, |plan| {
         step.set(pause(plan, 2));
         promise.set(Some(plan.promise()));
-        Stored::at(step.get())
+        step.get()
     });
     let promise = promise.get().expect("made");
-    request(&mut engine, Direction::Read, 1, |plan| {
-        Stored::at(plan.unit(Unit::Crc32, step.get()))
-    });
-    request(&mut engine, Direction::Read, 2, |_| {
-        Stored::at(promise.step())
-    });
-    request(&mut engine, Direction::Read, 3, |plan| {
+    engine.read(1, |plan| plan.unit(Unit::Crc32, step.get()));
+    engine.read(2, |_| promise.step());
+    engine.read(3, |plan| {
         let last = pause(plan, 1);
         plan.keep(promise, last);
-        Stored::at(last)
+        last
     });
-    let times = times(&mut engine, 4);
+    let times = engine.times(4);
     assert_eq!(times[1] - times[0], 15_000);
     assert_eq!(times[2], times[3]);
     assert_eq!(
@@ -151,20 +177,16 @@ fn rule_2_steps_depend_on_earlier_plans_and_on_promises() {
 /// Breaks if a promise that is kept with the past leaves a gap in the booking.
 #[test]
 fn rule_2_a_promise_kept_with_the_past_is_booked_to_its_end() {
-    let mut engine = Engine::new(&params());
+    let mut engine = Driven::new(&params());
     let promise = Cell::new(None);
-    request(&mut engine, Direction::Read, 0, |plan| {
+    engine.read(0, |plan| {
         promise.set(Some(plan.promise()));
-        Stored::at(promise.get().expect("made").step())
+        promise.get().expect("made").step()
     });
-    request(&mut engine, Direction::Read, 1, |plan| {
-        Stored::at(pause(plan, 1))
-    });
-    while engine.next_event() != Time::NEVER {
-        engine.advance();
-    }
+    engine.read(1, |plan| pause(plan, 1));
+    engine.settle();
     engine.background(|plan| plan.keep(promise.get().expect("made"), Step::PAST));
-    let times = times(&mut engine, 2);
+    let times = engine.times(2);
     let total = engine.ledger().grand_total().read_latency;
     assert_eq!(total.ps(), times[0] + times[1]);
 }
@@ -174,26 +196,22 @@ fn rule_2_a_promise_kept_with_the_past_is_booked_to_its_end() {
 fn rule_3_the_ingress_is_bounded_and_a_full_queue_closes_it() {
     let mut params = params();
     (params.ingress, params.medium.queues.reads) = (3, 1);
-    let mut engine = Engine::new(&params);
+    let mut engine = Driven::new(&params);
     for tag in 0..3 {
         assert!(engine.admits());
-        request(&mut engine, Direction::Read, tag, |plan| {
-            Stored::at(pause(plan, 1))
-        });
+        engine.read(tag, |plan| pause(plan, 1));
     }
     assert!(!engine.admits(), "three are in it");
-    times(&mut engine, 3);
+    engine.times(3);
     for tag in 0..2 {
         assert!(engine.admits());
-        request(&mut engine, Direction::Read, tag, |plan| {
-            Stored::at(plan.read(Place(tag), Step::PAST).at)
-        });
+        engine.read(tag, |plan| plan.read(Place(tag), Step::PAST).at);
     }
     assert!(
         !engine.admits(),
         "the second stands before the one read entry"
     );
-    let times = times(&mut engine, 2);
+    let times = engine.times(2);
     assert!(times[0] < times[1] && engine.admits());
 }
 
@@ -202,9 +220,9 @@ fn rule_3_the_ingress_is_bounded_and_a_full_queue_closes_it() {
 fn rule_3_a_loop_of_advances_outlasts_an_ingress_full_of_writes() {
     let mut params = params();
     params.ingress = 3;
-    let mut engine = Engine::new(&params);
+    let mut engine = Driven::new(&params);
     for tag in 0..3 {
-        request(&mut engine, Direction::Write, tag, |plan| {
+        engine.write(tag, |plan| {
             let late = pause(plan, 1);
             let stored = plan.write(Place(tag), At::new(&A, late), Step::PAST);
             Stored::at(stored.done)
@@ -221,15 +239,13 @@ fn rule_3_a_loop_of_advances_outlasts_an_ingress_full_of_writes() {
 /// Breaks if a unit is reserved when a plan is made instead of when the step becomes ready.
 #[test]
 fn rule_4_units_are_taken_in_the_order_of_readiness() {
-    let mut engine = Engine::new(&params());
-    request(&mut engine, Direction::Read, 0, |plan| {
+    let mut engine = Driven::new(&params());
+    engine.read(0, |plan| {
         let late = plan.unit(Unit::Crc32, Step::PAST);
-        Stored::at(plan.unit(Unit::Sha1, late))
+        plan.unit(Unit::Sha1, late)
     });
-    request(&mut engine, Direction::Read, 1, |plan| {
-        Stored::at(plan.unit(Unit::Sha1, Step::PAST))
-    });
-    assert_eq!(times(&mut engine, 2), [642_000, 321_000]);
+    engine.read(1, |plan| plan.unit(Unit::Sha1, Step::PAST));
+    assert_eq!(engine.times(2), [642_000, 321_000]);
 }
 
 fn pair(plan: &mut Plan, places: [u64; 2]) -> Stored {
@@ -249,21 +265,14 @@ fn pair_of(plan: &mut Plan, places: [u64; 2], words: u8) -> Stored {
 /// if a masked write carries its siblings, or if a write merges with a group's.
 #[test]
 fn rule_5_a_group_takes_all_its_slots_or_none() {
-    let mut params = params();
-    let queues = &mut params.medium.queues;
-    (queues.writes, queues.counter_writes) = (4, 1);
-    (queues.high_watermark, queues.low_watermark) = (4, 0);
-    queues.coalescing = true;
-    let mut engine = Engine::new(&params);
-    request(&mut engine, Direction::Write, 0, |plan| {
-        pair(plan, [0, 100])
-    });
+    let mut params = queues([4, 1], 4, 0);
+    params.medium.queues.coalescing = true;
+    let mut engine = Driven::new(&params);
+    engine.write(0, |plan| pair(plan, [0, 100]));
     assert!(engine.has_answers(), "both slots were free");
     engine.answers().for_each(drop);
-    request(&mut engine, Direction::Write, 0, |plan| {
-        pair(plan, [1, 101])
-    });
-    request(&mut engine, Direction::Write, 1, |plan| {
+    engine.write(0, |plan| pair(plan, [1, 101]));
+    engine.write(1, |plan| {
         let stored = plan.write(Place(0), At::past(&B), Step::PAST);
         Stored::at(stored.accepted)
     });
@@ -271,7 +280,7 @@ fn rule_5_a_group_takes_all_its_slots_or_none() {
         !engine.has_answers(),
         "no counter slot, and the third waits behind the group"
     );
-    times(&mut engine, 2);
+    engine.times(2);
     assert_eq!(engine.service(Direction::Write).short_cuts, 0);
     let line = engine.image().read(Place(100)).expect("written");
     assert_eq!((line[0], line[8], line[16]), (0, 1, 0), "its own word only");
@@ -280,30 +289,19 @@ fn rule_5_a_group_takes_all_its_slots_or_none() {
 /// Breaks if a member merges alone, or a whole group with whole queued entries does not.
 #[test]
 fn rule_5_a_group_merges_as_a_whole_or_not_at_all() {
-    let mut params = params();
-    let queues = &mut params.medium.queues;
-    (queues.writes, queues.counter_writes) = (2, 2);
-    (queues.high_watermark, queues.low_watermark) = (4, 0);
-    queues.coalescing = true;
-    let mut engine = Engine::new(&params);
-    request(&mut engine, Direction::Read, 0, |plan| {
-        Stored::at(pause(plan, 1))
-    });
-    times(&mut engine, 1);
-    request(&mut engine, Direction::Write, 0, |plan| {
-        pair(plan, [0, 100])
-    });
-    request(&mut engine, Direction::Write, 1, |plan| {
-        pair(plan, [0, 100])
-    });
+    let mut params = queues([2, 2], 4, 0);
+    params.medium.queues.coalescing = true;
+    let mut engine = Driven::new(&params);
+    engine.read(0, |plan| pause(plan, 1));
+    engine.times(1);
+    engine.write(0, |plan| pair(plan, [0, 100]));
+    engine.write(1, |plan| pair(plan, [0, 100]));
     assert_eq!(
         engine.service(Direction::Write).short_cuts,
         2,
         "both halves"
     );
-    request(&mut engine, Direction::Write, 2, |plan| {
-        pair(plan, [1, 100])
-    });
+    engine.write(2, |plan| pair(plan, [1, 100]));
     assert_eq!(
         engine.service(Direction::Write).short_cuts,
         2,
@@ -319,39 +317,28 @@ fn rule_5_a_group_merges_as_a_whole_or_not_at_all() {
 /// theirs, or if a group needs a free slot of a queue in which all of its members merge.
 #[test]
 fn rule_5_a_group_merges_by_member_where_the_medium_says_so_and_at_one_instant_still() {
-    let mut params = params();
+    let mut params = queues([3, 1], 4, 0);
     params.medium.group_merging = GroupMerging::Member;
     params.medium.remerging = true;
-    let queues = &mut params.medium.queues;
-    (queues.writes, queues.counter_writes) = (3, 1);
-    (queues.high_watermark, queues.low_watermark) = (4, 0);
-    queues.coalescing = true;
-    let mut engine = Engine::new(&params);
-    request(&mut engine, Direction::Read, 0, |plan| {
-        Stored::at(pause(plan, 1))
-    });
-    times(&mut engine, 1);
+    params.medium.queues.coalescing = true;
+    let mut engine = Driven::new(&params);
+    engine.read(0, |plan| pause(plan, 1));
+    engine.times(1);
     engine.observe(Journal::default());
     for (tag, line) in [0, 1].into_iter().enumerate() {
-        request(&mut engine, Direction::Write, tag as u64, |plan| {
-            pair_of(plan, [line, 100], 1 << line)
-        });
+        engine.write(tag as u64, |plan| pair_of(plan, [line, 100], 1 << line));
     }
     assert_eq!(engine.answers().count(), 2, "one counter slot is enough");
     assert_eq!(engine.service(Direction::Write).short_cuts, 1);
     // A write of its own merges with a member.
-    request(&mut engine, Direction::Write, 2, |plan| {
+    engine.write(2, |plan| {
         Stored::at(plan.write(Place(1), At::past(&B), Step::PAST).accepted)
     });
     assert_eq!(engine.service(Direction::Write).short_cuts, 2);
-    request(&mut engine, Direction::Write, 3, |plan| {
-        pair_of(plan, [2, 100], 1 << 2)
-    });
+    engine.write(3, |plan| pair_of(plan, [2, 100], 1 << 2));
     engine.answers().for_each(drop);
     // No data slot is free, so its counter is not merged either.
-    request(&mut engine, Direction::Write, 4, |plan| {
-        pair_of(plan, [3, 100], 1 << 3)
-    });
+    engine.write(4, |plan| pair_of(plan, [3, 100], 1 << 3));
     assert_eq!(engine.answers().count(), 0);
     assert_eq!(engine.service(Direction::Write).short_cuts, 3);
     engine.run_to_rest();
@@ -370,19 +357,12 @@ fn rule_5_a_group_merges_by_member_where_the_medium_says_so_and_at_one_instant_s
 /// full counter queue would then stand there until a drain is forced.
 #[test]
 fn rule_6_a_full_counter_queue_starts_a_drain() {
-    let mut params = params();
-    let queues = &mut params.medium.queues;
-    (queues.writes, queues.counter_writes) = (8, 1);
-    (queues.high_watermark, queues.low_watermark) = (8, 0);
-    let mut engine = Engine::new(&params);
+    let params = queues([8, 1], 8, 0);
+    let mut engine = Driven::new(&params);
     for tag in 0..2 {
-        request(&mut engine, Direction::Write, tag, |plan| {
-            pair(plan, [tag, 100 + tag])
-        });
+        engine.write(tag, |plan| pair(plan, [tag, 100 + tag]));
     }
-    while engine.next_event() != Time::NEVER {
-        engine.advance();
-    }
+    engine.settle();
     assert_eq!(
         engine.answers().count(),
         2,
@@ -394,17 +374,12 @@ fn rule_6_a_full_counter_queue_starts_a_drain() {
 /// Breaks if a group that is let in does not look at those behind it in its other queues.
 #[test]
 fn rule_5_those_behind_a_group_take_the_slots_that_it_leaves() {
-    let mut params = params();
-    let queues = &mut params.medium.queues;
-    (queues.writes, queues.counter_writes) = (8, 1);
-    (queues.high_watermark, queues.low_watermark) = (8, 0);
-    let mut engine = Engine::new(&params);
+    let params = queues([8, 1], 8, 0);
+    let mut engine = Driven::new(&params);
     for tag in 0..2 {
-        request(&mut engine, Direction::Write, tag, |plan| {
-            pair(plan, [tag, 100 + tag])
-        });
+        engine.write(tag, |plan| pair(plan, [tag, 100 + tag]));
     }
-    request(&mut engine, Direction::Write, 2, |plan| {
+    engine.write(2, |plan| {
         Stored::at(plan.write(Place(9), At::past(&B), Step::PAST).accepted)
     });
     engine.answers().for_each(drop);
@@ -425,19 +400,17 @@ fn rule_6_a_write_takes_no_slot_before_what_it_depends_on() {
     let mut params = params();
     let queues = &mut params.medium.queues;
     (queues.writes, queues.high_watermark, queues.low_watermark) = (1, 1, 0);
-    let mut engine = Engine::new(&params);
+    let mut engine = Driven::new(&params);
     let read = Cell::new(Step::PAST);
-    request(&mut engine, Direction::Write, 0, |plan| {
+    engine.write(0, |plan| {
         let late = pause(plan, 1);
         let first = plan.write(Place(0), At::new(&A, late), Step::PAST);
         read.set(plan.read(Place(1), first.done).at);
         first
     });
-    request(&mut engine, Direction::Write, 1, |plan| {
-        plan.write(Place(1), At::past(&B), Step::PAST)
-    });
-    request(&mut engine, Direction::Read, 2, |_| Stored::at(read.get()));
-    let times = times(&mut engine, 3);
+    engine.write(1, |plan| plan.write(Place(1), At::past(&B), Step::PAST));
+    engine.read(2, |_| read.get());
+    let times = engine.times(3);
     assert!(times[0] < times[2] && times[2] < times[1], "{times:?}");
 }
 
@@ -445,37 +418,31 @@ fn rule_6_a_write_takes_no_slot_before_what_it_depends_on() {
 #[test]
 #[should_panic(expected = "work is pending and nothing will happen")]
 fn rule_6_pending_work_and_no_event_is_a_panic() {
-    let mut engine = Engine::new(&params());
-    request(&mut engine, Direction::Read, 0, |plan| {
-        Stored::at(plan.promise().step())
-    });
+    let mut engine = Driven::new(&params());
+    engine.read(0, |plan| plan.promise().step());
     engine.run_to_rest();
 }
 
 /// Breaks if acceptance waits for the array, or if a gate on another write's acceptance is lost.
 #[test]
 fn rule_7_accepted_precedes_done_and_gates_hold() {
-    let mut engine = Engine::new(&params());
+    let mut engine = Driven::new(&params());
     let (old, new) = (
         Cell::new(Stored::at(Step::PAST)),
         Cell::new(Stored::at(Step::PAST)),
     );
-    request(&mut engine, Direction::Write, 0, |plan| {
+    engine.write(0, |plan| {
         let late = pause(plan, 1);
         old.set(plan.write(Place(0), At::new(&A, late), Step::PAST)); // the unmapping
         old.get()
     });
-    request(&mut engine, Direction::Write, 1, |plan| {
+    engine.write(1, |plan| {
         new.set(plan.write(Place(1), At::past(&B), old.get().accepted)); // the reused place
         new.get()
     });
-    request(&mut engine, Direction::Write, 2, |_| {
-        Stored::at(old.get().accepted)
-    });
-    request(&mut engine, Direction::Write, 3, |_| {
-        Stored::at(new.get().accepted)
-    });
-    let times = times(&mut engine, 4);
+    engine.write(2, |_| Stored::at(old.get().accepted));
+    engine.write(3, |_| Stored::at(new.get().accepted));
+    let times = engine.times(4);
     assert_eq!((times[2], times[3]), (321_000, 321_000));
     assert!(times[2] < times[0] && times[3] < times[1]);
 }
@@ -484,14 +451,11 @@ fn rule_7_accepted_precedes_done_and_gates_hold() {
 /// core.
 #[test]
 fn rule_7_an_announced_request_is_told_when_its_group_is_accepted() {
-    let mut engine = Engine::new(&params());
+    let mut engine = Driven::new(&params());
     let arrival = engine.now();
     let request = Request {
-        arrival,
         core: 3,
-        tag: 11,
-        kind: Direction::Write,
-        counted: true,
+        ..request(Direction::Write, 11, arrival)
     };
     let unit = params().units[Unit::Sha1 as usize].latency;
     engine.admit_announced(request, arrival, |plan| {
@@ -517,19 +481,19 @@ fn rule_7_an_announced_request_is_told_when_its_group_is_accepted() {
 /// Breaks if a value found in a table is used as if it had always been there.
 #[test]
 fn rule_8_values_in_tables_carry_their_steps() {
-    let mut engine = Engine::new(&params());
+    let mut engine = Driven::new(&params());
     let table = Cell::new(At::past(None));
-    request(&mut engine, Direction::Read, 0, |plan| {
+    engine.read(0, |plan| {
         table.set(plan.read(Place(3), Step::PAST));
-        Stored::at(table.get().at)
+        table.get().at
     });
     for tag in 1..3 {
-        request(&mut engine, Direction::Read, tag, |plan| {
+        engine.read(tag, |plan| {
             assert!(!plan.is_past(table.get().at));
-            Stored::at(plan.both(table.get().at, Step::PAST))
+            plan.both(table.get().at, Step::PAST)
         });
     }
-    let times = times(&mut engine, 3);
+    let times = engine.times(3);
     assert_eq!(
         times[1..],
         [times[0]; 2],
@@ -540,9 +504,9 @@ fn rule_8_values_in_tables_carry_their_steps() {
 /// Breaks if a sideband goes without its line, or an older one in flight is forgotten.
 #[test]
 fn rule_9_a_sideband_is_atomic_with_its_line() {
-    let mut engine = Engine::new(&params());
+    let mut engine = Driven::new(&params());
     let place = Place(5);
-    request(&mut engine, Direction::Write, 0, |plan| {
+    engine.write(0, |plan| {
         assert_eq!(
             (
                 plan.read(place, Step::PAST).value,
@@ -572,8 +536,8 @@ fn rule_9_a_sideband_is_atomic_with_its_line() {
 /// Breaks if a part of the path is booked twice, not at all, or only under what it is.
 #[test]
 fn rule_10_the_parts_add_up_and_say_for_whom() {
-    let mut engine = Engine::new(&params());
-    request(&mut engine, Direction::Write, 0, |plan| {
+    let mut engine = Driven::new(&params());
+    engine.write(0, |plan| {
         let mut compare = plan.because(Cause::Compare);
         let fetched = compare
             .because(Cause::Counter)
@@ -583,7 +547,7 @@ fn rule_10_the_parts_add_up_and_say_for_whom() {
         drop(compare);
         plan.write(Place(0), At::new(&A, known), Step::PAST)
     });
-    let times = times(&mut engine, 1);
+    let times = engine.times(1);
     let ledger = engine.ledger();
     let (what, whom) = (Cause::Counter, Cause::Compare);
     let fetch = ledger.get(Purpose { what, whom }).write_latency;
@@ -598,20 +562,18 @@ fn rule_10_the_parts_add_up_and_say_for_whom() {
 /// steps of a request that is not answered yet.
 #[test]
 fn rule_10_a_path_is_kept_until_it_is_booked() {
-    let mut engine = Engine::new(&params());
-    request(&mut engine, Direction::Write, 0, |plan| {
+    let mut engine = Driven::new(&params());
+    engine.write(0, |plan| {
         let fetched = plan.because(Cause::Counter).read(Place(64), Step::PAST).at;
         plan.write(Place(0), At::new(&A, fetched), Step::PAST)
     });
     for tag in 1..4000 {
         let place = Place(64 * (tag % 5 + 2));
-        let handle = |plan: &mut Plan| Stored::at(plan.read(place, Step::PAST).at);
-        request(&mut engine, Direction::Read, tag, handle);
-        while engine.next_event() != Time::NEVER {
-            engine.advance();
-        }
+        let handle = |plan: &mut Plan| plan.read(place, Step::PAST).at;
+        engine.read(tag, handle);
+        engine.settle();
     }
-    let times = times(&mut engine, 4000);
+    let times = engine.times(4000);
     let ledger = engine.ledger();
     let counter = ledger.get(Purpose::new(Cause::Counter)).write_latency;
     let data = ledger.get(Purpose::new(Cause::Data)).write_latency;
@@ -651,13 +613,7 @@ fn running_until_something_must_be_known_is_advancing_event_by_event() {
                 0 => Direction::Read, // few, so that room comes without an answer
                 _ => Direction::Write,
             };
-            let request = Request {
-                arrival: due,
-                core: 0,
-                tag,
-                kind,
-                counted: true,
-            };
+            let request = request(kind, tag, due);
             engine.admit(request, now, |plan| match kind {
                 Direction::Read => Stored::at(plan.read(place, Step::PAST).at),
                 Direction::Write => plan.write(place, At::past(&A), Step::PAST),
@@ -677,15 +633,9 @@ fn running_until_something_must_be_known_is_advancing_event_by_event() {
 /// Breaks if an event beyond the clock's end is not recorded, or if anything goes on after it.
 #[test]
 fn a_run_beyond_the_clock_s_end_stops_and_says_why() {
-    let mut engine = Engine::new(&params());
+    let mut engine = Driven::new(&params());
     let six_hours = Time::from_ps(6 * 3600 * 1_000_000_000_000);
-    let request = Request {
-        arrival: six_hours,
-        core: 0,
-        tag: 0,
-        kind: Direction::Read,
-        counted: true,
-    };
+    let request = request(Direction::Read, 0, six_hours);
     assert_eq!(engine.failure(), None);
     engine.admit(request, six_hours, |plan| {
         Stored::at(plan.read(Place(1), Step::PAST).at)

@@ -1,13 +1,13 @@
 //! Programs on designs whose hardware keeps the log, in time: where every write goes, what the log
 //! manager says when it has no room, and what it costs beside its rivals.
 
+use crate::common::{figure, machine};
 use std::collections::BTreeSet;
 
-use sardonyx::config::Machine;
 use sardonyx::machine::{Outcome, RunError, System};
 use sardonyx::plan::command::{CommandKind, CommandLog};
 use sardonyx::stats::Cause;
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
+use sardonyx::workload::{self, DurabilityKind, ProgramSpec, timed};
 use sardonyx_audit::audit;
 
 const DESIGNS: [&str; 3] = ["hw-log", "alc", "easy-pm"];
@@ -20,8 +20,7 @@ fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
         transactions,
         seed: 1,
         durability: DurabilityKind::Hardware,
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     }
 }
 
@@ -31,18 +30,13 @@ fn system(
     spec: &ProgramSpec,
     cores: usize,
 ) -> System<'static> {
-    let machine = Machine::load("sca", settings).unwrap_or_else(|error| panic!("{error}"));
+    let machine = machine("sca", settings);
     timed::system(&machine, design, spec, cores, 0).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn run(design: &str, settings: &[(&str, &str)], spec: &ProgramSpec, cores: usize) -> Outcome {
     let outcome = system(design, settings, spec, cores).run(&mut |_| true);
     outcome.unwrap_or_else(|error| panic!("{design}: {error}"))
-}
-
-fn figure(outcome: &Outcome, name: &str) -> f64 {
-    let value = outcome.figures.named(name).number();
-    value.unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 fn writes_of(outcome: &Outcome, cause: Cause) -> u64 {
@@ -64,7 +58,7 @@ fn writes_by_cause_are_those_of_the_command_log() {
                 .take::<CommandLog>()
                 .expect("it listens")
                 .by_channel();
-            let machine = Machine::load("sca", &[] as &[(&str, &str)]).unwrap();
+            let machine = machine("sca", &[]);
             let summary = audit(&machine.engine.medium, &log)
                 .unwrap_or_else(|broken| panic!("{design}: {broken}"));
             let causes = || Cause::ALL.into_iter();

@@ -1,10 +1,9 @@
 //! Start-Gap wear levelling: how lines lie beside a plain array in which each move is made by hand, the time and the
 //! energy of moves beside sums, lifetimes beside an array that is worn write by write, and power cuts.
 
-use crate::memory_common::drain;
+use crate::memory_common::{drain, request};
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Write};
-use sardonyx::engine::Request;
 use sardonyx::line::{Line, Logical, Place};
 use sardonyx::medium::levelling::rotations;
 use sardonyx::memory::Memory;
@@ -30,16 +29,6 @@ fn machine(registers: &str) -> Machine {
     Machine::load("esd", &sets).unwrap()
 }
 
-fn request(memory: &Memory, kind: Direction) -> Request {
-    Request {
-        arrival: memory.now(),
-        core: 0,
-        tag: 0,
-        kind,
-        counted: true,
-    }
-}
-
 fn rest(memory: &mut Memory) {
     drain(memory);
     memory.resume();
@@ -49,16 +38,27 @@ fn write(memory: &mut Memory, line: u64, data: &Line) {
     while !memory.accepts() {
         memory.advance_until(Time::NEVER);
     }
-    let (now, request) = (memory.now(), request(memory, Direction::Write));
-    memory.write(request, now, Write::new(Logical(line), At::past(data)));
+    let now = memory.now();
+    memory.write(
+        request(Direction::Write, 0, now),
+        now,
+        Write::new(Logical(line), At::past(data)),
+    );
 }
 
 fn read(memory: &mut Memory, line: u64) -> Option<Line> {
     while !memory.accepts() {
         memory.advance_until(Time::NEVER);
     }
-    let (now, request) = (memory.now(), request(memory, Direction::Read));
-    memory.read(request, now, Logical(line), Class::Data).value
+    let now = memory.now();
+    memory
+        .read(
+            request(Direction::Read, 0, now),
+            now,
+            Logical(line),
+            Class::Data,
+        )
+        .value
 }
 
 /// A region: which line each of its places holds, found by looking, moved by hand.

@@ -1,8 +1,8 @@
 //! A link between processor and memory: what it adds, what goes through it, and that it changes no byte.
 
+use crate::memory_common::request;
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Write};
-use sardonyx::engine::Request;
 use sardonyx::line::{Line, Logical};
 use sardonyx::machine::curve::{Pattern, SteadyLoad, point};
 use sardonyx::memory::Memory;
@@ -30,20 +30,10 @@ fn linked() -> Machine {
     ])
 }
 
-fn request(tag: u64, kind: Direction, at: Time) -> Request {
-    Request {
-        arrival: at,
-        core: 0,
-        tag,
-        kind,
-        counted: true,
-    }
-}
-
 fn alone(machine: &Machine) -> (Time, Time) {
     let mut memory = Memory::new(machine, "no-encryption").unwrap();
     memory.read(
-        request(0, Direction::Read, Time::ZERO),
+        request(Direction::Read, 0, Time::ZERO),
         Time::ZERO,
         Logical(9),
         Class::Data,
@@ -55,7 +45,7 @@ fn alone(machine: &Machine) -> (Time, Time) {
     let mut memory = Memory::new(machine, "no-encryption").unwrap();
     let line: Line = [7; 64];
     let write = Write::new(Logical(9), At::past(&line));
-    memory.write_announced(request(1, Direction::Write, Time::ZERO), Time::ZERO, write);
+    memory.write_announced(request(Direction::Write, 1, Time::ZERO), Time::ZERO, write);
     while !memory.has_acceptances() {
         memory.advance_until(Time::NEVER);
     }
@@ -130,14 +120,14 @@ fn a_link_changes_no_byte() {
                 let now = memory.now();
                 let line = draw.below(64);
                 if draw.below(3) == 0 {
-                    let read = request(tag, Direction::Read, now);
+                    let read = request(Direction::Read, tag, now);
                     let got = memory.read(read, now, Logical(line), Class::Data);
                     assert_eq!(got.value, held[line as usize], "{design}");
                 } else {
                     let data: Line = [draw.below(9) as u8; 64];
                     held[line as usize] = Some(data);
                     let write = Write::new(Logical(line), At::past(&data));
-                    memory.write(request(tag, Direction::Write, now), now, write);
+                    memory.write(request(Direction::Write, tag, now), now, write);
                 }
                 while !memory.accepts() {
                     memory.advance_until(Time::NEVER);

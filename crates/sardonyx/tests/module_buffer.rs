@@ -1,9 +1,8 @@
 //! A memory module's buffer: its counts beside a small model's, its times beside sums, and that it changes no byte.
 
-use crate::memory_common::drain;
+use crate::memory_common::{drain, request};
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Write};
-use sardonyx::engine::Request;
 use sardonyx::line::{Line, Logical};
 use sardonyx::machine::accesses::{Load, Operation, Order, Point, point};
 use sardonyx::memory::Memory;
@@ -14,16 +13,6 @@ use sardonyx_base::random::SplitMix64;
 
 fn machine(sets: &[(&str, &str)]) -> Machine {
     Machine::load("optane", sets).unwrap()
-}
-
-fn request(kind: Direction, at: Time) -> Request {
-    Request {
-        arrival: at,
-        core: 0,
-        tag: 0,
-        kind,
-        counted: true,
-    }
 }
 
 fn settle(memory: &mut Memory) {
@@ -96,7 +85,7 @@ fn one_access_after_another_moves_the_blocks_that_a_small_model_moves() {
             model.access(line, is_read);
             if is_read {
                 memory.read(
-                    request(Direction::Read, now),
+                    request(Direction::Read, 0, now),
                     now,
                     Logical(line),
                     Class::Data,
@@ -104,7 +93,7 @@ fn one_access_after_another_moves_the_blocks_that_a_small_model_moves() {
             } else {
                 let data: Line = [draw.below(250) as u8; 64];
                 let write = Write::new(Logical(line), At::past(&data));
-                memory.write(request(Direction::Write, now), now, write);
+                memory.write(request(Direction::Write, 0, now), now, write);
             }
             settle(&mut memory);
         }
@@ -218,14 +207,14 @@ fn a_buffer_changes_no_byte() {
                 let now = memory.now();
                 let line = draw.below(600);
                 if draw.below(3) == 0 {
-                    let read = request(Direction::Read, now);
+                    let read = request(Direction::Read, 0, now);
                     let got = memory.read(read, now, Logical(line), Class::Data);
                     assert_eq!(got.value, held[line as usize], "{design}");
                 } else {
                     let data: Line = [draw.below(9) as u8; 64];
                     held[line as usize] = Some(data);
                     let write = Write::new(Logical(line), At::past(&data));
-                    memory.write(request(Direction::Write, now), now, write);
+                    memory.write(request(Direction::Write, 0, now), now, write);
                 }
                 while !memory.accepts() {
                     memory.advance_until(Time::NEVER);

@@ -1,8 +1,9 @@
 //! The engine against NVMain 2's measured behaviour on known traces (configuration A): every
 //! single case exactly, the million-request rows within 2 %. docs/inside/accuracy.md has the figures.
 
+use crate::memory_common::request;
 use sardonyx::config::Machine;
-use sardonyx::engine::{Answer, Engine, Request};
+use sardonyx::engine::{Answer, Engine};
 use sardonyx::line::{Place, ZERO_LINE};
 use sardonyx::medium::params::EngineParams;
 use sardonyx::plan::command::CommandLog;
@@ -25,13 +26,7 @@ fn place(row: u64, bank: u64, column: u64) -> Place {
 }
 
 fn admit(engine: &mut Engine, kind: Direction, place: Place, tag: u64, now: Time) {
-    let request = Request {
-        arrival: now,
-        core: 0,
-        tag,
-        kind,
-        counted: true,
-    };
+    let request = request(kind, tag, now);
     engine.admit(request, now, |plan| match kind {
         Direction::Read => Stored::at(plan.read(place, Step::PAST).at),
         Direction::Write => plan.write(place, At::past(&ZERO_LINE), Step::PAST),

@@ -12,7 +12,7 @@ use sardonyx::plan::journal::Journal;
 use sardonyx::plan::observe::Observer;
 use sardonyx::stats::Direction;
 use sardonyx::units::Time;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing, timed};
+use sardonyx::workload::{DurabilityKind, ProgramSpec, timed};
 
 /// One record a request: when it arrived, entered, was accepted and was answered.
 #[derive(Default)]
@@ -57,8 +57,7 @@ fn run(
         transactions: 60,
         seed: 3,
         durability: DurabilityKind::on(&Stack::named(design).unwrap()),
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let mut system = timed::system(&machine, design, &spec, 2, 0).unwrap();
     listen(system.memory());

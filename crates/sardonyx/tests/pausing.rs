@@ -1,8 +1,9 @@
 //! Array writes that reads interrupt, beside a model of one bank that goes from cycle to cycle; what that costs; cuts.
 
+use crate::memory_common::request;
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Write};
-use sardonyx::engine::{Interruptions, Request};
+use sardonyx::engine::Interruptions;
 use sardonyx::line::Logical;
 use sardonyx::medium::params::Timing;
 use sardonyx::memory::Memory;
@@ -21,7 +22,7 @@ const ONE_BANK: [(&str, &str); 5] = [
 ];
 
 fn machine(sets: &[(&str, &str)]) -> Machine {
-    Machine::load("esd", sets).unwrap_or_else(|error| panic!("{error}"))
+    crate::common::machine("esd", sets)
 }
 
 /// What is asked at a cycle: a read or a write of a row.
@@ -51,13 +52,7 @@ fn simulated(machine: &Machine, asks: &[Ask]) -> (Answers, Memory) {
             memory.advance_until(now);
             take(&mut memory);
         }
-        let request = Request {
-            arrival: now,
-            core: 0,
-            tag: tag as u64,
-            kind: ask.kind,
-            counted: true,
-        };
+        let request = request(ask.kind, tag as u64, now);
         // Lines of their own, so that nothing is forwarded or merged.
         let line = Logical(ask.row * lines + tag as u64 % lines);
         match ask.kind {
@@ -327,13 +322,7 @@ fn an_interrupted_write_is_not_in_the_array_until_it_is_done() {
         let machine = machine(&sets);
         let mut memory = Memory::new(&machine, "no-encryption").unwrap();
         let clock = machine.engine.medium.timing.clock.ps();
-        let ask = |kind, cycle: u64| Request {
-            arrival: Time::from_ps(cycle * clock),
-            core: 0,
-            tag: cycle,
-            kind,
-            counted: true,
-        };
+        let ask = |kind, cycle: u64| request(kind, cycle, Time::from_ps(cycle * clock));
         let line = Logical(0);
         let write = ask(Direction::Write, 0);
         memory.write(write, write.arrival, Write::new(line, At::past(&[7; 64])));

@@ -4,9 +4,10 @@
 //! The rows that a test touches are open, so that a read is a column read: tCL, transfer, pins. The
 //! lines are of bank 1, their counters of bank 0.
 
+use crate::memory_common::request;
 use sardonyx::config::Machine;
 use sardonyx::controller::{Class, Controller, Persist, Write, designs};
-use sardonyx::engine::{Engine, Request};
+use sardonyx::engine::Engine;
 use sardonyx::line::{Line, Logical};
 use sardonyx::medium::layout::Layout;
 use sardonyx::medium::params::Unit;
@@ -99,16 +100,11 @@ impl Rig {
         let now = Time::from_ps(start);
         self.engine.observe(Journal::default());
         for (tag, op) in ops.iter().enumerate() {
-            let request = Request {
-                arrival: now,
-                core: 0,
-                tag: tag as u64,
-                kind: match op {
-                    Op::Read(_) => Direction::Read,
-                    _ => Direction::Write,
-                },
-                counted: true,
+            let kind = match op {
+                Op::Read(_) => Direction::Read,
+                _ => Direction::Write,
             };
+            let request = request(kind, tag as u64, now);
             let controller = &mut self.controller;
             while !self.engine.admits() {
                 self.engine.advance();

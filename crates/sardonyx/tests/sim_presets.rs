@@ -1,6 +1,7 @@
 //! Machines with bank groups and pseudo-channels: legal commands under load, and the latency that their parameters add
 //! up to without one.
 
+use crate::common::machine;
 use sardonyx::config::Machine;
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::plan::command::CommandLog;
@@ -8,10 +9,6 @@ use sardonyx::trace::{Format, ImportOptions, Source, import};
 use sardonyx_audit::{AuditSummary, Rule, audit};
 
 const MACHINES: [&str; 5] = ["ddr5-4800", "lpddr5-6400", "gddr6-16", "hbm2", "hbm3"];
-
-fn machine(name: &str, keys: &[(&str, &str)]) -> Machine {
-    Machine::load(name, keys).unwrap_or_else(|error| panic!("{error}"))
-}
 
 /// Of `clock_mhz`, so that requests come as fast as is said here.
 fn source(text: &str, clock_mhz: f64) -> Source {

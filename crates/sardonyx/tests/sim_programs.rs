@@ -1,6 +1,7 @@
 //! Programs and traces of level `cpu` on cores with caches, whole: the bytes that come out, the
 //! figures, and their times where another model knows them.
 
+use crate::common::{figure, machine};
 use crate::cpu_common::{record, trace};
 use sardonyx::config::Machine;
 use sardonyx::controller::designs;
@@ -11,11 +12,7 @@ use sardonyx::memory::Memory;
 use sardonyx::plan::journal::{Event, Journal};
 use sardonyx::trace::{GapUnit, Level, Op, Provenance, Record, Source, TraceWriter};
 use sardonyx::units::Time;
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing, timed};
-
-fn machine(preset: &str, settings: &[(&str, &str)]) -> Machine {
-    Machine::load(preset, settings).unwrap_or_else(|error| panic!("{error}"))
-}
+use sardonyx::workload::{self, ProgramSpec, timed};
 
 fn spec(name: &str, transactions: u64) -> ProgramSpec {
     ProgramSpec {
@@ -24,9 +21,7 @@ fn spec(name: &str, transactions: u64) -> ProgramSpec {
         footprint: 1 << 20,
         transactions,
         seed: 1,
-        durability: DurabilityKind::default(),
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     }
 }
 
@@ -35,11 +30,6 @@ fn run(machine: &Machine, design: &str, spec: &ProgramSpec, cores: usize, warmup
     let mut system = system.unwrap_or_else(|error| panic!("{error}"));
     let outcome = system.run(&mut |_| true);
     outcome.unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn figure(outcome: &Outcome, name: &str) -> f64 {
-    let value = outcome.figures.named(name).number();
-    value.unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 /// Breaks if a store, a flush, an eviction or a line of setup is lost or goes astray, under any

@@ -1,6 +1,7 @@
 //! Whole runs of every design over a small generated trace: legal commands, sane figures, the same
 //! figures again, a warm-up that counts nowhere, and causes that add up to the latencies.
 
+use crate::common::figure;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs;
 use sardonyx::machine::recordings::{self, Options};
@@ -13,7 +14,7 @@ use sardonyx_audit::audit;
 const RECORDS: u64 = 6_000;
 
 fn machine(overrides: &[(&str, &str)]) -> Machine {
-    Machine::load("esd", overrides).unwrap_or_else(|error| panic!("{error}"))
+    crate::common::machine("esd", overrides)
 }
 
 fn source() -> Source {
@@ -47,11 +48,6 @@ fn run(machine: &Machine, design: &str, warmup: u64) -> Outcome {
         assert_eq!(figure(&outcome, "medium_writes") as u64, summary.writes);
     }
     outcome
-}
-
-fn figure(outcome: &Outcome, name: &str) -> f64 {
-    let value = outcome.figures.named(name).number();
-    value.unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 fn causes_add_up(outcome: &Outcome, design: &str) {

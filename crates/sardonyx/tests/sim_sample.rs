@@ -1,5 +1,6 @@
 //! Long runs as samples: intervals that hold the whole run's figures, the same bytes without a clock, and bounds.
 
+use crate::common::figure;
 use sardonyx::config::Machine;
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{Outcome, RunError, Sample, Sampling, TAIL};
@@ -9,7 +10,7 @@ use sardonyx::trace::{Source, Spec, Synth, TraceWriter};
 const RECORDS: u64 = 240_000;
 
 fn machine() -> Machine {
-    Machine::load("esd", &[] as &[(&str, &str)]).unwrap_or_else(|error| panic!("{error}"))
+    crate::common::machine("esd", &[])
 }
 
 fn source(seed: u64) -> Source {
@@ -49,11 +50,6 @@ fn whole(design: &str, cores: u64, warmup: u64) -> Outcome {
     };
     let run = recordings::run(&machine(), design, sources(cores), options, &mut |_| true);
     run.unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn figure(outcome: &Outcome, name: &str) -> f64 {
-    let value = outcome.figures.named(name).number();
-    value.unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 /// A figure of a request: amounts are of a window there, and of the run here.

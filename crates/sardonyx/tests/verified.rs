@@ -12,9 +12,9 @@ use sardonyx::line::{Line, Logical, Place, Virtual, ZERO_LINE};
 use sardonyx::machine::hosted::{HostOptions, HostRequest, HostRequestKind, Hosted};
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{Outcome, RunError, Sampling, System};
-use sardonyx::plan::{At, Plan, Step, Stored};
+use sardonyx::plan::{Fetched, Plan, Step, Stored};
 use sardonyx::trace::{Level, Op, Provenance, Record, Source, Spec, Synth, TraceWriter};
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing, timed};
+use sardonyx::workload::{DurabilityKind, ProgramSpec, timed};
 
 const ONES: Line = [0xff; 64];
 
@@ -48,7 +48,7 @@ impl Storey for Faulty {
 impl Layer for Faulty {
     type Addr = Logical;
 
-    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let mut got = self.below.read(Place(a.0), class, after, plan);
         match (self.wrong, &mut got.value) {
             (Wrong::Ones, Some(line)) if *line == ONES => *line = ZERO_LINE,
@@ -82,12 +82,8 @@ macro_rules! faulty {
         Mapping {
             about: About {
                 name: $name,
-                keys: &[],
-                units: &[],
-                figures: &[],
                 cut: "keeps nothing",
-                tries: &[],
-                limits: &[],
+                ..About::EMPTY
             },
             build: |_, below, _| {
                 Box::new(Faulty {
@@ -368,9 +364,7 @@ fn no_design_is_called_wrong() {
         footprint: 16 << 10,
         transactions: 30,
         seed: 1,
-        durability: DurabilityKind::default(),
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let small = small("sca");
     for design in designs::all() {

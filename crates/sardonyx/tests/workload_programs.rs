@@ -3,7 +3,7 @@
 
 use sardonyx::line::Logical;
 use sardonyx::machine::{Batch, OpKind};
-use sardonyx::workload::{self, Bytes, DurabilityKind, Flat, ProgramRun, ProgramSpec, Sharing};
+use sardonyx::workload::{self, Bytes, Flat, ProgramRun, ProgramSpec};
 
 fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
     ProgramSpec {
@@ -12,9 +12,7 @@ fn spec(name: &str, item_bytes: u64, transactions: u64) -> ProgramSpec {
         footprint: 64 << 10,
         transactions,
         seed: 7,
-        durability: DurabilityKind::default(),
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     }
 }
 

@@ -6,9 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sardonyx::line::{Line, Logical, ZERO_LINE};
 use sardonyx::machine::{Batch, Op, OpKind, Phase};
-use sardonyx::workload::{
-    self, Bytes, DurabilityKind, Flat, Mutant, ProgramRun, ProgramSpec, Sharing,
-};
+use sardonyx::workload::{self, Bytes, DurabilityKind, Flat, Mutant, ProgramRun, ProgramSpec};
 
 struct Random(u64);
 
@@ -253,8 +251,7 @@ fn spec(name: &str, mutant: Option<Mutant>) -> ProgramSpec {
         transactions: 40,
         seed: 3,
         durability: DurabilityKind::SoftwareUndo { mutant },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     }
 }
 

@@ -13,12 +13,7 @@ pub const ZERO_LINE: Line = [0; LINE_BYTES];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteAddr(pub u64);
 
-impl ByteAddr {
-    /// The line of the recorded address space that holds this byte.
-    pub const fn line(self) -> Virtual {
-        Virtual(self.0 / LINE_BYTES as u64)
-    }
-}
+impl ByteAddr {}
 
 /// A line number in a recorded program's address space (virtual byte address / 64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -96,14 +96,6 @@ const RECENT: usize = 65_536;
 const FIRST_LINE: u64 = 1 << 30;
 
 impl Spec {
-    /// Checks the specification.
-    ///
-    /// # Errors
-    /// A share outside 0-1, an empty trace or footprint, or a combination that contradicts itself.
-    pub fn validate(&self) -> Result<(), TraceError> {
-        self.once_share().map(drop)
-    }
-
     /// The share of writes whose content appears once, so that the duplicate rate comes out.
     fn once_share(&self) -> Result<f64, TraceError> {
         let fail = |problem: String| {

@@ -1,6 +1,7 @@
 //! All tests of the trace file in one program, because each program of tests links Parquet.
 
 mod checksums;
+mod common;
 mod convert;
 mod file;
 mod hostile;

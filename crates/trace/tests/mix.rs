@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use crate::common::read;
 use proptest::prelude::*;
 use sardonyx_trace::line::Virtual;
-use sardonyx_trace::{GapUnit, Op, Provenance, Record, Source, TraceWriter, mix};
+use sardonyx_trace::{GapUnit, Op, Provenance, Record, TraceWriter, mix};
 use serde_json::json;
 
 fn write(folder: &Path, name: &str, provenance: Provenance, records: &[Record]) -> PathBuf {
@@ -14,15 +15,6 @@ fn write(folder: &Path, name: &str, provenance: Provenance, records: &[Record]) 
     records.iter().for_each(|r| writer.push(r).unwrap());
     writer.finish().unwrap();
     path
-}
-
-fn read(path: &Path) -> Vec<Record> {
-    let mut source = Source::open(path).unwrap();
-    let (mut all, mut batch) = (Vec::new(), Vec::new());
-    while source.next_batch(&mut batch).unwrap() {
-        all.append(&mut batch);
-    }
-    all
 }
 
 fn record(gap: u32, thread: u16, line: u64) -> Record {

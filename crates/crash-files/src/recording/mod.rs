@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use sardonyx_crash_test::CrashTestError;
 use sardonyx_crash_test::recording::{Module, NOWHERE, Recording, Site};
+use sardonyx_crash_test::{CrashTestError, Result};
 
 use crate::operations::{Act, Operation};
 use crate::tree::{FileTree, Inode};
@@ -159,7 +159,7 @@ pub struct Run<'a> {
 ///
 /// # Errors
 /// The folder cannot be read; the program cannot be run, or not be traced.
-pub fn record(run: &Run<'_>) -> Result<RecordedRun, CrashTestError> {
+pub fn record(run: &Run<'_>) -> Result<RecordedRun> {
     let run = run.clone();
     // What is waited for below is what this thread has started.
     std::thread::scope(|scope| {
@@ -171,7 +171,7 @@ pub fn record(run: &Run<'_>) -> Result<RecordedRun, CrashTestError> {
 }
 
 impl Recorder {
-    fn new(run: &Run<'_>) -> Result<Recorder, CrashTestError> {
+    fn new(run: &Run<'_>) -> Result<Recorder> {
         let failed = || CrashTestError::io(run.folder.display());
         let root = run.folder.canonicalize().map_err(failed())?;
         let (tree, identities) = FileTree::read(&root).map_err(failed())?;
@@ -205,7 +205,7 @@ impl Recorder {
         self.notes.insert(text.to_owned());
     }
 
-    fn spawn(&mut self, run: &Run<'_>) -> Result<i32, CrashTestError> {
+    fn spawn(&mut self, run: &Run<'_>) -> Result<i32> {
         let mut files = Vec::new();
         for path in run.outputs {
             let file = File::create(path).map_err(CrashTestError::io(path.display()))?;
@@ -234,7 +234,7 @@ impl Recorder {
         Ok(child.id() as i32)
     }
 
-    fn run(mut self, run: &Run<'_>) -> Result<RecordedRun, CrashTestError> {
+    fn run(mut self, run: &Run<'_>) -> Result<RecordedRun> {
         let began = Instant::now();
         let first = self.spawn(run)?;
         self.first = first;
@@ -293,7 +293,7 @@ impl Recorder {
         self.finish(ended.unwrap_or_default(), began.elapsed().as_secs_f64())
     }
 
-    fn finish(mut self, status: i32, seconds: f64) -> Result<RecordedRun, CrashTestError> {
+    fn finish(mut self, status: i32, seconds: f64) -> Result<RecordedRun> {
         self.compare_mapped(0, NOWHERE);
         let unexplained = self.tree.difference(&self.root);
         let unexplained = unexplained.map_err(CrashTestError::io(self.root.display()))?;

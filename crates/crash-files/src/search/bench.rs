@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sardonyx_crash_test::CrashTestError;
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::left_behind::LeftBehind;
 use sardonyx_crash_test::recovery::opened_files::{PATIENCE, opened};
 use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles, said};
+use sardonyx_crash_test::{CrashTestError, Result};
 
 use crate::images::FolderImage;
 use crate::model::{EffectKind, Model};
@@ -38,7 +38,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn new(case: &'a Case, folder: &Path) -> Result<Bench<'a>, CrashTestError> {
+    pub fn new(case: &'a Case, folder: &Path) -> Result<Bench<'a>> {
         fs::create_dir(folder).map_err(CrashTestError::io(folder.display()))?;
         Ok(Bench {
             case,
@@ -90,12 +90,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// No room; the recovery cannot be started.
-    pub fn run(
-        &mut self,
-        tree: &FileTree,
-        cut: u32,
-        time: Duration,
-    ) -> Result<(Ended, String), CrashTestError> {
+    pub fn run(&mut self, tree: &FileTree, cut: u32, time: Duration) -> Result<(Ended, String)> {
         let place = self.folder.join("files");
         let failed = || CrashTestError::io(place.display());
         clear(&place).map_err(failed())?;
@@ -117,7 +112,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// No room.
-    pub fn opens_a_file(&mut self, tree: &FileTree) -> Result<bool, CrashTestError> {
+    pub fn opens_a_file(&mut self, tree: &FileTree) -> Result<bool> {
         let place = self.folder.join("files");
         let failed = || CrashTestError::io(place.display());
         clear(&place).map_err(failed())?;

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sardonyx_crash_test::CrashTestError;
 use sardonyx_crash_test::images::copy::scratch;
 use sardonyx_crash_test::recording::NOWHERE;
 use sardonyx_crash_test::recording::source::{Frame, Sources, caller};
@@ -17,6 +16,7 @@ use sardonyx_crash_test::recovery::damage::FORMS;
 use sardonyx_crash_test::recovery::ending::Ended;
 use sardonyx_crash_test::recovery::{Recovery, said};
 use sardonyx_crash_test::search::clock::Clock;
+use sardonyx_crash_test::{CrashTestError, Result};
 
 use crate::images::{FolderImage, ImageKind, ImagePlan, OperationPart};
 use crate::model::{Class, Model, Platform};
@@ -120,10 +120,7 @@ struct Search<'a> {
 ///
 /// # Errors
 /// Bad input; the program or the recovery cannot be run.
-pub fn explore(
-    question: &Question,
-    tell: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<Explored, CrashTestError> {
+pub fn explore(question: &Question, tell: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Explored> {
     let mut clean = question.clone();
     if question.errors {
         clean.budget /= 2.0;
@@ -184,7 +181,7 @@ fn explore_one(
     question: &Question,
     fault: Option<(Fault, f64)>,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<Explored, CrashTestError> {
+) -> Result<Explored> {
     let platform = Platform::named(&question.platform).ok_or_else(|| {
         let names = Platform::NAMES.join(", ");
         CrashTestError::new(format!("--platform: give one of {names}"))
@@ -306,7 +303,7 @@ fn search(
     platform: Platform,
     alone: Option<f64>,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<Found, CrashTestError> {
+) -> Result<Found> {
     let mut found = Found::default();
     if let Some(problem) = nothing(&case.recording) {
         found.unsaid = Some(problem);
@@ -357,11 +354,7 @@ fn search(
 }
 
 /// Runs the recovery on the folder as the program left it, and takes its time; says what is wrong if it fails.
-fn undisturbed(
-    case: &Case,
-    bench: &mut Bench<'_>,
-    found: &mut Found,
-) -> Result<Option<String>, CrashTestError> {
+fn undisturbed(case: &Case, bench: &mut Bench<'_>, found: &mut Found) -> Result<Option<String>> {
     let last = case.last();
     let tree = bench.tree(&last);
     let began = Instant::now();
@@ -429,10 +422,7 @@ fn keys(places: &[CallSite]) -> Vec<u32> {
 
 /// How the recovery refuses the folder as it was before, if it does; and the first cut at which it copes with what is
 /// sure, if there is one among the first.
-fn first_success(
-    case: &Case,
-    bench: &mut Bench<'_>,
-) -> Result<(Option<Ended>, Option<u32>), CrashTestError> {
+fn first_success(case: &Case, bench: &mut Bench<'_>) -> Result<(Option<Ended>, Option<u32>)> {
     let mut refusal = None;
     let changes = |cut: &u32| *cut == 0 || !case.model.made_sure[*cut as usize - 1].is_empty();
     let cuts = 0..=case.recording.operations.len() as u32;
@@ -459,7 +449,7 @@ impl Search<'_> {
         question: &Question,
         folder: &Path,
         tell: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<Found, CrashTestError> {
+    ) -> Result<Found> {
         let threads = match question.threads {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
             threads => threads,
@@ -490,11 +480,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    fn work(
-        &self,
-        folder: &Path,
-        tell: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<(), CrashTestError> {
+    fn work(&self, folder: &Path, tell: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<()> {
         let mut bench = Bench::new(self.case, folder)?;
         while !self.clock.is_spent() && !self.stop.load(Ordering::Relaxed) {
             let Some(image) = lock(&self.plan).next() else {
@@ -513,7 +499,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn try_one(&self, bench: &mut Bench<'_>, image: &FolderImage) -> Result<(), CrashTestError> {
+    fn try_one(&self, bench: &mut Bench<'_>, image: &FolderImage) -> Result<()> {
         let tree = bench.tree(image);
         let hash = (tree.hash(), self.moment(image.cut));
         lock(&self.found).cuts.insert(image.cut);
@@ -543,7 +529,7 @@ impl Search<'_> {
     }
 
     /// Finds why an image fails.
-    fn explain(&self, bench: &mut Bench<'_>, image: &FolderImage) -> Result<(), CrashTestError> {
+    fn explain(&self, bench: &mut Bench<'_>, image: &FolderImage) -> Result<()> {
         let seconds = self.clock.passed().as_secs_f64();
         let mut run = |image: &FolderImage| {
             let tree = bench.tree(image);
@@ -635,7 +621,7 @@ impl Search<'_> {
         bench: &mut Bench<'_>,
         tree: &crate::tree::FileTree,
         cut: u32,
-    ) -> Result<(Ended, String), CrashTestError> {
+    ) -> Result<(Ended, String)> {
         if self.clock.is_spent() {
             return Err(CrashTestError::Late);
         }
@@ -696,7 +682,7 @@ fn unsaid(found: &Found, wants_acks: bool) -> Option<String> {
 }
 
 /// Leaves the images of each cause in a folder: the one that fails, and the one with everything until the cut.
-fn leave(case: &Case, found: &Found, folder: &Path, keep: &Path) -> Result<(), CrashTestError> {
+fn leave(case: &Case, found: &Found, folder: &Path, keep: &Path) -> Result<()> {
     std::fs::create_dir_all(keep).map_err(CrashTestError::io(keep.display()))?;
     let mut bench = Bench::new(case, &folder.join("keep"))?;
     for (number, cause) in (1..).zip(&found.causes) {

@@ -1,6 +1,6 @@
 //! Brings an image that fails down to the fewest parts of operations that were missing, and the fewest that were there.
 
-use sardonyx_crash_test::CrashTestError;
+use sardonyx_crash_test::Result;
 use sardonyx_crash_test::recovery::ending::Ended;
 
 use crate::images::{Choice, FolderImage, ImageKind, OperationPart, parts};
@@ -20,23 +20,19 @@ pub struct Reduced {
 }
 
 /// Runs the recovery on an image: how it ended if that is a violation.
-pub type Try<'a> = dyn FnMut(&FolderImage) -> Result<Option<(Ended, String)>, CrashTestError> + 'a;
+pub type Try<'a> = dyn FnMut(&FolderImage) -> Result<Option<(Ended, String)>> + 'a;
 
 /// `None` if the image does not fail again.
 ///
 /// # Errors
 /// As of a recovery; the time is over.
-pub fn reduce(
-    model: &Model,
-    image: &FolderImage,
-    run: &mut Try<'_>,
-) -> Result<Option<Reduced>, CrashTestError> {
+pub fn reduce(model: &Model, image: &FolderImage, run: &mut Try<'_>) -> Result<Option<Reduced>> {
     let (Some(_), Some(mut last)) = (run(image)?, run(image)?) else {
         return Ok(None);
     };
     let optional = model.optional(image.cut);
     let mut smallest = image.clone();
-    let mut fails = |choice: &Choice<'_>| -> Result<bool, CrashTestError> {
+    let mut fails = |choice: &Choice<'_>| -> Result<bool> {
         let tried = FolderImage {
             cut: image.cut,
             kind: ImageKind::Missing,
@@ -119,8 +115,8 @@ fn beside(model: &Model, cut: u32) -> (Vec<OperationPart>, Vec<OperationPart>) {
 /// A smallest part of some items for which a test holds, which holds for all of them.
 fn shrink<T: Clone>(
     mut items: Vec<T>,
-    test: &mut dyn FnMut(&[T]) -> Result<bool, CrashTestError>,
-) -> Result<Vec<T>, CrashTestError> {
+    test: &mut dyn FnMut(&[T]) -> Result<bool>,
+) -> Result<Vec<T>> {
     if test(&[])? {
         return Ok(Vec::new());
     }

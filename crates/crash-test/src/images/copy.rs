@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::CrashTestError;
 use crate::images::file_copy::{BLOCK, FileCopy, LARGE, fill};
 use crate::images::touched::TouchedPages;
 use crate::images::{Floors, Image, WHOLE, bytes};
 use crate::recording::persistence::Course;
 use crate::recording::pools;
 use crate::recording::{LINE, Recording};
+use crate::{CrashTestError, Result};
 
 /// Bytes of data of pools of which there is one copy.
 const MUCH: u64 = 256 << 20;
@@ -37,7 +37,7 @@ impl<'a> Copy<'a> {
         course: &'a Course,
         grounds: &[File],
         folder: &Path,
-    ) -> Result<Copy<'a>, CrashTestError> {
+    ) -> Result<Copy<'a>> {
         let folder = folder.join("pool");
         std::fs::create_dir(&folder).map_err(CrashTestError::io(folder.display()))?;
         let mut copy = Copy {
@@ -104,7 +104,7 @@ impl<'a> Copy<'a> {
     ///
     /// # Errors
     /// No room; it wrote to what it was not seen to touch.
-    pub fn restore(&mut self, image: &Image, seen: &TouchedPages) -> Result<(), CrashTestError> {
+    pub fn restore(&mut self, image: &Image, seen: &TouchedPages) -> Result<()> {
         clear(&self.folder, &self.paths).map_err(CrashTestError::io(self.folder.display()))?;
         for (number, file) in self.files.iter_mut().enumerate() {
             file.restore(seen, number)?;
@@ -121,7 +121,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Writes what the files hold now to `path`: a file, or a folder if there are several.
-    pub fn save(&self, path: &Path) -> Result<(), CrashTestError> {
+    pub fn save(&self, path: &Path) -> Result<()> {
         if let [file] = &self.files[..] {
             return file.save(path);
         }
@@ -134,7 +134,7 @@ impl<'a> Copy<'a> {
 }
 
 /// The path of each pool in a folder of copies; folders between are made.
-pub fn paths(recording: &Recording, folder: &Path) -> Result<Vec<PathBuf>, CrashTestError> {
+pub fn paths(recording: &Recording, folder: &Path) -> Result<Vec<PathBuf>> {
     let places = pools::places(&recording.pools);
     let paths: Vec<PathBuf> = places.iter().map(|place| folder.join(place)).collect();
     for path in &paths {
@@ -178,7 +178,7 @@ pub fn workers(grounds: &[File], recording: &Recording) -> usize {
 }
 
 /// A folder in memory that is removed when it is dropped.
-pub fn scratch() -> Result<TempDir, CrashTestError> {
+pub fn scratch() -> Result<TempDir> {
     let memory = Path::new("/dev/shm");
     let place = if memory.is_dir() {
         memory.to_owned()
@@ -192,7 +192,7 @@ pub fn scratch() -> Result<TempDir, CrashTestError> {
 }
 
 /// The pools before the recording, of full size: the kept files themselves, or files of holes.
-pub fn grounds(recording: &Recording, folder: &Path) -> Result<Vec<File>, CrashTestError> {
+pub fn grounds(recording: &Recording, folder: &Path) -> Result<Vec<File>> {
     let mut grounds = Vec::new();
     for (number, pool) in recording.pools.iter().enumerate() {
         let kept = pool.ground_file()?;

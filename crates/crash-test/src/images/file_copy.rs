@@ -14,9 +14,9 @@ use memmap2::{MmapMut, MmapOptions};
 use rustc_hash::FxHashSet;
 use sardonyx_trace::line::Line;
 
-use crate::CrashTestError;
 use crate::images::touched::{self, PAGE, TouchedPages};
 use crate::recording::LINE;
+use crate::{CrashTestError, Result};
 
 /// Bytes of the pool that are compared at a time.
 pub(crate) const BLOCK: usize = 64 << 10;
@@ -63,7 +63,7 @@ impl FileCopy {
         ground: &File,
         length: usize,
         stored: impl Iterator<Item = u32>,
-    ) -> Result<FileCopy, CrashTestError> {
+    ) -> Result<FileCopy> {
         let failed = || CrashTestError::io(path.display());
         // SAFETY: the ground is a file of ours that nobody shortens.
         let mirror = unsafe { MmapOptions::new().len(length).map_copy(ground) };
@@ -101,10 +101,6 @@ impl FileCopy {
             .open(path)?;
         file.set_len(length as u64)?;
         Ok(file)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     fn rewrite(&mut self) -> std::io::Result<()> {
@@ -149,7 +145,7 @@ impl FileCopy {
     ///
     /// # Errors
     /// No room; it wrote to what it was not seen to touch.
-    pub fn restore(&mut self, seen: &TouchedPages, number: usize) -> Result<(), CrashTestError> {
+    pub fn restore(&mut self, seen: &TouchedPages, number: usize) -> Result<()> {
         self.restore_file(seen, number)
             .map_err(CrashTestError::io(self.path.display()))
     }
@@ -280,7 +276,7 @@ impl FileCopy {
     }
 
     /// Writes what the file holds now to another file.
-    pub fn save(&self, path: &Path) -> Result<(), CrashTestError> {
+    pub fn save(&self, path: &Path) -> Result<()> {
         let write = || -> std::io::Result<()> {
             let mut file = File::create(path)?;
             file.set_len(self.length as u64)?;

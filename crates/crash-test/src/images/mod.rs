@@ -13,10 +13,10 @@ use std::fmt::Write;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::line::Line;
 
-use crate::CrashTestError;
 use crate::recording::persistence::{Course, Cut, PendingState, Platform, Visit, recent, replay};
 use crate::recording::versions::hash_of;
 use crate::recording::{LINE, Recording};
+use crate::{CrashTestError, Result};
 
 pub const WHOLE: u8 = 0xFF;
 
@@ -617,11 +617,7 @@ impl Image {
     }
 
     /// The image of that name.
-    pub fn named(
-        name: &str,
-        recording: &Recording,
-        course: &Course,
-    ) -> Result<Image, CrashTestError> {
+    pub fn named(name: &str, recording: &Recording, course: &Course) -> Result<Image> {
         let bad = || {
             CrashTestError::new(format!(
                 "{name}: is not an image of this recording at these options; copy it from the report, with its \

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::{TraceReader, TraceWriter};
 use serde::Serialize;
 
-use crate::CrashTestError;
+use crate::Result;
 use crate::recording::races::{Effect, RacePair, races};
 use crate::recording::source::{Frame, Sources, caller};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
@@ -266,15 +266,11 @@ fn used(
 }
 
 /// Lints a recording.
-pub fn lint(recording: &Recording, source: bool) -> Result<Linted, CrashTestError> {
+pub fn lint(recording: &Recording, source: bool) -> Result<Linted> {
     findings(recording, source, &races(recording)?)
 }
 
-fn findings(
-    recording: &Recording,
-    source: bool,
-    pairs: &[RacePair],
-) -> Result<Linted, CrashTestError> {
+fn findings(recording: &Recording, source: bool, pairs: &[RacePair]) -> Result<Linted> {
     if source {
         Sources::new(recording).check()?;
     }
@@ -352,11 +348,7 @@ fn findings(
 
 /// Writes what the recording has of the pool, and its fences, without the given rows. All other records become
 /// instructions.
-pub fn without(
-    recording: &Recording,
-    rows: &FxHashSet<u64>,
-    to: &Path,
-) -> Result<(), CrashTestError> {
+pub fn without(recording: &Recording, rows: &FxHashSet<u64>, to: &Path) -> Result<()> {
     let mut reader = TraceReader::open(&recording.path)?;
     let mut writer = TraceWriter::with_level(to, reader.provenance().clone(), 1)?;
     let kept: FxHashSet<u64> = (recording.walk())

@@ -17,13 +17,13 @@ use rustc_hash::FxHashSet;
 use sardonyx_trace::{Level, Provenance, TraceReader};
 use serde::Deserialize;
 
-use crate::CrashTestError;
 use crate::recording::coverage::Ran;
 use crate::recording::events::Events;
 use crate::recording::persistence::Platform;
 use crate::recording::pools::{FileEntry, Pool, chosen, entry, places};
 use crate::recording::reading::Reading;
 use crate::recording::versions::{Versions, words_of};
+use crate::{CrashTestError, Result};
 
 pub const LINE: usize = 64;
 /// Stands for a site that is not known.
@@ -229,17 +229,13 @@ impl Recording {
     ///
     /// # Errors
     /// It is none of level `cpu`, does not hold one of the files, or not from its beginning.
-    pub fn open(path: &Path, pools: &[PathBuf]) -> Result<Recording, CrashTestError> {
+    pub fn open(path: &Path, pools: &[PathBuf]) -> Result<Recording> {
         Recording::open_on(path, pools, Platform::Adr)
     }
 
     /// Reads it in the units that persist on a platform, without what does nothing there: where a file lies on a disk,
     /// flushes and fences of the processor.
-    pub fn open_on(
-        path: &Path,
-        pools: &[PathBuf],
-        platform: Platform,
-    ) -> Result<Recording, CrashTestError> {
+    pub fn open_on(path: &Path, pools: &[PathBuf], platform: Platform) -> Result<Recording> {
         let mut reader = TraceReader::open(path)?;
         let provenance = reader.provenance().clone();
         let again = format!(
@@ -282,7 +278,7 @@ impl Recording {
     }
 
     /// Says what a reader should know, now that all stores are known.
-    fn look_back(&mut self, provenance: &Provenance) -> Result<(), CrashTestError> {
+    fn look_back(&mut self, provenance: &Provenance) -> Result<()> {
         if provenance.more.get("complete").and_then(|c| c.as_bool()) == Some(false) {
             let note = "the program was ended while it was recorded; what follows is not tested";
             self.notes.push(note.to_owned());

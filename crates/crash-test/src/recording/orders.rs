@@ -16,9 +16,9 @@ use std::path::Path;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sardonyx_trace::{Op, TraceReader};
 
-use crate::CrashTestError;
 use crate::recording::persistence::Platform;
 use crate::recording::{Act, Event, Recording};
+use crate::{CrashTestError, Result};
 
 /// The line that stands for what all system calls share; `sardonyx_recorder::maps::SYSTEM` puts it there.
 const SYSTEM: u64 = (1 << 58) - 1;
@@ -50,7 +50,7 @@ struct ThreadRows {
 }
 
 impl ThreadRows {
-    fn read(path: &Path) -> Result<ThreadRows, CrashTestError> {
+    fn read(path: &Path) -> Result<ThreadRows> {
         let mut reader = TraceReader::open(path)?;
         let (mut batch, mut rows) = (Vec::new(), Vec::new());
         while reader.next_batch(&mut batch)? {
@@ -240,7 +240,7 @@ fn hold(rows: &ThreadRows, thread: u16, row: u32, end: u32) -> HeldThreads {
 }
 
 /// Refuses a recording whose threads cannot be put into another order.
-fn check(recording: &Recording) -> Result<(), CrashTestError> {
+fn check(recording: &Recording) -> Result<()> {
     let refuse = |problem: &str| {
         let path = recording.path.display();
         Err(CrashTestError::new(format!("{path}: {problem}")))
@@ -274,7 +274,7 @@ pub fn orders(
     from: u64,
     most: usize,
     acks: bool,
-) -> Result<Vec<HeldThreads>, CrashTestError> {
+) -> Result<Vec<HeldThreads>> {
     check(recording)?;
     let mut waits: FxHashMap<u16, bool> = FxHashMap::default();
     let mut times: FxHashMap<(u16, u32), u32> = FxHashMap::default();
@@ -344,7 +344,7 @@ fn end(recording: &Recording, row: u64, acks: bool) -> u32 {
 ///
 /// # Errors
 /// It is the name of none.
-pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<(), CrashTestError> {
+pub fn apply(recording: &mut Recording, name: &str, acks: bool) -> Result<()> {
     check(recording)?;
     let bad = || {
         CrashTestError::new(format!(

@@ -10,6 +10,8 @@
 //! was last made sure of; a system call that waits makes sure. Such a call is recorded as flushes and a fence, and the
 //! processor's own flushes and fences do nothing.
 
+use std::iter::Peekable;
+
 use rustc_hash::FxHashMap;
 
 use crate::recording::{Act, NOWHERE, Recording};
@@ -238,88 +240,106 @@ pub fn recent(state: &PendingState) -> Vec<u32> {
 }
 
 pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit) {
-    let mut state = PendingState::new(recording.lines.len());
-    let (mut rises, mut promises) = (0, recording.promises.iter().copied().peekable());
-    let mut cut =
-        |state: &mut PendingState, event: usize, visit: &mut dyn FnMut(u32, u32, &PendingState)| {
-            // At a promise the images may be those of the cut before, but more was acknowledged.
-            let promised = promises.next_if(|&at| at as usize <= event).is_some();
-            if !std::mem::take(&mut state.stored) && state.rises == rises && !promised {
-                return; // the images are those of the cut before
-            }
-            rises = state.rises;
-            visit(event as u32, rises, state);
-        };
+    let mut replay = Replay {
+        state: PendingState::new(recording.lines.len()),
+        rises: 0,
+        promises: recording.promises.iter().copied().peekable(),
+        visit,
+    };
     for (number, event) in recording.walk().enumerate() {
-        if visit.ended() {
+        if replay.visit.ended() {
             return;
         }
         if recording.promises.binary_search(&(number as u32)).is_ok() {
-            cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
+            replay.cut(number);
         }
-        match (platform, event.act) {
+        match event.act {
+            Act::FlushClean | Act::Foreign => {}
             // Reserve power writes the caches back, so a store lasts from the moment on at which it is in one.
-            (Platform::Eadr, Act::Store { slot, version, .. }) => {
-                if state.current[slot as usize] != version {
-                    cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
-                    state.store(slot, version, number as u32);
-                    state.rise(slot, version, &mut |rise| visit.rise(number as u32, rise));
+            Act::Store { slot, version, .. } if platform == Platform::Eadr => {
+                if replay.state.current[slot as usize] != version {
+                    replay.cut(number);
+                    replay.state.store(slot, version, number as u32);
+                    replay.rise(slot, version, number);
                 }
             }
-            (Platform::Eadr, _) | (_, Act::FlushClean | Act::Foreign) => {}
-            (
-                _,
-                Act::Store {
-                    slot,
-                    version,
-                    past,
-                },
-            ) => {
-                state.store(slot, version, number as u32);
+            _ if platform == Platform::Eadr => {}
+            Act::Store {
+                slot,
+                version,
+                past,
+            } => {
+                replay.state.store(slot, version, number as u32);
                 if recording.assumed.contains(&event.site) {
-                    state.rise(slot, version, &mut |rise| visit.rise(number as u32, rise));
+                    replay.rise(slot, version, number);
                 } else if past {
-                    let waiting = state.waiting.entry(event.thread).or_default();
-                    waiting.push((slot, version));
+                    replay.wait(event.thread, slot, version);
                 }
             }
-            (
-                _,
-                Act::Flush {
-                    slot,
-                    ordered: true,
-                },
-            ) => {
-                // No later store of the thread overtakes a CLFLUSH (Intel SDM), so it needs no fence.
-                let version = state.current[slot as usize];
-                if version > state.floor[slot as usize] {
-                    cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
-                    state.rise(slot, version, &mut |rise| visit.rise(number as u32, rise));
+            // No later store of the thread overtakes a CLFLUSH (Intel SDM), so it needs no fence.
+            Act::Flush {
+                slot,
+                ordered: true,
+            } => {
+                let version = replay.state.current[slot as usize];
+                if version > replay.state.floor[slot as usize] {
+                    replay.cut(number);
+                    replay.rise(slot, version, number);
                 }
             }
             // A CLWB only starts a write-back; that it has ended is known at the thread's next fence.
-            (_, Act::Flush { slot, .. }) => {
-                let version = state.current[slot as usize];
-                let waiting = state.waiting.entry(event.thread).or_default();
-                waiting.push((slot, version));
+            Act::Flush { slot, .. } => {
+                replay.wait(event.thread, slot, replay.state.current[slot as usize]);
             }
-            (_, Act::Fence) => {
-                let waiting = state.waiting.get_mut(&event.thread);
-                let waiting = waiting.map(std::mem::take).unwrap_or_default();
-                let rises = |&(slot, version): &(u32, u32)| version > state.floor[slot as usize];
-                // A fence after which nothing more is sure leaves the images of the cut before it.
-                if state.stored || waiting.iter().any(rises) {
-                    cut(&mut state, number, &mut |e, r, s| visit.cut(e, r, s));
-                }
-                for (slot, version) in waiting {
-                    state.rise(slot, version, &mut |rise| visit.rise(number as u32, rise));
-                }
-            }
+            Act::Fence => replay.fence(event.thread, number),
         }
     }
-    cut(&mut state, recording.events.len(), &mut |e, r, s| {
-        visit.cut(e, r, s)
-    });
+    replay.cut(recording.events.len());
+}
+
+struct Replay<'v, V, P: Iterator<Item = u32>> {
+    state: PendingState,
+    /// Rises at the last cut.
+    rises: u32,
+    promises: Peekable<P>,
+    visit: &'v mut V,
+}
+
+impl<V: Visit, P: Iterator<Item = u32>> Replay<'_, V, P> {
+    fn cut(&mut self, event: usize) {
+        // At a promise the images may be those of the cut before, but more was acknowledged.
+        let promised = self.promises.next_if(|&at| at as usize <= event).is_some();
+        let state = &mut self.state;
+        if !std::mem::take(&mut state.stored) && state.rises == self.rises && !promised {
+            return; // the images are those of the cut before
+        }
+        self.rises = state.rises;
+        self.visit.cut(event as u32, self.rises, state);
+    }
+
+    fn rise(&mut self, slot: u32, version: u32, event: usize) {
+        let visit = &mut *self.visit;
+        (self.state).rise(slot, version, &mut |rise| visit.rise(event as u32, rise));
+    }
+
+    /// The version is sure at the thread's next fence.
+    fn wait(&mut self, thread: u16, slot: u32, version: u32) {
+        let waiting = self.state.waiting.entry(thread).or_default();
+        waiting.push((slot, version));
+    }
+
+    fn fence(&mut self, thread: u16, event: usize) {
+        let waiting = self.state.waiting.get_mut(&thread);
+        let waiting = waiting.map(std::mem::take).unwrap_or_default();
+        let rises = |&(slot, version): &(u32, u32)| version > self.state.floor[slot as usize];
+        // A fence after which nothing more is sure leaves the images of the cut before it.
+        if self.state.stored || waiting.iter().any(rises) {
+            self.cut(event);
+        }
+        for (slot, version) in waiting {
+            self.rise(slot, version, event);
+        }
+    }
 }
 
 /// All cuts of a recording, and all rises of its floors.

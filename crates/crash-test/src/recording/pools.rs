@@ -8,8 +8,8 @@ use sardonyx_trace::Provenance;
 use sardonyx_trace::line::Line;
 use serde::Deserialize;
 
-use crate::CrashTestError;
 use crate::recording::{LINE, PersistenceUnit};
+use crate::{CrashTestError, Result};
 
 const PART: usize = 1 << 20;
 /// The line from which on the recorder counts those of mapped files, and how many are set apart for each.
@@ -96,11 +96,7 @@ impl Pool {
     }
 
     /// The file of an entry of the recording at `trace`; `again` is how to record it.
-    pub(crate) fn from_entry(
-        file: &FileEntry,
-        trace: &Path,
-        again: &str,
-    ) -> Result<Pool, CrashTestError> {
+    pub(crate) fn from_entry(file: &FileEntry, trace: &Path, again: &str) -> Result<Pool> {
         let (kept, bytes) = match &file.ground {
             None => {
                 return Err(CrashTestError::new(format!(
@@ -124,13 +120,8 @@ impl Pool {
         })
     }
 
-    pub fn name(&self) -> String {
-        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
-        name.to_string_lossy().into_owned()
-    }
-
     /// The file with what it held before, open; `None` if that is zeros.
-    pub fn ground_file(&self) -> Result<Option<File>, CrashTestError> {
+    pub fn ground_file(&self) -> Result<Option<File>> {
         match &self.ground {
             Ground::Zeros => Ok(None),
             Ground::File(path) => File::open(path)
@@ -139,7 +130,7 @@ impl Pool {
         }
     }
 
-    pub(crate) fn lines(&self) -> Result<impl Fn(u32) -> Line + use<>, CrashTestError> {
+    pub(crate) fn lines(&self) -> Result<impl Fn(u32) -> Line + use<>> {
         let ground = match self.ground_file()? {
             // SAFETY: the file is beside the recording or our own; whoever shortens it meanwhile ends us, as with any map.
             Some(file) => Some(
@@ -162,7 +153,7 @@ impl Pool {
     pub(crate) fn compare<'a>(
         &mut self,
         slots: impl Iterator<Item = &'a PersistenceUnit>,
-    ) -> Result<Option<String>, CrashTestError> {
+    ) -> Result<Option<String>> {
         let Some(after) = &self.after else {
             return Ok(None);
         };
@@ -178,7 +169,7 @@ impl Pool {
     }
 
     /// The hash of what it holds after all stores.
-    fn last_hash(&self, slots: &mut [&PersistenceUnit]) -> Result<String, CrashTestError> {
+    fn last_hash(&self, slots: &mut [&PersistenceUnit]) -> Result<String> {
         let mut ground = self.ground_file()?;
         slots.sort_unstable_by_key(|slot| slot.line);
         let mut slots = slots.iter().peekable();
@@ -318,7 +309,7 @@ pub fn places(pools: &[Pool]) -> Vec<PathBuf> {
     pools.iter().map(place).collect()
 }
 
-fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf, CrashTestError> {
+fn ground(trace: &Path, kept: &Kept) -> Result<PathBuf> {
     let path = beside(trace, &kept.hash);
     let lost = |what: String| {
         CrashTestError::new(format!(

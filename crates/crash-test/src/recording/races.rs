@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 use sardonyx_trace::{Op, TraceReader};
 
-use crate::CrashTestError;
+use crate::Result;
 use crate::recording::persistence::{PendingState, Rise, Visit, replay};
 use crate::recording::pools::{FileEntry, entry, number, within};
 use crate::recording::{Recording, Site};
@@ -103,7 +103,7 @@ fn changed(recording: &Recording, slot: u32, version: u32) -> u64 {
 }
 
 /// The loads of the files, and the thread of each row at which something was printed.
-fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>), CrashTestError> {
+fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>)> {
     let mut reader = TraceReader::open(&recording.path)?;
     let files: Vec<FileEntry> = entry(reader.provenance(), "files");
     let of_pool = |file: &FileEntry| {
@@ -150,7 +150,7 @@ fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>), CrashTestEr
 }
 
 /// The pairs of a recording, in the order of their first loads.
-pub fn races(recording: &Recording) -> Result<Vec<RacePair>, CrashTestError> {
+pub fn races(recording: &Recording) -> Result<Vec<RacePair>> {
     if recording.threads() < 2 || recording.platform.unit() != 64 {
         return Ok(Vec::new());
     }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use sardonyx_trace::line::Line;
 use sardonyx_trace::{Op, Provenance, Record, TraceReader};
 
-use crate::CrashTestError;
+use crate::Result;
 use crate::recording::pools::{FileEntry, Pool, entry, number, within};
 use crate::recording::versions::Versions;
 use crate::recording::{Act, Event, LINE, NOWHERE, PersistenceUnit, Recording};
@@ -67,7 +67,7 @@ impl Reading<()> {
         files: &[FileEntry],
         named: &[&FileEntry],
         provenance: &Provenance,
-    ) -> Result<Reading<impl Fn(u32) -> Line + use<>>, CrashTestError> {
+    ) -> Result<Reading<impl Fn(u32) -> Line + use<>>> {
         let numbers = named.iter().enumerate();
         let grounds = recording.pools.iter().map(Pool::lines);
         let lasting = files.iter().filter(|file| file.lasts());
@@ -94,7 +94,7 @@ impl<G: Fn(u32) -> Line> Reading<G> {
         mut self,
         recording: &mut Recording,
         reader: &mut TraceReader,
-    ) -> Result<(), CrashTestError> {
+    ) -> Result<()> {
         let (mut batch, mut at) = (Vec::new(), Vec::new());
         while reader.next_batch_at(&mut batch, Some(&mut at))? {
             for (record, site) in batch.iter().zip(&at) {

@@ -9,8 +9,8 @@ use object::{Endianness, Object};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::CrashTestError;
 use crate::recording::{Module, NOWHERE, Recording};
+use crate::{CrashTestError, Result};
 
 /// Parts of paths of headers and libraries that come with compilers and systems.
 const SYSTEM: [&str; 6] = [
@@ -202,7 +202,7 @@ impl<'a> Sources<'a> {
     ///
     /// # Errors
     /// See above; nothing is wrong with a recording without places.
-    pub fn check(&mut self) -> Result<(), CrashTestError> {
+    pub fn check(&mut self) -> Result<()> {
         let recording = self.recording;
         if recording.sites.is_empty() {
             return Ok(());

@@ -110,15 +110,6 @@ impl Versions {
         u64::from(high) << 32 | u64::from(low)
     }
 
-    /// The memory that this takes, in bytes.
-    pub fn bytes(&self) -> usize {
-        let parts = self.parts.iter().map(|part| part.versions.capacity() * 4);
-        self.changes.capacity() * size_of::<WordChange>()
-            + self.words.capacity() * 8
-            + self.parts.capacity() * size_of::<UnitLine>()
-            + parts.sum::<usize>()
-    }
-
     fn keep(&mut self, words: &[u64; WORDS], kept: u8) -> u32 {
         let at = self.words.len() as u32;
         room(&mut self.words, kept.count_ones() as usize);

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::CrashTestError;
 use crate::images::touched::{self, TouchedPages};
 use crate::recovery::ending::Ended;
 use crate::recovery::oracle::Oracle;
+use crate::{CrashTestError, Result};
 
 /// The most of a recovery's output that is kept: its end.
 const OUTPUT: u64 = 2000;
@@ -158,7 +158,7 @@ impl Recovery {
         &self,
         output: &Path,
         acknowledged: impl FnOnce() -> usize,
-    ) -> Result<Option<String>, CrashTestError> {
+    ) -> Result<Option<String>> {
         let Some(oracle) = &self.oracle else {
             return Ok(None);
         };
@@ -167,12 +167,7 @@ impl Recovery {
     }
 
     /// Runs it on some files, at most for some time; its output and errors go to the file `output`.
-    pub fn run(
-        &self,
-        given: RecoveryFiles<'_>,
-        output: &Path,
-        time: Duration,
-    ) -> Result<Ended, CrashTestError> {
+    pub fn run(&self, given: RecoveryFiles<'_>, output: &Path, time: Duration) -> Result<Ended> {
         match self.oracle {
             Some(_) => self.run_apart(given, output, time),
             None => self.run_to(given, (output, None), time),
@@ -187,7 +182,7 @@ impl Recovery {
         output: &Path,
         time: Duration,
         followed: &[Option<Metadata>],
-    ) -> Result<(Ended, TouchedPages), CrashTestError> {
+    ) -> Result<(Ended, TouchedPages)> {
         if followed.iter().any(Option::is_some) {
             let words = self.command(given);
             let errors = self
@@ -211,7 +206,7 @@ impl Recovery {
         given: RecoveryFiles<'_>,
         output: &Path,
         time: Duration,
-    ) -> Result<Ended, CrashTestError> {
+    ) -> Result<Ended> {
         let errors = output.with_extension("errors");
         self.run_to(given, (output, Some(&errors)), time)
     }
@@ -221,7 +216,7 @@ impl Recovery {
         given: RecoveryFiles<'_>,
         (output, errors): (&Path, Option<&Path>),
         time: Duration,
-    ) -> Result<Ended, CrashTestError> {
+    ) -> Result<Ended> {
         let failed = || CrashTestError::io(output.display());
         let (file, errors) = files(output, errors)?;
         let words = self.command(given);
@@ -275,7 +270,7 @@ impl Recovery {
 }
 
 /// The files for what it prints, and for what it says of errors, which is the same where none is named.
-fn files(output: &Path, errors: Option<&Path>) -> Result<(File, File), CrashTestError> {
+fn files(output: &Path, errors: Option<&Path>) -> Result<(File, File)> {
     let failed = || CrashTestError::io(output.display());
     let file = File::create(output).map_err(failed())?;
     let errors = match errors {

@@ -14,13 +14,13 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
-use crate::CrashTestError;
 use crate::images::copy;
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::pools::Ground;
 use crate::recovery::ending::Ended;
 use crate::recovery::{Recovery, RecoveryFiles, said};
+use crate::{CrashTestError, Result};
 
 /// Lines of a difference that are named, of each side.
 const NAMED: usize = 2;
@@ -39,7 +39,7 @@ pub struct Oracle {
     acknowledged: Acknowledged,
 }
 
-fn refuse<T>(message: String) -> Result<T, CrashTestError> {
+fn refuse<T>(message: String) -> Result<T> {
     Err(CrashTestError::new(message))
 }
 
@@ -52,7 +52,7 @@ impl Oracle {
         question: &Question,
         recording: &Recording,
         dump: &Recovery,
-    ) -> Result<Option<Oracle>, CrashTestError> {
+    ) -> Result<Option<Oracle>> {
         let Some(file) = &question.operations else {
             return Ok(None);
         };
@@ -191,7 +191,7 @@ fn difference<'a>(whole: &'a [u8], other: &'a [u8]) -> (Vec<&'a [u8]>, Vec<&'a [
 }
 
 /// The program must have printed a line for each operation.
-fn check_lines(recording: &Recording, operations: usize) -> Result<(), CrashTestError> {
+fn check_lines(recording: &Recording, operations: usize) -> Result<()> {
     let path = recording.path.display();
     if !recording.has_acks {
         return refuse(format!(
@@ -222,7 +222,7 @@ struct Prefixes<'a> {
 impl Prefixes<'_> {
     /// Runs every beginning once, and half of them and the whole once more: a recovery that prints other things at each
     /// run cannot be compared.
-    fn all(&self) -> Result<Vec<Vec<u8>>, CrashTestError> {
+    fn all(&self) -> Result<Vec<Vec<u8>>> {
         let count = self.operations.len();
         let numbers: Vec<usize> = (0..=count).chain([count / 2, count]).collect();
         let outputs: Vec<OnceLock<Vec<u8>>> = numbers.iter().map(|_| OnceLock::new()).collect();
@@ -284,7 +284,7 @@ impl Prefixes<'_> {
         Ok(outputs)
     }
 
-    fn one(&self, number: usize, folder: &Path) -> Result<Vec<u8>, CrashTestError> {
+    fn one(&self, number: usize, folder: &Path) -> Result<Vec<u8>> {
         std::fs::create_dir(folder).map_err(CrashTestError::io(folder.display()))?;
         let file = folder.join("operations");
         let text: String = (self.operations[..number].iter())

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::CrashTestError;
 use crate::images::{Floors, Image, Kind, Over, WHOLE};
 use crate::question::Question;
 use crate::recording::Recording;
@@ -14,6 +13,7 @@ use crate::recovery::damage::FORMS;
 use crate::recovery::ending::Ended;
 use crate::recovery::opened_files::Opened;
 use crate::search::bench::{Bench, SearchState};
+use crate::{CrashTestError, Result};
 
 /// A recovery's time, in times of the undisturbed one, and at least.
 const PATIENCE: u32 = 50;
@@ -29,7 +29,7 @@ pub(crate) fn undisturbed(
     question: &Question,
     grounds: &[File],
     folder: &Path,
-) -> Result<Option<Duration>, CrashTestError> {
+) -> Result<Option<Duration>> {
     let hashes = |recording: &Recording| -> Vec<Option<blake3::Hash>> {
         recording
             .pools
@@ -124,7 +124,7 @@ fn check_opened(
     recording: &mut Recording,
     opened: &Opened,
     before: &[Option<blake3::Hash>],
-) -> Result<(), CrashTestError> {
+) -> Result<()> {
     if let Some(file) = opened.written.first() {
         return Err(CrashTestError::new(format!(
             "--recover: it opens {} for writing, and not only the copy that it is given: many run at a time, and each may \

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::CrashTestError;
 use crate::images::copy::{self, Copy};
 use crate::images::touched::TouchedPages;
 use crate::images::{Floors, Image};
@@ -22,6 +21,7 @@ use crate::recovery::left_behind::LeftBehind;
 use crate::recovery::opened_files::{self, Opened};
 use crate::recovery::{Reason, Recovery, RecoveryFiles, said};
 use crate::search::clock::Clock;
+use crate::{CrashTestError, Result};
 
 /// The time limit where a time-out decides no violation (the search for the start, reductions): a multiple of the
 /// slowest recovery that coped, and at least a time.
@@ -69,7 +69,7 @@ pub struct SearchState {
 }
 
 /// Damages each line that the program wrote, in files of the pools.
-fn damaged(recording: &Recording, pools: &[PathBuf], form: u32) -> Result<(), CrashTestError> {
+fn damaged(recording: &Recording, pools: &[PathBuf], form: u32) -> Result<()> {
     let open = |path: &PathBuf| {
         (OpenOptions::new().write(true).open(path)).map_err(CrashTestError::io(path.display()))
     };
@@ -188,7 +188,7 @@ impl<'a> Bench<'a> {
         shared: &'a SearchState,
         grounds: &[File],
         folder: &Path,
-    ) -> Result<Bench<'a>, CrashTestError> {
+    ) -> Result<Bench<'a>> {
         std::fs::create_dir(folder).map_err(CrashTestError::io(folder.display()))?;
         let copy = Copy::new(&shared.recording, &shared.course, grounds, folder)?;
         Ok(Bench {
@@ -219,12 +219,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// It cannot be run, or the budget ended before it did.
-    pub fn run(
-        &mut self,
-        image: &Image,
-        acked: usize,
-        time: Duration,
-    ) -> Result<Ended, CrashTestError> {
+    pub fn run(&mut self, image: &Image, acked: usize, time: Duration) -> Result<Ended> {
         let recording = &self.shared.recording;
         let allowed = self.shared.clock.allows(time);
         if allowed.is_zero() {
@@ -276,7 +271,7 @@ impl<'a> Bench<'a> {
         image: &Image,
         acked: usize,
         time: Duration,
-    ) -> Result<Ended, CrashTestError> {
+    ) -> Result<Ended> {
         let shared = self.shared;
         if !shared.looks.load(Ordering::Relaxed) {
             return self.run(image, acked, time);
@@ -298,12 +293,7 @@ impl<'a> Bench<'a> {
     }
 
     /// As [`Bench::run`]; but a recovery that has not ended long after others did is waited for only where few have hung.
-    fn run_in_time(
-        &mut self,
-        image: &Image,
-        acked: usize,
-        time: Duration,
-    ) -> Result<Ended, CrashTestError> {
+    fn run_in_time(&mut self, image: &Image, acked: usize, time: Duration) -> Result<Ended> {
         let shared = self.shared;
         let ended = self.run(image, acked, shared.haste())?;
         if ended != Ended::TimedOut || shared.hung.load(Ordering::Relaxed) >= HUNG {
@@ -330,7 +320,7 @@ impl<'a> Bench<'a> {
 
     /// The files that the recovery opens: those outside of its own folder for writing, the program's own pools, and
     /// which of the copies.
-    pub(crate) fn elsewhere(&mut self, image: &Image) -> Result<Opened, CrashTestError> {
+    pub(crate) fn elsewhere(&mut self, image: &Image) -> Result<Opened> {
         self.copy.make(image);
         let time = self.shared.clock.allows(opened_files::PATIENCE);
         let command = (self.shared.recovery).command(self.files());
@@ -355,7 +345,7 @@ impl<'a> Bench<'a> {
         acked: usize,
         folder: &Path,
         alone: Duration,
-    ) -> Result<bool, CrashTestError> {
+    ) -> Result<bool> {
         let (recording, recovery) = (&self.shared.recording, &self.shared.recovery);
         let output = folder.with_extension("output");
         let mut left = LeftBehind::of_folder(folder);
@@ -392,12 +382,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// It cannot be run, everybody is to stop, or the budget is spent.
-    pub fn fails(
-        &mut self,
-        image: &Image,
-        acked: usize,
-        time: Duration,
-    ) -> Result<Option<Reason>, CrashTestError> {
+    pub fn fails(&mut self, image: &Image, acked: usize, time: Duration) -> Result<Option<Reason>> {
         if self.shared.stop.load(Ordering::Relaxed) {
             return Err(CrashTestError::Cancelled);
         }
@@ -451,7 +436,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Writes an image to a file.
-    pub fn save(&mut self, image: &Image, path: &Path) -> Result<(), CrashTestError> {
+    pub fn save(&mut self, image: &Image, path: &Path) -> Result<()> {
         self.copy.make(image);
         self.copy.save(path)?;
         self.copy.restore(image, &TouchedPages::default())

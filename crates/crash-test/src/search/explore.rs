@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use crate::CrashTestError;
 use crate::images::Image;
 use crate::images::copy;
 use crate::question::Question;
@@ -25,13 +24,10 @@ use crate::search::bench::{Bench, Refusal, SearchState};
 use crate::search::clock::Clock;
 use crate::search::rounds;
 use crate::search::workers::{Crew, QUEUE, work};
+use crate::{CrashTestError, Result};
 
 /// Refuses a recording without stores, or without anything that makes them persistent.
-fn check(
-    recording: &Recording,
-    platform: Platform,
-    has_promises: bool,
-) -> Result<(), CrashTestError> {
+fn check(recording: &Recording, platform: Platform, has_promises: bool) -> Result<()> {
     let any = |what: fn(&Act) -> bool| recording.walk().any(|event| what(&event.act));
     let pool = recording.called();
     if recording.lines.is_empty() && recording.pools.iter().any(|pool| pool.elsewhere) {
@@ -86,10 +82,7 @@ pub struct Explored {
 ///
 /// # Errors
 /// Bad input, before any work; the recovery does not cope with the undisturbed pool, or with nothing.
-pub fn explore(
-    question: &Question,
-    tell: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<Explored, CrashTestError> {
+pub fn explore(question: &Question, tell: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Explored> {
     let loading = Instant::now();
     let mut recording = opened(question)?;
     let assumed = rounds::assumed(question, &mut recording)?;
@@ -161,7 +154,7 @@ pub fn explore(
 
 /// The recording in the units of the question's platform; of a program that flushes no line and syncs, in those of a disk, unless the question
 /// says otherwise.
-fn on_platform(question: &Question) -> Result<Recording, CrashTestError> {
+fn on_platform(question: &Question) -> Result<Recording> {
     let named = match question.platform.as_str() {
         "auto" => None,
         name => Some(Platform::named(name).ok_or_else(|| {
@@ -193,7 +186,7 @@ fn on_platform(question: &Question) -> Result<Recording, CrashTestError> {
 }
 
 /// The recording of a question, which must be worth a cut and have what the question asks for.
-fn opened(question: &Question) -> Result<Recording, CrashTestError> {
+fn opened(question: &Question) -> Result<Recording> {
     let mut recording = on_platform(question)?;
     let platform = recording.platform;
     if question.tear && platform.is_disk() {
@@ -249,7 +242,7 @@ fn replayed(
     grounds: &[File],
     folder: &Path,
     image: Image,
-) -> Result<(Image, Ended, String), CrashTestError> {
+) -> Result<(Image, Ended, String)> {
     let mut bench = Bench::new(shared, grounds, &folder.join("replay"))?;
     let acked = bench.acked(image.cut);
     let ended = bench.run(&image, acked, shared.recovery.time)?;
@@ -273,7 +266,7 @@ pub(crate) fn search(
     folder: &Path,
     found: &mut Findings,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<(), CrashTestError> {
+) -> Result<()> {
     let threads = match question.threads {
         0 => copy::workers(grounds, &shared.recording),
         threads => threads,
@@ -314,7 +307,7 @@ fn leave(
     folder: &Path,
     found: &Findings,
     keep: &Path,
-) -> Result<(), CrashTestError> {
+) -> Result<()> {
     std::fs::create_dir_all(keep).map_err(CrashTestError::io(keep.display()))?;
     for (round, looked) in found.rounds.iter().enumerate() {
         // A cut has its number among those of its round.

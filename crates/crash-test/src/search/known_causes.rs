@@ -7,12 +7,12 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::CrashTestError;
 use crate::images::{Image, Kind, Over, WHOLE};
 use crate::recording::source::{Frame, Sources};
 use crate::recording::{Act, NOWHERE, Recording};
 use crate::search::bench::Bench;
 use crate::search::reduce::Reduced;
+use crate::{CrashTestError, Result};
 
 /// Events before a cut among which stores that came too early are looked for.
 const BACK: usize = 20_000;
@@ -77,7 +77,7 @@ impl StorePlaces {
     }
 
     /// The sites of the stores at `FILE:LINE`.
-    pub fn named(&self, named: &str) -> Result<FxHashSet<u32>, CrashTestError> {
+    pub fn named(&self, named: &str) -> Result<FxHashSet<u32>> {
         let name = named.rsplit('/').next().unwrap_or(named);
         self.sites.get(name).cloned().ok_or_else(|| {
             let mut near: Vec<&str> = self.sites.keys().map(String::as_str).collect();
@@ -96,11 +96,7 @@ impl StorePlaces {
 }
 
 /// A cause explains a violation if that passes once the latest stores of the cause's sites are held back.
-pub fn explains(
-    bench: &mut Bench<'_>,
-    sites: &FxHashSet<u32>,
-    image: &Image,
-) -> Result<bool, CrashTestError> {
+pub fn explains(bench: &mut Bench<'_>, sites: &FxHashSet<u32>, image: &Image) -> Result<bool> {
     let shared = bench.shared;
     let recording = &shared.recording;
     let at = shared.course.cuts[image.cut as usize].event as usize;

@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::CrashTestError;
 use crate::images::{self, FIRST, Given, Kind, PASSES, Scope};
 use crate::question::Question;
 use crate::recovery::Reason;
@@ -23,6 +22,7 @@ use crate::report::findings::{Findings, Violation};
 use crate::search::bench::{Refusal, SearchState};
 use crate::search::start::named_start;
 use crate::search::workers::{Crew, SearchJob, WorkerAnswer};
+use crate::{CrashTestError, Result};
 
 /// Violations of a round after which there is nothing more to learn before their causes are known.
 const ENOUGH: usize = 60;
@@ -80,7 +80,7 @@ impl<'a> Search<'a> {
         self.shared.clock.passed().as_secs_f64()
     }
 
-    pub(crate) fn all(&mut self, crew: &mut Crew, start: &AtomicU64) -> Result<(), CrashTestError> {
+    pub(crate) fn all(&mut self, crew: &mut Crew, start: &AtomicU64) -> Result<()> {
         let scope = self.shared.recording.scope;
         let first = match (self.found.start, scope, &self.question.start) {
             // Of a later round: the same moment.
@@ -184,7 +184,7 @@ impl<'a> Search<'a> {
     }
 
     /// The first passes over the cuts from `start` on, those over the cuts before, at which the pool is being made, and then the others.
-    fn look(&mut self, crew: &mut Crew, start: u32, creation: bool) -> Result<(), CrashTestError> {
+    fn look(&mut self, crew: &mut Crew, start: u32, creation: bool) -> Result<()> {
         self.shared.looks.store(true, Ordering::Relaxed);
         let creation = creation && start > 0;
         let end = match self.shared.recording.scope {
@@ -217,12 +217,7 @@ impl<'a> Search<'a> {
     }
 
     /// One pass over some cuts; whether it came to its end.
-    fn pass(
-        &mut self,
-        crew: &mut Crew,
-        number: usize,
-        (start, end): (u32, u32),
-    ) -> Result<bool, CrashTestError> {
+    fn pass(&mut self, crew: &mut Crew, number: usize, (start, end): (u32, u32)) -> Result<bool> {
         let shared = self.shared;
         let scope = Scope {
             platform: shared.recording.platform,
@@ -298,7 +293,7 @@ impl<'a> Search<'a> {
     }
 
     /// One violation of each kind, and as many kinds as there is time for.
-    fn reduce(&mut self, crew: &mut Crew) -> Result<(), CrashTestError> {
+    fn reduce(&mut self, crew: &mut Crew) -> Result<()> {
         let mut kinds = FxHashSet::default();
         let mut chosen: Vec<usize> = Vec::new();
         let new = self.found.violations.iter().enumerate().skip(self.before.0);

@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use crate::CrashTestError;
 use crate::images::{Image, Kind, Over, WHOLE};
 use crate::recording::persistence::{Course, PendingState, Visit, replay};
 use crate::recovery::Reason;
 use crate::search::bench::Bench;
+use crate::{CrashTestError, Result};
 
 const MOST: u32 = 60;
 /// The distance before and after a cut at which other cuts are tried.
@@ -35,10 +35,7 @@ pub struct Reduced {
 }
 
 /// Brings `items` down to the fewest for which `holds`, which it does for all of them; as far as so many questions find out.
-fn fewest<T: Clone>(
-    items: &mut Vec<T>,
-    mut holds: impl FnMut(&[T]) -> Result<bool, CrashTestError>,
-) -> Result<(), CrashTestError> {
+fn fewest<T: Clone>(items: &mut Vec<T>, mut holds: impl FnMut(&[T]) -> Result<bool>) -> Result<()> {
     let (mut parts, mut asked) = (2, 0);
     while items.len() > 1 && asked < MOST {
         let size = items.len().div_ceil(parts);
@@ -143,7 +140,7 @@ pub fn reduce(
     image: &Image,
     reason: &Reason,
     start: u32,
-) -> Result<Reduced, CrashTestError> {
+) -> Result<Reduced> {
     let full = bench.shared.recovery.time;
     // Most recoveries that have not ended by now never will, and each costs the limit. Of what comes out, the limit decides.
     let hasty = bench.shared.haste();
@@ -164,7 +161,7 @@ fn reduce_within(
     reason: &Reason,
     start: u32,
     time: Duration,
-) -> Result<(Reduced, usize), CrashTestError> {
+) -> Result<(Reduced, usize)> {
     let mut reduction = Reduction {
         acked: bench.acked(image.cut),
         base: image.cut,
@@ -212,7 +209,7 @@ struct Reduction<'a, 'b> {
 
 impl Reduction<'_, '_> {
     /// Runs an image and compares how it fails with the violation.
-    fn outcome(&mut self, image: &Image, acked: usize) -> Result<ImageOutcome, CrashTestError> {
+    fn outcome(&mut self, image: &Image, acked: usize) -> Result<ImageOutcome> {
         Ok(match self.bench.fails(image, acked, self.time)? {
             None => ImageOutcome::Passes,
             Some(reason) if reason == *self.reason => ImageOutcome::Fails,
@@ -220,22 +217,22 @@ impl Reduction<'_, '_> {
         })
     }
 
-    fn passes(&mut self, over: &[Over]) -> Result<bool, CrashTestError> {
+    fn passes(&mut self, over: &[Over]) -> Result<bool> {
         let image = given(self.base, over);
         Ok(self.outcome(&image, self.acked)? == ImageOutcome::Passes)
     }
 
-    fn fails(&mut self, over: &[Over]) -> Result<bool, CrashTestError> {
+    fn fails(&mut self, over: &[Over]) -> Result<bool> {
         let image = given(self.base, over);
         Ok(self.outcome(&image, self.acked)? == ImageOutcome::Fails)
     }
 
     /// Runs what was fenced at a cut.
-    fn at(&mut self, cut: u32, acked: usize) -> Result<ImageOutcome, CrashTestError> {
+    fn at(&mut self, cut: u32, acked: usize) -> Result<ImageOutcome> {
         self.outcome(&Image::fenced(cut), acked)
     }
 
-    fn reduce(&mut self, start: u32) -> Result<(), CrashTestError> {
+    fn reduce(&mut self, start: u32) -> Result<()> {
         let below = match self.at(self.base, self.acked)? {
             ImageOutcome::Passes => true,
             ImageOutcome::Fails => {
@@ -258,7 +255,7 @@ impl Reduction<'_, '_> {
 
     /// What was fenced fails already: the first cut at which it does, seen from the one before. If that one fails as well once it is
     /// held to what had been acknowledged by then, nothing came too early, something is late, and the answer is no.
-    fn step_back(&mut self, start: u32) -> Result<bool, CrashTestError> {
+    fn step_back(&mut self, start: u32) -> Result<bool> {
         let (mut failing, mut passing) = (self.base, None);
         let base = self.base;
         let early = std::mem::take(&mut self.early);
@@ -298,7 +295,7 @@ impl Reduction<'_, '_> {
         Ok(false)
     }
 
-    fn narrow_early(&mut self) -> Result<(), CrashTestError> {
+    fn narrow_early(&mut self) -> Result<()> {
         let mut early = std::mem::take(&mut self.early);
         let fewer = fewest(&mut early, |lines| self.fails(lines));
         self.early = early;
@@ -318,7 +315,7 @@ impl Reduction<'_, '_> {
     }
 
     /// Lines that make it pass: all that is pending, or what is fenced later.
-    fn above(&mut self) -> Result<Option<Vec<Over>>, CrashTestError> {
+    fn above(&mut self) -> Result<Option<Vec<Over>>> {
         let shared = self.bench.shared;
         let mut pending = Pending {
             cut: self.base,
@@ -343,7 +340,7 @@ impl Reduction<'_, '_> {
         Ok(None)
     }
 
-    fn narrow_late(&mut self, mut more: Vec<Over>) -> Result<(), CrashTestError> {
+    fn narrow_late(&mut self, mut more: Vec<Over>) -> Result<()> {
         more.retain(|over| !self.early.contains(over));
         let fewer = fewest(&mut more, |lines| self.passes(&with(&self.early, lines)));
         self.late = more;

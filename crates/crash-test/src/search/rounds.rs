@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::CrashTestError;
 use crate::question::Question;
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
@@ -14,16 +13,14 @@ use crate::report::findings::{Findings, Round};
 use crate::search::bench::SearchState;
 use crate::search::explore::search;
 use crate::search::known_causes::StorePlaces;
+use crate::{CrashTestError, Result};
 
 /// Rounds, at most; and rounds in a row that show no new cause.
 const MOST: usize = 16;
 const NOTHING_NEW: usize = 3;
 
 /// Counts the stores that the question names as persistent at once, and returns their lines of code.
-pub fn assumed(
-    question: &Question,
-    recording: &mut Recording,
-) -> Result<Vec<String>, CrashTestError> {
+pub fn assumed(question: &Question, recording: &mut Recording) -> Result<Vec<String>> {
     if question.assume_persisted.is_empty() {
         return Ok(Vec::new());
     }
@@ -48,7 +45,7 @@ pub fn look(
     mut assumed: Vec<String>,
     found: &mut Findings,
     tell: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<(), CrashTestError> {
+) -> Result<()> {
     let mut places = None;
     let mut stale = 0;
     for round in 0..MOST {

@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::CrashTestError;
 use crate::images::{self, EVERYTHING, Given, Image, Scope};
 use crate::recording::Recording;
 use crate::recording::persistence::Course;
@@ -10,6 +9,7 @@ use crate::recovery::ending::Ended;
 use crate::report::findings::NoStart;
 use crate::search::Search;
 use crate::search::workers::{Crew, QUEUE, SearchJob, WorkerAnswer};
+use crate::{CrashTestError, Result};
 
 /// The search for the start tries so many cuts one by one, then one in so many that came before.
 pub(crate) const CLOSELY: u32 = 256;
@@ -17,11 +17,7 @@ const SPARSE: u32 = 32;
 /// Cuts at which it is asked whether the recovery copes with everything, if it copes with what was fenced at none.
 const WHOLE: usize = 256;
 
-pub(crate) fn named_start(
-    recording: &Recording,
-    course: &Course,
-    start: &str,
-) -> Result<u32, CrashTestError> {
+pub(crate) fn named_start(recording: &Recording, course: &Course, start: &str) -> Result<u32> {
     let row = match start.parse::<u64>() {
         Ok(row) => row,
         Err(_) => {
@@ -61,7 +57,7 @@ pub(crate) fn of_refusal((ended, said): &(Ended, String)) -> String {
 impl Search<'_> {
     /// The first cut at which the recovery copes with what was fenced: of the early ones each is tried, of later ones some until one
     /// is found, and then those before it. `None` if the budget ended first.
-    pub(crate) fn first_success(&mut self, crew: &mut Crew) -> Result<Option<u32>, CrashTestError> {
+    pub(crate) fn first_success(&mut self, crew: &mut Crew) -> Result<Option<u32>> {
         let cuts = self.shared.course.cuts.len() as u32;
         let mut sparse: Vec<u32> = vec![0];
         while let Some(&last) = sparse.last()
@@ -102,11 +98,7 @@ impl Search<'_> {
 
     /// The first of some cuts at which the recovery copes with everything, where it copes with what was fenced at none: something that it
     /// needs is never made sure of.
-    fn first_whole(
-        &mut self,
-        crew: &mut Crew,
-        cuts: &[u32],
-    ) -> Result<Option<u32>, CrashTestError> {
+    fn first_whole(&mut self, crew: &mut Crew, cuts: &[u32]) -> Result<Option<u32>> {
         let shared = self.shared;
         let scope = Scope {
             platform: shared.recording.platform,
@@ -142,12 +134,7 @@ impl Search<'_> {
     }
 
     /// The first of some cuts at which the recovery copes with what was fenced, as far as there is time; `tried` counts.
-    fn first_of(
-        &mut self,
-        crew: &mut Crew,
-        cuts: &[u32],
-        tried: &mut u32,
-    ) -> Result<Option<u32>, CrashTestError> {
+    fn first_of(&mut self, crew: &mut Crew, cuts: &[u32], tried: &mut u32) -> Result<Option<u32>> {
         let images = cuts.iter().map(|&cut| Image::fenced(cut));
         self.first_among(crew, images, tried)
     }
@@ -158,7 +145,7 @@ impl Search<'_> {
         crew: &mut Crew,
         images: impl IntoIterator<Item = Image>,
         tried: &mut u32,
-    ) -> Result<Option<u32>, CrashTestError> {
+    ) -> Result<Option<u32>> {
         let mut least: Option<u32> = None;
         let mut next = images.into_iter();
         loop {

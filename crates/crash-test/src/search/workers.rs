@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::time::Duration;
 
-use crate::CrashTestError;
 use crate::images::Image;
 use crate::recovery::Reason;
 use crate::recovery::ending::Ended;
 use crate::search::bench::{Bench, SearchState};
 use crate::search::known_causes;
 use crate::search::reduce::{self, Reduced};
+use crate::{CrashTestError, Result};
 
 pub(crate) const QUEUE: usize = 16;
 
@@ -21,8 +21,8 @@ pub(crate) enum SearchJob {
 }
 
 pub(crate) enum WorkerAnswer {
-    Tried(Image, Result<(Ended, String), CrashTestError>),
-    Reduced(usize, Result<Reduced, CrashTestError>),
+    Tried(Image, Result<(Ended, String)>),
+    Reduced(usize, Result<Reduced>),
 }
 
 /// Workers and the two ends of their queues.
@@ -54,12 +54,7 @@ impl Crew {
 }
 
 /// A violation's reduction, unless a known cause explains it.
-fn reduced(
-    bench: &mut Bench<'_>,
-    image: &Image,
-    reason: &Reason,
-    start: u32,
-) -> Result<Reduced, CrashTestError> {
+fn reduced(bench: &mut Bench<'_>, image: &Image, reason: &Reason, start: u32) -> Result<Reduced> {
     let known = bench
         .shared
         .known
@@ -79,7 +74,7 @@ fn reduced(
 /// A worker: jobs as they come, until there are none.
 pub(crate) fn work(
     shared: &SearchState,
-    bench: Result<Bench<'_>, CrashTestError>,
+    bench: Result<Bench<'_>>,
     jobs: &Mutex<Receiver<SearchJob>>,
     answers: &Sender<WorkerAnswer>,
     start: &AtomicU64,

@@ -1,7 +1,7 @@
 //! A machine that a run fills: its medium or its hardware log has as much room as the programs take, or less.
 
 use crate::history::golden::Golden;
-use crate::history::{HistoryError, adverse, set_up};
+use crate::history::{HistoryError, Result, adverse, set_up};
 use crate::panics::caught;
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
@@ -32,9 +32,9 @@ pub(crate) fn narrow(
     design: &str,
     (specs, first): (&[ProgramSpec], u64),
     seed: u64,
-) -> Result<(), HistoryError> {
+) -> Result<()> {
     let (stack, drawn) = (Stack::named(design)?, Scripting::default());
-    let run = |machine: &Machine| -> Result<Box<Journal>, HistoryError> {
+    let run = |machine: &Machine| -> Result<Box<Journal>> {
         let (programs, _) = Golden::all(specs, first)?;
         let (image, _) = set_up(machine, &stack, &programs)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());

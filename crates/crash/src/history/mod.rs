@@ -47,6 +47,9 @@ use sardonyx::workload::{ProgramSpec, SpecError, Workload};
 
 const PAGE_LINES: u64 = 64;
 
+/// A value, or why there is none.
+pub type Result<T, E = HistoryError> = std::result::Result<T, E>;
+
 /// Why there is no run that can be cut.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
@@ -191,12 +194,7 @@ impl SetUp {
     ///
     /// # Errors
     /// The design or a program does not exist.
-    pub fn new(
-        machine: &Machine,
-        design: &str,
-        specs: &[ProgramSpec],
-        seed: u64,
-    ) -> Result<SetUp, HistoryError> {
+    pub fn new(machine: &Machine, design: &str, specs: &[ProgramSpec], seed: u64) -> Result<SetUp> {
         let stack = Stack::under(design, &machine.settings)?;
         let settings = &machine.settings;
         let overflows = stack.uses(MINOR_BITS.name()) && settings.get(&MINOR_BITS) != 0;
@@ -263,7 +261,7 @@ impl SetUp {
     ///
     /// # Errors
     /// The run cannot go on.
-    pub fn run(&self, held: Holding) -> Result<(History, Vec<Choice>), HistoryError> {
+    pub fn run(&self, held: Holding) -> Result<(History, Vec<Choice>)> {
         let specs = self.programs.iter().map(|p| p.expected.spec.clone());
         let specs: Vec<ProgramSpec> = specs.collect();
         let (programs, _) = Golden::all(&specs, self.first)?;
@@ -285,7 +283,7 @@ impl History {
         design: &str,
         specs: &[ProgramSpec],
         seed: u64,
-    ) -> Result<History, HistoryError> {
+    ) -> Result<History> {
         History::scripted(machine, design, specs, seed, Scripting::default())
     }
 
@@ -299,7 +297,7 @@ impl History {
         specs: &[ProgramSpec],
         seed: u64,
         scripting: Scripting,
-    ) -> Result<History, HistoryError> {
+    ) -> Result<History> {
         let SetUp {
             nothing,
             image,
@@ -696,7 +694,7 @@ pub(crate) fn set_up(
     machine: &Machine,
     stack: &Stack,
     programs: &[Golden],
-) -> Result<(Image, Vec<Encrypted>), HistoryError> {
+) -> Result<(Image, Vec<Encrypted>)> {
     let data_lines = machine.engine.medium.geometry.lines();
     let mut layout = Layout::new(data_lines);
     // What begins elsewhere does so in the run: a number has been small before it is great.

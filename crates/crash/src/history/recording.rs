@@ -4,7 +4,7 @@
 //! never stored there is of no use to any recovery: its bytes are there, but the counter or the mapping that belongs to
 //! them is not.
 
-use crate::history::{HistoryError, adverse, fresh, shrink};
+use crate::history::{HistoryError, Result, adverse, fresh, shrink};
 use crate::panics::caught;
 use crate::platform::{Platform, Survivors};
 use sardonyx::config::Machine;
@@ -44,14 +44,14 @@ pub fn readable(
     source: Box<dyn OpSource + '_>,
     unreadable: &mut dyn FnMut(&Lines) -> u64,
     (platform, cuts, seed): (Platform, u64, u64),
-) -> Result<Readable, HistoryError> {
+) -> Result<Readable> {
     let stack = Stack::under(design, &machine.settings)?;
     let end = initial.iter().map(|(line, _)| line + 1).max().unwrap_or(1);
     let mut machine = machine.with_cores(1);
     shrink(&mut machine, end * 2, 1);
     let data_lines = machine.engine.medium.geometry.lines();
     let small = fresh(&machine.settings);
-    let run = || -> Result<Readable, HistoryError> {
+    let run = || -> Result<Readable> {
         let mut controller = stack.build(&machine.settings, &mut Layout::new(data_lines));
         let mut untimed = Untimed::new(Image::new());
         for (line, data) in initial {

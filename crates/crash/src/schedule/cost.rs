@@ -1,6 +1,6 @@
 //! An upper bound of the host memory that a run and its cuts need, before they are made.
 
-use crate::history::HistoryError;
+use crate::history::{HistoryError, Result};
 use crate::verdict::report::OneRun;
 use sardonyx::controller::designs::Stack;
 use sardonyx::controller::mapping::DUPLICATE;
@@ -17,7 +17,7 @@ impl OneRun {
     ///
     /// # Errors
     /// It does not fit, or there is no such design.
-    pub fn memory(&self) -> Result<u64, HistoryError> {
+    pub fn memory(&self) -> Result<u64> {
         let needed = self.needed()?;
         match available() {
             Some(free) if needed > free => Err(HistoryError::Memory { needed, free }),
@@ -25,7 +25,7 @@ impl OneRun {
         }
     }
 
-    fn needed(&self) -> Result<u64, HistoryError> {
+    fn needed(&self) -> Result<u64> {
         let shares = Stack::named(&self.design)?.tries().any(|m| *m == DUPLICATE);
         let a_byte = if shares { A_BYTE_SHARED } else { A_BYTE };
         let each = self.specs.iter().map(|spec| {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::attacker::attack;
 use crate::attacker::report::Attacked;
 use crate::history::run::Run;
-use crate::history::{History, HistoryError};
+use crate::history::{History, HistoryError, Result};
 use crate::options::Options;
 use crate::panics::caught;
 use crate::schedule::pass::{LONG_ITEM, MEETING, Pass, limits_of, most_limits, passes};
@@ -40,7 +40,7 @@ const MOST_ROUNDS: usize = 4;
 /// Rounds after which what has not come once is not waited for: further ones, which are longer, are the same passes.
 const ROUNDS_FOR_NOTHING: usize = 2;
 /// A design and a program, to be tried by a plan of passes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Trial {
     pub machine: String,
     /// Keys and values over the machine's, and over those that a pass sets.
@@ -110,7 +110,7 @@ impl Trial {
     }
 
     /// The run of `pass` in the plan's round number `round`, whose number is `index`.
-    fn question(&self, pass: &Pass, index: usize, round: u64) -> Result<OneRun, HistoryError> {
+    fn question(&self, pass: &Pass, index: usize, round: u64) -> Result<OneRun> {
         let seed = (self.seed.wrapping_add(round)) * 100 + index as u64;
         let several = match (round, self.cores) {
             (_, Some(cores)) => cores,
@@ -154,12 +154,12 @@ impl Trial {
     ///
     /// # Errors
     /// It does not fit; and as [`Trial::answer`].
-    pub fn memory(&self) -> Result<u64, HistoryError> {
+    pub fn memory(&self) -> Result<u64> {
         let machine = Machine::load(&self.machine, &self.overrides)?;
         let limits = most_limits(&Stack::named(&self.design)?, &machine.settings);
         let passes = self.passes(true, limits).into_iter().enumerate();
         let each = passes.map(|(index, pass)| self.question(&pass, index, 0)?.memory());
-        let most = each.collect::<Result<Vec<u64>, HistoryError>>()?;
+        let most = each.collect::<Result<Vec<u64>>>()?;
         Ok(most.into_iter().max().unwrap_or(0))
     }
 
@@ -168,10 +168,7 @@ impl Trial {
     ///
     /// # Errors
     /// The design, the program or a setting does not exist; the first pass that says so.
-    pub fn answer(
-        &self,
-        progress: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<Option<Tried>, HistoryError> {
+    pub fn answer(&self, progress: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Option<Tried>> {
         let stack = Stack::named(&self.design)?;
         let machine = Machine::load(&self.machine, &self.overrides)?;
         let mut layout = Layout::new(machine.engine.medium.geometry.lines());
@@ -235,7 +232,7 @@ impl Trial {
         numbers: Range<usize>,
         found: PlanFound,
         (started, progress): (Instant, &(dyn Fn(u64, u64) -> bool + Sync)),
-    ) -> Result<Option<PlanFound>, HistoryError> {
+    ) -> Result<Option<PlanFound>> {
         let (next, done) = (
             AtomicUsize::new(numbers.start),
             AtomicUsize::new(numbers.start),
@@ -275,15 +272,6 @@ impl Trial {
                 let attacked = self.attacked(answer.as_ref(), index);
                 let mut found = found.lock().expect("no thread panics");
                 match answer {
-                    Err(HistoryError::Broken(what)) => found.ended(number, index, run, &what),
-                    // What has room in the first pass needs no more in the others.
-                    Err(HistoryError::Run(why @ RunError::Exhausted { .. })) if index > 0 => {
-                        found.ended(number, index, run, &why.to_string());
-                    }
-                    // So it is with what is set up before the run.
-                    Err(HistoryError::Exhausted(why)) if index > 0 => {
-                        found.ended(number, index, run, &why.to_string());
-                    }
                     Ok(Some((history, explored))) => {
                         let asked = asked.expect("it was asked");
                         found.add(index, &history, &explored, sizes);
@@ -291,15 +279,7 @@ impl Trial {
                         found.attacked.extend(attacked.map(|came| (number, came)));
                     }
                     Ok(None) => cancelled.store(true, Ordering::Relaxed),
-                    Err(error) => {
-                        if found
-                            .error
-                            .as_ref()
-                            .is_none_or(|(first, _)| *first > number)
-                        {
-                            found.error = Some((number, error));
-                        }
-                    }
+                    Err(error) => found.failed(number, index, run, error),
                 }
                 drop(found);
                 done.fetch_add(1, Ordering::Relaxed);
@@ -472,6 +452,27 @@ impl PassShown {
 }
 
 impl PlanFound {
+    /// Run `number` has ended with an error, which is a finding or the trial's own.
+    fn failed(&mut self, number: usize, index: usize, run: Run, error: HistoryError) {
+        match error {
+            HistoryError::Broken(what) => self.ended(number, index, run, &what),
+            // What has room in the first pass needs no more in the others.
+            HistoryError::Run(why @ RunError::Exhausted { .. }) if index > 0 => {
+                self.ended(number, index, run, &why.to_string());
+            }
+            // So it is with what is set up before the run.
+            HistoryError::Exhausted(why) if index > 0 => {
+                self.ended(number, index, run, &why.to_string());
+            }
+            error => {
+                let first = self.error.as_ref().map(|(first, _)| *first);
+                if first.is_none_or(|first| first > number) {
+                    self.error = Some((number, error));
+                }
+            }
+        }
+    }
+
     fn all(&self) -> PassShown {
         let mut all = PassShown::default();
         for shown in &self.passes {
@@ -605,18 +606,10 @@ mod tests {
     fn what_never_came_is_not_waited_for_longer_than_a_second_round() {
         let trial = Trial {
             machine: "sca".into(),
-            overrides: Vec::new(),
             design: "esd-sound".into(),
             program: "queue".into(),
-            durability: DurabilityKind::default(),
             seed: 1,
-            cores: None,
-            transactions: None,
-            item_bytes: None,
-            footprint: None,
-            options: Options::default(),
-            thorough: None,
-            shorten: false,
+            ..Trial::default()
         };
         let stack = Stack::named("esd-sound").expect("a design");
         let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");

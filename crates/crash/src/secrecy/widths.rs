@@ -112,6 +112,14 @@ impl VersionBits {
     }
 }
 
+fn shares_its_mac(place: Place, at: u64, mac: u64) -> Violation {
+    let what = format!("places that differ have one MAC, {mac:#x}");
+    Violation {
+        place: Some(place),
+        ..Violation::new(Kind::Undetected, at, what)
+    }
+}
+
 /// MACs, nodes and sums that are narrower than their words, or MACs that two places share.
 pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violation> {
     let Some((kept, at)) = history.power_fail().and_then(|kept| {
@@ -148,11 +156,7 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
             let own = (write.place, BESIDE);
             let owner = *owners.entry(mac).or_insert(own);
             if owner != own && found.is_empty() {
-                let what = format!("places that differ have one MAC, {mac:#x}");
-                found.push(Violation {
-                    place: Some(write.place),
-                    ..Violation::new(Kind::Undetected, at, what)
-                });
+                found.push(shares_its_mac(write.place, at, mac));
             }
         }
         let Some(region) = kept.iter().find(|region| region.contains(write.place)) else {
@@ -173,11 +177,7 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
             let own = (write.place, word);
             let owner = *owners.entry(new[word]).or_insert(own);
             if is_macs && owner != own && found.is_empty() {
-                let what = format!("places that differ have one MAC, {:#x}", new[word]);
-                found.push(Violation {
-                    place: Some(write.place),
-                    ..Violation::new(Kind::Undetected, at, what)
-                });
+                found.push(shares_its_mac(write.place, at, new[word]));
             }
             old[word * 8..][..8].copy_from_slice(&new[word].to_le_bytes());
         }

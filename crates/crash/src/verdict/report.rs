@@ -8,7 +8,7 @@ use crate::attacker::report::{Attacked, Attacks};
 use crate::explore::explore;
 use crate::history::capacity::may_fill;
 use crate::history::run::Run;
-use crate::history::{History, HistoryError};
+use crate::history::{History, HistoryError, Result};
 use crate::options::Options;
 use crate::stages::{Shown, Stage, stages};
 use crate::verdict::attacks::{Again, AttackReport};
@@ -42,7 +42,7 @@ impl OneRun {
         Run::new(&self.design, &self.specs[0], self.specs.len(), self.seed)
     }
 
-    pub(crate) fn recorded(&self, scripting: Scripting) -> Result<History, HistoryError> {
+    pub(crate) fn recorded(&self, scripting: Scripting) -> Result<History> {
         History::scripted(
             &self.machine,
             &self.design,
@@ -60,7 +60,7 @@ impl OneRun {
     pub fn look(
         &self,
         progress: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<Option<(History, ExploredCuts)>, HistoryError> {
+    ) -> Result<Option<(History, ExploredCuts)>> {
         self.memory()?;
         let script = self.script.clone().map(Scripting::follow);
         let history = self.recorded(script.unwrap_or_default())?;
@@ -80,10 +80,7 @@ impl OneRun {
     ///
     /// # Errors
     /// As [`OneRun::look`].
-    pub fn answer(
-        &self,
-        progress: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<Option<Once>, HistoryError> {
+    pub fn answer(&self, progress: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Option<Once>> {
         let started = std::time::Instant::now();
         let Some((history, explored)) = self.look(progress)? else {
             return Ok(None);
@@ -158,10 +155,7 @@ impl OneRun {
     ///
     /// # Errors
     /// The design or a program does not exist.
-    pub fn stages(
-        &self,
-        progress: &dyn Fn(u64, u64) -> bool,
-    ) -> Result<Option<Stages>, HistoryError> {
+    pub fn stages(&self, progress: &dyn Fn(u64, u64) -> bool) -> Result<Option<Stages>> {
         let program = &self.specs[0];
         if program.is_shared() {
             return Err(HistoryError::Cuts(format!(

@@ -218,7 +218,7 @@ fn is_cut(name: &str) {
             seed: 10 * seed + core,
             durability: DurabilityKind::on(&Stack::named(name).expect("a design")),
             sharing: Sharing::Interleaved { cores: 2 },
-            contents: sardonyx::workload::Contents::Numbered,
+            ..ProgramSpec::default()
         };
         let specs: Vec<ProgramSpec> = (0..2).map(spec).collect();
         let history = History::record(&machine, name, &specs, seed).expect("it runs");

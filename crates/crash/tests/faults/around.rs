@@ -9,7 +9,7 @@ use sardonyx::controller::{Class, Encryption, Figures, Layer, Storey, Top, Write
 use sardonyx::line::{Line, Logical, Place};
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::storey::Unfinished;
-use sardonyx::plan::{At, Plan, Step, Stored, Timer};
+use sardonyx::plan::{At, Fetched, Plan, Step, Stored, Timer};
 use sardonyx::settings::Settings;
 use sardonyx::units::Time;
 
@@ -27,7 +27,7 @@ pub trait Wrong: Default + Send + 'static {
         (at, class, after): (Self::Addr, Class, Step),
         right: &mut Right<Self::Addr>,
         plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    ) -> Fetched {
         right.read(at, class, after, plan)
     }
 
@@ -157,13 +157,7 @@ impl<W: Wrong> Storey for Around<W> {
 impl<W: Wrong> Layer for Around<W> {
     type Addr = W::Addr;
 
-    fn read(
-        &mut self,
-        at: W::Addr,
-        class: Class,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn read(&mut self, at: W::Addr, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         self.wrong.read((at, class, after), &mut *self.right, plan)
     }
 

@@ -12,7 +12,7 @@ use sardonyx::medium::layout::{Layout, Region};
 use sardonyx::plan::guard::Guard;
 use sardonyx::plan::start_gap::Places;
 use sardonyx::plan::storey::Storey;
-use sardonyx::plan::{At, Plan, Step, Stored, Timer};
+use sardonyx::plan::{At, Fetched, Plan, Step, Timer, Written};
 use sardonyx::settings::Settings;
 use sardonyx::units::Time;
 
@@ -83,26 +83,14 @@ impl<W: Wrong> Storey for AroundGuard<W> {
 }
 
 impl<W: Wrong> Guard for AroundGuard<W> {
-    fn read(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn read(&mut self, place: Place, got: Fetched, after: Step, plan: &mut Plan) -> Fetched {
         match W::believes(&self.seen, place, got.value.as_ref()) {
             true => got,
             false => self.right.read(place, got, after, plan),
         }
     }
 
-    fn opened(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        counter: At<u64>,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn opened(&mut self, place: Place, got: Fetched, counter: At<u64>, plan: &mut Plan) -> Fetched {
         self.right.opened(place, got, counter, plan)
     }
 
@@ -114,16 +102,9 @@ impl<W: Wrong> Guard for AroundGuard<W> {
         self.right.before_write(place, plan)
     }
 
-    fn write(
-        &mut self,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        stored: Stored,
-        plan: &mut Plan,
-    ) -> Step {
+    fn write(&mut self, place: Place, written: Written, plan: &mut Plan) -> Step {
         self.seen.written.insert(place);
-        self.right.write(place, line, sideband, stored, plan)
+        self.right.write(place, written, plan)
     }
 
     fn holds(&self, place: Place, plan: &Plan) -> bool {

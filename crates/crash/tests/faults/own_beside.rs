@@ -9,7 +9,7 @@ use sardonyx::controller::layers::{About, Policy};
 use sardonyx::controller::{Class, Encryption, Layer, Storey, Write};
 use sardonyx::line::{Line, Place};
 use sardonyx::medium::layout::Layout;
-use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use sardonyx::settings::Settings;
 
 use crate::fault::{Layers, slips};
@@ -40,7 +40,7 @@ impl Storey for CoLocated {
 impl Layer for CoLocated {
     type Addr = Place;
 
-    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let stored = plan.read(a, after);
         let mut counter = plan.peek_sideband(a).map_or(0, u64::from_le_bytes);
         if self.slip == Slip::ShowsDigest {
@@ -141,7 +141,7 @@ impl Storey for Words {}
 impl Layer for Words {
     type Addr = Place;
 
-    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let stored = plan.read(a, after);
         let beside = plan.peek_sideband(a).map(Beside::from_bytes);
         let line = stored.value.zip(beside);

@@ -12,7 +12,7 @@ use sardonyx::controller::{Class, Layer, Persist, Storey, Write};
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use sardonyx::medium::layout::{CounterLines, Layout, Region};
 use sardonyx::medium::params::Unit;
-use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use sardonyx::settings::Settings;
 
 use crate::fault::{Layers, slips};
@@ -144,7 +144,7 @@ impl Storey for Own {
 impl Layer for Own {
     type Addr = Place;
 
-    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let stored = plan.read(a, after);
         let place = self.counter_line(a);
         let cached = self.cache.get(place, after, plan);

@@ -16,7 +16,7 @@ use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{Line, Logical, Place};
 use sardonyx::medium::layout::Layout;
 use sardonyx::medium::params::Unit;
-use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use sardonyx::settings::Settings;
 
 use crate::fault::{Layers, slips};
@@ -236,7 +236,7 @@ impl Storey for Own {
 impl Layer for Own {
     type Addr = Logical;
 
-    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         if self.slip == Slip::UnwrittenShown {
             let entry = self.table.find(a, after, plan);
             let place = entry.place.unwrap_or(Place(a.0));

@@ -12,7 +12,7 @@ use sardonyx::medium::layout::{Layout, Region};
 use sardonyx::plan::guard::Guard;
 use sardonyx::plan::start_gap::Places;
 use sardonyx::plan::storey::Storey;
-use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::plan::{At, Fetched, Plan, Queue, Step, Written};
 use sardonyx_base::random::mix;
 use siphasher::sip::SipHasher24;
 
@@ -161,13 +161,7 @@ pub fn word(line: &Line, number: usize) -> u64 {
 impl Storey for Macs {}
 
 impl Guard for Macs {
-    fn read(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn read(&mut self, place: Place, got: Fetched, after: Step, plan: &mut Plan) -> Fetched {
         let Some((at, number)) = self.spot(place).filter(|_| self.is_verified(place)) else {
             return got;
         };
@@ -191,27 +185,20 @@ impl Guard for Macs {
         At::new(got.value, at)
     }
 
-    fn write(
-        &mut self,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        stored: Stored,
-        plan: &mut Plan,
-    ) -> Step {
+    fn write(&mut self, place: Place, written: Written, plan: &mut Plan) -> Step {
         let Some((at, number)) = self.spot(place) else {
-            return stored.done;
+            return written.stored.done;
         };
-        let beside = sideband.or_else(|| plan.peek_sideband(place));
+        let beside = written.beside(place, plan);
         let mut macs = ZERO_LINE;
-        let mac = self.mac(place, line.value, beside);
+        let mac = self.mac(place, written.line.value, beside);
         macs[number * 8..][..8].copy_from_slice(&mac.to_le_bytes());
-        let macs = At::new(&macs, line.at);
+        let macs = At::new(&macs, written.line.at);
         let kept = plan.write_words(at, macs, 1 << number, None, Step::PAST, Queue::Data);
         if self.slip != Slip::NotGrouped {
-            plan.group(&[stored, kept]);
+            plan.group(&[written.stored, kept]);
         }
-        plan.both(stored.done, kept.done)
+        plan.both(written.stored.done, kept.done)
     }
 
     fn holds(&self, place: Place, plan: &Plan) -> bool {
@@ -259,12 +246,8 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
     AnyLayer::Integrity(Box::leak(Box::new(Integrity {
         about: About {
             name,
-            keys: &[],
-            units: &[],
-            figures: &[],
             cut: "each MAC is atomic with its line",
-            tries: &[],
-            limits: &[],
+            ..About::EMPTY
         },
         build: |_, layout| Some(Box::new(Macs::build(Slip::ALL[SLIP], layout))),
         settles_groups: false,

@@ -14,7 +14,7 @@ use sardonyx::medium::layout::{Layout, Region};
 use sardonyx::plan::guard::Guard;
 use sardonyx::plan::start_gap::Places;
 use sardonyx::plan::storey::Storey;
-use sardonyx::plan::{At, Plan, Queue, Step, Stored};
+use sardonyx::plan::{At, Fetched, Plan, Queue, Step, Written};
 use sardonyx::settings::Settings;
 use siphasher::sip::SipHasher24;
 
@@ -192,13 +192,7 @@ impl Storey for Rooted {
 }
 
 impl Guard for Rooted {
-    fn read(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        _after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn read(&mut self, place: Place, got: Fetched, _after: Step, plan: &mut Plan) -> Fetched {
         let Some((at, number)) = self.0.macs.spot(place) else {
             return got;
         };
@@ -214,19 +208,12 @@ impl Guard for Rooted {
         got
     }
 
-    fn write(
-        &mut self,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        stored: Stored,
-        plan: &mut Plan,
-    ) -> Step {
+    fn write(&mut self, place: Place, written: Written, plan: &mut Plan) -> Step {
         let Some((at, number)) = self.0.macs.spot(place) else {
-            return stored.done;
+            return written.stored.done;
         };
-        let beside = sideband.or_else(|| plan.peek_sideband(place));
-        let mac = self.0.macs.mac(place, line.value, beside);
+        let beside = written.beside(place, plan);
+        let mac = self.0.macs.mac(place, written.line.value, beside);
         let mut macs = self.0.known.get(&at).copied().unwrap_or(ZERO_LINE);
         let mac = match self.0.wraps_at() {
             Some(end) => self
@@ -236,10 +223,10 @@ impl Guard for Rooted {
         };
         macs[number * 8..][..8].copy_from_slice(&mac.to_le_bytes());
         self.0.follow(at, macs);
-        let macs = At::new(&macs, line.at);
+        let macs = At::new(&macs, written.line.at);
         let kept = plan.write_words(at, macs, 1 << number, None, Step::PAST, Queue::Data);
-        plan.group(&[stored, kept]);
-        plan.both(stored.done, kept.done)
+        plan.group(&[written.stored, kept]);
+        plan.both(written.stored.done, kept.done)
     }
 
     fn holds(&self, place: Place, plan: &Plan) -> bool {
@@ -302,12 +289,8 @@ fn layer<const SLIP: usize>(name: &'static str) -> AnyLayer {
     AnyLayer::Integrity(Box::leak(Box::new(Integrity {
         about: About {
             name,
-            keys: &[],
-            units: &[],
-            figures: &[],
             cut: "each MAC is atomic with its line; the register follows what is accepted",
-            tries: &[],
-            limits: &[],
+            ..About::EMPTY
         },
         build: |_, layout| {
             let macs = Macs::build(own_guard::Slip::Nothing, layout);

@@ -3,7 +3,7 @@
 
 use sardonyx::config::Machine;
 use sardonyx::plan::script::{Script, Scripting};
-use sardonyx::workload::{DurabilityKind, Mutant, ProgramSpec, Sharing};
+use sardonyx::workload::{DurabilityKind, Mutant, ProgramSpec};
 use sardonyx_crash::{Cuts, History, Options, explore};
 
 const SEED: u64 = 1;
@@ -29,8 +29,7 @@ fn run(mutant: Mutant, scripting: Scripting) -> History {
         durability: DurabilityKind::SoftwareUndo {
             mutant: Some(mutant),
         },
-        sharing: Sharing::Apart,
-        contents: sardonyx::workload::Contents::Numbered,
+        ..ProgramSpec::default()
     };
     let machine = Machine::load("sca", &[] as &[(&str, &str)]).expect("a machine");
     History::scripted(&machine, "sca", &[spec], SEED, scripting).expect("it runs")

@@ -32,10 +32,6 @@ impl ModelMemory {
             PageFrame::Merged(frozen) => &self.frozen[&frozen],
         }
     }
-
-    pub fn kept(&self) -> usize {
-        self.frozen.len()
-    }
 }
 
 impl PageStore for ModelMemory {

@@ -8,10 +8,10 @@ use pyo3::types::{PyDict, PyTuple};
 use sardonyx::controller::{self, Class, Encryption, Layer, Storey};
 use sardonyx::exhausted::Exhausted;
 use sardonyx::figures::{Amount, Figures};
-use sardonyx::line::{Line, Logical, Place};
+use sardonyx::line::{Logical, Place};
 use sardonyx::medium::layout::Layout;
 use sardonyx::plan::guard::Guard;
-use sardonyx::plan::{self, At};
+use sardonyx::plan::{self, At, Fetched, Written};
 use sardonyx::settings::Settings;
 
 use super::declared::Declared;
@@ -197,7 +197,7 @@ fn stored(said: &Bound<'_, PyAny>) -> PyResult<plan::Stored> {
     Ok(stored.get().0)
 }
 
-fn got(said: &Bound<'_, PyAny>) -> PyResult<At<Option<Line>>> {
+fn got(said: &Bound<'_, PyAny>) -> PyResult<Fetched> {
     let pair =
         || bad("a pair is asked for, of 64 bytes or None and the step after which they exist");
     let (bytes, at): (Bound<'_, PyAny>, Bound<'_, PyAny>) = said.extract().map_err(|_| pair())?;
@@ -233,7 +233,7 @@ impl Own {
         class: Class,
         after: plan::Step,
         plan: &mut plan::Plan,
-    ) -> At<Option<Line>> {
+    ) -> Fetched {
         let is_log = class == Class::Log;
         let given = given!(|plan| a.number(), Step(after), plan, is_log);
         let answer = self.ask("read", plan, given, got);
@@ -267,18 +267,18 @@ impl Own {
     }
 }
 
-macro_rules! layers {
-    ($($name:ident $addr:ty, $about:literal;)*) => {
-        $(#[doc = $about]
-        pub struct $name(Own);
-
+macro_rules! storey {
+    ($name:ty) => {
         impl Storey for $name {
             fn below(&self) -> Option<&dyn Storey> {
                 self.0.below.as_ref().map(|below| &**below as &dyn Storey)
             }
 
             fn below_mut(&mut self) -> Option<&mut dyn Storey> {
-                self.0.below.as_mut().map(|below| &mut **below as &mut dyn Storey)
+                self.0
+                    .below
+                    .as_mut()
+                    .map(|below| &mut **below as &mut dyn Storey)
             }
 
             fn flush(&mut self, plan: &mut plan::Plan) {
@@ -297,6 +297,15 @@ macro_rules! layers {
                 self.0.figures(out);
             }
         }
+    };
+}
+
+macro_rules! layers {
+    ($($name:ident $addr:ty, $about:literal;)*) => {
+        $(#[doc = $about]
+        pub struct $name(Own);
+
+        storey!($name);
 
         impl Layer for $name {
             type Addr = $addr;
@@ -307,7 +316,7 @@ macro_rules! layers {
                 class: Class,
                 after: plan::Step,
                 plan: &mut plan::Plan,
-            ) -> At<Option<Line>> {
+            ) -> Fetched {
                 self.0.read(a, class, after, plan)
             }
 
@@ -365,32 +374,16 @@ impl OwnGuard {
     }
 }
 
-impl Storey for OwnGuard {
-    fn flush(&mut self, plan: &mut plan::Plan) {
-        self.0.flush(plan);
-    }
-
-    fn recover(&mut self, plan: &mut plan::Plan) {
-        self.0.recover(plan);
-    }
-
-    fn forget_figures(&mut self) {
-        self.0.forget();
-    }
-
-    fn figures(&self, out: &mut Figures) {
-        self.0.figures(out);
-    }
-}
+storey!(OwnGuard);
 
 impl Guard for OwnGuard {
     fn read(
         &mut self,
         place: Place,
-        read: At<Option<Line>>,
+        read: Fetched,
         after: plan::Step,
         plan: &mut plan::Plan,
-    ) -> At<Option<Line>> {
+    ) -> Fetched {
         let given = |py: Python<'_>, plan: Py<Plan>| {
             let (bytes, at) = super::plan::timed(py, read);
             let given = (place.0, bytes, at, Step(after), plan);
@@ -400,16 +393,9 @@ impl Guard for OwnGuard {
         answer.unwrap_or(At::past(None))
     }
 
-    fn write(
-        &mut self,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        stored: plan::Stored,
-        plan: &mut plan::Plan,
-    ) -> plan::Step {
-        let write = Write::of(place.0, controller::Write::new((), line));
-        let given = given!(|plan| write, sideband, Stored(stored), plan);
+    fn write(&mut self, place: Place, written: Written, plan: &mut plan::Plan) -> plan::Step {
+        let write = Write::of(place.0, controller::Write::new((), written.line));
+        let given = given!(|plan| write, written.sideband, Stored(written.stored), plan);
         let answer = self.0.ask("write", plan, given, |said| {
             let step = said.cast::<Step>();
             Ok(step
@@ -417,6 +403,6 @@ impl Guard for OwnGuard {
                 .get()
                 .0)
         });
-        answer.unwrap_or(stored.done)
+        answer.unwrap_or(written.stored.done)
     }
 }

@@ -16,7 +16,7 @@ use sardonyx::figures::Amount;
 use sardonyx::line::{Class, Logical, Place};
 use sardonyx::medium::layout::{Layout, Region};
 use sardonyx::medium::params::Unit;
-use sardonyx::plan::Queue;
+use sardonyx::plan::{self, Queue};
 use sardonyx::settings::{Settings, Value};
 use sardonyx::stats::Cause;
 
@@ -205,12 +205,22 @@ impl Lookup {
 #[pyclass(frozen, module = "sardonyx._core")]
 pub struct Cache(Mutex<MetadataCache>);
 
+impl Cache {
+    fn ask<T>(
+        &self,
+        plan: &Plan,
+        act: impl FnOnce(&mut MetadataCache, &mut plan::Plan) -> T,
+    ) -> PyResult<T> {
+        plan.ask(|plan| act(&mut lock(&self.0), plan))
+    }
+}
+
 #[pymethods]
 impl Cache {
     /// Looks up the line at a place; on a miss it is fetched.
     fn get(&self, place: u64, after: &Step, plan: &Plan) -> PyResult<Lookup> {
         let place = Place(place);
-        let found = plan.with(|lent| Ok(lock(&self.0).get(place, after.0, &mut lent.plan)))?;
+        let found = self.ask(plan, |cache, plan| cache.get(place, after.0, plan))?;
         Ok(Lookup { found, place })
     }
 
@@ -231,9 +241,8 @@ impl Cache {
         if data.is_empty() || at + data.len() > 64 {
             return Err(bad(format!("{} bytes at {at} of a line of 64", data.len())));
         }
-        plan.with(|lent| {
-            lock(&self.0).set_bytes(cached.found, at, data, ripe.0, &mut lent.plan);
-            Ok(())
+        self.ask(plan, |cache, plan| {
+            cache.set_bytes(cached.found, at, data, ripe.0, plan)
         })
     }
 
@@ -244,21 +253,14 @@ impl Cache {
 
     /// Writes the line at a place back, if it differs from the medium's.
     fn persist(&self, place: u64, after: &Step, plan: &Plan) -> PyResult<Stored> {
-        plan.with(|lent| {
-            Ok(Stored(lock(&self.0).persist(
-                Place(place),
-                after.0,
-                &mut lent.plan,
-            )))
+        self.ask(plan, |cache, plan| {
+            Stored(cache.persist(Place(place), after.0, plan))
         })
     }
 
     /// Writes all lines back.
     fn flush(&self, plan: &Plan) -> PyResult<()> {
-        plan.with(|lent| {
-            lock(&self.0).flush(&mut lent.plan);
-            Ok(())
-        })
+        self.ask(plan, MetadataCache::flush)
     }
 
     /// Look-ups that hit, and all.
@@ -296,6 +298,12 @@ impl Entry {
 #[pyclass(frozen, module = "sardonyx._core")]
 pub struct MappingTable(Mutex<(Amt, Paged<u32>)>);
 
+impl MappingTable {
+    fn ask<T>(&self, plan: &Plan, act: impl FnOnce(&mut Amt, &mut plan::Plan) -> T) -> PyResult<T> {
+        plan.ask(|plan| act(&mut lock(&self.0).0, plan))
+    }
+}
+
 #[pymethods]
 impl MappingTable {
     /// Reads a line from where it lies.
@@ -320,25 +328,23 @@ impl MappingTable {
 
     /// Looks a line up, for a write that will change its entry.
     fn find(&self, line: u64, after: &Step, plan: &Plan) -> PyResult<Entry> {
-        plan.with(|lent| {
-            let amt = &mut lock(&self.0).0;
-            Ok(Entry(amt.find(Logical(line), after.0, &mut lent.plan)))
+        self.ask(plan, |amt, plan| {
+            Entry(amt.find(Logical(line), after.0, plan))
         })
     }
 
     /// Looks an entry up again that a request has counted already; it has no place now.
     fn give_up(&self, entry: &Entry, after: &Step, plan: &Plan) -> PyResult<Entry> {
-        plan.with(|lent| {
-            let amt = &mut lock(&self.0).0;
+        self.ask(plan, |amt, plan| {
             let table = amt.table_line(entry.0.line);
-            let mut plan = lent.plan.because(Cause::Mapping);
+            let mut plan = plan.because(Cause::Mapping);
             let cached = amt.cache.revisit(table, after.0, &mut plan);
             let (line, place) = (entry.0.line, None);
-            Ok(Entry(amt::AmtEntry {
+            Entry(amt::AmtEntry {
                 line,
                 place,
                 cached,
-            }))
+            })
         })
     }
 
@@ -351,15 +357,12 @@ impl MappingTable {
         ripe: &Step,
         plan: &Plan,
     ) -> PyResult<()> {
-        plan.with(|lent| {
-            let when = When {
-                decided: decided.0,
-                ripe: ripe.0,
-            };
-            lock(&self.0)
-                .0
-                .set(&entry.0, Place(place), when, &mut lent.plan);
-            Ok(())
+        let when = When {
+            decided: decided.0,
+            ripe: ripe.0,
+        };
+        self.ask(plan, |amt, plan| {
+            amt.set(&entry.0, Place(place), when, plan)
         })
     }
 
@@ -373,18 +376,17 @@ impl MappingTable {
         plan: &Plan,
         first: bool,
     ) -> PyResult<bool> {
-        plan.with(|lent| {
-            let amt = &mut lock(&self.0).0;
-            let count = amt.count(Place(place), decided.0, &mut lent.plan);
+        self.ask(plan, |amt, plan| {
+            let count = amt.count(Place(place), decided.0, plan);
             let more = match first {
                 true => References::ONE,
                 false => count.refer.one_more(),
             };
             if more == count.refer {
-                return Ok(false);
+                return false;
             }
-            amt.set_count(count, more, ripe.0, &mut lent.plan);
-            Ok(more.is_full())
+            amt.set_count(count, more, ripe.0, plan);
+            more.is_full()
         })
     }
 
@@ -396,14 +398,13 @@ impl MappingTable {
         ripe: &Step,
         plan: &Plan,
     ) -> PyResult<Option<u8>> {
-        plan.with(|lent| {
-            let amt = &mut lock(&self.0).0;
-            let count = amt.count(Place(place), decided.0, &mut lent.plan);
+        self.ask(plan, |amt, plan| {
+            let count = amt.count(Place(place), decided.0, plan);
             let Left::Some(less) = count.refer.one_less() else {
-                return Ok(None);
+                return None;
             };
-            amt.set_count(count, less, ripe.0, &mut lent.plan);
-            Ok(Some(less.byte()))
+            amt.set_count(count, less, ripe.0, plan);
+            Some(less.byte())
         })
     }
 
@@ -415,15 +416,9 @@ impl MappingTable {
         atomic: bool,
         plan: &Plan,
     ) -> PyResult<Stored> {
-        plan.with(|lent| {
-            let amt = &mut lock(&self.0).0;
-            let line = entry.0.line;
-            Ok(Stored(amt.persist(
-                line,
-                stored.0,
-                order(atomic),
-                &mut lent.plan,
-            )))
+        let (line, order) = (entry.0.line, order(atomic));
+        self.ask(plan, |amt, plan| {
+            Stored(amt.persist(line, stored.0, order, plan))
         })
     }
 
@@ -445,24 +440,21 @@ impl MappingTable {
 
     /// Reads the whole table after a cut, takes the places that it names, and puts their counts right.
     fn recover(&self, places: &Places, plan: &Plan) -> PyResult<()> {
-        plan.with(|lent| {
+        plan.ask(|plan| {
             let (amt, lines_at) = &mut *lock(&self.0);
             let mut places = lock(&places.0);
-            amt.scan(&mut lent.plan, |_, place| {
+            amt.scan(plan, |_, place| {
                 places.take(place);
                 *lines_at.at(place.0) += 1;
             });
-            amt.recount(lines_at, &mut lent.plan);
-            Ok(())
+            amt.recount(lines_at, plan);
         })
     }
 
     /// Writes all entries back.
     fn flush(&self, plan: &Plan) -> PyResult<()> {
-        plan.with(|lent| {
-            let mut plan = lent.plan.because(Cause::Mapping);
-            lock(&self.0).0.cache.flush(&mut plan);
-            Ok(())
+        self.ask(plan, |amt, plan| {
+            amt.cache.flush(&mut plan.because(Cause::Mapping))
         })
     }
 
@@ -497,22 +489,20 @@ impl Places {
     /// A free place for a line, its own if that is free, and the step before which it must not be written; ``None`` if
     /// the medium is full.
     fn allocate(&self, home: u64, plan: &Plan) -> PyResult<Option<(u64, Step)>> {
-        plan.with(|lent| {
-            let got = lock(&self.0).allocate(Place(home), &mut lent.plan);
-            Ok(got.map(|(place, unmapped)| (place.0, Step(unmapped))))
-        })
+        let got = plan.ask(|plan| lock(&self.0).allocate(Place(home), plan))?;
+        Ok(got.map(|(place, unmapped)| (place.0, Step(unmapped))))
     }
 
     /// A line has left a place to which ``left`` others still refer, which may be written again once ``unmapped`` is
     /// over; whether it is free now.
     fn leave(&self, place: u64, left: u64, unmapped: &Step, plan: &Plan) -> PyResult<bool> {
-        plan.with(|lent| {
+        plan.ask(|plan| {
             let (mut places, place) = (lock(&self.0), Place(place));
             match left {
-                0 => places.free(place, unmapped.0, &mut lent.plan),
-                _ => places.let_go(place, unmapped.0, &mut lent.plan),
+                0 => places.free(place, unmapped.0, plan),
+                _ => places.let_go(place, unmapped.0, plan),
             }
-            Ok(left == 0)
+            left == 0
         })
     }
 

@@ -10,7 +10,7 @@ use sardonyx::exhausted::Exhausted;
 use sardonyx::line::{LINE_BYTES, Line, Place};
 use sardonyx::mechanisms::Mechanism;
 use sardonyx::medium::params::Unit;
-use sardonyx::plan::{self, At, Queue};
+use sardonyx::plan::{self, At, Fetched, Queue};
 use sardonyx::stats::{Cause, Purpose};
 
 use super::intern;
@@ -20,7 +20,7 @@ use crate::bad;
 /// A value of a line and when it exists, as Python has it: bytes, or `None` where it was never written, and a step.
 pub type Timed<'py> = (Option<Bound<'py, PyBytes>>, Step);
 
-pub fn timed(py: Python<'_>, got: At<Option<Line>>) -> Timed<'_> {
+pub fn timed(py: Python<'_>, got: Fetched) -> Timed<'_> {
     (got.value.map(|line| PyBytes::new(py, &line)), Step(got.at))
 }
 
@@ -79,7 +79,7 @@ impl Stored {
 
     /// Both writes.
     fn also(&self, other: &Stored, plan: &Plan) -> PyResult<Stored> {
-        plan.with(|lent| Ok(Stored(self.0.and(other.0, &mut lent.plan))))
+        plan.ask(|plan| Stored(self.0.and(other.0, plan)))
     }
 }
 
@@ -234,6 +234,11 @@ impl Plan {
     pub fn with<T>(&self, act: impl FnOnce(&mut Lent) -> PyResult<T>) -> PyResult<T> {
         act(&mut *self.lent()?)
     }
+
+    /// Asks the plan itself.
+    pub fn ask<T>(&self, act: impl FnOnce(&mut plan::Plan) -> T) -> PyResult<T> {
+        Ok(act(&mut self.lent()?.plan))
+    }
 }
 
 fn named<T: Copy>(
@@ -257,16 +262,16 @@ impl Plan {
     /// Uses a unit on chip, as ``"compare"``, once ``after`` is over; when it is done.
     fn unit(&self, unit: &str, after: &Step) -> PyResult<Step> {
         let unit = named("unit", unit, &Unit::ALL, Unit::name)?;
-        self.with(|lent| Ok(Step(lent.plan.unit(unit, after.0))))
+        self.ask(|plan| Step(plan.unit(unit, after.0)))
     }
 
     /// When all of these are over.
     #[pyo3(signature = (*steps))]
     fn all(&self, steps: Vec<PyRef<'_, Step>>) -> PyResult<Step> {
-        self.with(|lent| {
+        self.ask(|plan| {
             let steps = steps.iter().map(|one| one.0);
-            let all = steps.reduce(|all, one| lent.plan.both(all, one));
-            Ok(Step(all.unwrap_or(plan::Step::PAST)))
+            let all = steps.reduce(|all, one| plan.both(all, one));
+            Step(all.unwrap_or(plan::Step::PAST))
         })
     }
 
@@ -283,31 +288,23 @@ impl Plan {
     /// Counts that one of the layer's mechanisms has been used.
     fn exercise(&self, mechanism: &str) -> PyResult<()> {
         let mechanism = named("mechanism", mechanism, self.mechanisms, |one| one.name)?;
-        self.with(|lent| {
-            lent.plan.exercise(mechanism);
-            Ok(())
-        })
+        self.ask(|plan| plan.exercise(mechanism))
     }
 
     /// No place is free: the run ends, as of a full memory, with a remedy. Until then the line may lie at its own place.
     fn full(&self, line: u64, remedy: &str) -> PyResult<(u64, Step)> {
-        self.with(|lent| {
-            lent.plan.fail(Exhausted::medium_full(intern(remedy)));
-            Ok((line, Step(plan::Step::PAST)))
-        })
+        self.ask(|plan| plan.fail(Exhausted::medium_full(intern(remedy))))?;
+        Ok((line, Step(plan::Step::PAST)))
     }
 
     /// The line at a place is not what was written there last.
     fn refuse(&self, place: u64) -> PyResult<()> {
-        self.with(|lent| {
-            lent.plan.refuse(Place(place));
-            Ok(())
-        })
+        self.ask(|plan| plan.refuse(Place(place)))
     }
 
     /// Reads a line of the medium.
     fn read<'py>(&self, py: Python<'py>, place: u64, after: &Step) -> PyResult<Timed<'py>> {
-        let got = self.with(|lent| Ok(lent.plan.read(Place(place), after.0)))?;
+        let got = self.ask(|plan| plan.read(Place(place), after.0))?;
         Ok(timed(py, got))
     }
 
@@ -322,56 +319,37 @@ impl Plan {
         beside: Option<[u8; 8]>,
     ) -> PyResult<Stored> {
         let data = line(data)?;
+        let (place, data) = (Place(place), At::new(&data, at.0));
         let gate = gate.map_or(plan::Step::PAST, |gate| gate.0);
-        self.with(|lent| {
-            let data = At::new(&data, at.0);
-            let place = Place(place);
-            let plan = &mut lent.plan;
-            Ok(Stored(plan.write_words(
-                place,
-                data,
-                0xff,
-                beside,
-                gate,
-                Queue::Data,
-            )))
-        })
+        self.ask(|plan| Stored(plan.write_words(place, data, 0xff, beside, gate, Queue::Data)))
     }
 
     /// The eight bytes beside a line of the medium, as they are known on chip.
     fn beside(&self, place: u64) -> PyResult<Option<[u8; 8]>> {
-        self.with(|lent| Ok(lent.plan.peek_sideband(Place(place))))
+        self.ask(|plan| plan.peek_sideband(Place(place)))
     }
 
     /// Says that a write is encrypted under a counter.
     fn sealed(&self, stored: &Stored, place: u64, counter: u64) -> PyResult<()> {
-        self.with(|lent| {
-            lent.plan.sealed(stored.0, Place(place), counter, None);
-            Ok(())
-        })
+        self.ask(|plan| plan.sealed(stored.0, Place(place), counter, None))
     }
 
     /// A recovery's look at a line of the medium; ``None`` if it was never written.
     fn scan<'py>(&self, py: Python<'py>, place: u64) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let line = self.with(|lent| Ok(lent.plan.scan(Place(place))))?;
+        let line = self.ask(|plan| plan.scan(Place(place)))?;
         Ok(line.map(|line| PyBytes::new(py, &line)))
     }
 
     /// The places of a table that have been written.
     fn written(&self, table: &Table) -> PyResult<Vec<u64>> {
-        self.with(|lent| {
-            let places = lent.plan.written(&table.0);
-            Ok(places.into_iter().map(|place| place.0).collect())
-        })
+        let places = self.ask(|plan| plan.written(&table.0))?;
+        Ok(places.into_iter().map(|place| place.0).collect())
     }
 
     /// All of these writes are accepted at one instant, or none of them.
     fn group(&self, writes: Vec<PyRef<'_, Stored>>) -> PyResult<()> {
         let writes: Vec<plan::Stored> = writes.iter().map(|one| one.0).collect();
-        self.with(|lent| {
-            lent.plan.group(&writes);
-            Ok(())
-        })
+        self.ask(|plan| plan.group(&writes))
     }
 }
 
@@ -398,10 +376,7 @@ impl Because {
     fn __exit__(&self, _raised: Vec<Py<PyAny>>) -> PyResult<bool> {
         let before = self.before.lock().unwrap_or_else(|e| e.into_inner()).take();
         if let Some(before) = before {
-            self.plan.get().with(|lent| {
-                lent.plan.leave(before);
-                Ok(())
-            })?;
+            self.plan.get().ask(|plan| plan.leave(before))?;
         }
         Ok(false)
     }

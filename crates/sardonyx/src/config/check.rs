@@ -11,13 +11,13 @@ use crate::settings::CacheParams;
 use crate::units::Time;
 
 use super::Machine;
-use super::error::ConfigError;
+use super::error::Result;
 use super::layers::Layers;
 
 /// Most lines a medium may hold: 40-bit line numbers (ESD's AMT entry), 64 TB.
 const MAX_LINES: u128 = 1 << 40;
 
-pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<()> {
     geometry(machine, layers)?;
     queues(machine, layers)?;
     cells(machine, layers)?;
@@ -37,7 +37,7 @@ fn cache(
     entry_bytes: u64,
     cache: CacheParams,
     layers: &Layers,
-) -> Result<(), ConfigError> {
+) -> Result<()> {
     let set = entry_bytes * cache.ways as u64;
     let of_lines = entry_bytes == LINE_BYTES as u64;
     if cache.bytes >= set && (!of_lines || cache.bytes.is_multiple_of(set)) {
@@ -61,7 +61,7 @@ fn cache(
     ))
 }
 
-fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+fn geometry(machine: &Machine, layers: &Layers) -> Result<()> {
     let g = &machine.engine.medium.geometry;
     let (ranks, banks) = (g.ranks, g.banks);
     if ranks * banks > MAX_BANKS as u64 {
@@ -107,7 +107,7 @@ fn geometry(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+fn cells(machine: &Machine, layers: &Layers) -> Result<()> {
     let medium = &machine.engine.medium;
     let Some(cells) = &medium.cells else {
         return Ok(());
@@ -145,7 +145,7 @@ fn cells(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
 }
 
 /// Writes that take time in banks are interrupted.
-fn pausing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+fn pausing(machine: &Machine, layers: &Layers) -> Result<()> {
     let medium = &machine.engine.medium;
     let (policy, fault) = (
         POLICY.name(),
@@ -181,7 +181,7 @@ fn pausing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn queues(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+fn queues(machine: &Machine, layers: &Layers) -> Result<()> {
     let queues = &machine.engine.medium.queues;
     let (writes, high, low) = (queues.writes, queues.high_watermark, queues.low_watermark);
     if high > writes {
@@ -204,7 +204,7 @@ fn queues(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn timing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+fn timing(machine: &Machine, layers: &Layers) -> Result<()> {
     let t = &machine.engine.medium.timing;
     let closed = t.tBURST + t.tRTP;
     if closed < t.tCCD {
@@ -254,7 +254,7 @@ fn timing(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn cache_levels(machine: &Machine, layers: &Layers) -> Result<(), ConfigError> {
+fn cache_levels(machine: &Machine, layers: &Layers) -> Result<()> {
     let c = &machine.caches;
     for (section, level) in [("l1", c.l1), ("l2", c.l2), ("llc", c.llc)] {
         let (bytes, ways) = (level.bytes, level.ways);

@@ -3,6 +3,9 @@
 
 use std::fmt;
 
+/// A value, or why there is none.
+pub type Result<T, E = ConfigError> = std::result::Result<T, E>;
+
 /// A fault in a machine file or an override, with its place and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {

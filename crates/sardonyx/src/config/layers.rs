@@ -8,7 +8,7 @@ use crate::medium::params::{CachesParams, CoreParams, EngineParams, STARVATION, 
 use crate::settings::{Allowed, MAX_ENERGY_NJ, MAX_LATENCY_PS, Origin, Row, Settings, Value};
 use crate::units::{Energy, Time};
 
-use super::error::{ConfigError, KeyPlace};
+use super::error::{ConfigError, KeyPlace, Result};
 use super::foreign::{self, Foreign};
 use super::keys;
 use super::presets::{self, Preset};
@@ -31,23 +31,23 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    pub(super) fn of_preset(preset: &Preset) -> Result<Layers, ConfigError> {
+    pub(super) fn of_preset(preset: &Preset) -> Result<Layers> {
         Layers::of_document(read::document(preset.text, preset.name)?, preset.name, 0)
     }
 
-    pub(super) fn of_text(text: &str, file: &str) -> Result<Layers, ConfigError> {
+    pub(super) fn of_text(text: &str, file: &str) -> Result<Layers> {
         Layers::of_document(read::document(text, file)?, file, 0)
     }
 
     /// The machine in a file, ours or another simulator's.
-    pub(super) fn of_file(text: &str, file: &str) -> Result<Layers, ConfigError> {
+    pub(super) fn of_file(text: &str, file: &str) -> Result<Layers> {
         match foreign::read(text, file) {
             None => Layers::of_text(text, file),
             Some(read) => Layers::of_foreign(read?, file),
         }
     }
 
-    fn of_foreign(read: Foreign, file: &str) -> Result<Layers, ConfigError> {
+    fn of_foreign(read: Foreign, file: &str) -> Result<Layers> {
         let base = presets::find(read.base).expect("a preset");
         let mut layers = Layers::of_preset(base)?;
         let simulator = read.simulator;
@@ -68,7 +68,7 @@ impl Layers {
         Ok(layers)
     }
 
-    fn of_document(document: Document, file: &str, depth: usize) -> Result<Layers, ConfigError> {
+    fn of_document(document: Document, file: &str, depth: usize) -> Result<Layers> {
         let mut layers = match &document.extends {
             Some((base, place)) => Layers::of_base(base, place, depth)?,
             None => Layers::default(),
@@ -97,7 +97,7 @@ impl Layers {
         Ok(layers)
     }
 
-    fn of_base(base: &str, place: &KeyPlace, depth: usize) -> Result<Layers, ConfigError> {
+    fn of_base(base: &str, place: &KeyPlace, depth: usize) -> Result<Layers> {
         let fail =
             |problem: &str, remedy: &str| Err(ConfigError::key(place, "extends", problem, remedy));
         let Some(preset) = presets::find(base) else {
@@ -112,16 +112,16 @@ impl Layers {
         Layers::of_document(document, preset.name, depth + 1)
     }
 
-    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<()> {
         self.put(SET, name, value)
     }
 
     /// A value that nobody has asked for: the crash explorer's plan sets it.
-    pub(super) fn plan(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
+    pub(super) fn plan(&mut self, name: &str, value: &str) -> Result<()> {
         self.put("the plan's", name, value)
     }
 
-    fn put(&mut self, whose: &str, name: &str, value: &str) -> Result<(), ConfigError> {
+    fn put(&mut self, whose: &str, name: &str, value: &str) -> Result<()> {
         let place = KeyPlace {
             file: format!("{whose} {name}={value}").into(),
             line: None,
@@ -134,7 +134,7 @@ impl Layers {
         Ok(())
     }
 
-    pub(super) fn build(self) -> Result<Machine, ConfigError> {
+    pub(super) fn build(self) -> Result<Machine> {
         let mut settings = Settings::default();
         for key in keys::all() {
             let value = match (self.settings.get(key.name), key.default) {
@@ -175,7 +175,7 @@ impl Layers {
 
     /// An error if a user has set `key`, which does nothing: by `--set`, or in a file of his own to another value than
     /// it has anyway. What presets and plans set is theirs, and `--set` may switch off what a file says more of.
-    fn not_asked_for(&self, key: &'static Row, settings: &Settings) -> Result<(), ConfigError> {
+    fn not_asked_for(&self, key: &'static Row, settings: &Settings) -> Result<()> {
         let (Some(setting), Some(needs)) = (self.settings.get(key.name), key.needs) else {
             return Ok(());
         };
@@ -204,11 +204,7 @@ impl Layers {
     }
 
     /// What is assumed of `key`, if anything is.
-    fn doubted(
-        &self,
-        key: &'static Row,
-        settings: &Settings,
-    ) -> Option<Result<Assumed, ConfigError>> {
+    fn doubted(&self, key: &'static Row, settings: &Settings) -> Option<Result<Assumed>> {
         // What does nothing is as if nobody had said anything of it.
         let idle = key.default.is_some() && !key.matters(settings);
         let is_set = self.settings.contains_key(key.name) && !idle;
@@ -287,7 +283,7 @@ fn has_starvation(settings: &Settings) -> bool {
 
 /// The value that `setting` gives `key`, within the key's range; `before` has the memory's clock if the
 /// key needs it.
-fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value, ConfigError> {
+fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value> {
     value(key.kind, setting, before).map_err(|problem| {
         let name = match setting.in_ns {
             true => format!("{}_ns", key.name),

@@ -19,7 +19,7 @@ use crate::controller::encryption::counter_mode::{COUNTER_CACHE, COUNTER_CACHE_P
 use crate::medium::params::{CachesParams, CoreParams, EngineParams, Unit, UnitParams};
 use crate::settings::{Setting, Settings};
 
-pub use error::ConfigError;
+pub use error::{ConfigError, Result};
 pub use keys::all as keys;
 pub use presets::{Preset, all as presets};
 pub use ranges::declared;
@@ -86,7 +86,7 @@ impl Machine {
     ///
     /// # Errors
     /// [`ConfigError`] names the file, the line, the key, what is wrong with it and the remedy.
-    pub fn load<K, V>(name_or_path: &str, overrides: &[(K, V)]) -> Result<Machine, ConfigError>
+    pub fn load<K, V>(name_or_path: &str, overrides: &[(K, V)]) -> Result<Machine>
     where
         K: AsRef<str>,
         V: AsRef<str>,
@@ -102,7 +102,7 @@ impl Machine {
         name_or_path: &str,
         planned: &[(String, String)],
         overrides: &[(K, V)],
-    ) -> Result<Machine, ConfigError>
+    ) -> Result<Machine>
     where
         K: AsRef<str>,
         V: AsRef<str>,
@@ -132,7 +132,7 @@ impl Machine {
     ///
     /// # Errors
     /// As [`Machine::load`].
-    pub fn parse(text: &str, file: &str) -> Result<Machine, ConfigError> {
+    pub fn parse(text: &str, file: &str) -> Result<Machine> {
         layers::Layers::of_text(text, file)?.build()
     }
 

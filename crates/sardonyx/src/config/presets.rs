@@ -5,7 +5,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::error::ConfigError;
+use super::error::{ConfigError, Result};
 use crate::names::did_you_mean;
 
 /// A machine that comes with the program.
@@ -75,7 +75,7 @@ pub(super) fn remedy(name: &str) -> String {
 }
 
 /// The text of the machine file at `path`.
-pub(super) fn read_file(path: &str) -> Result<String, ConfigError> {
+pub(super) fn read_file(path: &str) -> Result<String> {
     let fail = |problem: String, remedy: &str| ConfigError::file(path, problem, remedy);
     let or_a_preset = || {
         let presets = remedy(path);

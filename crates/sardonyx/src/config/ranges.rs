@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::settings::{Allowed, Doubt, Row, Settings, Value};
 
 use super::Range;
-use super::error::{ConfigError, KeyPlace};
+use super::error::{ConfigError, KeyPlace, Result};
 use super::layers::value;
 use super::read::{Raw, Setting};
 use super::write::literal;
@@ -70,7 +70,7 @@ pub(super) fn of_file(
     written: &WrittenValue,
     place: &KeyPlace,
     settings: &Settings,
-) -> Result<Range, ConfigError> {
+) -> Result<Range> {
     match written {
         WrittenValue::Inert(why) => Ok(Range::Inert(why.clone())),
         WrittenValue::Between {

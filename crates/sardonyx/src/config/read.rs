@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use toml::de::{DeTable, DeValue};
 
-use super::error::{ConfigError, KeyPlace};
+use super::error::{ConfigError, KeyPlace, Result};
 use super::names;
 use super::ranges::WrittenValue;
 use crate::settings::Row;
@@ -69,7 +69,7 @@ pub(super) struct Document {
 }
 
 /// Reads one file's text; `file` is its name in errors.
-pub(super) fn document(text: &str, file: &str) -> Result<Document, ConfigError> {
+pub(super) fn document(text: &str, file: &str) -> Result<Document> {
     let mut reader = Reader {
         text,
         file: file.into(),
@@ -106,7 +106,7 @@ impl Reader<'_> {
         }
     }
 
-    fn table(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
+    fn table(&mut self, section: &str, table: &DeTable<'_>) -> Result<()> {
         for (key, value) in table {
             let path = joined(section, key.get_ref());
             let place = self.place(key.span().start);
@@ -124,12 +124,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn leaf(
-        &mut self,
-        path: &str,
-        value: &DeValue<'_>,
-        place: KeyPlace,
-    ) -> Result<(), ConfigError> {
+    fn leaf(&mut self, path: &str, value: &DeValue<'_>, place: KeyPlace) -> Result<()> {
         if let "name" | "source" | "extends" = path {
             let text = self.text_of(path, value, &place)?;
             match path {
@@ -154,7 +149,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn assumed(&mut self, section: &str, table: &DeTable<'_>) -> Result<(), ConfigError> {
+    fn assumed(&mut self, section: &str, table: &DeTable<'_>) -> Result<()> {
         for (key, value) in table {
             let path = joined(section, key.get_ref());
             let place = self.place(key.span().start);
@@ -183,7 +178,7 @@ impl Reader<'_> {
         path: &str,
         table: &DeTable<'_>,
         place: &KeyPlace,
-    ) -> Result<(String, Option<WrittenValue>), ConfigError> {
+    ) -> Result<(String, Option<WrittenValue>)> {
         let form = "write { why = \"..\", low = .., high = .., range = \"why these\" } or \
                     { why = \"..\", inert = \"why it cannot matter\" }";
         let bad = |problem: String| Err(ConfigError::key(place, path, problem, form));
@@ -217,12 +212,7 @@ impl Reader<'_> {
         Ok((text(why)?, range))
     }
 
-    fn text_of(
-        &self,
-        path: &str,
-        value: &DeValue<'_>,
-        at: &KeyPlace,
-    ) -> Result<String, ConfigError> {
+    fn text_of(&self, path: &str, value: &DeValue<'_>, at: &KeyPlace) -> Result<String> {
         match value {
             DeValue::String(text) if !text.trim().is_empty() => Ok(text.to_string()),
             DeValue::String(_) => Err(ConfigError::key(at, path, "is empty", "say something")),
@@ -256,7 +246,7 @@ fn joined(section: &str, key: &str) -> String {
 }
 
 /// The key of that name and whether the name is its form in nanoseconds.
-pub(super) fn find(path: &str, place: &KeyPlace) -> Result<(&'static Row, bool), ConfigError> {
+pub(super) fn find(path: &str, place: &KeyPlace) -> Result<(&'static Row, bool)> {
     names::find(path).ok_or_else(|| unknown(place, path))
 }
 

@@ -96,6 +96,19 @@ pub struct About {
     pub limits: &'static [Limit],
 }
 
+impl About {
+    /// A layer without a name that declares nothing.
+    pub const EMPTY: About = About {
+        name: "",
+        keys: &[],
+        units: &[],
+        figures: &[],
+        cut: "",
+        tries: &[],
+        limits: &[],
+    };
+}
+
 /// A hardware log of old or new lines, over a mapping.
 pub struct Logging {
     /// What every layer says.

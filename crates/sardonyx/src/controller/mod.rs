@@ -26,7 +26,7 @@ use crate::line::{Line, Logical, Place};
 use crate::plan::guard::Guard;
 use crate::plan::start_gap::StartGap;
 pub use crate::plan::storey::{Storey, Unfinished};
-use crate::plan::{At, Plan, Step, Stored, Timer};
+use crate::plan::{At, Fetched, Plan, Step, Stored, Timer};
 use crate::stats::Cause;
 use crate::units::Time;
 
@@ -83,13 +83,7 @@ pub trait Layer: Storey {
     type Addr: Copy;
 
     /// Reads a line. `None` is a line that has never been written: its content is unknown.
-    fn read(
-        &mut self,
-        a: Self::Addr,
-        class: Class,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>>;
+    fn read(&mut self, a: Self::Addr, class: Class, after: Step, plan: &mut Plan) -> Fetched;
 
     /// Writes a line.
     fn write(&mut self, write: Write<Self::Addr>, plan: &mut Plan) -> Stored;
@@ -169,13 +163,7 @@ impl Controller {
     }
 
     /// See [`Layer::read`].
-    pub fn read(
-        &mut self,
-        line: Logical,
-        class: Class,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    pub fn read(&mut self, line: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         self.guarded(plan, |top, plan| top.read(line, class, after, plan))
     }
 

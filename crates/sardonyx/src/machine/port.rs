@@ -19,7 +19,7 @@ use crate::mechanisms::{
 };
 use crate::medium::params::JOINED_EVICTION;
 use crate::memory::Memory;
-use crate::plan::{At, journal};
+use crate::plan::{At, Fetched, journal};
 use crate::stats::Direction;
 use crate::units::Time;
 
@@ -60,7 +60,7 @@ pub trait Backing: Send {
 struct Probed {
     line: Logical,
     name: u32,
-    got: At<Option<Line>>,
+    got: Fetched,
 }
 
 /// What agents ask memory through.
@@ -224,12 +224,7 @@ impl Port {
     }
 
     /// Has memory read a line for `waiter`: the read's name, and what it brings.
-    fn read_for(
-        &mut self,
-        waiter: Waiter,
-        line: Logical,
-        arrival: Time,
-    ) -> (u32, At<Option<Line>>) {
+    fn read_for(&mut self, waiter: Waiter, line: Logical, arrival: Time) -> (u32, Fetched) {
         let name = self.free_reads.pop().unwrap_or_else(|| {
             self.reading.push(Read::default());
             self.reading.len() as u32

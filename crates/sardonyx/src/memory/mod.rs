@@ -24,7 +24,7 @@ use crate::medium::params::Unit;
 use crate::plan::journal::Journal;
 use crate::plan::observe::{Observer, Observers};
 use crate::plan::orders::Choice;
-use crate::plan::{At, Holding, Plan, Step, Stored};
+use crate::plan::{At, Fetched, Holding, Plan, Step, Stored};
 use crate::stats::{Direction, Ledger};
 use crate::units::Time;
 
@@ -70,13 +70,7 @@ impl Memory {
 
     /// Reads `line` for `request`, which is presented at `now`: its bytes, which exist when the request is
     /// answered, or `None` if it was never written.
-    pub fn read(
-        &mut self,
-        request: Request,
-        now: Time,
-        line: Logical,
-        class: Class,
-    ) -> At<Option<Line>> {
+    pub fn read(&mut self, request: Request, now: Time, line: Logical, class: Class) -> Fetched {
         self.ask(Asked::Read(line));
         let (controller, link) = (&mut self.controller, self.engine.has_link());
         let mut got = At::past(None);

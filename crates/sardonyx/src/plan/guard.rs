@@ -4,30 +4,24 @@
 //! themselves (integrity).
 
 use super::storey::Storey;
-use super::{At, Plan, Step, Stored};
-use crate::line::{Line, Place};
+use super::{At, Fetched, Plan, Step, Written};
+use crate::line::Place;
 
 /// Stands between all layers and the medium.
 pub trait Guard: Storey {
     /// The line at `place` was asked for after `after` and read from the medium, `None` if it was never
     /// written: what the layers get of it, and when. A line that is not what was last written is refused ([`Plan::refuse`]).
-    fn read(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>>;
+    fn read(&mut self, place: Place, got: Fetched, after: Step, plan: &mut Plan) -> Fetched;
 
     /// What was read at `place`, whose encryption counter is `counter`, before it is decrypted: what the encryption gets
     /// of it, and when. A guard that takes encryption counters for versions verifies it here.
     fn opened(
         &mut self,
         _place: Place,
-        got: At<Option<Line>>,
+        got: Fetched,
         _counter: At<u64>,
         _plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    ) -> Fetched {
         got
     }
 
@@ -40,17 +34,9 @@ pub trait Guard: Storey {
     /// What the request at hand has written last to `place` is encrypted under `counter`.
     fn sealed(&mut self, _place: Place, _counter: u64) {}
 
-    /// The line at `place` is written by `stored`, whole as it will then be and once its bytes exist, with `sideband` beside it if it
-    /// has one. What the guard writes and must not be accepted without the line joins its group
+    /// The line at `place` is written. What the guard writes and must not be accepted without the line joins its group
     /// ([`Plan::group`]). Gives the step after which all of it is in the array.
-    fn write(
-        &mut self,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        stored: Stored,
-        plan: &mut Plan,
-    ) -> Step;
+    fn write(&mut self, place: Place, written: Written, plan: &mut Plan) -> Step;
 
     /// Whether what lies at `place`, of which some words are about to be written, is what was last written there:
     /// as what is on chip says, or what the write itself is going to verify. Else the words that stay would get a new

@@ -61,6 +61,17 @@ const PAGE_LINES: u64 = 64;
 pub const HIGH: &[u32] = &[16, 24, 32];
 
 impl Limit {
+    /// One that begins at 0, of which no pad is made, and that no run reaches: why.
+    pub const fn unreached(name: &'static str, bits: u32, why: &'static str) -> Limit {
+        Limit {
+            name,
+            bits,
+            begins: None,
+            pads: false,
+            reached: Reached::Never(why),
+        }
+    }
+
     /// The number of passes that reach it.
     pub fn passes(&self) -> usize {
         match self.reached {

@@ -14,7 +14,7 @@ const LINE: u64 = LINE_BYTES as u64;
 const OPERATION: u32 = 100;
 
 /// A program to run on one core.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramSpec {
     /// Its name, one of those in [`super::all`].
     pub name: String,

@@ -205,10 +205,6 @@ impl Volume {
         self.live_blocks
     }
 
-    pub fn stored_blocks(&self) -> u64 {
-        self.by_digest.len() as u64
-    }
-
     fn failed(&self, error: std::io::Error) -> DeviceError {
         DeviceError::io(&self.folder().join(BLOCKS), error)
     }

@@ -170,11 +170,6 @@ impl Log {
         self.ledger.0[purpose as usize].cycles += cycles;
     }
 
-    /// The steps; equal ones in a row are one.
-    pub fn steps(&self) -> &[LedgerStep] {
-        &self.steps
-    }
-
     pub fn ledger(&self) -> &CostLedger {
         &self.ledger
     }

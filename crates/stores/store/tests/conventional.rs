@@ -19,6 +19,13 @@ enum Op {
 const BLOCK: usize = 64;
 const BLOCKS: u64 = 8;
 
+fn options() -> ConventionalOptions {
+    ConventionalOptions {
+        block_bytes: BLOCK as u32,
+        ..ConventionalOptions::default()
+    }
+}
+
 fn block(content: u128) -> Vec<u8> {
     let mut bytes = vec![0; BLOCK];
     Made::new(content).bytes(0, &mut bytes);
@@ -63,14 +70,13 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let options = ConventionalOptions {
-            block_bytes: BLOCK as u32,
             capacity_bytes: BLOCKS * BLOCK as u64,
             deduplicate,
             hash_bits,
             commit_every,
             cache_entries,
             sync_commits,
-            ..ConventionalOptions::default()
+            ..options()
         };
         let mut store = open(folder.path(), options);
         let mut held: BTreeMap<Lba, u128> = BTreeMap::new();
@@ -130,9 +136,8 @@ proptest! {
 fn a_narrow_hash_collides_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let options = ConventionalOptions {
-        block_bytes: BLOCK as u32,
         hash_bits: 2,
-        ..ConventionalOptions::default()
+        ..options()
     };
     let mut store = open(folder.path(), options);
     for lba in 0..40 {
@@ -152,10 +157,9 @@ fn a_fingerprint_that_is_believed_loses_blocks() {
     // The other test would not notice if nothing were compared, unless this one is true.
     let folder = tempfile::tempdir().unwrap();
     let options = ConventionalOptions {
-        block_bytes: BLOCK as u32,
         hash_bits: 1,
         verify: false,
-        ..ConventionalOptions::default()
+        ..options()
     };
     let mut store = open(folder.path(), options);
     for lba in 0..9 {
@@ -181,10 +185,7 @@ fn a_folder_in_use_is_an_error_of_one_line() {
 #[test]
 fn what_was_not_flushed_may_be_lost_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    let options = ConventionalOptions {
-        block_bytes: BLOCK as u32,
-        ..ConventionalOptions::default()
-    };
+    let options = options();
     let mut store = open(folder.path(), options);
     store.write(1, &block(1)).unwrap();
     store.write(2, &block(1)).unwrap();
@@ -232,9 +233,8 @@ fn a_folder_made_otherwise_is_an_error_of_one_line() {
 fn energy_is_that_of_the_processor_s_time() {
     let folder = tempfile::tempdir().unwrap();
     let options = ConventionalOptions {
-        block_bytes: BLOCK as u32,
         capacity_bytes: 1 << 20,
-        ..ConventionalOptions::default()
+        ..options()
     };
     let mut store = open(folder.path(), options);
     let mut told = 0.0;

@@ -42,18 +42,8 @@ pub fn export_nvmain(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Exported, TraceError> {
     let to = to.as_ref();
-    let io = |e: std::io::Error| {
-        TraceError::file(
-            to,
-            format!("cannot be written: {e}; check the folder and the space"),
-        )
-    };
-    let provenance = source.provenance();
-    let clock_khz = provenance.clock_khz().map_err(|clock| {
-        let problem = format!("clock_mhz is {clock}; {CLOCK_REMEDY}");
-        TraceError::file(Path::new(source.name()), problem)
-    })?;
-    let clock_khz = clock_khz.unwrap_or(CLOCK_KHZ);
+    let io = cannot_be_written(to);
+    let clock_khz = clock_khz(&source, CLOCK_KHZ)?;
     let (temporary, file) = Temporary::beside(to).map_err(io)?;
     let mut text = CompressedFile::create(file, to).map_err(io)?;
     writeln!(text, "NVMV1").map_err(io)?;
@@ -99,10 +89,7 @@ pub fn export(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Exported, TraceError> {
     let to = to.as_ref();
-    let io = |e: std::io::Error| {
-        let problem = format!("cannot be written: {e}; check the folder and the space");
-        TraceError::file(to, problem)
-    };
+    let io = cannot_be_written(to);
     let written = [
         Format::RamulatorLoadStore,
         Format::DramSim3,
@@ -113,24 +100,15 @@ pub fn export(
         let problem = format!("{format} is not written; {names} and nvmain are");
         return Err(TraceError::file(to, problem));
     }
-    let clock_khz = source.provenance().clock_khz().map_err(|clock| {
-        let problem = format!("clock_mhz is {clock}; {CLOCK_REMEDY}");
-        TraceError::file(Path::new(source.name()), problem)
-    })?;
-    let clock_khz = clock_khz.unwrap_or(DRAMSIM3_KHZ);
+    let clock_khz = clock_khz(&source, DRAMSIM3_KHZ)?;
     let (temporary, file) = Temporary::beside(to).map_err(io)?;
     let mut text = CompressedFile::create(file, to).map_err(io)?;
     let mut exported = Exported::default();
     let (mut gaps, mut instructions) = (0u64, 0u64);
     source.each(progress, |record| {
         gaps += u64::from(record.gap);
-        if format == Format::ChampSim && gaps.saturating_sub(instructions) > LONGEST_GAP {
-            let gap = gaps - instructions;
-            let problem = format!(
-                "{gap} instructions without an access would be as many times {INSTRUCTION} bytes; at most {LONGEST_GAP} \
-                 are written for ChampSim"
-            );
-            return Err(TraceError::file(to, problem));
+        if format == Format::ChampSim {
+            no_longer_than_written(gaps.saturating_sub(instructions), to)?;
         }
         let write = match record.op {
             // An address of 0 is none for ChampSim.
@@ -174,6 +152,34 @@ pub fn export(
     text.finish().map_err(io)?;
     temporary.keep().map_err(io)?;
     Ok(exported)
+}
+
+fn cannot_be_written(to: &Path) -> impl Fn(std::io::Error) -> TraceError + Copy {
+    move |error| {
+        let problem = format!("cannot be written: {error}; check the folder and the space");
+        TraceError::file(to, problem)
+    }
+}
+
+/// The clock of the trace's cycles; `usual` if it says none.
+fn clock_khz(source: &Source, usual: u64) -> Result<u64, TraceError> {
+    let clock = source.provenance().clock_khz().map_err(|clock| {
+        let problem = format!("clock_mhz is {clock}; {CLOCK_REMEDY}");
+        TraceError::file(Path::new(source.name()), problem)
+    })?;
+    Ok(clock.unwrap_or(usual))
+}
+
+/// An error if ChampSim would need too many instructions for the gap.
+fn no_longer_than_written(gap: u64, to: &Path) -> Result<(), TraceError> {
+    if gap <= LONGEST_GAP {
+        return Ok(());
+    }
+    let problem = format!(
+        "{gap} instructions without an access would be as many times {INSTRUCTION} bytes; at most {LONGEST_GAP} \
+         are written for ChampSim"
+    );
+    Err(TraceError::file(to, problem))
 }
 
 /// One of ChampSim's instructions, in a loop of 1 KiB of code: no branch, a register, at most one access.

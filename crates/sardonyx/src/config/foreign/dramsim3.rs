@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::error::ConfigError;
+use super::super::error::{ConfigError, Result};
 use super::{Entries, Foreign, MachineKeys, PlacedValue, order};
 
 /// Bytes of our lines.
@@ -19,7 +19,7 @@ const SILENT: [&str; 4] = [
     "dram_structure.device_width",
 ];
 
-pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
+pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     let entries = Entries::new(file, parse(text, file)?);
     let protocol = entries.word("dram_structure.protocol", "DDR3");
     let groups = entries.count("dram_structure.bankgroups", 2)?;
@@ -65,7 +65,7 @@ fn timing(
     keys: &mut MachineKeys,
     (bl, bursts): (u64, u64),
     grouped: bool,
-) -> Result<(), ConfigError> {
+) -> Result<()> {
     let clock = entries.real("timing.tCK")?.unwrap_or(1.0);
     keys.put("timing.clock_ns", clock, "timing.tCK");
     let additive = entries.whole("timing.AL", 0)?;
@@ -132,7 +132,7 @@ fn geometry(
     keys: &mut MachineKeys,
     (bl, bus, bursts): (u64, u64, u64),
     grouped: bool,
-) -> Result<(), ConfigError> {
+) -> Result<()> {
     let groups = entries.count("dram_structure.bankgroups", 2)?;
     let banks = groups * entries.count("dram_structure.banks_per_group", 2)?;
     let rows = entries.count("dram_structure.rows", 1 << 16)?;
@@ -166,7 +166,7 @@ fn geometry(
     mapping(entries, keys)
 }
 
-fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
+fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     const NAME: &str = "system.address_mapping";
     const KNOWN: [(&str, &str); 6] = [
         ("ch", "channel"),
@@ -197,7 +197,7 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError>
 
 /// DRAMsim3 moves transactions on to a queue of commands for each bank, where writes wait as well; here they stay in one
 /// queue, which has the room of both. When it drains was held to DRAMsim3's curves (docs/hosts/simulators.md).
-fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
+fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     const QUEUE: &str = "system.trans_queue_size";
     let closed = entries.word("system.row_buf_policy", "OPEN_PAGE") == "CLOSE_PAGE";
     let page = if closed { "closed" } else { "open" };
@@ -220,7 +220,7 @@ fn power(
     entries: &Entries,
     keys: &mut MachineKeys,
     (bl, bus, bursts): (u64, u64, u64),
-) -> Result<(), ConfigError> {
+) -> Result<()> {
     let mut known = [0.0; 7];
     let names = ["VDD", "IDD0", "IDD2N", "IDD3N", "IDD4R", "IDD4W", "IDD5AB"];
     for (value, name) in known.iter_mut().zip(names) {
@@ -257,7 +257,7 @@ fn power(
 }
 
 /// `[section]`, `key = value`, and comments after `;` or `#`.
-fn parse(text: &str, file: &str) -> Result<BTreeMap<String, PlacedValue>, ConfigError> {
+fn parse(text: &str, file: &str) -> Result<BTreeMap<String, PlacedValue>> {
     let (mut all, mut section) = (BTreeMap::new(), "sardonyx".to_owned());
     for (number, line) in text.lines().enumerate() {
         let number = number + 1;

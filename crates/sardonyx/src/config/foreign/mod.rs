@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use super::error::{ConfigError, KeyPlace};
+use super::error::{ConfigError, KeyPlace, Result};
 
 /// A machine that another simulator's file describes.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Foreign {
 ///
 /// # Errors
 /// The line that cannot be, with the remedy.
-pub(super) fn read(text: &str, file: &str) -> Option<Result<Foreign, ConfigError>> {
+pub(super) fn read(text: &str, file: &str) -> Option<Result<Foreign>> {
     let ending = Path::new(file).extension()?.to_str()?;
     match ending {
         "ini" => Some(dramsim3::read(text, file)),
@@ -94,7 +94,7 @@ impl<'f> Entries<'f> {
         found.unwrap_or_else(|| otherwise.to_owned())
     }
 
-    fn fault<T>(&self, name: &str, problem: String, remedy: &str) -> Result<T, ConfigError> {
+    fn fault<T>(&self, name: &str, problem: String, remedy: &str) -> Result<T> {
         let line = self.all.get(name).map(|entry| entry.line);
         Err(ConfigError {
             line,
@@ -103,7 +103,7 @@ impl<'f> Entries<'f> {
         })
     }
 
-    fn real(&self, name: &str) -> Result<Option<f64>, ConfigError> {
+    fn real(&self, name: &str) -> Result<Option<f64>> {
         let Some(entry) = self.find(name) else {
             return Ok(None);
         };
@@ -117,7 +117,7 @@ impl<'f> Entries<'f> {
         }
     }
 
-    fn whole(&self, name: &str, otherwise: u64) -> Result<u64, ConfigError> {
+    fn whole(&self, name: &str, otherwise: u64) -> Result<u64> {
         match self.real(name)? {
             None => Ok(otherwise),
             Some(number) if number.fract() == 0.0 => Ok(number as u64),
@@ -126,7 +126,7 @@ impl<'f> Entries<'f> {
     }
 
     /// A whole number from 1 on.
-    fn count(&self, name: &str, otherwise: u64) -> Result<u64, ConfigError> {
+    fn count(&self, name: &str, otherwise: u64) -> Result<u64> {
         match self.whole(name, otherwise)? {
             0 => self.fault(name, "0 of them are no memory".to_owned(), "give 1 or more"),
             count => Ok(count),
@@ -166,7 +166,7 @@ impl<'e, 'f> MachineKeys<'e, 'f> {
     }
 
     /// A timing in cycles, the same here.
-    fn same(&mut self, key: &str, from: &str, otherwise: u64) -> Result<(), ConfigError> {
+    fn same(&mut self, key: &str, from: &str, otherwise: u64) -> Result<()> {
         let cycles = self.entries.whole(from, otherwise)?;
         self.put(&format!("timing.{key}"), cycles, from);
         Ok(())

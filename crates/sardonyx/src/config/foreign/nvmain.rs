@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::error::ConfigError;
+use super::super::error::{ConfigError, Result};
 use super::{Entries, Foreign, MachineKeys, PlacedValue, order};
 
 /// Data rate, and bytes of a line.
@@ -20,7 +20,7 @@ const SILENT: [&str; 8] = [
     "PrintPreTrace",
 ];
 
-pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
+pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     let entries = Entries::new(file, parse(text, file)?);
     let mut keys = MachineKeys::new(&entries);
     let (bus, burst) = (entries.count("BusWidth", 64)?, entries.count("tBURST", 4)?);
@@ -50,7 +50,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
     Ok(keys.finish("NVMain", "nvmain-a", &SILENT))
 }
 
-fn timing(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
+fn timing(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     let mhz = entries.real("CLK")?.filter(|mhz| *mhz > 0.0);
     let Some(mhz) = mhz else {
         return entries.fault(
@@ -104,7 +104,7 @@ fn timing(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> 
     Ok(())
 }
 
-fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
+fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     const NAME: &str = "AddressMappingScheme";
     const KNOWN: [(&str, &str); 5] = [
         ("CH", "channel"),
@@ -130,7 +130,7 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError>
     Ok(())
 }
 
-fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
+fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     let page = match entries.whole("ClosePage", 0)? {
         0 => "open",
         _ => "closed",
@@ -154,7 +154,7 @@ fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> 
     Ok(())
 }
 
-fn parse(text: &str, file: &str) -> Result<BTreeMap<String, PlacedValue>, ConfigError> {
+fn parse(text: &str, file: &str) -> Result<BTreeMap<String, PlacedValue>> {
     let mut all = BTreeMap::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split(';').next().unwrap_or_default().trim();

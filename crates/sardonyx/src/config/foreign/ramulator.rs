@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::error::ConfigError;
+use super::super::error::{ConfigError, Result};
 use super::tree::{self, Leaf};
 use super::{Entries, Foreign, MachineKeys, PlacedValue};
 
@@ -79,7 +79,7 @@ const SILENT: [&str; 12] = [
 ];
 
 /// A machine in the YAML of 2.0, or in what 2.1 exports.
-pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
+pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     let leaves = tree::read(text, file)?;
     let Some(at) = leaves.iter().position(|leaf| leaf.ends(&["dram", "impl"])) else {
         let remedy = "a Ramulator configuration names its DRAM's impl, org and timing";
@@ -117,7 +117,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign, ConfigError> {
 }
 
 /// A machine in 1.0's .cfg, whose parts and speeds have the names of 2.0.
-pub(super) fn read_first(text: &str, file: &str) -> Result<Foreign, ConfigError> {
+pub(super) fn read_first(text: &str, file: &str) -> Result<Foreign> {
     const NAMES: [(&str, &str); 5] = [
         ("standard", "impl"),
         ("channels", "org.channel"),
@@ -147,7 +147,7 @@ pub(super) fn read_first(text: &str, file: &str) -> Result<Foreign, ConfigError>
     machine(standard(&named.text, named.line, file)?, all, file)
 }
 
-fn standard(name: &str, line: usize, file: &str) -> Result<&'static Standard, ConfigError> {
+fn standard(name: &str, line: usize, file: &str) -> Result<&'static Standard> {
     let known = STANDARDS.iter().find(|standard| standard.name == name);
     known.ok_or_else(|| {
         let names: Vec<&str> = STANDARDS.iter().map(|standard| standard.name).collect();
@@ -185,7 +185,7 @@ fn machine(
     standard: &Standard,
     mut all: BTreeMap<String, PlacedValue>,
     file: &str,
-) -> Result<Foreign, ConfigError> {
+) -> Result<Foreign> {
     for table in ["org", "timing"] {
         fill(&mut all, table, file)?;
     }
@@ -223,11 +223,7 @@ fn machine(
 }
 
 /// What the preset of a table says, where the file does not say it itself, has the line of the preset's name.
-fn fill(
-    all: &mut BTreeMap<String, PlacedValue>,
-    table: &str,
-    file: &str,
-) -> Result<(), ConfigError> {
+fn fill(all: &mut BTreeMap<String, PlacedValue>, table: &str, file: &str) -> Result<()> {
     let Some(preset) = all.get(&format!("{table}.preset")).cloned() else {
         return Ok(());
     };
@@ -284,7 +280,7 @@ struct Timings<'e, 'f> {
 
 impl Timings<'_, '_> {
     /// What the file says in cycles or, as `tNAME`, in nanoseconds; else what the standard has for such a part.
-    fn of(&self, name: &str) -> Result<Option<u64>, ConfigError> {
+    fn of(&self, name: &str) -> Result<Option<u64>> {
         let in_ns = format!("timing.t{}", &name[1..]);
         if let Some(ns) = self.entries.real(&in_ns)? {
             let standard = STANDARDS.iter().find(|each| each.name == self.standard);
@@ -297,7 +293,7 @@ impl Timings<'_, '_> {
         Ok(None)
     }
 
-    fn needed(&self, names: &[&str]) -> Result<(u64, String), ConfigError> {
+    fn needed(&self, names: &[&str]) -> Result<(u64, String)> {
         for name in names {
             if let Some(cycles) = self.of(name)?.or_else(|| self.by_table(name)) {
                 return Ok((cycles, format!("timing.{name}")));
@@ -358,7 +354,7 @@ fn timing(
     entries: &Entries,
     keys: &mut MachineKeys,
     bursts: u64,
-) -> Result<(), ConfigError> {
+) -> Result<()> {
     let rate = entries.whole("timing.rate", 0)?;
     let clock_ps = match entries.whole("timing.tCK_ps", 0)? {
         0 if rate > 1 => 1_000_000 / (rate / 2),
@@ -439,7 +435,7 @@ fn refreshes(entries: &Entries, keys: &mut MachineKeys) -> bool {
     }
 }
 
-fn geometry(entries: &Entries, keys: &mut MachineKeys, width: u64) -> Result<(), ConfigError> {
+fn geometry(entries: &Entries, keys: &mut MachineKeys, width: u64) -> Result<()> {
     let groups = entries.count("org.bankgroup", 1)?;
     let columns = entries.count("org.column", 1)?;
     let lines = columns * width / 8 / LINE;
@@ -474,7 +470,7 @@ fn geometry(entries: &Entries, keys: &mut MachineKeys, width: u64) -> Result<(),
 }
 
 /// The order of addresses, the page policy and the queues; `ddr4-2400` has first-ready scheduling, as FRFCFS is.
-fn controller(entries: &Entries, keys: &mut MachineKeys) -> Result<(), ConfigError> {
+fn controller(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     const MAPPER: &str = "addrmapper.impl";
     const POLICY: &str = "rowpolicy.impl";
     let theirs = entries.word(MAPPER, "RoBaRaCoCh");

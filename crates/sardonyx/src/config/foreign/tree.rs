@@ -2,7 +2,7 @@
 
 use saphyr_parser::{Event, Parser};
 
-use super::super::error::ConfigError;
+use super::super::error::{ConfigError, Result};
 
 /// A value in a tree of mappings and lists.
 pub(super) struct Leaf {
@@ -24,7 +24,7 @@ enum OpenNode {
 ///
 /// # Errors
 /// The line at which `text` is no YAML.
-pub(super) fn read(text: &str, file: &str) -> Result<Vec<Leaf>, ConfigError> {
+pub(super) fn read(text: &str, file: &str) -> Result<Vec<Leaf>> {
     let (mut leaves, mut open) = (Vec::new(), Vec::<OpenNode>::new());
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| ConfigError {

@@ -9,10 +9,10 @@ use super::pad::Pads;
 use super::{COUNTER_BYTES, COUNTER_CACHE_HIT_RATE, WASTED_ENCRYPTIONS};
 use crate::controller::layers::{Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Figures, Layer, Storey, Write};
-use crate::line::{Line, Place};
+use crate::line::Place;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use crate::settings::Settings;
 use crate::stats::Cause;
 
@@ -106,7 +106,7 @@ impl Storey for CoLocated {
 impl Layer for CoLocated {
     type Addr = Place;
 
-    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let stored = plan.read(a, after);
         let beside = plan.peek_sideband(a).map_or(0, u64::from_le_bytes);
         let known = match &mut self.cache {

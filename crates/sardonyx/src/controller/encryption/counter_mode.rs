@@ -14,7 +14,7 @@ use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::mechanisms::{MIXED_COUNTER_LINE, Mechanism, SHARED_COUNTER_LINE};
 use crate::medium::layout::{CounterLines, Layout, Region};
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
@@ -321,7 +321,7 @@ impl Storey for CounterMode {
 impl Layer for CounterMode {
     type Addr = Place;
 
-    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let stored = plan.read(a, after);
         let place = self.counter_line(a);
         let cached = self

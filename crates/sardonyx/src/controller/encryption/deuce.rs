@@ -23,7 +23,7 @@ use crate::figures::{Amount, figures};
 use crate::line::{LINE_BYTES, Line, Place};
 use crate::mechanisms::mechanisms;
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use crate::settings::{Needs, Settings, keys};
 use crate::stats::Cause;
 
@@ -66,15 +66,11 @@ const LIMITS: &[Limit] = &[
             below: 8,
         },
     },
-    Limit {
-        name: "the last encryption counter",
-        bits: u32::BITS,
-        begins: None,
-        pads: false,
-        reached: Reached::Never(
-            "a line's cells wear out long before 2^32 writes; the write is then refused",
-        ),
-    },
+    Limit::unreached(
+        "the last encryption counter",
+        u32::BITS,
+        "a line's cells wear out long before 2^32 writes; the write is then refused",
+    ),
     PLACES,
 ];
 
@@ -250,7 +246,7 @@ impl Storey for Deuce {
 impl Layer for Deuce {
     type Addr = Place;
 
-    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let stored = plan.read(a, after);
         let beside = plan.peek_sideband(a).map(Beside::from_bytes);
         let Some((line, beside)) = stored.value.zip(beside) else {

@@ -78,13 +78,11 @@ pub const LIMITS_PER_LINE: &[Limit] = &[
 ];
 /// Powers of two that a run's counters come to. What is carried into the last byte is carried into all before.
 const WIDTHS: &[u32] = &[16, 32, 56];
-const LAST: Limit = Limit {
-    name: "the last encryption counter",
-    bits: 64,
-    begins: None,
-    pads: false,
-    reached: Reached::Never("it takes 2^64 writes; a global counter then refuses to go on"),
-};
+const LAST: Limit = Limit::unreached(
+    "the last encryption counter",
+    64,
+    "it takes 2^64 writes; a global counter then refuses to go on",
+);
 /// Places, of which pads are made.
 pub const PLACES: Limit = Limit {
     name: "places in pads",

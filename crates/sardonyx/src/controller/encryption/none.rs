@@ -4,20 +4,16 @@
 
 use crate::controller::layers::{About, Counters, Design, File, Guarantee, Policy};
 use crate::controller::{Class, Encryption, Layer, Storey, Write};
-use crate::line::{Line, Place};
-use crate::plan::{At, Plan, Step, Stored};
+use crate::line::Place;
+use crate::plan::{Fetched, Plan, Step, Stored};
 
 /// What this file has.
 pub static FILE: File<Policy> = File {
     layers: &[Policy {
         about: About {
             name: "no-encryption",
-            keys: &[],
-            units: &[],
-            figures: &[],
             cut: "keeps nothing",
-            tries: &[],
-            limits: &[],
+            ..About::EMPTY
         },
         build: |_, _| build(),
         guarantee: Guarantee::EveryLine,
@@ -44,7 +40,7 @@ impl Storey for NoEncryption {}
 impl Layer for NoEncryption {
     type Addr = Place;
 
-    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> Fetched {
         plan.read(a, after)
     }
 

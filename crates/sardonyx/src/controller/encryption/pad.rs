@@ -7,7 +7,7 @@ use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
 use crate::line::{Line, Place};
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan, Step};
+use crate::plan::{At, Fetched, Plan, Step};
 use crate::settings::{Settings, keys, words};
 use crate::stats::Cause;
 
@@ -84,13 +84,7 @@ impl Pads {
     /// What `stored`, read from `a`, was before it was encrypted under `counter`; nothing if that is 0, as of a line
     /// that was never written.
     #[inline]
-    pub fn decrypt(
-        &self,
-        a: Place,
-        stored: At<Option<Line>>,
-        counter: At<u64>,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    pub fn decrypt(&self, a: Place, stored: Fetched, counter: At<u64>, plan: &mut Plan) -> Fetched {
         let stored = plan.opened(a, stored, counter);
         let Some(line) = stored.value.filter(|_| counter.value != 0) else {
             return At::new(None, plan.both(stored.at, counter.at));

@@ -19,7 +19,7 @@ use crate::line::{Line, Place, ZERO_LINE};
 use crate::mechanisms::SHARED_COUNTER_LINE;
 use crate::medium::layout::{CounterLines, Layout, Region};
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use crate::settings::{Settings, keys};
 use crate::stats::Cause;
 
@@ -137,7 +137,7 @@ fn words(slot: u64) -> u8 {
 }
 
 /// The line at `place` as it is on its way, or else as it is read.
-fn newest(place: Place, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+fn newest(place: Place, after: Step, plan: &mut Plan) -> Fetched {
     match plan.under_way(place).accepted == Step::PAST {
         true => plan.read(place, after),
         // To read it would be to wait for it, and it may wait for this request.
@@ -234,7 +234,7 @@ impl Storey for Split {
 impl Layer for Split {
     type Addr = Place;
 
-    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Place, _class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let stored = plan.read(a, after);
         let place = self.counter_line(a);
         let cached = self

@@ -24,7 +24,7 @@ use super::macs::word;
 use super::root::Learns;
 use super::tree::{ARITY, Node, put};
 use super::versions::VersionFormat;
-use crate::controller::layers::{File, Integrity, Limit, Reached};
+use crate::controller::layers::{File, Integrity, Limit};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
@@ -42,13 +42,11 @@ const LOW_AT: usize = 16;
 
 const TABLE_LIMITS: &[Limit] = &[
     LIMITS[0],
-    Limit {
-        name: "versions in the table of nodes",
-        bits: 8 * LOW_BYTES as u32,
-        begins: None,
-        pads: false,
-        reached: Reached::Never("it takes 2^48 writes of a line"),
-    },
+    Limit::unreached(
+        "versions in the table of nodes",
+        8 * LOW_BYTES as u32,
+        "it takes 2^48 writes of a line",
+    ),
 ];
 
 /// What this file has.

@@ -6,7 +6,7 @@
 use super::keyed::SipHasher24;
 use super::macs::word;
 use super::tree::{ARITY, Node};
-use crate::controller::layers::{Limit, Reached};
+use crate::controller::layers::Limit;
 use crate::line::Line;
 
 const COUNTER_BYTES: usize = 7;
@@ -19,13 +19,11 @@ const MAC_AT: usize = ARITY as usize * COUNTER_BYTES;
 const KEY: &[u8; 16] = b"sardonyx: counte";
 
 /// What counts in such nodes never gets to the end.
-pub const LIMITS: &[Limit] = &[Limit {
-    name: "versions of a counter tree",
-    bits: COUNTER_BITS as u32,
-    begins: None,
-    pads: false,
-    reached: Reached::Never("it takes 2^56 writes of a line"),
-}];
+pub const LIMITS: &[Limit] = &[Limit::unreached(
+    "versions of a counter tree",
+    COUNTER_BITS as u32,
+    "it takes 2^56 writes of a line",
+)];
 
 /// A node of eight counters and a MAC.
 pub struct Sums;

@@ -26,7 +26,7 @@ use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
 use crate::plan::storey::Storey;
-use crate::plan::{At, Plan, Promise, Queue, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Promise, Queue, Step, Stored, Written};
 use crate::settings::{AnyKey, Settings};
 use crate::stats::Cause;
 
@@ -86,7 +86,7 @@ pub type Group = (u32, Step, Vec<Pending>);
 /// What a line that the request at hand writes is to whoever comes between its groups: as the last of them that has
 /// been settled leaves it, or as the request found it. A group is accepted before those that are settled after it.
 pub struct Settled {
-    pub line: At<Option<Line>>,
+    pub line: Fetched,
     pub sideband: Option<[u8; 8]>,
 }
 
@@ -240,11 +240,11 @@ impl<N: Node> Trees<N> {
     fn verify(
         &mut self,
         (place, number): (Place, u64),
-        got: At<Option<Line>>,
+        got: Fetched,
         version: At<u64>,
         after: Step,
         plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    ) -> Fetched {
         let sideband = plan.peek_sideband(place);
         let mac = match self.macs.beside {
             true => At::new(beside(sideband), version.at),
@@ -389,13 +389,7 @@ impl<N: Node, S: Scheme<N>> Storey for Guarded<N, S> {
 }
 
 impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
-    fn read(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn read(&mut self, place: Place, got: Fetched, after: Step, plan: &mut Plan) -> Fetched {
         let trees = &mut self.trees;
         let (leaf, number) = (trees.leaf(place), trees.macs.number(place));
         // The request at hand may have written it, and it has not left the chip.
@@ -428,13 +422,7 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
         )
     }
 
-    fn opened(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        counter: At<u64>,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn opened(&mut self, place: Place, got: Fetched, counter: At<u64>, plan: &mut Plan) -> Fetched {
         let trees = &mut self.trees;
         let number = trees.macs.number(place);
         let number = number.filter(|number| trees.versions.is_counter(*number));
@@ -464,22 +452,15 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
         trees.held.map_or(Step::PAST, Promise::step)
     }
 
-    fn write(
-        &mut self,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        stored: Stored,
-        plan: &mut Plan,
-    ) -> Step {
+    fn write(&mut self, place: Place, written: Written, plan: &mut Plan) -> Step {
         if !self.trees.is_guarded(place) {
-            return stored.done;
+            return written.stored.done;
         }
         let write = Pending {
             place,
-            line: At::new(*line.value, line.at),
-            sideband: sideband.or_else(|| plan.peek_sideband(place)),
-            stored,
+            line: At::new(*written.line.value, written.line.at),
+            sideband: written.beside(place, plan),
+            stored: written.stored,
             counter: None,
             held: self.trees.held.take(),
         };

@@ -16,7 +16,7 @@ use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
 use crate::plan::start_gap::Places;
 use crate::plan::storey::Storey;
-use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Queue, Step, Written};
 use crate::settings::{AnyKey, Settings};
 use crate::stats::Cause;
 
@@ -99,13 +99,7 @@ impl Mac {
     }
 
     /// The line read from `place`, verified against `kept`, its MAC; and whether it is believed.
-    pub fn verified(
-        &self,
-        place: Place,
-        got: At<Option<Line>>,
-        kept: At<u64>,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    pub fn verified(&self, place: Place, got: Fetched, kept: At<u64>, plan: &mut Plan) -> Fetched {
         let is_right = self.is_right(place, got.value.as_ref(), kept.value, plan);
         verified(place, got, (is_right, kept.at), self.verify, plan)
     }
@@ -115,19 +109,23 @@ impl Mac {
     pub fn put(
         &self,
         (cached, cache): (Lookup, &mut MetadataCache),
-        (place, line, sideband, stored): (Place, At<&Line>, Option<[u8; 8]>, Stored),
+        place: Place,
+        written: Written,
         plan: &mut Plan,
     ) -> Step {
         let (at, number) = self.at.of_line(place).expect("it is protected");
-        let sideband = sideband.or_else(|| plan.peek_sideband(place));
-        let computed = plan.unit(Unit::Mac, line.at);
-        let right = self.at.mac(place, line.value, sideband).to_le_bytes();
-        cache.set_bytes(cached, number * 8, &right, stored.accepted, plan);
+        let sideband = written.beside(place, plan);
+        let computed = plan.unit(Unit::Mac, written.line.at);
+        let right = self
+            .at
+            .mac(place, written.line.value, sideband)
+            .to_le_bytes();
+        cache.set_bytes(cached, number * 8, &right, written.stored.accepted, plan);
         let lines = At::new(cache.line(cached), plan.both(computed, cached.at));
         let kept = plan.write_words(at, lines, 1 << number, None, Step::PAST, Queue::Data);
         cache.clean(cached, 1 << number);
-        plan.group(&[stored, kept]);
-        plan.both(stored.done, kept.done)
+        plan.group(&[written.stored, kept]);
+        plan.both(written.stored.done, kept.done)
     }
 }
 
@@ -148,13 +146,7 @@ impl Storey for Cached {
 }
 
 impl Guard for Cached {
-    fn read(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn read(&mut self, place: Place, got: Fetched, after: Step, plan: &mut Plan) -> Fetched {
         let plan = &mut plan.because(Cause::Integrity);
         let Some((at, number)) = self.macs.at.of_line(place) else {
             return got;
@@ -164,21 +156,14 @@ impl Guard for Cached {
         self.macs.verified(place, got, kept, plan)
     }
 
-    fn write(
-        &mut self,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        stored: Stored,
-        plan: &mut Plan,
-    ) -> Step {
+    fn write(&mut self, place: Place, written: Written, plan: &mut Plan) -> Step {
         let plan = &mut plan.because(Cause::Integrity);
         let Some((at, _)) = self.macs.at.of_line(place) else {
-            return stored.done;
+            return written.stored.done;
         };
         let cached = self.cache.get(at, Step::PAST, plan);
-        let written = (place, line, sideband, stored);
-        self.macs.put((cached, &mut self.cache), written, plan)
+        let cached = (cached, &mut self.cache);
+        self.macs.put(cached, place, written, plan)
     }
 
     fn holds(&self, place: Place, plan: &Plan) -> bool {

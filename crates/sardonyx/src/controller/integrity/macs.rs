@@ -11,7 +11,7 @@ use crate::line::{Line, Place};
 use crate::mechanisms::mechanisms;
 use crate::medium::layout::{CounterLines, Layout, Region};
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan, Step};
+use crate::plan::{At, Fetched, Plan, Step};
 use crate::settings::{Settings, keys, words};
 
 /// The region of MACs.
@@ -82,11 +82,11 @@ pub struct Vouched {
 /// `verify` says.
 pub fn verified(
     place: Place,
-    got: At<Option<Line>>,
+    got: Fetched,
     (is_right, kept): (bool, Step),
     verify: Verify,
     plan: &mut Plan,
-) -> At<Option<Line>> {
+) -> Fetched {
     let both = plan.both(got.at, kept);
     let checked = plan.unit(Unit::Mac, both);
     plan.exercise(&VERIFIED);

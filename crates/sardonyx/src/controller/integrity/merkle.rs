@@ -20,7 +20,7 @@ use crate::medium::params::Unit;
 use crate::plan::guard::Guard;
 use crate::plan::start_gap::Places;
 use crate::plan::storey::Storey;
-use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Queue, Step, Written};
 use crate::stats::Cause;
 
 /// What this file has.
@@ -107,13 +107,7 @@ impl Storey for Merkle {
 }
 
 impl Guard for Merkle {
-    fn read(
-        &mut self,
-        place: Place,
-        got: At<Option<Line>>,
-        after: Step,
-        plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    fn read(&mut self, place: Place, got: Fetched, after: Step, plan: &mut Plan) -> Fetched {
         let plan = &mut plan.because(Cause::Integrity);
         let Some((at, number)) = self.macs.at.of_line(place) else {
             return got;
@@ -123,23 +117,14 @@ impl Guard for Merkle {
         self.macs.verified(place, got, kept, plan)
     }
 
-    fn write(
-        &mut self,
-        place: Place,
-        line: At<&Line>,
-        sideband: Option<[u8; 8]>,
-        stored: Stored,
-        plan: &mut Plan,
-    ) -> Step {
+    fn write(&mut self, place: Place, written: Written, plan: &mut Plan) -> Step {
         let plan = &mut plan.because(Cause::Integrity);
         let Some((at, _)) = self.macs.at.of_line(place) else {
-            return stored.done;
+            return written.stored.done;
         };
         let cached = self.levels.fetch(0, self.index(at), Step::PAST, plan);
-        let written = (place, line, sideband, stored);
-        let done = self
-            .macs
-            .put((cached, &mut self.levels.cache), written, plan);
+        let into = (cached, &mut self.levels.cache);
+        let done = self.macs.put(into, place, written, plan);
         let macs = At::new(*self.levels.cache.line(cached), cached.at);
         self.follow(self.index(at), macs, plan);
         done

@@ -10,12 +10,8 @@ pub static FILE: File<Integrity> = File {
     layers: &[Integrity {
         about: About {
             name: NAME,
-            keys: &[],
-            units: &[],
-            figures: &[],
             cut: "keeps nothing, and believes what it reads",
-            tries: &[],
-            limits: &[],
+            ..About::EMPTY
         },
         build: |_, _| None,
         promises: Refuses::NOTHING,

@@ -112,13 +112,11 @@ const LIMITS: &[Limit] = &[
             below: 8,
         },
     },
-    Limit {
-        name: "the last number that vectors are made of",
-        bits: 64,
-        begins: None,
-        pads: false,
-        reached: Reached::Never("it takes 2^64 buckets"),
-    },
+    Limit::unreached(
+        "the last number that vectors are made of",
+        64,
+        "it takes 2^64 buckets",
+    ),
 ];
 
 fn pitch(settings: &Settings) -> u64 {

@@ -10,12 +10,8 @@ pub static FILE: File<Logging> = File {
     layers: &[Logging {
         about: About {
             name: NAME,
-            keys: &[],
-            units: &[],
-            figures: &[],
             cut: "keeps nothing",
-            tries: &[],
-            limits: &[],
+            ..About::EMPTY
         },
         lines: |_| 0,
         build: |_, mapping, _| mapping,

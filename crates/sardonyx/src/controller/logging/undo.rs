@@ -23,7 +23,7 @@ use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
 use crate::mechanisms::{ENDED_FULL, Mechanism, Value, mechanisms};
 use crate::medium::layout::{Layout, Region};
 use crate::medium::mapping;
-use crate::plan::{At, Plan, Step, Stored, Timer};
+use crate::plan::{At, Fetched, Plan, Step, Stored, Timer};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 use crate::units::Time;
@@ -660,7 +660,7 @@ impl<S: Sealing> Storey for UndoLog<S> {
 impl<S: Sealing> Layer for UndoLog<S> {
     type Addr = Logical;
 
-    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         self.below.read(a, class, after, plan)
     }
 

@@ -9,7 +9,7 @@ use crate::controller::metadata_cache::{Lookup, MetadataCache};
 use crate::controller::{Class, Encryption, Persist};
 use crate::line::{Line, Logical, Place, SPAN, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
-use crate::plan::{At, Plan, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Step, Stored};
 use crate::stats::Cause;
 
 /// Bytes of a place: ESD's `Addr_base` and `Addr_offsets` (Sec. III-B).
@@ -22,15 +22,11 @@ pub(super) const PLACES: Limit = Limit {
     pads: false,
     reached: Reached::High { bits: HIGH },
 };
-pub(super) const FREE_PLACES: Limit = Limit {
-    name: "free places",
-    bits: 8 * ENTRY as u32,
-    begins: None,
-    pads: false,
-    reached: Reached::Never(
-        "the programs' lines of zeros share one place; a pass without spare lines comes near",
-    ),
-};
+pub(super) const FREE_PLACES: Limit = Limit::unreached(
+    "free places",
+    8 * ENTRY as u32,
+    "the programs' lines of zeros share one place; a pass without spare lines comes near",
+);
 /// Hashed slots for mappings decided of late; two lines that share one only wait longer.
 const RECENT: usize = 4096;
 
@@ -153,7 +149,7 @@ impl Amt {
         class: Class,
         after: Step,
         plan: &mut Plan,
-    ) -> At<Option<Line>> {
+    ) -> Fetched {
         let entry = self.find(line, after, plan);
         // After the newest mapping of it is decided.
         let decided = self.recent[line.0 as usize % RECENT];

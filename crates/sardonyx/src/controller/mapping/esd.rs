@@ -23,7 +23,7 @@ use crate::line::{LINE_BYTES, Line, Logical, Place};
 use crate::mechanisms::mechanisms;
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
@@ -114,15 +114,11 @@ const LIMITS: &[Limit] = &[
         pads: false,
         reached: Reached::Pressed,
     },
-    Limit {
-        name: "counts of references beside the AMT",
-        bits: 8,
-        begins: None,
-        pads: false,
-        reached: Reached::Never(
-            "EFIT is empty after each start, and referH, as wide, is full before a count is",
-        ),
-    },
+    Limit::unreached(
+        "counts of references beside the AMT",
+        8,
+        "EFIT is empty after each start, and referH, as wide, is full before a count is",
+    ),
 ];
 
 const fn mapping(
@@ -444,7 +440,7 @@ impl Storey for Esd {
 impl Layer for Esd {
     type Addr = Logical;
 
-    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         self.amt.read(&mut self.below, a, class, after, plan)
     }
 

@@ -21,7 +21,7 @@ use crate::line::{Line, Logical, Place};
 use crate::mechanisms::{Mechanism, mechanisms};
 use crate::medium::layout::Layout;
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Step, Stored};
 use crate::settings::{AnyKey, Settings, keys};
 use crate::stats::Cause;
 
@@ -136,13 +136,11 @@ const LIMITS: &[Limit] = &[
         pads: false,
         reached: Reached::Pressed,
     },
-    Limit {
-        name: "entries beyond a full bucket of the index",
-        bits: 8,
-        begins: None,
-        pads: false,
-        reached: Reached::Never("it takes 255 contents whose fingerprints share a bucket"),
-    },
+    Limit::unreached(
+        "entries beyond a full bucket of the index",
+        8,
+        "it takes 255 contents whose fingerprints share a bucket",
+    ),
 ];
 
 const fn about<F: Fingerprint>(name: &'static str, cut: &'static str) -> About {
@@ -288,7 +286,7 @@ impl<F: Fingerprint> Storey for FullDedup<F> {
 impl<F: Fingerprint> Layer for FullDedup<F> {
     type Addr = Logical;
 
-    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let amt = &mut self.tables.amt;
         amt.read(&mut self.below, a, class, after, plan)
     }

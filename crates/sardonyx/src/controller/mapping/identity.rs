@@ -4,20 +4,16 @@
 
 use crate::controller::layers::{About, Design, File, Mapping, Placement};
 use crate::controller::{Class, Encryption, Layer, Storey, Write, stands_on_below};
-use crate::line::{Line, Logical, Place};
-use crate::plan::{At, Plan, Step, Stored};
+use crate::line::{Logical, Place};
+use crate::plan::{Fetched, Plan, Step, Stored};
 
 /// What this file has.
 pub static FILE: File<Mapping> = File {
     layers: &[Mapping {
         about: About {
             name: "identity",
-            keys: &[],
-            units: &[],
-            figures: &[],
             cut: "keeps nothing",
-            tries: &[],
-            limits: &[],
+            ..About::EMPTY
         },
         build: |_, below, _| Box::new(Identity { below }),
         guarantee: |below| below,
@@ -45,7 +41,7 @@ impl Storey for Identity {
 impl Layer for Identity {
     type Addr = Logical;
 
-    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         self.below.read(Place(a.0), class, after, plan)
     }
 

@@ -18,7 +18,7 @@ use crate::line::{LINE_BYTES, Line, Logical, Place, ZERO_LINE};
 use crate::mechanisms::mechanisms;
 use crate::medium::layout::{Layout, Region};
 use crate::medium::params::Unit;
-use crate::plan::{At, Plan, Queue, Step, Stored};
+use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use crate::settings::{Settings, keys};
 use crate::stats::Cause;
 
@@ -146,7 +146,7 @@ impl Storey for ZeroLines {
 impl Layer for ZeroLines {
     type Addr = Logical;
 
-    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> At<Option<Line>> {
+    fn read(&mut self, a: Logical, class: Class, after: Step, plan: &mut Plan) -> Fetched {
         let table = self.table_line(a);
         let cached = self
             .cache

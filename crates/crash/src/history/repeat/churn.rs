@@ -1,0 +1,66 @@
+//! Lines that change again and again in a medium without room to spare.
+
+use std::collections::BTreeMap;
+
+use sardonyx_base::random::mix;
+
+use super::life::Life;
+use super::{Crowded, content};
+use crate::history::History;
+use sardonyx::line::{Line, Logical};
+use sardonyx::medium::image::Image;
+use sardonyx::medium::layout::Layout;
+use sardonyx::settings::{Pressure, Value};
+
+/// Lines of a medium that is full, and how often they change in a life and in all.
+const CROWD: u64 = 96;
+const CHANGES: u64 = 400;
+const LIVES: u64 = 4;
+
+impl History {
+    /// Has lines change again and again, half of them to what others hold, in a medium that has a place for each and
+    /// no more, where fingerprints collide and counts are full soon; over some lives.
+    pub fn churned(&self) -> Option<Crowded> {
+        if !self.finds_duplicates() {
+            return None;
+        }
+        let mut settings = self.with_room();
+        let pressure = Pressure {
+            collisions: true,
+            limits: true,
+            ..Pressure::default()
+        };
+        for (name, value) in self.pressed(&pressure) {
+            settings.put(name, Value::Int(value));
+        }
+        let build = || self.stack.build(&settings, &mut Layout::new(CROWD));
+        let mut held: BTreeMap<Logical, Line> = BTreeMap::new();
+        let mut life = Life::recovered(build(), Image::sparse());
+        for round in 0..LIVES {
+            for change in round * CHANGES..(round + 1) * CHANGES {
+                let dice = mix(change ^ mix(self.seed));
+                let line = match change {
+                    0..CROWD => change,
+                    _ => dice % CROWD,
+                };
+                let shared = dice >> 32 & 1 == 1;
+                let number = if shared { dice >> 40 & 7 } else { 8 + change };
+                let (line, data) = (Logical(line), content(0, number));
+                held.insert(line, data);
+                life.write(line, &data);
+                if let Err(why) = life.fits() {
+                    return Some(Crowded::Full(why));
+                }
+            }
+            life.flush();
+            life.untimed.settle();
+            life = life.then(build());
+            if let Some(wrong) = life.misread(&held) {
+                return Some(Crowded::Misread(wrong));
+            }
+            life.untimed.forget();
+            life = life.then(build());
+        }
+        None
+    }
+}

@@ -1,0 +1,74 @@
+//! Handles a history's first requests again with fresh controllers; and handles requests of no history that reach what
+//! runs are too short for: many sharers of a content, transactions of many lines. Left out: what is concluded from the
+//! results.
+
+mod churn;
+mod contents;
+mod handling;
+mod life;
+mod sharers;
+mod splices;
+mod undo;
+
+pub use handling::{Again, Handling};
+
+use sardonyx_base::random::mix;
+
+use crate::history::History;
+use sardonyx::controller::mapping::DUPLICATE;
+use sardonyx::controller::mapping::places::RETIRED;
+use sardonyx::exhausted::Exhausted;
+use sardonyx::line::{Line, Logical, ZERO_LINE};
+use sardonyx::settings::{Pressure, Settings, Value};
+
+/// What is wrong where a medium or a log has just enough room.
+pub enum Crowded {
+    /// This line does not read as it should.
+    Misread(Logical),
+    /// There is said to be no room.
+    Full(Exhausted),
+}
+
+impl History {
+    pub fn keeps_log(&self) -> bool {
+        self.stack.keeps_log()
+    }
+
+    /// Whether fingerprints are as short as the plan has them so that they collide.
+    pub fn collides(&self) -> bool {
+        let pressure = Pressure {
+            collisions: true,
+            ..Pressure::default()
+        };
+        let pressed = self.pressed(&pressure).into_iter();
+        let mut pressed = pressed.map(|(name, value)| (name, Some(Value::Int(value))));
+        pressed.any(|(name, value)| self.small.find(name) == value)
+    }
+
+    fn pressed(&self, pressure: &Pressure) -> Vec<(&'static str, u64)> {
+        let layers = self.stack.layers().into_iter();
+        let keys = layers.flat_map(|layer| layer.about().keys);
+        keys.flat_map(|key| key.pressed(pressure)).collect()
+    }
+
+    /// Whether the design tells duplicates from other lines.
+    fn finds_duplicates(&self) -> bool {
+        self.stack.tries().any(|one| *one == DUPLICATE)
+    }
+
+    /// Settings of a medium that has a place for each of its lines, where the run's own may have fewer.
+    fn with_room(&self) -> Settings {
+        let mut settings = Settings::clone(&self.small);
+        settings.set(&RETIRED, 0);
+        settings
+    }
+}
+
+/// A content that has nothing in common with that of another line or number.
+fn content(line: u64, number: u64) -> Line {
+    let mut content = ZERO_LINE;
+    for (at, word) in (0..).zip(content.as_chunks_mut::<8>().0) {
+        *word = mix(mix(mix(line) ^ number) ^ at).to_le_bytes();
+    }
+    content
+}

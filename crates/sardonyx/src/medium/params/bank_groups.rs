@@ -1,0 +1,109 @@
+//! Timings within a bank group, for parts whose ranks have several.
+
+use super::timing::{Cycles, Timing};
+use super::{cycles, power_of_two};
+use crate::settings::{Needs, Origin, Row, Settings, Value};
+
+const GROUPED: Needs = Needs {
+    met: |settings| settings.named::<u64>(BankGroups::COUNT) > 1,
+    switches: &[BankGroups::COUNT],
+    what: "medium.geometry.groups is more than 1",
+};
+
+/// Timings between commands to one bank group, where a rank has several; a bank's group is its number modulo theirs.
+#[allow(non_snake_case)]
+#[derive(Clone, Debug, PartialEq)]
+pub struct BankGroups {
+    /// Groups of a rank.
+    pub count: u64,
+    /// Column command to column command, by a read and by a write, as [`Timing::tCCD`].
+    pub tCCD: [Cycles; 2],
+    /// Activate to activate, as [`Timing::tRRD`].
+    pub tRRD: Cycles,
+    /// End of write data to column read, as [`Timing::tWTR`].
+    pub tWTR: Cycles,
+    /// Length of a refresh of one bank of each group (DDR5's REFsb); 0: all banks of a rank are refreshed at once.
+    pub tRFCsb: Cycles,
+    /// From such a refresh to an activate of the rank's other banks.
+    pub tREFSBRD: Cycles,
+}
+
+impl BankGroups {
+    /// Banks of a rank that are refreshed together, of so many `banks`: they have successive numbers.
+    #[must_use]
+    pub fn refreshed_together(&self, banks: u64) -> u64 {
+        match self.tRFCsb {
+            0 => banks,
+            _ => self.count,
+        }
+    }
+
+    const COUNT: &'static str = "medium.geometry.groups";
+    const NONE: Origin = Origin::Source("no bank groups");
+
+    const fn long(name: &'static str, meaning: &'static str) -> Row {
+        let kind = cycles(0);
+        Row {
+            default: Some((Value::Int(0), BankGroups::NONE)),
+            ..Row::required(name, kind, meaning).needing(GROUPED)
+        }
+    }
+
+    /// Their parameters.
+    pub const ROWS: &'static [Row] = &[
+        Row {
+            default: Some((Value::Int(1), BankGroups::NONE)),
+            ..Row::required(BankGroups::COUNT, power_of_two(16), "Bank groups of a rank")
+        },
+        BankGroups::long(
+            "medium.timing.tCCD_L",
+            "tCCD within a bank group; 0 for tCCD",
+        ),
+        BankGroups::long(
+            "medium.timing.tCCD_L_WR",
+            "The same from write to write; 0 for tCCD_L",
+        ),
+        BankGroups::long(
+            "medium.timing.tRRD_L",
+            "tRRD within a bank group; 0 for tRRD",
+        ),
+        BankGroups::long(
+            "medium.timing.tWTR_L",
+            "tWTR within a bank group; 0 for tWTR",
+        ),
+        BankGroups::long(
+            "medium.timing.tRFCsb",
+            "Length of a refresh of one bank of each group; 0: all banks of a rank at once, for tRFC",
+        ),
+        BankGroups::long(
+            "medium.timing.tREFSBRD",
+            "From such a refresh to an activate of the rank's other banks",
+        ),
+    ];
+
+    pub(super) fn from_settings(settings: &Settings) -> BankGroups {
+        let long = |name| settings.named(name);
+        BankGroups {
+            count: settings.named(BankGroups::COUNT),
+            tCCD: ["medium.timing.tCCD_L", "medium.timing.tCCD_L_WR"].map(long),
+            tRRD: long("medium.timing.tRRD_L"),
+            tWTR: long("medium.timing.tWTR_L"),
+            tRFCsb: long("medium.timing.tRFCsb"),
+            tREFSBRD: long("medium.timing.tREFSBRD"),
+        }
+    }
+
+    /// The timings within a group, where 0 stands for that between groups.
+    #[must_use]
+    pub fn within(&self, between: &Timing) -> BankGroups {
+        let or = |long, short| if long == 0 { short } else { long };
+        let reads = or(self.tCCD[0], between.tCCD);
+        BankGroups {
+            count: self.count,
+            tCCD: [reads, or(self.tCCD[1], reads)],
+            tRRD: or(self.tRRD, between.tRRD),
+            tWTR: or(self.tWTR, between.tWTR),
+            ..*self
+        }
+    }
+}

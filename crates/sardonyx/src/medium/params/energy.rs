@@ -1,0 +1,61 @@
+//! Energy of one line's access, and of ranks beside that.
+
+use crate::settings::{Allowed, Origin, Row, Settings, Value, section};
+use crate::units::Energy;
+
+section! {
+    /// Energy of one line's access.
+    AccessEnergy "medium.energy.";
+    [read: Energy] "read_nj" Allowed::Nj, "Reading a line that is not in the row buffer";
+    [row_hit_read: Energy] "row_hit_read_nj" Allowed::Nj,
+        "Reading a line that is in the row buffer";
+    [write: Energy] "write_nj" Allowed::Nj, "Writing a line";
+}
+
+/// Energy that parts take besides reading and writing, as the currents of their data sheets have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankEnergy {
+    /// Writing a line of an open row.
+    pub row_hit_write: Energy,
+    /// Refreshing a rank once.
+    pub refresh: Energy,
+    /// A rank that does nothing, a microsecond.
+    pub standby: Energy,
+}
+
+impl RankEnergy {
+    const NONE: Origin = Origin::Source("not counted, as in the machines of the papers");
+
+    const fn none(name: &'static str, meaning: &'static str) -> Row {
+        Row {
+            default: Some((Value::Energy(Energy::ZERO), RankEnergy::NONE)),
+            ..Row::required(name, Allowed::Nj, meaning)
+        }
+    }
+
+    /// Their parameters.
+    pub const ROWS: &'static [Row] = &[
+        RankEnergy::none(
+            "medium.energy.row_hit_write_nj",
+            "Writing a line of an open row; 0 is `write_nj`",
+        ),
+        RankEnergy::none("medium.energy.refresh_nj", "Refreshing a rank once"),
+        RankEnergy::none(
+            "medium.energy.standby_nj_per_us",
+            "A rank that does nothing, each microsecond: its milliwatts",
+        ),
+    ];
+
+    pub(super) fn from_settings(settings: &Settings, write: Energy) -> RankEnergy {
+        let get = |name| settings.named::<Energy>(name);
+        let row_hit_write = get("medium.energy.row_hit_write_nj");
+        RankEnergy {
+            row_hit_write: match row_hit_write {
+                Energy::ZERO => write,
+                known => known,
+            },
+            refresh: get("medium.energy.refresh_nj"),
+            standby: get("medium.energy.standby_nj_per_us"),
+        }
+    }
+}

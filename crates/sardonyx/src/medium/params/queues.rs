@@ -1,0 +1,117 @@
+//! The queues of a channel: their sizes, when they drain, which request goes next and which writes merge.
+
+use super::int;
+use crate::mechanisms::mechanisms;
+use crate::settings::{Allowed, Setting, Value, Word, keys, section, words};
+
+/// Which of the queued requests goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// First ready (row hit), first come; after `starvation` row hits in a bank the oldest goes.
+    FrFcfs {
+        /// Row hits of one bank in a row before an older conflict must go; NVMain's is 4.
+        starvation: u32,
+    },
+    /// Strictly in order of arrival.
+    Fcfs,
+}
+
+/// What becomes of a row after its column command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PagePolicy {
+    /// It stays open until another row is needed.
+    Open,
+    /// It is precharged unless another queued request hits it.
+    Closed,
+}
+
+words!(PagePolicy { "open" => Open, "closed" => Closed });
+
+/// The number of row hits is a key of its own.
+impl Setting for Scheduler {
+    fn from_value(value: Value) -> Scheduler {
+        match value {
+            Value::Word("fcfs") => Scheduler::Fcfs,
+            _ => Scheduler::FrFcfs { starvation: 1 },
+        }
+    }
+
+    fn value(self) -> Value {
+        Value::Word(match self {
+            Scheduler::FrFcfs { .. } => "fr-fcfs",
+            Scheduler::Fcfs => "fcfs",
+        })
+    }
+}
+
+impl Word for Scheduler {
+    const WORDS: &'static [&'static str] = &["fr-fcfs", "fcfs"];
+}
+
+/// The key of [`Scheduler::FrFcfs`]'s number.
+pub const STARVATION: &str = "medium.queues.starvation";
+
+section! {
+    /// The queues of a channel.
+    Queues "medium.queues.";
+    [reads: usize] "reads" int(1, 4_096), "Read entries of a channel";
+    [writes: usize] "writes" int(1, 4_096), "Data write entries of a channel";
+    [counter_writes: usize] "counter_writes" int(0, 4_096),
+        "Counter write entries; 0 lets counters share the data write queue";
+    [high_watermark: usize] "high_watermark" int(1, 4_096),
+        "Ready writes at which a drain begins; at most writes";
+    [low_watermark: usize] "low_watermark" int(0, 4_095),
+        "Ready writes at which a drain ends; below high_watermark";
+    [idle_writes: bool] "idle_writes" Allowed::Bool, "Writes also go whenever no read is queued";
+    [forwarding: bool] "forwarding" Allowed::Bool,
+        "A read of a queued write's line is answered from the queue";
+    [forwarding_cycles: u64] "forwarding_cycles" int(1, 1_000_000),
+        "Memory cycles to find a queued write's line and copy it";
+    [coalescing: bool] "coalescing" Allowed::Bool,
+        "A write to a queued write's line replaces its bytes";
+    [refill_in_drain: bool] "refill_in_drain" Allowed::Bool,
+        "New writes are accepted while the write queue drains";
+    [scheduler: Scheduler] "scheduler" Allowed::Word(Scheduler::WORDS),
+        "First ready, first come; or strictly in order of arrival";
+    "starvation" int(1, 1_000_000),
+        "Row hits of a bank before an older conflict must go; fr-fcfs only";
+    [page: PagePolicy] "page" Allowed::Word(PagePolicy::WORDS),
+        "Whether a row stays open after its column command";
+}
+
+mechanisms! {
+    JOINED_EVICTION = "joined evictions", least 30, by &Queues::SHORT;
+    MERGE = "merges in queues", least 30, by &Queues::SHORT;
+    FORWARD = "forwarded reads", least 30, by &Queues::SHORT;
+}
+
+impl Queues {
+    /// What a crash run sets so that the write queues have room for four lines and drain early.
+    pub const SHORT: [(&str, u64); 4] = [
+        ("medium.queues.writes", 4),
+        ("medium.queues.counter_writes", 4),
+        ("medium.queues.high_watermark", 3),
+        ("medium.queues.low_watermark", 1),
+    ];
+}
+
+/// How writes that are accepted together may be merged with queued writes of their lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupMerging {
+    /// All members or none; and no other write is merged with a member.
+    All,
+    /// Each member by itself, as any other write; the others take slots, all at one instant.
+    Member,
+}
+
+words!(GroupMerging { "all" => All, "member" => Member });
+
+keys! {
+    GROUP_MERGING: GroupMerging = word("medium.queues.group_merging", "all"),
+        Assumed("SCA: pairing restricts coalescing (Sec. 1), and an entry has one ready bit (Sec. 5.2.2)"),
+        "With coalescing, writes that are accepted together (a line and its counter) are merged all or none, or \
+         each member by itself";
+    REMERGING: bool = flag("medium.queues.remerging", false),
+        Assumed("no paper says"),
+        "With coalescing, a queued write takes a third write of its line and more, not only a second";
+}

@@ -1,0 +1,52 @@
+//! Writes that take their slots at one instant, all or none.
+
+use smallvec::SmallVec;
+
+use super::{Plan, Step, Stored};
+
+/// The accept steps of writes that take their slots at one instant.
+pub(crate) type Group = SmallVec<[Step; 4]>;
+
+impl Plan {
+    /// Makes writes of this plan one group: all their slots at one instant or none. A write that is in a
+    /// group already brings that group along, so whoever writes below another joins its group.
+    pub fn group(&mut self, writes: &[Stored]) {
+        if self.steps.at_once {
+            return;
+        }
+        let mut members = Group::new();
+        for stored in writes {
+            match self.steps.get_mut(stored.accepted).group {
+                0 => members.push(stored.accepted),
+                group => members.extend(std::mem::take(&mut self.groups[group as usize - 1])),
+            }
+        }
+        let index = match self.groups.iter().position(Group::is_empty) {
+            Some(free) => free,
+            None => {
+                self.groups.push(Group::new());
+                self.groups.len() - 1
+            }
+        };
+        for member in &members {
+            self.steps.get_mut(*member).group = index as u32 + 1;
+        }
+        self.groups[index] = members;
+    }
+
+    /// The group that a write is in, by a number that no other group has meanwhile; 0 if it is in none.
+    pub fn group_of(&self, stored: Stored) -> u32 {
+        match self.steps.at_once || stored.accepted == Step::PAST {
+            true => 0,
+            false => self.steps.get(stored.accepted).group,
+        }
+    }
+
+    /// `stored` is merged with the queued write of its line, if there is one when its group is accepted, whatever
+    /// becomes of the others of the group.
+    pub fn merges(&mut self, stored: Stored) {
+        if !self.steps.at_once {
+            self.steps.get_mut(stored.accepted).merges = true;
+        }
+    }
+}

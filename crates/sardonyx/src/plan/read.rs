@@ -1,0 +1,142 @@
+//! What a plan reads: from the medium in a step, or at once where no hardware does anything.
+
+use super::guard::Guard;
+use super::steps::Action;
+use super::{At, Fetched, Plan, Step, Stored};
+use crate::line::{Line, Place};
+use crate::medium::layout::Region;
+use crate::stats::Cause;
+
+impl Plan {
+    /// Reads a line of the medium after `after`; `None` if it has never been written. A read whose
+    /// newest writer is not yet accepted waits for that, and is then forwarded.
+    pub fn read(&mut self, place: Place, after: Step) -> Fetched {
+        let got = self.read_bare(self.at(place), after);
+        self.past_guard(got, |guard, got, plan| guard.read(place, got, after, plan))
+    }
+
+    /// What was read at `place`, whose encryption counter is `counter`, as the guard leaves it.
+    pub fn opened(&mut self, place: Place, got: Fetched, counter: At<u64>) -> Fetched {
+        self.past_guard(got, |guard, got, plan| {
+            guard.opened(place, got, counter, plan)
+        })
+    }
+
+    /// What a recovery finds at `place` in a medium at rest; it takes no time.
+    #[inline]
+    pub fn scan(&mut self, place: Place) -> Option<Line> {
+        self.look(place);
+        let line = self.contents.newest(self.at(place));
+        if self.guard.is_none() {
+            return line; // a recovery reads millions of lines
+        }
+        self.past_guard(At::past(line), |guard, got, plan| {
+            guard.read(place, got, Step::PAST, plan)
+        })
+        .value
+    }
+
+    /// The line at `place` is not what was last written there: whoever reads it gets a value that does no
+    /// harm, and whoever runs the plan asks what was refused.
+    #[cold]
+    pub fn refuse(&mut self, place: Place) {
+        self.refused.push(place);
+    }
+
+    /// `done` as the guard leaves it, if there is one.
+    #[inline]
+    pub(super) fn past_guard<T>(
+        &mut self,
+        done: T,
+        ask: impl FnOnce(&mut dyn Guard, T, &mut Plan) -> T,
+    ) -> T {
+        let Some(mut guard) = self.guard.take() else {
+            return done;
+        };
+        let done = ask(&mut *guard, done, self);
+        self.guard = Some(guard);
+        done
+    }
+
+    pub(super) fn read_bare(&mut self, place: Place, after: Step) -> Fetched {
+        if self.steps.at_once {
+            return At::past(self.contents.newest(place));
+        }
+        let index = self.contents.overlay.enter(place);
+        let flight = self.contents.overlay.flight(index);
+        let (writer, readers, newest) = (flight.writer, flight.readers, flight.payload);
+        let value = match writer {
+            Step::PAST => self.contents.image.read(place),
+            _ => {
+                let payload = self.contents.overlay.payload(newest);
+                (!payload.moved.unknown).then_some(payload.line)
+            }
+        };
+        let order = match self.contents.forwarding {
+            true => writer,
+            false if writer == Step::PAST => writer,
+            false => Step(writer.0 + 1), // no forwarding: the array must have it
+        };
+        let after = [after, Step::PAST, order];
+        let step = self.steps.create(Action::Read, self.purpose, after, false);
+        let record = self.steps.get_mut(step);
+        (record.place, record.link, record.flight) = (place.0, writer.0, index);
+        let readers = match self.steps.is_finished(readers) {
+            true => step,
+            false => self.both(readers, step),
+        };
+        self.contents.overlay.flight(index).readers = readers;
+        At::new(value, step)
+    }
+
+    /// The newest bytes at `place` and nothing done in hardware: for what is known on chip.
+    pub fn peek(&self, place: Place) -> Option<Line> {
+        self.look(place);
+        self.contents.newest(self.at(place))
+    }
+
+    /// Counts that the line at `place` is looked at, if that is counted.
+    #[inline]
+    pub(super) fn look(&self, place: Place) {
+        if let Some(looked) = &self.looked
+            && self.purpose.what == Cause::Integrity
+        {
+            looked.borrow_mut().push(place);
+        }
+    }
+
+    /// Fetches the line at `place` into the host's caches; no effect on results.
+    #[inline]
+    pub fn touch_ahead(&self, place: Place) {
+        self.contents.touch_ahead(self.at(place));
+    }
+
+    /// The newest sideband at `place`, as [`Plan::peek`].
+    pub fn peek_sideband(&self, place: Place) -> Option<[u8; 8]> {
+        self.contents.newest_sideband(self.at(place))
+    }
+
+    /// The newest write of `place` that is still on its way, the past if there is none.
+    pub fn under_way(&self, place: Place) -> Stored {
+        match (self.contents.overlay.get(self.at(place))).map(|flight| flight.writer) {
+            None | Some(Step::PAST) => Stored::at(Step::PAST),
+            Some(writer) => Stored {
+                accepted: writer,
+                done: Step(writer.0 + 1),
+            },
+        }
+    }
+
+    /// The lines of `region` that have been written, in order: what a recovery may look through.
+    pub fn written(&self, region: &Region) -> Vec<Place> {
+        match &self.levelling {
+            None => self.contents.written(region),
+            Some(levelling) => self.written_anywhere(levelling, region),
+        }
+    }
+
+    /// How many lines have a sideband, and the greatest of them as a number.
+    pub fn greatest_sideband(&self) -> (u64, u64) {
+        self.contents.greatest_sideband()
+    }
+}
