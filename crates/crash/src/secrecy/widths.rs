@@ -1,11 +1,13 @@
 //! How wide what an integrity writes is, from the bytes of a run: fewer bits than a word has show in it long before an
 //! attacker meets two that are the same. A word counts as a hash if half of the bits that ever change in it do so at
 //! each write of it, as those of a number that counts do not. Then all bits must change, each by itself: the differences
-//! between what a word was and became span all of them (their rank over GF(2)). And no two places have one MAC. Left
-//! out: registers, which are on chip.
+//! between what a word was and became span all of them (their rank over GF(2)). What a word becomes that a word has been
+//! before says nothing: contents come back, and their hash with them. And no two places have one MAC. Left out:
+//! registers, which are on chip.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
@@ -16,7 +18,7 @@ use sardonyx::controller::integrity::MACS;
 use sardonyx::controller::layers::{BESIDE, PowerFail};
 use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
-/// Changes of a word from which on a rank is no accident: one that lacks a bit is, with probability 2^-64.
+/// Changes of a word, each to a value that none has had before, from which on a rank is no accident: one that lacks a bit is, with probability 2^-64.
 const ENOUGH: usize = 128;
 /// Versions that a line holds, at most.
 const MOST_VERSIONS: u64 = 64;
@@ -85,6 +87,39 @@ impl Span {
     }
 }
 
+/// What the words of an integrity's regions have been.
+#[derive(Default)]
+struct Words {
+    spans: BTreeMap<(&'static str, usize), Span>,
+    /// The first place and word that had a value.
+    owners: FxHashMap<u64, (Place, usize)>,
+}
+
+impl Words {
+    /// A word of a place is `new` and was `before`, 0 if it had no value; `judged` are its bits that are no version's.
+    /// Returns whether another word has had this value before.
+    fn becomes(
+        &mut self,
+        region: &'static str,
+        (place, word): (Place, usize),
+        (before, new): (u64, u64),
+        judged: u64,
+    ) -> bool {
+        let own = (place, word);
+        match self.owners.entry(new) {
+            Entry::Occupied(owner) => *owner.get() != own,
+            Entry::Vacant(entry) => {
+                entry.insert(own);
+                if before != 0 {
+                    let span = self.spans.entry((region, word)).or_default();
+                    span.take((before ^ new) & judged, place);
+                }
+                false
+            }
+        }
+    }
+}
+
 /// Where versions lie in the lines of their region: the bits of each word.
 struct VersionBits {
     region: &'static str,
@@ -141,21 +176,16 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     let kept: Vec<_> = kept
         .filter(|region| Some(*region) != on_chip.as_ref())
         .collect();
-    let mut spans: BTreeMap<(&'static str, usize), Span> = BTreeMap::new();
+    let mut words = Words::default();
     let mut beside: FxHashMap<Place, u64> = FxHashMap::default();
     let mut lines: FxHashMap<Place, Line> = FxHashMap::default();
-    let mut owners: FxHashMap<u64, (Place, usize)> = FxHashMap::default();
     let mut found = Vec::new();
     for (at, write) in history.journal.accepted() {
         if let Some(mac) = write.sideband.filter(|_| lie_beside) {
             let mac = u64::from_le_bytes(mac);
-            if let Some(old) = beside.insert(write.place, mac).filter(|old| *old != mac) {
-                let span = spans.entry((macs, BESIDE)).or_default();
-                span.take(old ^ mac, write.place);
-            }
-            let own = (write.place, BESIDE);
-            let owner = *owners.entry(mac).or_insert(own);
-            if owner != own && found.is_empty() {
+            let old = beside.insert(write.place, mac).unwrap_or(0);
+            let shared = words.becomes(macs, (write.place, BESIDE), (old, mac), u64::MAX);
+            if shared && found.is_empty() {
                 found.push(shares_its_mac(write.place, at, mac));
             }
         }
@@ -169,14 +199,10 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
             if new[word] == 0 || new[word] == before[word] {
                 continue;
             }
-            if before[word] != 0 {
-                let span = spans.entry((region.name, word)).or_default();
-                let own = versions.in_word(region.name, word);
-                span.take((before[word] ^ new[word]) & !own, write.place);
-            }
-            let own = (write.place, word);
-            let owner = *owners.entry(new[word]).or_insert(own);
-            if is_macs && owner != own && found.is_empty() {
+            let judged = !versions.in_word(region.name, word);
+            let (at_word, became) = ((write.place, word), (before[word], new[word]));
+            let shared = words.becomes(region.name, at_word, became, judged);
+            if is_macs && shared && found.is_empty() {
                 found.push(shares_its_mac(write.place, at, new[word]));
             }
             old[word * 8..][..8].copy_from_slice(&new[word].to_le_bytes());
@@ -186,10 +212,10 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
     for region in &kept {
         widths.reach(region.name, 0);
     }
-    for ((region, _), span) in &spans {
+    for ((region, _), span) in &words.spans {
         widths.reach(region, span.changes);
     }
-    let narrow = spans.iter().filter(|((region, word), span)| {
+    let narrow = words.spans.iter().filter(|((region, word), span)| {
         let is_macs = *region == macs;
         let own = versions.in_word(region, *word).count_ones();
         span.is_hash(FEWEST[usize::from(!is_macs)]) && span.rank() < u64::BITS - own
@@ -203,4 +229,39 @@ pub(crate) fn of_macs(history: &History, widths: &RefCell<Widths>) -> Vec<Violat
         }
     }));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use sardonyx_base::random::SplitMix64;
+
+    use super::*;
+
+    /// The span of a word that becomes what `values` draws, so often.
+    fn span(changes: usize, mut values: impl FnMut() -> u64) -> Span {
+        let (mut words, mut before) = (Words::default(), 0);
+        for _ in 0..=changes {
+            let new = values();
+            words.becomes("nodes-1", (Place(7), 3), (before, new), u64::MAX);
+            before = new;
+        }
+        words.spans.remove(&("nodes-1", 3)).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_word_whose_values_come_back_is_not_judged() {
+        let mut random = SplitMix64(1);
+        let few: Vec<u64> = (0..57).map(|_| random.draw()).collect();
+        let word = span(1_000, || few[random.below(57) as usize]);
+        assert!(word.rank() <= 56 && !word.is_hash(32));
+    }
+
+    #[test]
+    fn a_word_that_lacks_a_bit_is_narrow() {
+        let mut random = SplitMix64(2);
+        let whole = span(ENOUGH, || random.draw());
+        assert!(whole.is_hash(32) && whole.rank() == 64);
+        let narrow = span(ENOUGH, || random.draw() | 1 << 40);
+        assert!(narrow.is_hash(32) && narrow.rank() == 63);
+    }
 }
