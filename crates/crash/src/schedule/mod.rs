@@ -18,7 +18,7 @@ use crate::history::run::Run;
 use crate::history::{History, HistoryError, Result};
 use crate::options::Options;
 use crate::panics::caught;
-use crate::schedule::pass::{LONG_ITEM, MEETING, Pass, limits_of, most_limits, passes};
+use crate::schedule::pass::{LONG_ITEM, MEETING, Pass, SWAPS, limits_of, most_limits, passes};
 use crate::secrecy::widths::Widths;
 use crate::verdict::coverage::{Bounds, CacheSizes, Need, exercised, reached};
 use crate::verdict::findings::{Covered, ExploredCuts};
@@ -96,6 +96,10 @@ impl Trial {
 
     fn item_bytes(&self, pass: &Pass) -> u64 {
         self.item_bytes.unwrap_or(match self.durability {
+            // As many lines of a transaction as of the other programs: it changes two items.
+            DurabilityKind::Hardware if pass.item_bytes == LONG_ITEM && pass.program == SWAPS => {
+                LONG_ITEM / 2
+            }
             DurabilityKind::Hardware if pass.item_bytes == LONG_ITEM => LONG_ITEM,
             DurabilityKind::Hardware => 2 * pass.item_bytes, // more lines than a record has room for
             DurabilityKind::SoftwareUndo { .. } => pass.item_bytes,

@@ -14,7 +14,7 @@ const DUPLICATES: &str = "duplicates";
 const ACCOUNTS: &str = "shared-accounts";
 const QUEUE: &str = "shared-queue";
 /// The one that takes no place after its first transactions, which the plan of every mapping includes.
-const SWAPS: &str = "array-swap";
+pub(crate) const SWAPS: &str = "array-swap";
 /// Items of those of all cores: so few that cores meet.
 pub(crate) const MEETING: u64 = 6;
 
