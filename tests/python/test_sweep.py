@@ -250,7 +250,7 @@ def test_a_key_that_a_design_does_not_have_changes_nothing_of_it() -> None:
         plain.pop(HOST)
         idle = _core.idle_keys(design)
         for each in assumed:
-            ends = each["range"] if each["parameter"] in idle else {}
+            ends = (each["range"] or {}) if each["parameter"] in idle else {}
             values = ends.get("others", []) + [ends[end] for end in ("low", "high") if end in ends]
             for value in values:
                 try:
