@@ -110,6 +110,19 @@ fn logged(program: &str, design: &str, cores: Option<usize>) -> Trial {
     }
 }
 
+/// Below a tree records are written before they are full, so a transaction takes more buckets.
+#[test]
+fn the_plans_longest_transactions_fit_a_hardware_log_below_a_tree() {
+    let mut trial = Trial {
+        seed: 3,
+        shorten: false,
+        ..logged("array-swap", "hw-log@merkle", None)
+    };
+    trial.options.cuts = Cuts::Sample(1);
+    let told = answer(&trial);
+    assert_eq!(told["violations"], serde_json::json!([]), "{told:#}");
+}
+
 #[test]
 fn a_hardware_log_without_its_counters_is_caught_and_none_is_broken() {
     let alc = answer(&logged("btree", "alc", None));

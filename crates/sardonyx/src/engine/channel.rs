@@ -393,7 +393,7 @@ impl Channel {
         };
         let buffer = self.buffer.as_mut().expect("there is one");
         outcome.issued = buffer.act(cycle).map(|(access, done)| {
-            self.transactions[0] = access;
+            self.transactions[0] = access; // no bank has one: they are behind the buffer
             Issued { bank: 0, done }
         });
         let mut next = buffer.next(cycle);
