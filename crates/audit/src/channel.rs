@@ -260,7 +260,6 @@ impl Channel {
             bank,
             kind,
             place,
-            done,
             ..
         } = logged.command;
         let number = self.number(rank, bank);
@@ -281,71 +280,95 @@ impl Channel {
                     ..LastWrite::default()
                 };
             }
-            CommandKind::Pause | CommandKind::Cancel => {
-                let (write, whole) = (self.writes[number], t.tWP);
-                let under_way = write.since <= cycle && cycle < write.since + write.left;
-                let pausing = self.pausing.filter(|_| under_way && !write.interrupted);
-                let Some(pausing) = pausing.filter(|one| write.times < one.times) else {
-                    return Err(alone(Rule::Interruption, logged, 0, 0));
-                };
-                let written = whole - write.left + (cycle - write.since);
-                let cancels = written * 100 < pausing.threshold * whole;
-                let of_place = write.place == place;
-                if !of_place
-                    || cancels != (kind == CommandKind::Cancel)
-                    || !cancels && !pausing.pauses
-                {
-                    return Err(alone(Rule::Interruption, logged, write.place, place));
-                }
-                // Counted up, iteration by iteration.
-                let iteration = whole.div_ceil(pausing.iterations);
-                let mut stops = 0;
-                while !cancels && stops < written {
-                    stops += iteration;
-                }
-                let until = if cancels {
-                    cycle
-                } else {
-                    cycle + stops - written
-                };
-                if done != until || stops >= whole {
-                    return Err(alone(Rule::Done, logged, until, done));
-                }
-                let array = until - write.since;
-                let of_bank = |one: &&mut Recent| {
-                    let Command {
-                        rank: r, bank: b, ..
-                    } = one.event.command;
-                    (r, b) == (rank, bank) && one.array > 0
-                };
-                if let Some(recent) = self.recent.iter_mut().rev().find(of_bank) {
-                    recent.array = array;
-                }
-                self.writes[number] = LastWrite {
-                    left: if cancels { whole } else { whole - stops },
-                    interrupted: true,
-                    times: write.times + 1,
-                    ..write
-                };
-            }
-            CommandKind::Resume => {
-                let write = self.writes[number];
-                if !write.interrupted || write.place != place {
-                    return Err(alone(Rule::Interruption, logged, write.place, place));
-                }
-                let slot = t.tBURST.max(t.tCCD) - t.tBURST;
-                let wanted = cycle + write.left + slot + t.off_chip;
-                if done != wanted {
-                    return Err(alone(Rule::Done, logged, wanted, done));
-                }
-                self.writes[number] = LastWrite {
-                    since: cycle,
-                    interrupted: false,
-                    ..write
-                };
-            }
+            CommandKind::Pause | CommandKind::Cancel => self.interrupt(logged)?,
+            CommandKind::Resume => self.resume(logged)?,
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Whether the bank's write may be paused or cancelled now, and what is left of it then.
+    fn interrupt(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
+        let Command {
+            cycle,
+            rank,
+            bank,
+            kind,
+            place,
+            done,
+            ..
+        } = logged.command;
+        let number = self.number(rank, bank);
+        let (write, whole) = (self.writes[number], self.timing.tWP);
+        let under_way = write.since <= cycle && cycle < write.since + write.left;
+        let pausing = self.pausing.filter(|_| under_way && !write.interrupted);
+        let Some(pausing) = pausing.filter(|one| write.times < one.times) else {
+            return Err(alone(Rule::Interruption, logged, 0, 0));
+        };
+        let written = whole - write.left + (cycle - write.since);
+        let cancels = written * 100 < pausing.threshold * whole;
+        let of_place = write.place == place;
+        if !of_place || cancels != (kind == CommandKind::Cancel) || !cancels && !pausing.pauses {
+            return Err(alone(Rule::Interruption, logged, write.place, place));
+        }
+        // Counted up, iteration by iteration.
+        let iteration = whole.div_ceil(pausing.iterations);
+        let mut stops = 0;
+        while !cancels && stops < written {
+            stops += iteration;
+        }
+        let until = if cancels {
+            cycle
+        } else {
+            cycle + stops - written
+        };
+        if done != until || stops >= whole {
+            return Err(alone(Rule::Done, logged, until, done));
+        }
+        let array = until - write.since;
+        let of_bank = |one: &&mut Recent| {
+            let Command {
+                rank: r, bank: b, ..
+            } = one.event.command;
+            (r, b) == (rank, bank) && one.array > 0
+        };
+        if let Some(recent) = self.recent.iter_mut().rev().find(of_bank) {
+            recent.array = array;
+        }
+        self.writes[number] = LastWrite {
+            left: if cancels { whole } else { whole - stops },
+            interrupted: true,
+            times: write.times + 1,
+            ..write
+        };
+        Ok(())
+    }
+
+    /// Whether the bank's write, which was interrupted, may go on now.
+    fn resume(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
+        let Command {
+            cycle,
+            rank,
+            bank,
+            place,
+            done,
+            ..
+        } = logged.command;
+        let (t, number) = (&self.timing, self.number(rank, bank));
+        let write = self.writes[number];
+        if !write.interrupted || write.place != place {
+            return Err(alone(Rule::Interruption, logged, write.place, place));
+        }
+        let slot = t.tBURST.max(t.tCCD) - t.tBURST;
+        let wanted = cycle + write.left + slot + t.off_chip;
+        if done != wanted {
+            return Err(alone(Rule::Done, logged, wanted, done));
+        }
+        self.writes[number] = LastWrite {
+            since: cycle,
+            interrupted: false,
+            ..write
+        };
         Ok(())
     }
 

@@ -225,16 +225,9 @@ impl TraceStream {
     fn event(&mut self, event: RecorderEvent) -> Result<()> {
         match event {
             RecorderEvent::Record(record) => self.record(record)?,
-            RecorderEvent::Gone { line, lines } if self.pages.maps() => {
-                for first in self.pages.gone(line, lines) {
-                    self.changed(first, PAGE_LINES, None)?;
-                }
-            }
-            RecorderEvent::Gone { line, lines } => self.changed(line, lines, None)?,
-            RecorderEvent::Moved { line, lines, from } if self.pages.maps() => {
-                self.pages.moved(line, lines, from);
-            }
-            RecorderEvent::Moved { line, lines, from } => self.changed(line, lines, Some(from))?,
+            RecorderEvent::Gone { .. }
+            | RecorderEvent::Moved { .. }
+            | RecorderEvent::Frame { .. } => self.placed(event)?,
             RecorderEvent::File {
                 line: _,
                 bytes,
@@ -246,21 +239,14 @@ impl TraceStream {
                 address,
                 bytes,
             } => self.mapped(line, address, bytes),
-            RecorderEvent::Frame { page, frame } if frame == 0 || self.pages.maps() => {
-                self.pages.told(page, frame).map_err(RecordError::new)?;
-            }
-            RecorderEvent::Frame { page, frame } => {
-                self.lists.placed.push(json!([self.kept, page, frame]));
-            }
             RecorderEvent::Cached(cached) => self.cached = Some(cached),
             RecorderEvent::Thread {
                 thread,
                 instructions,
             } => {
                 let thread = self.family.thread(thread);
-                self.lists
-                    .threads
-                    .push(json!({"thread": thread, "instructions": instructions}));
+                let thread = json!({"thread": thread, "instructions": instructions});
+                self.lists.threads.push(thread);
             }
             RecorderEvent::Site { parent, pc, locked } => self.site(parent, pc, locked),
             RecorderEvent::Module {
@@ -273,15 +259,15 @@ impl TraceStream {
                 let program = self.family.program();
                 insert(self.lists.ran.entry(program).or_default(), start, end);
             }
-            // A character a byte, so that nothing is lost.
-            RecorderEvent::Printed(bytes) => self.lists.printed.push(json!([
-                self.kept,
-                bytes.iter().map(|&b| char::from(b)).collect::<String>(),
-            ])),
-            RecorderEvent::Mark(text) => self
-                .lists
-                .marks
-                .push(json!([self.kept, String::from_utf8_lossy(&text)])),
+            RecorderEvent::Printed(bytes) => {
+                // A character a byte, so that nothing is lost.
+                let text: String = bytes.iter().map(|&byte| char::from(byte)).collect();
+                self.lists.printed.push(json!([self.kept, text]));
+            }
+            RecorderEvent::Mark(text) => {
+                let mark = json!([self.kept, String::from_utf8_lossy(&text)]);
+                self.lists.marks.push(mark);
+            }
             RecorderEvent::Synced {
                 thread,
                 site,
@@ -308,14 +294,7 @@ impl TraceStream {
                     self.notes.push(note);
                 }
             }
-            RecorderEvent::Became(path) => {
-                let path = String::from_utf8_lossy(&path);
-                self.family.became(&path, self.kept);
-                if self.family.is_first() {
-                    self.lists.execs.push(json!([self.kept, path]));
-                    self.first_site = self.lists.sites.len();
-                }
-            }
+            RecorderEvent::Became(path) => self.became(&String::from_utf8_lossy(&path)),
             RecorderEvent::Lost(path) => {
                 self.becomes(Some(String::from_utf8_lossy(&path).into_owned()))
             }
@@ -325,6 +304,39 @@ impl TraceStream {
             }
         }
         Ok(())
+    }
+
+    /// Where pages are has changed: it is followed if the recording's lines are of pages, and told if not.
+    fn placed(&mut self, event: RecorderEvent) -> Result<()> {
+        let maps = self.pages.maps();
+        match event {
+            RecorderEvent::Gone { line, lines } if maps => {
+                for first in self.pages.gone(line, lines) {
+                    self.changed(first, PAGE_LINES, None)?;
+                }
+            }
+            RecorderEvent::Gone { line, lines } => self.changed(line, lines, None)?,
+            RecorderEvent::Moved { line, lines, from } if maps => {
+                self.pages.moved(line, lines, from);
+            }
+            RecorderEvent::Moved { line, lines, from } => self.changed(line, lines, Some(from))?,
+            RecorderEvent::Frame { page, frame } if frame == 0 || maps => {
+                self.pages.told(page, frame).map_err(RecordError::new)?;
+            }
+            RecorderEvent::Frame { page, frame } => {
+                self.lists.placed.push(json!([self.kept, page, frame]));
+            }
+            _ => unreachable!("of no page"),
+        }
+        Ok(())
+    }
+
+    fn became(&mut self, path: &str) {
+        self.family.became(path, self.kept);
+        if self.family.is_first() {
+            self.lists.execs.push(json!([self.kept, path]));
+            self.first_site = self.lists.sites.len();
+        }
     }
 
     /// Keeps a place once: a program may map a file over and over.

@@ -65,43 +65,59 @@ impl Checker<'_> {
     }
 
     fn wrong(&self) -> Vec<Violation> {
-        let mut found = Vec::new();
-        let position = self.survivors.position();
+        // Whoever refuses a line stops: what the programs would find without it is nobody's.
         if let Some(place) = self.refused.first() {
-            let (region, line) = self.history.layout().name_of(*place);
-            let places: BTreeSet<&Place> = self.refused.iter().collect();
-            let what = format!(
-                "recovery refuses line {line} of {region} as not authentic ({} places in all)",
-                places.len()
-            );
-            found.push(Violation {
-                place: Some(*place),
-                ..Violation::new(Kind::NotAuthentic, position, what)
-            });
-            // Whoever refuses a line stops: what the programs would find without it is nobody's.
-            return found;
+            return vec![self.not_authentic(*place)];
         }
+        let position = self.survivors.position();
+        let secrets = self.secrets.iter().cloned();
+        let secrets = secrets.map(|secret| Violation { position, ..secret });
+        let mut found = Vec::new();
+        if let Some(what) = &self.ended {
+            let what = format!("a recovery ends early: {what}");
+            found.push(Violation::new(Kind::RunEnded, position, what));
+        }
+        if let Some(line) = self.lost.first().copied() {
+            found.push(Violation {
+                core: self.history.core_of(line),
+                line: Some(line),
+                ..Violation::new(
+                    Kind::LineLost,
+                    position,
+                    format!("line {line} reads as no accepted write of it"),
+                )
+            });
+        }
+        if !self.no_room {
+            self.wrong_programs(&mut found);
+        }
+        found.extend(secrets);
+        found
+    }
+
+    fn not_authentic(&self, place: Place) -> Violation {
+        let (region, line) = self.history.layout().name_of(place);
+        let places: BTreeSet<&Place> = self.refused.iter().collect();
+        let what = format!(
+            "recovery refuses line {line} of {region} as not authentic ({} places in all)",
+            places.len()
+        );
+        Violation {
+            place: Some(place),
+            ..Violation::new(Kind::NotAuthentic, self.survivors.position(), what)
+        }
+    }
+
+    /// What is wrong with what the programs find.
+    fn wrong_programs(&self, found: &mut Vec<Violation>) {
+        let position = self.survivors.position();
         let mut report = |kind, core, line, what| {
             found.push(Violation {
-                core,
+                core: Some(core),
                 line,
                 ..Violation::new(kind, position, what)
             });
         };
-        if let Some(what) = &self.ended {
-            let what = format!("a recovery ends early: {what}");
-            report(Kind::RunEnded, None, None, what);
-        }
-        if let Some(line) = self.lost.first().copied() {
-            let what = format!("line {line} reads as no accepted write of it");
-            report(Kind::LineLost, self.history.core_of(line), Some(line), what);
-        }
-        let secrets = self.secrets.iter().cloned();
-        let secrets = secrets.map(|secret| Violation { position, ..secret });
-        if self.no_room {
-            found.extend(secrets);
-            return found;
-        }
         let sound = self.cores.iter().all(|core| core.fault.is_none());
         if let Some((late, early, line)) = self.out_of_order().filter(|_| sound) {
             let what = format!(
@@ -109,13 +125,13 @@ impl Checker<'_> {
                  {line} before it",
                 late.1, late.0, early.1, early.0
             );
-            report(Kind::OutOfOrder, Some(early.0), Some(line), what);
+            report(Kind::OutOfOrder, early.0, Some(line), what);
         }
         for (index, core) in self.cores.iter().enumerate() {
             let visible = core.visible;
             if let Some((kind, fault)) = &core.fault {
                 let line = self.history.programs[index].region.at(fault.at / 64);
-                report(*kind, Some(index), Some(line), fault.what.clone());
+                report(*kind, index, Some(line), fault.what.clone());
                 continue;
             }
             let Window { required, allowed } = core.window;
@@ -129,7 +145,7 @@ impl Checker<'_> {
                          and {allowed} is the last that had begun to commit"
                     ),
                 };
-                report(kind, Some(index), None, what);
+                report(kind, index, None, what);
             }
             if let Some(line) = core.wrong.first() {
                 let wrong = core.wrong.len();
@@ -146,10 +162,8 @@ impl Checker<'_> {
                         )
                     }
                 };
-                report(Kind::WrongLine, Some(index), Some(*line), what);
+                report(Kind::WrongLine, index, Some(*line), what);
             }
         }
-        found.extend(secrets);
-        found
     }
 }

@@ -245,25 +245,13 @@ fn over_time(sim: &Finished) -> Option<(Series, Usage)> {
 fn figures(sim: &Finished) -> Figures {
     let mut out = Figures::default();
     let (port, memory) = (sim.port, &sim.port.memory);
-    let (reads, writes) = (port.reads.count(), port.writes.count());
-    let ledger = memory.ledger();
-    let total = ledger.grand_total();
+    let total = memory.ledger().grand_total();
     let simulated = port.last_answer.since(sim.before.time);
     let mut of_layers = memory.figures();
     if of_layers.of(&DUPLICATE_WRITES) == Amount::Absent {
         of_layers.put(&DUPLICATE_WRITES, 0.0); // nothing was deduplicated
     }
-    let duplicates = of_layers.of(&DUPLICATE_WRITES);
-    out.put(&traffic::REQUESTS, reads + writes);
-    out.put(&traffic::READS, reads);
-    out.put(&traffic::WRITES, writes);
-    out.put(&traffic::MEDIUM_READS, total.medium_reads);
-    out.put(&traffic::MEDIUM_WRITES, total.medium_writes);
-    let data = ledger.total(Cause::Data);
-    out.put(&traffic::DATA_WRITES, data.medium_writes);
-    let [saved, spared] = reductions(duplicates, total.medium_writes.into(), writes);
-    out.put(&traffic::WRITE_REDUCTION, saved);
-    out.put(&traffic::MEDIUM_WRITE_REDUCTION, spared);
+    counted(sim, of_layers.of(&DUPLICATE_WRITES), &mut out);
     for (figure, value) in latencies([&port.writes, &port.reads]) {
         out.put(figure, value);
     }
@@ -271,31 +259,52 @@ fn figures(sim: &Finished) -> Figures {
     out.put(&time::INSTRUCTIONS, sim.instructions());
     out.put(&time::IPC, ipc(sim));
     let moved = (total.medium_reads + total.medium_writes) * LINE_BITS / 8;
-    out.put(
-        &time::BANDWIDTH,
-        Amount::share(moved as f64, simulated.ns()),
-    );
+    let bandwidth = Amount::share(moved as f64, simulated.ns());
+    out.put(&time::BANDWIDTH, bandwidth);
     let service = [Direction::Read, Direction::Write].map(|kind| memory.service(kind));
-    energies(
-        &mut out,
-        &sim.machine.engine.medium,
-        total.energy,
-        &service,
-        simulated,
-    );
-    for (service, figures) in service.iter().zip([
-        [
-            &medium::READ_QUEUE,
-            &medium::READ_TOTAL,
-            &medium::READ_SHORT_CUTS,
-        ],
-        [
-            &medium::WRITE_QUEUE,
-            &medium::WRITE_TOTAL,
-            &medium::WRITE_SHORT_CUTS,
-        ],
-    ]) {
-        let [queue, whole, short_cuts] = figures;
+    let params = &sim.machine.engine.medium;
+    energies(&mut out, params, total.energy, &service, simulated);
+    served(&service, &mut out);
+    through_buffer(memory, params, service[1].accesses, &mut out);
+    wear(sim, simulated, &mut out);
+    verified(&mut out, memory);
+    out.put(&traffic::FOOTPRINT_PAGES, port.pages.pages());
+    out.append(of_layers);
+    if sim.executes() {
+        executed(sim, &mut out);
+    } else {
+        let skipped = sim.figures.iter().map(|core| core.skipped);
+        out.put(&traffic::SKIPPED, skipped.sum::<u64>());
+    }
+    out
+}
+
+/// Requests, what they have asked of the medium, and by how much that is less.
+fn counted(sim: &Finished, duplicates: Amount, out: &mut Figures) {
+    let (reads, writes) = (sim.port.reads.count(), sim.port.writes.count());
+    let ledger = sim.port.memory.ledger();
+    let (total, data) = (ledger.grand_total(), ledger.total(Cause::Data));
+    out.put(&traffic::REQUESTS, reads + writes);
+    out.put(&traffic::READS, reads);
+    out.put(&traffic::WRITES, writes);
+    out.put(&traffic::MEDIUM_READS, total.medium_reads);
+    out.put(&traffic::MEDIUM_WRITES, total.medium_writes);
+    out.put(&traffic::DATA_WRITES, data.medium_writes);
+    let [saved, spared] = reductions(duplicates, total.medium_writes.into(), writes);
+    out.put(&traffic::WRITE_REDUCTION, saved);
+    out.put(&traffic::MEDIUM_WRITE_REDUCTION, spared);
+}
+
+/// How long the medium's reads, then its writes, have taken, and how many found their row open.
+fn served(service: &[Service; 2], out: &mut Figures) {
+    use medium::{READ_QUEUE, READ_SHORT_CUTS, READ_TOTAL};
+    use medium::{WRITE_QUEUE, WRITE_SHORT_CUTS, WRITE_TOTAL};
+
+    let figures = [
+        [&READ_QUEUE, &READ_TOTAL, &READ_SHORT_CUTS],
+        [&WRITE_QUEUE, &WRITE_TOTAL, &WRITE_SHORT_CUTS],
+    ];
+    for (service, [queue, whole, short_cuts]) in service.iter().zip(figures) {
         let count = service.accesses as f64;
         out.put(queue, Amount::share(service.queued.ns(), count));
         out.put(whole, Amount::share(service.total.ns(), count));
@@ -303,30 +312,32 @@ fn figures(sim: &Finished) -> Figures {
     }
     let hits = service[0].row_hits + service[1].row_hits;
     let accesses = service[0].accesses + service[1].accesses;
-    out.put(
-        &medium::ROW_HIT_RATE,
-        Amount::share(hits as f64, accesses as f64),
-    );
-    if let (Some(blocks), Some(buffer)) = (memory.blocks(), &sim.machine.engine.medium.buffer) {
+    let rate = Amount::share(hits as f64, accesses as f64);
+    out.put(&medium::ROW_HIT_RATE, rate);
+}
+
+/// What the medium's own buffer reads and writes, if it has one.
+fn through_buffer(memory: &Memory, params: &MediumParams, lines: u64, out: &mut Figures) {
+    if let (Some(blocks), Some(buffer)) = (memory.blocks(), &params.buffer) {
         out.put(&medium::BLOCK_READS, blocks.reads);
         out.put(&medium::BLOCK_WRITES, blocks.writes);
-        let (written, lines) = (blocks.writes * buffer.lines, service[1].accesses);
-        let amplification = Amount::share(written as f64, lines as f64);
+        let written = (blocks.writes * buffer.lines) as f64;
+        let amplification = Amount::share(written, lines as f64);
         out.put(&medium::WRITE_AMPLIFICATION, amplification);
     }
+}
+
+/// What has worn the medium, and how long it lasts at this rate.
+fn wear(sim: &Finished, simulated: Time, out: &mut Figures) {
+    let (memory, params) = (&sim.port.memory, &sim.machine.engine.medium);
     let wear = memory.image().wear();
+    let [ideal, none] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
     if let Some(programmed) = memory.programmed() {
         out.put(&medium::CELLS_SET, programmed.sets);
         out.put(&medium::CELLS_RESET, programmed.resets);
-        let cells = sim
-            .machine
-            .engine
-            .medium
-            .cells
-            .map_or(LINE_BITS, |cells| cells.cells());
+        let cells = params.cells.map_or(LINE_BITS, |cells| cells.cells());
         let worn = programmed.cells.max(1) as f64;
         let lines = |ideal: f64| ideal * (wear.writes * cells) as f64 / worn;
-        let [ideal, _] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
         out.put(&medium::LIFETIME_CELLS, ideal.number().map(lines));
     }
     if let Some(interruptions) = memory.interruptions() {
@@ -336,29 +347,16 @@ fn figures(sim: &Finished) -> Figures {
     out.put(&medium::MAX_LINE_WRITES, u64::from(wear.max_line_writes));
     out.put(&medium::BITS_FLIPPED, wear.bits_flipped);
     out.put(&medium::WRITE_BYTES, wear.bytes);
-    let [ideal, none] = lifetimes(sim.machine, simulated, wear.writes, wear.max_line_writes);
     out.put(&medium::LIFETIME_IDEAL, ideal);
     out.put(&medium::LIFETIME_NONE, none);
     if let Some(moves) = memory.moves() {
         out.put(&medium::LEVELLING_MOVES, moves);
         let years = simulated.ns() * 1e-9 / SECONDS_A_YEAR;
-        let lasts = memory.lasts(sim.machine.engine.medium.endurance as f64);
+        let lasts = memory.lasts(params.endurance as f64);
         let [none, levelled] = lasts.map(|times| times.map(|times| times * years));
         out.put(&medium::LIFETIME_NONE, none);
         out.put(&medium::LIFETIME_LEVELLED, levelled);
     }
-    verified(&mut out, memory);
-    out.put(&traffic::FOOTPRINT_PAGES, port.pages.pages());
-    out.append(of_layers);
-    if sim.executes() {
-        executed(sim, &mut out);
-    } else {
-        out.put(
-            &traffic::SKIPPED,
-            sim.figures.iter().map(|core| core.skipped).sum::<u64>(),
-        );
-    }
-    out
 }
 
 /// The energy of a run, in parts.

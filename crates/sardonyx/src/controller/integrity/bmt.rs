@@ -319,62 +319,69 @@ impl<P: TreePolicy> Bonsai<P> {
     }
 }
 
-impl<P: TreePolicy> Scheme<Hashes> for Bonsai<P> {
-    fn settle(&mut self, trees: &mut BonsaiTrees, group: &[Pending], plan: &mut Plan) {
-        let mut counted: BTreeMap<u64, (SmallVec<[u64; 4]>, bool)> = BTreeMap::new();
+/// The lines of versions that a group counts on: by index, the versions counted and whether one has overflowed.
+type Counted = BTreeMap<u64, (SmallVec<[u64; 4]>, bool)>;
+
+impl BonsaiTrees {
+    /// Counts the versions of what `group` writes. A line of the encryption's counters in it is versions itself: what
+    /// they are now is on its way already, and nothing of it is anybody's to count.
+    fn count_all(&mut self, group: &[Pending], plan: &mut Plan) -> Counted {
+        let mut counted = Counted::new();
         for write in group {
-            if let Some(index) = trees.leaf(write.place) {
-                // What the counters are now is on its way already, and nothing of it is anybody's to count.
+            if let Some(index) = self.leaf(write.place) {
                 let (line, at) = (write.line.value, write.line.at);
                 let ripe = Step::PAST;
-                trees
-                    .levels
-                    .open
-                    .insert((0, index), Open { line, at, ripe });
+                self.levels.open.insert((0, index), Open { line, at, ripe });
                 counted.entry(index).or_default();
                 continue;
             }
-            let number = trees.macs.number(write.place).expect("it is protected");
-            if trees.versions.is_counter(number) {
+            let number = self.macs.number(write.place).expect("it is protected");
+            if self.versions.is_counter(number) {
                 continue;
             }
-            let (index, bump) = trees.count(number, group, plan);
+            let (index, bump) = self.count(number, group, plan);
             let (numbers, overflowed) = counted.entry(index).or_default();
             numbers.push(number);
             *overflowed |= bump == Bump::Overflowed;
         }
-        for write in group {
-            let mut settled = Settled {
-                line: At::new(Some(write.line.value), write.line.at),
-                sideband: write.sideband,
-            };
-            let Some(number) = trees.macs.number(write.place) else {
-                trees.under_way.insert(write.place, settled);
-                continue;
-            };
-            let (version, at) = match trees.versions.is_counter(number) {
-                true => {
-                    let counter = write.counter.expect("data are sealed");
-                    (counter, write.line.at)
-                }
-                false => {
-                    let open = trees.levels.open(0, trees.versions.index_of(number), plan);
-                    let version = trees.versions.get(&open.line, number);
-                    (version, plan.both(write.line.at, open.at))
-                }
+        counted
+    }
+
+    /// Gives the written line a MAC, and keeps what is on its way to the medium.
+    fn protect(&mut self, write: &Pending, plan: &mut Plan) {
+        let mut settled = Settled {
+            line: At::new(Some(write.line.value), write.line.at),
+            sideband: write.sideband,
+        };
+        if let Some(number) = self.macs.number(write.place) {
+            let (version, at) = if self.versions.is_counter(number) {
+                let counter = write.counter.expect("data are sealed");
+                (counter, write.line.at)
+            } else {
+                let index = self.versions.index_of(number);
+                let open = self.levels.open(0, index, plan);
+                let version = self.versions.get(&open.line, number);
+                (version, plan.both(write.line.at, open.at))
             };
             let (line, beside) = (&write.line.value, write.sideband);
-            let mac = trees
-                .macs
-                .mac_of_version(write.place, version, line, beside);
-            trees.put_mac((write.place, number), At::new(mac, at), plan);
-            if trees.macs.beside {
+            let mac = (self.macs).mac_of_version(write.place, version, line, beside);
+            self.put_mac((write.place, number), At::new(mac, at), plan);
+            if self.macs.beside {
                 settled.sideband = Some(mac.to_le_bytes());
             }
-            trees.under_way.insert(write.place, settled);
         }
-        let leaves: Vec<u64> = counted.keys().copied().collect();
-        let levels = &mut trees.levels;
+        self.under_way.insert(write.place, settled);
+    }
+}
+
+impl<P: TreePolicy> Bonsai<P> {
+    /// All above these lines of versions follows; the group is accepted after the step that this gives.
+    fn follow_leaves(
+        &mut self,
+        levels: &mut Levels<Hashes>,
+        leaves: Vec<u64>,
+        plan: &mut Plan,
+    ) -> Step {
         let root = match self.policy.order() {
             Order::Coalesced => self.follow_all(levels, leaves, plan),
             Order::Sequential | Order::Pipelined => {
@@ -383,34 +390,70 @@ impl<P: TreePolicy> Scheme<Hashes> for Bonsai<P> {
                 follow.last().unwrap_or(Step::PAST)
             }
         };
-        let root = match self.accepts {
+        match self.accepts {
             Accepts::WithRoot => plan.both(root, levels.recovered),
             Accepts::BeforeRoot => levels.recovered,
+        }
+    }
+
+    /// Whether a changed line of the tree goes to the medium with the group that has counted on these.
+    fn is_through(&self, versions: &Versions, counted: &Counted, changed: &Changed) -> bool {
+        let ((level, index), open) = changed;
+        match counted.get(index).filter(|_| *level == 0) {
+            None => self.policy.through(*level),
+            Some((_, true)) => true,
+            Some((slots, false)) => self.policy.through_versions(versions, &open.line, slots),
+        }
+    }
+
+    /// Writes a changed line of the tree to the medium.
+    fn write_node(
+        &self,
+        levels: &mut Levels<Hashes>,
+        ((level, index), open): Changed,
+        accepted: Step,
+        plan: &mut Plan,
+    ) -> Stored {
+        let place = levels.line(level, index);
+        let words = differing(place, &open.line, plan);
+        let at = plan.both(open.at, open.ripe);
+        let line = At::new(&open.line, at);
+        let queue = match level {
+            0 => Queue::Counter,
+            _ => Queue::Data,
         };
-        let accepted = group[0].stored.accepted;
-        let mut stored: SmallVec<[Stored; 16]> = group.iter().map(|write| write.stored).collect();
-        let is_through =
-            |((level, index), open): &Changed| match counted.get(index).filter(|_| *level == 0) {
-                None => self.policy.through(*level),
-                Some((_, true)) => true,
-                Some((slots, false)) => {
-                    self.policy
-                        .through_versions(&trees.versions, &open.line, slots)
-                }
-            };
+        let written = plan.write_words(place, line, words, None, Step::PAST, queue);
+        if level == 0 && self.policy.merges() {
+            plan.merges(written);
+        }
+        levels.cache.renew(place, &open.line, accepted);
+        written
+    }
+}
+
+impl<P: TreePolicy> Scheme<Hashes> for Bonsai<P> {
+    fn settle(&mut self, trees: &mut BonsaiTrees, group: &[Pending], plan: &mut Plan) {
+        let counted = trees.count_all(group, plan);
         for write in group {
-            let leaf = levels.tree.find(write.place);
-            let Some((_, index)) = leaf else {
-                continue;
-            };
-            levels.open.remove(&(0, index));
-            if self.policy.merges() {
-                plan.merges(write.stored);
+            trees.protect(write, plan);
+        }
+        let leaves = counted.keys().copied().collect();
+        let root = self.follow_leaves(&mut trees.levels, leaves, plan);
+        let levels = &mut trees.levels;
+        for write in group {
+            if let Some((_, index)) = levels.tree.find(write.place) {
+                levels.open.remove(&(0, index));
+                if self.policy.merges() {
+                    plan.merges(write.stored);
+                }
             }
         }
+        let accepted = group[0].stored.accepted;
+        let mut stored: SmallVec<[Stored; 16]> = group.iter().map(|write| write.stored).collect();
         let changed = std::mem::take(&mut levels.open).into_iter();
-        let (through, lazy): (Vec<Changed>, Vec<Changed>) = changed.partition(is_through);
-        let (mut known, mut through) = (root, through);
+        let (mut through, lazy): (Vec<Changed>, Vec<Changed>) =
+            changed.partition(|one| self.is_through(&trees.versions, &counted, one));
+        let mut known = root;
         for ((level, index), open) in lazy {
             let place = levels.line(level, index);
             match self.keep(levels, (place, &open), accepted, plan) {
@@ -420,22 +463,8 @@ impl<P: TreePolicy> Scheme<Hashes> for Bonsai<P> {
         }
         stored.extend(self.policy.noted(plan));
         stored.extend(trees.write_macs(group, known, plan));
-        let levels = &mut trees.levels;
-        for ((level, index), open) in through {
-            let place = levels.line(level, index);
-            let words = differing(place, &open.line, plan);
-            let at = plan.both(open.at, open.ripe);
-            let line = At::new(&open.line, at);
-            let queue = match level {
-                0 => Queue::Counter,
-                _ => Queue::Data,
-            };
-            let written = plan.write_words(place, line, words, None, Step::PAST, queue);
-            if level == 0 && self.policy.merges() {
-                plan.merges(written);
-            }
-            stored.push(written);
-            levels.cache.renew(place, &open.line, accepted);
+        for changed in through {
+            stored.push(self.write_node(&mut trees.levels, changed, accepted, plan));
         }
         plan.group(&stored);
     }

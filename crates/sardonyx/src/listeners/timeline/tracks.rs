@@ -124,6 +124,17 @@ pub(super) struct Slice {
     pub parts: Vec<Slice>,
 }
 
+impl Slice {
+    fn begins(&self, category: &str, track: u64) -> TrackEvent {
+        TrackEvent {
+            debug_annotations: self.notes.iter().map(annotation).collect(),
+            categories: vec![category.to_owned()],
+            name: Some(self.name.clone()),
+            ..event(Type::SliceBegin, track)
+        }
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Tracks {
     slices: Vec<(Track, Slice)>,
@@ -169,7 +180,50 @@ impl Tracks {
         };
         let process = packets.process(&named.name)?;
         let lanes = self.lanes();
-        // Descriptors come first, in the order of tracks.
+        let uuids = self.describe(process, &lanes, &mut packets)?;
+        let (mut out, mut into) = (
+            vec![vec![]; self.slices.len()],
+            vec![vec![]; self.slices.len()],
+        );
+        for (flow, (from, target)) in self.arrows.iter().enumerate() {
+            out[*from].push(packets.base + flow as u64);
+            into[*target].push(packets.base + flow as u64);
+        }
+        for ((at, ..), what) in self.changes(&uuids) {
+            let event = match what {
+                TrackChange::Counts { track, value } => TrackEvent {
+                    counter_value: Some(value),
+                    ..event(Type::Counter, track)
+                },
+                TrackChange::Begins { number, part } => {
+                    let (track, slice) = &self.slices[number];
+                    let uuid = uuids[track][lanes[number]];
+                    match part {
+                        Some(part) => slice.parts[part].begins("latency", uuid),
+                        None => TrackEvent {
+                            flow_ids: std::mem::take(&mut out[number]),
+                            terminating_flow_ids: std::mem::take(&mut into[number]),
+                            ..slice.begins(track.category(), uuid)
+                        },
+                    }
+                }
+                TrackChange::Ends { number } => {
+                    let track = &self.slices[number].0;
+                    event(Type::SliceEnd, uuids[track][lanes[number]])
+                }
+            };
+            packets.put(Some(at), Data::TrackEvent(event))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the descriptors of all tracks in their order; gives the numbers of each track's lanes.
+    fn describe<W: Write>(
+        &self,
+        process: u64,
+        lanes: &[usize],
+        packets: &mut Packets<W>,
+    ) -> io::Result<BTreeMap<Track, Vec<u64>>> {
         let mut wanted: BTreeMap<Track, usize> = BTreeMap::new();
         for (number, (track, _)) in self.slices.iter().enumerate() {
             let count = wanted.entry(*track).or_default();
@@ -177,7 +231,7 @@ impl Tracks {
         }
         wanted.extend(self.counters.keys().map(|track| (*track, 1)));
         let mut groups: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut uuids: BTreeMap<Track, Vec<u64>> = BTreeMap::new();
+        let mut uuids = BTreeMap::new();
         for (rank, (track, lanes)) in wanted.into_iter().enumerate() {
             let parent = match track.group() {
                 None => process,
@@ -195,69 +249,28 @@ impl Tracks {
             let of = (0..lanes).map(lane).collect::<io::Result<_>>()?;
             uuids.insert(track, of);
         }
-        let (mut out, mut into) = (
-            vec![vec![]; self.slices.len()],
-            vec![vec![]; self.slices.len()],
-        );
-        for (flow, (from, target)) in self.arrows.iter().enumerate() {
-            out[*from].push(packets.base + flow as u64);
-            into[*target].push(packets.base + flow as u64);
-        }
-        let mut events = Vec::new();
+        Ok(uuids)
+    }
+
+    /// All that happens, in the order of time. Ties are broken by the order of slices: what begins first was put first.
+    fn changes(&self, uuids: &BTreeMap<Track, Vec<u64>>) -> Vec<TimedChange> {
+        let mut changes = Vec::new();
         for (number, (_, slice)) in self.slices.iter().enumerate() {
-            put(&mut events, slice, number, None);
+            put(&mut changes, slice, number, None);
             for (part, of) in slice.parts.iter().enumerate() {
-                put(&mut events, of, number, Some(part));
+                put(&mut changes, of, number, Some(part));
             }
         }
         for (track, values) in &self.counters {
             let track = uuids[track][0];
-            let counts = |(at, value): &(Time, i64)| {
-                (
-                    (*at, BEGINS, 0),
-                    TrackChange::Counts {
-                        track,
-                        value: *value,
-                    },
-                )
-            };
-            events.extend(values.iter().map(counts));
+            let counts = values.iter().map(|&(at, value)| {
+                let change = TrackChange::Counts { track, value };
+                ((at, BEGINS, 0), change)
+            });
+            changes.extend(counts);
         }
-        // Ties are broken by the order of slices: what begins first was put first.
-        events.sort_by_key(|(when, _)| *when);
-        for ((at, ..), what) in events {
-            let event = match what {
-                TrackChange::Counts { track, value } => TrackEvent {
-                    counter_value: Some(value),
-                    ..event(Type::Counter, track)
-                },
-                TrackChange::Begins { number, part } => {
-                    let (track, slice) = &self.slices[number];
-                    let uuid = uuids[track][lanes[number]];
-                    let (category, slice) = match part {
-                        None => (track.category(), slice),
-                        Some(part) => ("latency", &slice.parts[part]),
-                    };
-                    let mut begins = TrackEvent {
-                        debug_annotations: slice.notes.iter().map(annotation).collect(),
-                        categories: vec![category.to_owned()],
-                        name: Some(slice.name.clone()),
-                        ..event(Type::SliceBegin, uuid)
-                    };
-                    if part.is_none() {
-                        begins.flow_ids = std::mem::take(&mut out[number]);
-                        begins.terminating_flow_ids = std::mem::take(&mut into[number]);
-                    }
-                    begins
-                }
-                TrackChange::Ends { number } => {
-                    let track = &self.slices[number].0;
-                    event(Type::SliceEnd, uuids[track][lanes[number]])
-                }
-            };
-            packets.put(Some(at), Data::TrackEvent(event))?;
-        }
-        Ok(())
+        changes.sort_by_key(|(when, _)| *when);
+        changes
     }
 
     /// The lane of each slice within its track: the first that is free.

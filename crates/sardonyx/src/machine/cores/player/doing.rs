@@ -2,12 +2,46 @@
 
 use super::{Need, Player, PlayerHead};
 use crate::line::{Line, Logical, Virtual};
-use crate::machine::{Mark, OpKind, Port, RunError, Waiter, WriteBack};
+use crate::machine::{Mark, Op, OpKind, Port, RunError, Waiter, WriteBack};
 use crate::plan::Step;
 
 /// How many operations ahead hints are given, of the look-up and then of a miss.
 const FAR_AHEAD: usize = 12;
 const AHEAD: usize = 6;
+
+/// What an operation that is done has taken.
+struct Done {
+    instructions: u64,
+    /// Whether memory was asked for something.
+    asked: bool,
+    missed: bool,
+}
+
+impl Done {
+    fn of(instructions: u64) -> Done {
+        Done {
+            instructions,
+            asked: false,
+            missed: false,
+        }
+    }
+
+    fn asked(self) -> Done {
+        Done {
+            asked: true,
+            ..self
+        }
+    }
+
+    /// A miss asks memory for the line.
+    fn access(self, missed: bool) -> Done {
+        Done {
+            missed,
+            asked: missed,
+            ..self
+        }
+    }
+}
 
 impl Player<'_> {
     /// Does the head operation, fetched at tick `fetch`, if nothing is in its way; says whether
@@ -18,89 +52,8 @@ impl Player<'_> {
             true => self.locate(port, op.line)?,
             false => Logical(0),
         };
-        let (mut asked, mut missed) = (false, false);
-        let instructions = match op.kind {
-            OpKind::Load { len, .. } => {
-                match self.load(port, line, fetch) {
-                    Some(miss) => (missed, asked) = (miss, miss),
-                    None => return Ok(false),
-                }
-                words(len)
-            }
-            OpKind::LoadPast => {
-                match self.load_past(port, line, fetch) {
-                    Some(miss) => (missed, asked) = (miss, miss),
-                    None => return Ok(false),
-                }
-                1
-            }
-            OpKind::Store { .. } | OpKind::StoreLine { .. } => {
-                if port.is_protected(self.core, op.line) {
-                    self.fault(fetch);
-                    return Ok(false);
-                }
-                match self.store(port, op.kind, line, fetch) {
-                    Some((miss, logged)) => (missed, asked) = (miss, miss || logged),
-                    None => return Ok(false),
-                }
-                match op.kind {
-                    OpKind::Store { len, .. } => words(len),
-                    _ => 1,
-                }
-            }
-            OpKind::NonTemporal { .. }
-            | OpKind::WriteBack
-            | OpKind::Flush
-            | OpKind::CounterWriteBack => {
-                if !self.persist(port, op.kind, line, fetch) {
-                    return Ok(false);
-                }
-                asked = true;
-                1
-            }
-            OpKind::Fence => {
-                port.fenced(self.core, self.time(fetch));
-                1
-            }
-            OpKind::TxBegin => {
-                port.tx_begin(self.core, op.line.0, self.time(fetch));
-                asked = true;
-                1
-            }
-            OpKind::TxEnd => {
-                if !port.takes() {
-                    self.head = PlayerHead::Stalled(fetch);
-                    return Ok(false);
-                }
-                port.tx_end(self.core, self.time(fetch));
-                self.unaccepted += 1;
-                asked = true;
-                1
-            }
-            OpKind::Depend => 0,
-            OpKind::Doorbell => {
-                port.ring(op.line.0 as usize, self.time(fetch));
-                asked = true;
-                1
-            }
-            OpKind::Lock => {
-                if !port.lock(self.core, op.line.0) {
-                    (self.head, self.need) = (PlayerHead::Blocked, Need::Lock);
-                    return Ok(false);
-                }
-                1
-            }
-            OpKind::Unlock => {
-                port.unlock(self.core, op.line.0, self.time(fetch));
-                asked = true;
-                1
-            }
-            OpKind::Mark(phase) => {
-                let transaction = op.line.0;
-                let mark = Mark { transaction, phase };
-                port.mark(self.core, mark, self.time(fetch));
-                0
-            }
+        let Some(done) = self.act(port, op, line, fetch) else {
+            return Ok(false);
         };
         let waited = fetch - (self.at * self.window.slot + self.fetch_lag);
         match op.kind {
@@ -108,9 +61,9 @@ impl Player<'_> {
             _ => self.waits.load += waited,
         }
         self.fetch_lag += waited;
-        self.fetched = fetch + instructions.saturating_sub(1) * self.window.slot;
-        self.at += instructions;
-        self.count(op.kind, missed);
+        self.fetched = fetch + done.instructions.saturating_sub(1) * self.window.slot;
+        self.at += done.instructions;
+        self.count(op.kind, done.missed);
         self.need = Need::Nothing;
         self.next += 1;
         if self.next == self.batch.ops().len() {
@@ -122,7 +75,83 @@ impl Player<'_> {
         }
         self.settle();
         let evicted = port.operation_done(self.core, self.time(fetch));
-        Ok(asked || evicted)
+        Ok(done.asked || evicted)
+    }
+
+    /// Does what the operation is for; `None` if it has to wait, and will be tried again.
+    #[inline]
+    fn act(&mut self, port: &mut Port, op: Op, line: Logical, fetch: u64) -> Option<Done> {
+        Some(match op.kind {
+            OpKind::Load { len, .. } => {
+                let missed = self.load(port, line, fetch)?;
+                Done::of(words(len)).access(missed)
+            }
+            OpKind::LoadPast => Done::of(1).access(self.load_past(port, line, fetch)?),
+            OpKind::Store { .. } | OpKind::StoreLine { .. } => {
+                if port.is_protected(self.core, op.line) {
+                    self.fault(fetch);
+                    return None;
+                }
+                let (missed, logged) = self.store(port, op.kind, line, fetch)?;
+                let instructions = match op.kind {
+                    OpKind::Store { len, .. } => words(len),
+                    _ => 1,
+                };
+                let done = Done::of(instructions).access(missed);
+                Done {
+                    asked: missed || logged,
+                    ..done
+                }
+            }
+            OpKind::NonTemporal { .. }
+            | OpKind::WriteBack
+            | OpKind::Flush
+            | OpKind::CounterWriteBack => {
+                if !self.persist(port, op.kind, line, fetch) {
+                    return None;
+                }
+                Done::of(1).asked()
+            }
+            OpKind::Fence => {
+                port.fenced(self.core, self.time(fetch));
+                Done::of(1)
+            }
+            OpKind::TxBegin => {
+                port.tx_begin(self.core, op.line.0, self.time(fetch));
+                Done::of(1).asked()
+            }
+            OpKind::TxEnd => {
+                if !port.takes() {
+                    self.head = PlayerHead::Stalled(fetch);
+                    return None;
+                }
+                port.tx_end(self.core, self.time(fetch));
+                self.unaccepted += 1;
+                Done::of(1).asked()
+            }
+            OpKind::Depend => Done::of(0),
+            OpKind::Doorbell => {
+                port.ring(op.line.0 as usize, self.time(fetch));
+                Done::of(1).asked()
+            }
+            OpKind::Lock => {
+                if !port.lock(self.core, op.line.0) {
+                    (self.head, self.need) = (PlayerHead::Blocked, Need::Lock);
+                    return None;
+                }
+                Done::of(1)
+            }
+            OpKind::Unlock => {
+                port.unlock(self.core, op.line.0, self.time(fetch));
+                Done::of(1).asked()
+            }
+            OpKind::Mark(phase) => {
+                let transaction = op.line.0;
+                let mark = Mark { transaction, phase };
+                port.mark(self.core, mark, self.time(fetch));
+                Done::of(0)
+            }
+        })
     }
 
     #[inline]
