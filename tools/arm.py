@@ -17,7 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TARGET = "aarch64-unknown-linux-gnu"
 #: Crates of which every platform has all.
-CRATES = ("sardonyx", "sardonyx-base", "sardonyx-crash", "sardonyx-merge", "sardonyx-trace")
+CRATES = (
+    "sardonyx", "sardonyx-base", "sardonyx-crash", "sardonyx-listeners", "sardonyx-merge",
+    "sardonyx-trace", "sardonyx-workload",
+)  # fmt: skip
 NEEDED = (
     ("aarch64-linux-gnu-gcc", "apt-get install gcc-aarch64-linux-gnu"),
     ("qemu-aarch64", "apt-get install qemu-user"),

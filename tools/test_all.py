@@ -20,7 +20,7 @@ LOGS = ROOT / "target/test-all"
 SHOWN = 40
 PYTHON = sys.executable
 #: The crates whose assertions are compiled in, and whose tests are run.
-ASSERTED = ("sardonyx", "sardonyx-crash", "sardonyx-merge", "sardonyx-trace")
+ASSERTED = ("sardonyx", "sardonyx-crash", "sardonyx-merge", "sardonyx-trace", "sardonyx-workload")
 CHECKED = [
     word
     for check in ("debug-assertions", "overflow-checks")

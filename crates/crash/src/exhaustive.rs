@@ -32,7 +32,7 @@ use sardonyx::machine::RunError;
 use sardonyx::mechanisms::Exercised;
 use sardonyx::plan::Holding;
 use sardonyx::plan::orders::Choice;
-use sardonyx::workload::Workload;
+use sardonyx_workload::Workload;
 
 const PROGRESS_EVERY: u64 = 16;
 
@@ -435,7 +435,7 @@ mod tests {
     use sardonyx::config::Machine;
     use sardonyx::controller::designs::Stack;
     use sardonyx::plan::script::Scripting;
-    use sardonyx::workload::{DurabilityKind, ProgramSpec};
+    use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
     fn states(history: &History, into: &mut FxHashSet<u64>) {
         let (journal, image) = (&history.journal, history.image.copy());

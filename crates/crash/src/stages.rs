@@ -11,7 +11,7 @@ use crate::history::golden::{Expected, Window};
 use crate::platform::{Platform, Survivors};
 use sardonyx::machine::UntimedMemory;
 use sardonyx::plan::journal::{Event, Mark};
-use sardonyx::workload::{Bytes, Header, Workload};
+use sardonyx_workload::{Bytes, Header, Workload};
 
 sardonyx::names::named! {
     /// Where a transaction is, by what its core has stored last.

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use sardonyx::controller::designs::Stack;
-use sardonyx::workload::DurabilityKind;
 use sardonyx_crash::{Attacks, Options, Platform, Trial};
+use sardonyx_workload::DurabilityKind;
 
 const SOUND: &[&str] = &[
     "sca",

@@ -3,9 +3,9 @@
 
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
-use sardonyx::workload::{DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{Exhaustive, OneRun, Options, Proof, ShownInAll};
 use sardonyx_property as property;
+use sardonyx_workload::{DurabilityKind, Mutant, ProgramSpec, Sharing};
 
 /// Two items of a line each are swapped so many times by each core.
 fn swaps(design: &str, cores: usize, transactions: u64, sharing: Sharing) -> Exhaustive {

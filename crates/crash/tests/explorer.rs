@@ -2,8 +2,8 @@
 //! design, a reading of a paper or a program. `docs/crash/explorer.md` says what is compared.
 
 use sardonyx::config::Machine;
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
 use sardonyx_crash::{Cuts, ExploredCuts, History, Kind, Options, Platform, explain};
+use sardonyx_workload::{self as workload, DurabilityKind, Mutant, ProgramSpec};
 
 use crate::small_runs::{assert_holds, explored, on, told};
 

@@ -13,11 +13,11 @@ use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Step};
 use sardonyx::settings::Settings;
 use sardonyx::units::Time;
-use sardonyx::workload::ProgramSpec;
 use sardonyx_crash::{
     Attack, Attacked, Attacks, Cuts, Filled, History, Kind, Options, Platform, When, attack,
     explain, restart,
 };
+use sardonyx_workload::ProgramSpec;
 
 use crate::small_runs::{Small, assert_believed, explored, on};
 

@@ -1,7 +1,7 @@
 //! Start-Gap under every cut of small runs, and two orders of its registers that lose lines.
 
-use sardonyx::workload::DurabilityKind;
 use sardonyx_crash::{Kind, Options, Platform, Tear, Trial, Verdict};
+use sardonyx_workload::DurabilityKind;
 
 use crate::small_runs::{Small, explored, on};
 

@@ -1,10 +1,10 @@
 //! What follows a cut: later lives, media that guarantee words only, and reports that one can debug with.
 
 use sardonyx::config::Machine;
-use sardonyx::workload::{DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{
     Cuts, ExploredCuts, History, Kind, Options, Platform, Tear, Violation, explain,
 };
+use sardonyx_workload::{DurabilityKind, Mutant, ProgramSpec, Sharing};
 
 use crate::small_runs::{assert_holds, explored, on, told};
 

@@ -1,8 +1,8 @@
 //! Interrupted array writes under every cut of small runs.
 
 use sardonyx::medium::pausing::WRITE_INTERRUPTED;
-use sardonyx::workload::DurabilityKind;
 use sardonyx_crash::{Options, Platform};
+use sardonyx_workload::DurabilityKind;
 
 use crate::small_runs::{Small, explored, on};
 

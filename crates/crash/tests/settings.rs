@@ -7,9 +7,9 @@ use sardonyx::config::{Machine, keys, presets};
 use sardonyx::controller::designs::{self, Stack};
 use sardonyx::settings::{Allowed, Row};
 use sardonyx::units::Time;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, timed};
 use sardonyx_base::random::mix;
 use sardonyx_crash::{Cuts, HistoryError, OneRun, Options};
+use sardonyx_workload::{DurabilityKind, ProgramSpec, timed};
 
 /// Kilobytes of addresses that a case may take.
 const ADDRESSES: u64 = 16 << 20;

@@ -4,8 +4,8 @@
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
 use sardonyx::mechanisms::{BESIDE, HANDED_LINE};
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{Exhaustive, Once, OneRun, Options, Platform, ShownInAll, Verdict};
+use sardonyx_workload::{self as workload, DurabilityKind, Mutant, ProgramSpec, Sharing};
 
 fn run(program: &str, design: &str, cores: u64, seed: u64, mutant: Option<Mutant>) -> OneRun {
     let durability = match mutant {

@@ -2,8 +2,8 @@
 
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::Stack;
-use sardonyx::workload::{DurabilityKind, ProgramSpec};
 use sardonyx_crash::{ExploredCuts, History, Options, Platform, explain, explore};
+use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
 /// A program on each core.
 #[derive(Clone, Copy)]

@@ -4,8 +4,8 @@
 
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, AnyLayer, Stack};
-use sardonyx::workload::{DurabilityKind, ProgramSpec};
 use sardonyx_crash::{Cuts, History, HistoryError, Kind, Options, Platform, explore};
+use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
 /// Loggings whose transactions are whole over each of the policies.
 const LOGGINGS: [&str; 3] = ["none", "hw-log", "easy-pm"];

@@ -2,8 +2,8 @@
 //! recovery takes, and in which stage a store must be counter-atomic. Each cell can turn.
 
 use sardonyx::config::Machine;
-use sardonyx::workload::{self, DurabilityKind, Mutant, ProgramSpec};
 use sardonyx_crash::{History, Platform, Shown, Stage, stages};
+use sardonyx_workload::{self as workload, DurabilityKind, Mutant, ProgramSpec};
 
 fn shown(program: &str, design: &str, cores: u64, mutant: Option<Mutant>) -> [Shown; 5] {
     let spec = |core| ProgramSpec {

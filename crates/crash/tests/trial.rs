@@ -6,9 +6,9 @@ use sardonyx::controller::designs::{self, AnyLayer, Stack};
 use sardonyx::controller::layers::{About, Mapping};
 use sardonyx::mechanisms::mechanisms;
 use sardonyx::plan::script::{Script, Scripting};
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec, Sharing};
 use sardonyx_crash::{Cuts, History, OneRun, Options, Platform, Trial};
 use sardonyx_property as property;
+use sardonyx_workload::{self as workload, DurabilityKind, ProgramSpec, Sharing};
 use serde_json::Value;
 
 /// The designs that promise to recover and to keep their pads secret.

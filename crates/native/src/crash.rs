@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use sardonyx::mechanisms;
 use sardonyx::plan::script::Script;
-use sardonyx::workload::{self, Contents, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use sardonyx_crash::{
     Attack, Attacks, Cuts, Exhaustive, HistoryError, OneAttack, OneRun, Options, Platform, Tear,
     Trial, When,
 };
+use sardonyx_workload::{self as workload, Contents, DurabilityKind, Mutant, ProgramSpec, Sharing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -5,10 +5,10 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use sardonyx::listeners::commands::CommandLines;
-use sardonyx::listeners::requests::Requests;
-use sardonyx::listeners::timeline::{Named, Timeline, TimelineWindow};
 use sardonyx::medium::params::EngineParams;
+use sardonyx_listeners::commands::CommandLines;
+use sardonyx_listeners::requests::Requests;
+use sardonyx_listeners::timeline::{Named, Timeline, TimelineWindow};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

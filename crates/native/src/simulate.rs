@@ -12,8 +12,8 @@ use sardonyx::machine::{self, LEAST_WINDOWS, Outcome, Sampling, System, outcome}
 use sardonyx::medium::params::EngineParams;
 use sardonyx::stats::Cause;
 use sardonyx::trace::Level;
-use sardonyx::workload::timed;
 use sardonyx_merge::timed::figures as timed_merging;
+use sardonyx_workload::timed;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

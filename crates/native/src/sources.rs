@@ -1,5 +1,5 @@
 //! Where the operations of a run come from, as Python names it in JSON.
-//! Left out: any logic; `sardonyx::trace` and `sardonyx::workload` open and check.
+//! Left out: any logic; `sardonyx::trace` and `sardonyx_workload` open and check.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use pyo3::PyResult;
 use sardonyx::controller::designs::Stack;
 use sardonyx::trace::{self, Spec, Synth};
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec};
+use sardonyx_workload::{self as workload, DurabilityKind, ProgramSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use sardonyx::line::Virtual;
 use sardonyx::machine::{Batch, OpKind, OpSource, RunError, System, Warmup};
 use sardonyx::memory::Memory;
 use sardonyx::units::Time;
-use sardonyx::workload::{self, ProgramSpec, timed};
+use sardonyx_workload::{self as workload, ProgramSpec, timed};
 
 /// Nine in ten operations on 256 hot lines, the others over 16 MiB; one in three a store.
 struct Mix {

@@ -17,9 +17,9 @@ use sardonyx::medium::layout::Layout;
 use sardonyx::plan::{At, Step, Stored};
 use sardonyx::stats::Direction;
 use sardonyx::units::Time;
-use sardonyx::workload::ProgramSpec;
 use sardonyx_base::random::SplitMix64;
 use sardonyx_crash::{History, Options, explore};
+use sardonyx_workload::ProgramSpec;
 
 const GIB_LINES: u64 = 1 << 24;
 const HINT_AHEAD: usize = 12;

@@ -1,7 +1,7 @@
 //! Sardonyx simulates the memory below the last-level cache when that memory is persistent,
 //! encrypted and deduplicated. It carries real bytes, so what it says about a design is executed.
 //!
-//! The arrows point one way: `trace, workload → machine → memory → controller, engine → plan → medium`. Nothing below
+//! The arrows point one way: `trace → machine → memory → controller, engine → plan → medium`. Nothing below
 //! knows what is above it. `docs/inside/architecture.md` follows one request through the house.
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,6 @@ pub mod exhausted;
 pub mod figures;
 pub mod latency;
 pub mod line;
-pub mod listeners;
 pub mod machine;
 pub mod mechanisms;
 pub mod medium;
@@ -24,4 +23,3 @@ pub mod settings;
 pub mod stats;
 pub use sardonyx_trace as trace;
 pub mod units;
-pub mod workload;

@@ -38,7 +38,7 @@ macro_rules! named {
 pub use named;
 
 /// Up to three of `known` within a third of `name`'s length in edits, the nearest first.
-pub(crate) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
+pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
     if name.len() > 100 {
         return Vec::new();
     }

@@ -24,7 +24,6 @@ mod link;
 mod memory_common;
 mod module_buffer;
 mod nvmain;
-mod observers;
 mod pausing;
 mod reference;
 mod rooms;
@@ -34,11 +33,8 @@ mod sim_presets;
 mod sim_programs;
 mod sim_run;
 mod sim_sample;
-mod timeline;
 mod trace_info;
 mod verified;
-mod workload_programs;
-mod workload_recovery;
 
 #[test]
 fn every_file_of_tests_is_named_above() {

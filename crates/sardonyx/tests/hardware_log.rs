@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use sardonyx::machine::{Outcome, RunError, System};
 use sardonyx::plan::command::{CommandKind, CommandLog};
 use sardonyx::stats::Cause;
-use sardonyx::workload::{self, DurabilityKind, ProgramSpec, timed};
 use sardonyx_audit::audit;
+use sardonyx_workload::{self as workload, DurabilityKind, ProgramSpec, timed};
 
 const DESIGNS: [&str; 3] = ["hw-log", "alc", "easy-pm"];
 

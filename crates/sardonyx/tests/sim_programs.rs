@@ -12,7 +12,7 @@ use sardonyx::memory::Memory;
 use sardonyx::plan::journal::{Event, Journal};
 use sardonyx::trace::{GapUnit, Level, Op, Provenance, Record, Source, TraceWriter};
 use sardonyx::units::Time;
-use sardonyx::workload::{self, ProgramSpec, timed};
+use sardonyx_workload::{self as workload, ProgramSpec, timed};
 
 fn spec(name: &str, transactions: u64) -> ProgramSpec {
     ProgramSpec {

@@ -14,7 +14,7 @@ use sardonyx::machine::recordings::{self, Options};
 use sardonyx::machine::{Outcome, RunError, Sampling, System};
 use sardonyx::plan::{Fetched, Plan, Step, Stored};
 use sardonyx::trace::{Level, Op, Provenance, Record, Source, Spec, Synth, TraceWriter};
-use sardonyx::workload::{DurabilityKind, ProgramSpec, timed};
+use sardonyx_workload::{DurabilityKind, ProgramSpec, timed};
 
 const ONES: Line = [0xff; 64];
 

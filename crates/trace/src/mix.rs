@@ -95,7 +95,7 @@ pub fn mix(
         }
         notes.push((provenance.clone(), path.to_owned()));
         programs.push(MixedTrace {
-            files: files.of(programs.len(), &provenance),
+            files: files.mixed_lines(programs.len(), &provenance),
             source,
             batch: Vec::new(),
             at: 0,
@@ -200,7 +200,7 @@ struct MixedFiles {
 }
 
 impl MixedFiles {
-    fn of(&mut self, which: usize, provenance: &Provenance) -> BTreeMap<u64, u64> {
+    fn mixed_lines(&mut self, which: usize, provenance: &Provenance) -> BTreeMap<u64, u64> {
         let listed = provenance.more.get("files").and_then(Value::as_array);
         let mut lines = BTreeMap::new();
         for file in listed.into_iter().flatten() {

@@ -1,7 +1,7 @@
 """What is written down of runs while they go on: a timeline, and a table of all requests.
 
 Each run writes a part of its own; parts are joined in the order of the points, so a file is the
-same whichever run ends first. Left out: what is in them (``crates/sardonyx/src/listeners``).
+same whichever run ends first. Left out: what is in them (``crates/listeners``).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ use sardonyx::machine::write_untimed;
 use sardonyx::plan::journal::Event;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Queue, Step};
-use sardonyx::workload::Workload;
+use sardonyx_workload::Workload;
 
 /// What programs read after an attack, and which lines; the text says why one reads nothing.
 #[derive(Default, PartialEq)]

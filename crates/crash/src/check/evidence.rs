@@ -8,7 +8,7 @@ use crate::platform::drain_over;
 use crate::verdict::violation::{Kind, Violation};
 use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::machine::{UntimedMemory, noise, read_untimed};
-use sardonyx::workload::{DurabilityKind, LoggedItems};
+use sardonyx_workload::{DurabilityKind, LoggedItems};
 
 /// Lines that are wrong, entries of a log and words of a line that are told.
 const MOST_LINES: usize = 8;

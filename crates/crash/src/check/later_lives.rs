@@ -19,7 +19,7 @@ use sardonyx::machine::{RunError, UntimedMemory, read_untimed};
 use sardonyx::medium::image::Image;
 use sardonyx::plan::script::Scripting;
 use sardonyx::plan::untimed::Untimed;
-use sardonyx::workload::{Fault, Recovered, Workload};
+use sardonyx_workload::{Fault, Recovered, Workload};
 
 /// Transactions of a core in a life after the first, at most; or all that are left, in one life of so many, of which
 /// the last cuts are made: what the first life has filled is full then.

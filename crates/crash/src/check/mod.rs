@@ -32,7 +32,7 @@ use sardonyx::controller::layers::Guarantee;
 use sardonyx::line::Place;
 use sardonyx::machine::UntimedMemory;
 use sardonyx::plan::journal::{Event, Mark};
-use sardonyx::workload::{Fault, Workload};
+use sardonyx_workload::{Fault, Workload};
 
 /// Lines written of late that are compared where it is not known which lines a place is about.
 const LATE: usize = 48;

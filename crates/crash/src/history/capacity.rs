@@ -14,7 +14,7 @@ use sardonyx::medium::params::CRASH_SHORT;
 use sardonyx::plan::journal::Journal;
 use sardonyx::plan::script::Scripting;
 use sardonyx::settings::Settings;
-use sardonyx::workload::ProgramSpec;
+use sardonyx_workload::ProgramSpec;
 
 /// Places or buckets that are taken away beyond those asked for, until a run ends for want of them.
 const MOST_NARROWED: u64 = 16;

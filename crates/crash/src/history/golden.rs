@@ -11,7 +11,7 @@ use sardonyx::line::{Class, Line, Lines, Logical, Virtual, ZERO_LINE};
 use sardonyx::machine::{Batch, OpKind, OpSource, PAGE_LINES, RunError};
 use sardonyx::plan::journal::Mark;
 use sardonyx::units::Time;
-use sardonyx::workload::{ProgramRun, ProgramSpec, RECOVERING, SharedRun, Sharing, SpecError};
+use sardonyx_workload::{ProgramRun, ProgramSpec, RECOVERING, SharedRun, Sharing, SpecError};
 
 /// Regions of different cores lie so far apart at least: a page, and lines of counters.
 const APART: u64 = PAGE_LINES;

@@ -43,7 +43,7 @@ use sardonyx::plan::start_gap::StartGap;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Holding};
 use sardonyx::settings::Settings;
-use sardonyx::workload::{ProgramSpec, SpecError, Workload};
+use sardonyx_workload::{ProgramSpec, SpecError, Workload};
 
 const PAGE_LINES: u64 = 64;
 

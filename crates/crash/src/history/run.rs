@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::history::History;
-use sardonyx::workload::ProgramSpec;
+use sardonyx_workload::ProgramSpec;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Run {
@@ -12,7 +12,7 @@ pub struct Run {
     /// The mistake in the program's own log, if any.
     pub mutant: Option<&'static str>,
     pub cores: usize,
-    /// Who shares lines of counters: [`sardonyx::workload::Sharing`].
+    /// Who shares lines of counters: [`sardonyx_workload::Sharing`].
     pub sharing: &'static str,
     pub transactions: u64,
     pub transaction_bytes: u64,

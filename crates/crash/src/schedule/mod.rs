@@ -33,7 +33,7 @@ use sardonyx::controller::mapping::DUPLICATE;
 use sardonyx::machine::RunError;
 use sardonyx::mechanisms::{Exercised, Reached, Value};
 use sardonyx::medium::layout::Layout;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
+use sardonyx_workload::{DurabilityKind, ProgramSpec, Sharing};
 
 /// Rounds of passes that a plan goes on for, the first included, until nothing lacks that a verdict rests on.
 const MOST_ROUNDS: usize = 4;
@@ -137,7 +137,7 @@ impl Trial {
                     cores: cores.next_power_of_two() as u64,
                 },
             },
-            contents: sardonyx::workload::Contents::Drawn,
+            contents: sardonyx_workload::Contents::Drawn,
         };
         let machine = Machine::load(&self.machine, &self.overrides)?;
         let planned = pass.settings(&Stack::named(&self.design)?, &machine.settings);

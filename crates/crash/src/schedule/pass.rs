@@ -138,7 +138,7 @@ impl Pass {
             .layers()
             .into_iter()
             .flat_map(|layer| layer.about().keys);
-        let keys = keys.chain(parts::of(machine).flat_map(|part| part.keys));
+        let keys = keys.chain(parts::in_use(machine).flat_map(|part| part.keys));
         let queues = Queues::SHORT.into_iter().filter(|_| self.pressure.short);
         let pressed = keys.flat_map(|key| key.pressed(&self.pressure));
         let limits = self.limits.into_iter();
@@ -163,7 +163,7 @@ impl Pass {
 pub(crate) fn limits_of(stack: &Stack, machine: &Settings) -> impl Iterator<Item = &'static Limit> {
     let layers = stack.layers().into_iter();
     let layers = layers.flat_map(|layer| layer.about().limits);
-    layers.chain(parts::of(machine).flat_map(|part| part.limits))
+    layers.chain(parts::in_use(machine).flat_map(|part| part.limits))
 }
 
 pub(crate) fn most_limits(stack: &Stack, machine: &Settings) -> usize {

@@ -20,7 +20,7 @@ use sardonyx::medium::params::{FORWARD, JOINED_EVICTION, MERGE, Queues};
 use sardonyx::medium::parts;
 use sardonyx::plan::journal::Event;
 use sardonyx::settings::{AnyKey, Pressure};
-use sardonyx::workload::DurabilityKind;
+use sardonyx_workload::DurabilityKind;
 
 /// Mechanisms of every stack that is written through caches.
 const EVERYWHERE: [&Mechanism; 7] = [
@@ -109,7 +109,7 @@ impl Bounds<'_> {
         used.extend(queues.coalescing.then_some(&MERGE));
         used.extend(queues.forwarding.then_some(&FORWARD));
         used.extend(self.stack.tries());
-        used.extend(parts::of(&self.machine.settings).flat_map(|part| part.tries));
+        used.extend(parts::in_use(&self.machine.settings).flat_map(|part| part.tries));
         used.retain(|mechanism| (mechanism.occurs)(&self.machine.settings));
         let encrypts = self.stack.encrypts(&self.machine.settings);
         used.extend(encrypts.then_some(&OTHER_CONTENTS));
@@ -231,7 +231,7 @@ impl Bounds<'_> {
                 let has = |about: &About| about.tries.iter().any(|own| own.contains(&mechanism));
                 mechanism.by.iter().any(|(name, _)| *name == key)
                     || layers.any(|about| has(about) && varies(about.keys))
-                    || parts::of(&self.machine.settings)
+                    || parts::in_use(&self.machine.settings)
                         .any(|part| part.tries.contains(&mechanism) && varies(part.keys))
             }
             Need::Reached(Value::Queued | Value::Waiting) => is_of_queues,

@@ -22,7 +22,7 @@ use sardonyx::controller::designs::Stack;
 use sardonyx::controller::layers::{Guarantee, Refuses};
 use sardonyx::mechanisms::{Exercised, Reached, Value};
 use sardonyx::plan::script::{Script, Scripting};
-use sardonyx::workload::ProgramSpec;
+use sardonyx_workload::ProgramSpec;
 
 #[derive(Clone, Debug)]
 pub struct OneRun {

@@ -17,8 +17,8 @@ use sardonyx::medium::layout::Layout;
 use sardonyx::plan::untimed::Untimed;
 use sardonyx::plan::{At, Step};
 use sardonyx::settings::Settings;
-use sardonyx::workload::{DurabilityKind, ProgramSpec, Sharing};
 use sardonyx_crash::{History, Options, explain, explore};
+use sardonyx_workload::{DurabilityKind, ProgramSpec, Sharing};
 
 /// Lines of the medium of the round trip: few, so that lines are written again and places are used again.
 const LINES: u64 = 256;

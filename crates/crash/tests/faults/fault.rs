@@ -6,10 +6,10 @@ use std::sync::Mutex;
 
 use sardonyx::config::Machine;
 use sardonyx::controller::designs::{self, AnyLayer, Stack};
-use sardonyx::workload::{DurabilityKind, ProgramSpec};
 use sardonyx_crash::{
     Attacks, Cuts, History, Kind, Options, Trial, Verdict, attack, audit, explore, secrecy,
 };
+use sardonyx_workload::{DurabilityKind, ProgramSpec};
 
 use crate::plans::Plan;
 

@@ -1,6 +1,6 @@
 //! Small plans: each is one run with its first seed, and some of its cuts. They press what the faults of one part hide in.
 
-use sardonyx::workload::{Contents, Sharing};
+use sardonyx_workload::{Contents, Sharing};
 
 /// A small plan: one run, some of its cuts, one seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

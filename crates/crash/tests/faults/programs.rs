@@ -3,8 +3,8 @@
 
 use sardonyx::config::Machine;
 use sardonyx::plan::script::{Script, Scripting};
-use sardonyx::workload::{DurabilityKind, Mutant, ProgramSpec};
 use sardonyx_crash::{Cuts, History, Options, explore};
+use sardonyx_workload::{DurabilityKind, Mutant, ProgramSpec};
 
 const SEED: u64 = 1;
 

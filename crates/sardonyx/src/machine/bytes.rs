@@ -78,7 +78,7 @@ impl<M: Bytes + ?Sized> Numbers for M {}
 
 /// The pieces of `len` bytes at `at`, line by line: the line's address, where in it, and which
 /// of the bytes.
-pub(crate) fn pieces(at: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+pub fn pieces(at: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         if done == len {

@@ -29,8 +29,7 @@ pub mod usage;
 
 pub use adversity::Adversity;
 pub use agent::{Agent, AgentAnswer, CoreFigures, Counts, Passing, Turn, Waiter};
-pub(crate) use bytes::pieces;
-pub use bytes::{Bytes, COUNTER_SPAN, Numbers, PersistentMemory};
+pub use bytes::{Bytes, COUNTER_SPAN, Numbers, PersistentMemory, pieces};
 pub use caches::{Caches, Hit, HitLevel, MAX_CORES, WriteBack};
 pub use cores::{Player, ReadId, Taken, TraceBus, TraceCore};
 pub use error::{RunError, TraceUse};

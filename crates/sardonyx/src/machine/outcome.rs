@@ -217,7 +217,7 @@ impl Finished<'_> {
     }
 }
 
-pub(super) fn of(sim: &Finished, took: Duration) -> Outcome {
+pub(super) fn conclude(sim: &Finished, took: Duration) -> Outcome {
     Outcome {
         figures: figures(sim),
         host_speed: HostSpeed(sim.port.admitted as f64 / took.as_secs_f64()),

@@ -248,7 +248,7 @@ impl Known {
             };
             let value_then = value * longer.powi(power);
             figures.set(figure, value_then);
-            for (_, half) in of(&mut sample.half_widths, figure) {
+            for (_, half) in widths_of(&mut sample.half_widths, figure) {
                 *half = value_then * (*half / value).hypot(unsure);
             }
         }
@@ -265,14 +265,14 @@ impl Known {
         if figures.of(&time::IPC).number().is_some() {
             let ipc = self.instructions / (whole * self.cycles);
             figures.set(&time::IPC, ipc);
-            for (_, half) in of(&mut sample.half_widths, &time::IPC) {
+            for (_, half) in widths_of(&mut sample.half_widths, &time::IPC) {
                 *half = ipc * unsure;
             }
         }
     }
 }
 
-fn of<'h>(
+fn widths_of<'h>(
     half_widths: &'h mut [(&'static Figure, f64)],
     figure: &'static Figure,
 ) -> impl Iterator<Item = &'h mut (&'static Figure, f64)> {

@@ -213,7 +213,7 @@ impl<'s> System<'s> {
             figures: self.agents.iter().map(|agent| agent.figures()).collect(),
             before,
         };
-        outcome::of(&finished, took)
+        outcome::conclude(&finished, took)
     }
 
     /// The same, but where something that a layer hands out is used up the run ends there, and the journal says so.

@@ -158,7 +158,7 @@ struct Bits {
 
 /// Finds a line's channel, bank and row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     channel: Bits,
     rank: Bits,
     bank: Bits,
@@ -175,6 +175,7 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
+    /// The decoder of a medium of this geometry.
     pub fn new(geometry: &Geometry, mapping: AddressMapping) -> Decoder {
         if !geometry.channels.is_power_of_two() {
             return Decoder::odd(geometry, mapping);
@@ -263,6 +264,7 @@ impl Decoder {
         from >> bits.shift & bits.mask
     }
 
+    /// The channel of a place of the medium.
     #[inline]
     pub fn channel(&self, place: Place) -> usize {
         match self.odd {
@@ -292,7 +294,7 @@ impl Decoder {
         (self.of(place, self.rank) << self.bank_bits | self.of(place, self.bank)) as usize
     }
 
-    pub fn row(&self, place: u64) -> u64 {
+    fn row(&self, place: u64) -> u64 {
         self.parts(self.in_channel(place)).1
     }
 }

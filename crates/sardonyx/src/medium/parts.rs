@@ -25,6 +25,6 @@ pub fn all() -> impl Iterator<Item = &'static Part> {
 }
 
 /// The parts of a machine with these settings.
-pub fn of(settings: &Settings) -> impl Iterator<Item = &'static Part> {
+pub fn in_use(settings: &Settings) -> impl Iterator<Item = &'static Part> {
     PARTS.into_iter().filter(|part| (part.met)(settings))
 }

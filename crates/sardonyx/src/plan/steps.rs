@@ -18,6 +18,16 @@ pub struct Step(pub(crate) u64);
 impl Step {
     /// Always finished.
     pub const PAST: Step = Step(0);
+
+    /// Its number in the one sequence of all steps.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The step at which the write that this one stores was accepted: the one before.
+    pub fn accepted(self) -> Step {
+        Step(self.0 - 1)
+    }
 }
 
 /// What a step makes the hardware do.

@@ -10,7 +10,7 @@ use crate::secrecy::Looked;
 use sardonyx::line::{Line, Logical, ZERO_LINE};
 use sardonyx::medium::image::Image;
 use sardonyx::medium::layout::Layout;
-use sardonyx::workload::Class as Contents;
+use sardonyx_workload::Class as Contents;
 
 /// Lines of each class of contents: all bytes, all places.
 const CONTENTS: [(Contents, u64); Contents::ALL.len()] = [

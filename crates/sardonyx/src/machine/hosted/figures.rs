@@ -65,7 +65,7 @@ impl Hosted {
             figures: self.cores.clone(),
             before,
         };
-        Ok(outcome::of(&finished, took))
+        Ok(outcome::conclude(&finished, took))
     }
 
     /// The size of the address space in bytes.

@@ -181,7 +181,10 @@ impl Stream {
                     Op::ReadMiss => (Direction::Read, ZERO_LINE),
                     op if op.is_write() => {
                         let data = record.data.expect("sources refuse a write without bytes");
-                        (Direction::Write, self.own.map_or(data, |own| own.of(&data)))
+                        (
+                            Direction::Write,
+                            self.own.map_or(data, |own| own.content(&data)),
+                        )
                     }
                     _ => {
                         self.skipped += 1;
@@ -223,7 +226,7 @@ pub(super) struct OwnContents {
 
 impl OwnContents {
     /// The copy's content for one of the trace's.
-    pub(super) fn of(&self, data: &Line) -> Line {
+    pub(super) fn content(&self, data: &Line) -> Line {
         let words = data.as_chunks::<8>().0.iter();
         let hash = || words.fold(0, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
         if self.below < u64::MAX && hash() >= self.below {

@@ -57,7 +57,7 @@ impl TraceOps {
         batch.compute(record.gap);
         let mut bytes = || {
             let data = record.data.expect("sources refuse a store without bytes");
-            batch.keep(&self.own.map_or(data, |own| own.of(&data)))
+            batch.keep(&self.own.map_or(data, |own| own.content(&data)))
         };
         let kind = match record.op {
             Op::Load => OpKind::Load {

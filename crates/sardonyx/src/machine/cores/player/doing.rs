@@ -18,7 +18,7 @@ struct Done {
 }
 
 impl Done {
-    fn of(instructions: u64) -> Done {
+    fn after(instructions: u64) -> Done {
         Done {
             instructions,
             asked: false,
@@ -84,9 +84,9 @@ impl Player<'_> {
         Some(match op.kind {
             OpKind::Load { len, .. } => {
                 let missed = self.load(port, line, fetch)?;
-                Done::of(words(len)).access(missed)
+                Done::after(words(len)).access(missed)
             }
-            OpKind::LoadPast => Done::of(1).access(self.load_past(port, line, fetch)?),
+            OpKind::LoadPast => Done::after(1).access(self.load_past(port, line, fetch)?),
             OpKind::Store { .. } | OpKind::StoreLine { .. } => {
                 if port.is_protected(self.core, op.line) {
                     self.fault(fetch);
@@ -97,7 +97,7 @@ impl Player<'_> {
                     OpKind::Store { len, .. } => words(len),
                     _ => 1,
                 };
-                let done = Done::of(instructions).access(missed);
+                let done = Done::after(instructions).access(missed);
                 Done {
                     asked: missed || logged,
                     ..done
@@ -110,15 +110,15 @@ impl Player<'_> {
                 if !self.persist(port, op.kind, line, fetch) {
                     return None;
                 }
-                Done::of(1).asked()
+                Done::after(1).asked()
             }
             OpKind::Fence => {
                 port.fenced(self.core, self.time(fetch));
-                Done::of(1)
+                Done::after(1)
             }
             OpKind::TxBegin => {
                 port.tx_begin(self.core, op.line.0, self.time(fetch));
-                Done::of(1).asked()
+                Done::after(1).asked()
             }
             OpKind::TxEnd => {
                 if !port.takes() {
@@ -127,29 +127,29 @@ impl Player<'_> {
                 }
                 port.tx_end(self.core, self.time(fetch));
                 self.unaccepted += 1;
-                Done::of(1).asked()
+                Done::after(1).asked()
             }
-            OpKind::Depend => Done::of(0),
+            OpKind::Depend => Done::after(0),
             OpKind::Doorbell => {
                 port.ring(op.line.0 as usize, self.time(fetch));
-                Done::of(1).asked()
+                Done::after(1).asked()
             }
             OpKind::Lock => {
                 if !port.lock(self.core, op.line.0) {
                     (self.head, self.need) = (PlayerHead::Blocked, Need::Lock);
                     return None;
                 }
-                Done::of(1)
+                Done::after(1)
             }
             OpKind::Unlock => {
                 port.unlock(self.core, op.line.0, self.time(fetch));
-                Done::of(1).asked()
+                Done::after(1).asked()
             }
             OpKind::Mark(phase) => {
                 let transaction = op.line.0;
                 let mark = Mark { transaction, phase };
                 port.mark(self.core, mark, self.time(fetch));
-                Done::of(0)
+                Done::after(0)
             }
         })
     }

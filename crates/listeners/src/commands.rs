@@ -1,0 +1,82 @@
+//! The commands on a channel's bus as DRAMPower reads them: `cycle,command,rank,bank group,bank,row,column`, a line each,
+//! the last of them END. A bank's number is that within its rank. Left out: columns, which are 0, and bytes; and what
+//! DRAMPower has no word for (interrupted array writes).
+
+use std::fs::File;
+use std::io::{BufWriter, Result, Write};
+use std::path::Path;
+
+use sardonyx::medium::params::MediumParams;
+use sardonyx::plan::command::{Command, CommandKind};
+use sardonyx::plan::observe::Observer;
+
+/// Writes a line a command.
+pub struct CommandLines {
+    out: BufWriter<File>,
+    failed: Result<()>,
+    groups: u32,
+    /// Words for the precharge and the refresh of the banks that are refreshed together.
+    of_set: [&'static str; 2],
+    last: u64,
+    count: u64,
+}
+
+impl CommandLines {
+    /// Lines in a new file, of the one channel that a machine has.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn create(path: &Path, medium: &MediumParams) -> Result<CommandLines> {
+        Ok(CommandLines {
+            out: BufWriter::new(File::create(path)?),
+            failed: Ok(()),
+            groups: medium.groups.count as u32,
+            of_set: match medium.groups.tRFCsb {
+                0 => ["PREA", "REFA"],
+                _ => ["PRESB", "REFSB"],
+            },
+            last: 0,
+            count: 0,
+        })
+    }
+
+    /// Ends the file; how many commands it has.
+    ///
+    /// # Errors
+    /// Something could not be written.
+    pub fn finish(mut self) -> Result<u64> {
+        self.failed?;
+        writeln!(self.out, "{},END,0,0,0,0,0", self.last + 1)?;
+        self.out.flush()?;
+        Ok(self.count)
+    }
+}
+
+impl Observer for CommandLines {
+    fn command(&mut self, command: &Command) {
+        let (word, row) = match command.kind {
+            CommandKind::Activate { row } => ("ACT", row),
+            CommandKind::Precharge => ("PRE", 0),
+            CommandKind::PrechargeAll => (self.of_set[0], 0),
+            CommandKind::Read {
+                row,
+                auto_precharge,
+            } => (if auto_precharge { "RDA" } else { "RD" }, row),
+            CommandKind::Write {
+                row,
+                auto_precharge,
+            } => (if auto_precharge { "WRA" } else { "WR" }, row),
+            CommandKind::Refresh => (self.of_set[1], 0),
+            CommandKind::Pause | CommandKind::Cancel | CommandKind::Resume => return,
+        };
+        let Command {
+            cycle, rank, bank, ..
+        } = *command;
+        let group = bank % self.groups.max(1);
+        if self.failed.is_ok() {
+            self.failed = writeln!(self.out, "{cycle},{word},{rank},{group},{bank},{row},0");
+        }
+        self.last = self.last.max(cycle);
+        self.count += 1;
+    }
+}

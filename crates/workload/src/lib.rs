@@ -1,0 +1,35 @@
+//! Persistent programs: data structures written once against [`Memory`], and what makes their
+//! transactions durable (SCA, HPCA 2018, Fig. 9 and Sec. 6.2). They run functionally, ahead of the
+//! timed cores, which play the operations that they make. `docs/simulator/programs.md` adds one.
+
+mod contents;
+mod durability;
+mod flat;
+mod programs;
+pub(crate) mod random;
+mod run;
+mod shared;
+mod sharing;
+mod spec;
+pub mod timed;
+
+pub use contents::{Class, Contents, drawn as drawn_content};
+pub use durability::Header;
+pub use durability::{Durability, DurabilityKind, LoggedItems, Mutant, Recovered, Transaction};
+pub use flat::Flat;
+pub use programs::{Program, ProgramFile};
+pub use run::ProgramRun;
+pub use sardonyx::machine::{Bytes, COUNTER_SPAN, Mark, Numbers, PersistentMemory, Phase};
+pub use shared::{RECOVERING, SharedRun};
+pub use sharing::Sharing;
+pub use spec::{Fault, ProgramSpec, SpecError, Workload};
+
+/// Every program of which each core has one of its own.
+pub fn all() -> &'static [ProgramFile] {
+    programs::PROGRAMS
+}
+
+/// Every program of which all cores have one together: for the crash explorer.
+pub fn shared() -> &'static [ProgramFile] {
+    programs::SHARED
+}
