@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The variable that marks the processes of a recovery with the folder that it was given.
 pub const MARK: &str = "SARDONYX_RECOVERY";
@@ -11,6 +12,8 @@ pub const MARK: &str = "SARDONYX_RECOVERY";
 const BETWEEN: u32 = 64;
 /// Looks in a row, each of which may find what a process has started since the last.
 const LOOKS: usize = 100;
+/// Between two looks, for what was killed to end.
+const DYING: Duration = Duration::from_millis(1);
 
 /// The environment of a recovery in a folder.
 pub fn environment(folder: &Path) -> impl Iterator<Item = OsString> {
@@ -52,15 +55,23 @@ impl LeftBehind {
     }
 
     fn end(&self) {
+        let mut looks_without_any = 0;
         for _ in 0..LOOKS {
             let left = marked(&self.folder);
             if left.is_empty() {
-                return;
+                // A process that becomes another program has no environment for a moment.
+                looks_without_any += 1;
+                if looks_without_any == 2 {
+                    return;
+                }
+                continue;
             }
+            looks_without_any = 0;
             for process in left {
                 // SAFETY: a system call without memory; no recovery of the folder runs, so the process is one that was left.
                 unsafe { libc::kill(process, libc::SIGKILL) };
             }
+            std::thread::sleep(DYING);
         }
     }
 }
@@ -102,7 +113,12 @@ mod tests {
                 .env(MARK, folder)
                 .output();
             let said = String::from_utf8(output.unwrap().stdout).unwrap();
-            said.trim().parse::<libc::pid_t>().unwrap()
+            let process = said.trim().parse::<libc::pid_t>().unwrap();
+            let runs = || std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap();
+            while runs() != "sleep\n" {
+                std::thread::yield_now();
+            }
+            process
         };
         let ours = format!("left-behind-{}", std::process::id());
         let (theirs, other) = (
