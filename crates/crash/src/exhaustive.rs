@@ -315,7 +315,7 @@ impl OrdersFound {
         checker.unpaced();
         look_at(&mut checker, new);
         let mut explored = std::mem::take(&mut checker.explored);
-        whole_run(history, options, &mut explored);
+        whole_run(history, options).add_to(&mut explored);
         self.orders += 1;
         self.choices = self.choices.max(made.len() as u64);
         let at_once = made.iter().map(|choice| u64::from(choice.options)).max();

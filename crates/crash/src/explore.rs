@@ -1,16 +1,16 @@
-//! All cuts of a history on several threads: the work is cut into pieces of fixed size, so that any number of threads
-//! finds the same.
+//! All cuts of a history on several threads, and the run as a whole on one of them. The cuts are divided into pieces of
+//! fixed size, so that any number of threads finds the same.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::check::Checker;
 use crate::check::later_lives;
-use crate::check::whole_run::whole_run;
+use crate::check::whole_run::{WholeRun, whole_run};
 use crate::history::History;
 use crate::options::{Cuts, Options};
 use crate::verdict::findings::ExploredCuts;
@@ -37,7 +37,12 @@ pub fn explore(
     let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let cancelled = AtomicBool::new(false);
     let found: Mutex<BTreeMap<u64, ExploredCuts>> = Mutex::default();
+    let whole: OnceLock<Mutex<WholeRun>> = OnceLock::new();
+    let is_whole_taken = AtomicBool::new(false);
     let work = || {
+        if !is_whole_taken.swap(true, Ordering::Relaxed) {
+            let _ = whole.set(Mutex::new(whole_run(history, options)));
+        }
         let mut checker = Checker::new(history, options, &later_lives::live);
         loop {
             let piece = next.fetch_add(1, Ordering::Relaxed);
@@ -71,7 +76,7 @@ pub fn explore(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(pieces as usize) {
+        for _ in 1..threads.min(pieces as usize + 1) {
             scope.spawn(work);
         }
         work();
@@ -85,7 +90,11 @@ pub fn explore(
         all.covered.add(piece.covered);
         all.tally.append(piece.tally);
     }
-    whole_run(history, options, &mut all);
+    let whole = whole.into_inner().expect("a thread has looked at it");
+    whole
+        .into_inner()
+        .expect("no thread panics")
+        .add_to(&mut all);
     Some(all)
 }
 

@@ -25,7 +25,10 @@ use sardonyx_workload::{Fault, Recovered, Workload};
 /// the last cuts are made: what the first life has filled is full then.
 const MOST_TRANSACTIONS: u64 = 3;
 const ALL_LEFT: u64 = 1 << 32;
+/// One life in so many is that long.
 const LONG: u64 = 8;
+/// Long lives of a run if one life followed each of its cuts, about: each takes as long as the run.
+const MOST_LONG: u64 = 4096;
 const LAST_CUTS: u64 = 512;
 const MOST_LIVES: u32 = 3;
 /// Cuts of a later life are followed by another so many times more rarely than cuts of the first.
@@ -133,6 +136,11 @@ fn early(tally: &mut Tally, kind: Kind, position: u64, why: &str) {
     tally.add(Violation::new(kind, position, what));
 }
 
+/// In how many lives of a run with so many positions one is long; by what is the same when a cut is made again alone.
+fn long_one_in(positions: u64) -> u64 {
+    LONG.max(positions / MOST_LONG)
+}
+
 /// Lives the life after the cut at which `survivors` stand and cuts it at every position. Returns how many cuts of
 /// later lives that were.
 pub fn live(
@@ -143,7 +151,8 @@ pub fn live(
     tally: &mut Tally,
 ) -> Covered {
     let position = survivors.position();
-    let is_long = history.life == 1 && mix(position ^ history.seed).is_multiple_of(LONG);
+    let rarely = long_one_in(history.positions());
+    let is_long = history.life == 1 && mix(position ^ history.seed).is_multiple_of(rarely);
     let drawn = |number| match is_long {
         true => ALL_LEFT,
         false => 1 + number % MOST_TRANSACTIONS,
@@ -192,7 +201,7 @@ pub(crate) fn look(
     let mut checker = Checker::new(life, options, &live);
     at(&mut checker);
     let mut explored = std::mem::take(&mut checker.explored);
-    whole_run(life, options, &mut explored);
+    whole_run(life, options).add_to(&mut explored);
     let ExploredCuts {
         covered,
         tally: found,
@@ -221,5 +230,19 @@ pub(crate) fn look(
         later_lives: 1 + covered.later_lives,
         later_run: covered.later_run,
         ..Covered::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lives_do_not_multiply_with_the_length_of_a_run() {
+        assert_eq!(long_one_in(15_000), LONG);
+        for positions in [1u64 << 18, 1 << 20, 1 << 30] {
+            let most = positions / long_one_in(positions);
+            assert!(most <= MOST_LONG, "{positions}: {most}");
+        }
     }
 }

@@ -9,9 +9,15 @@ use crate::secrecy::{self, Looked};
 use crate::verdict::findings::ExploredCuts;
 use crate::verdict::violation::{Kind, Violation};
 
-/// What the run shows as a whole; if one cut is asked for, only what is first seen there.
-pub fn whole_run(history: &History, options: &Options, explored: &mut ExploredCuts) {
-    let looked = Looked::default();
+/// What a run shows as a whole.
+pub struct WholeRun {
+    found: Vec<Violation>,
+    looked: Looked,
+}
+
+/// Looks at the run as a whole; if one cut is asked for, at what is first seen there.
+pub fn whole_run(history: &History, options: &Options) -> WholeRun {
+    let (looked, mut all) = (Looked::default(), Vec::new());
     let audits: [&dyn Fn() -> Vec<Violation>; 3] = [
         &|| journal::array_writes(history),
         &|| journal::pairs(history, options.platform),
@@ -22,15 +28,24 @@ pub fn whole_run(history: &History, options: &Options, explored: &mut ExploredCu
             let at = history.positions() - 1;
             vec![Violation::new(Kind::RunEnded, at, what)]
         });
-        for violation in found {
-            match options.cuts {
-                Cuts::One(position) if position != violation.position => {}
-                _ => explored.tally.add(violation),
-            }
-        }
+        all.extend(found.into_iter().filter(|violation| match options.cuts {
+            Cuts::One(position) => position == violation.position,
+            _ => true,
+        }));
     }
-    explored.covered.masked += looked.masked.get();
-    explored.covered.near_zero += looked.near_zero.get();
-    explored.covered.unwritten += looked.unwritten.get();
-    explored.widths.append(&looked.widths.into_inner());
+    WholeRun { found: all, looked }
+}
+
+impl WholeRun {
+    /// Adds it to what cuts have shown.
+    pub fn add_to(self, explored: &mut ExploredCuts) {
+        let looked = self.looked;
+        for violation in self.found {
+            explored.tally.add(violation);
+        }
+        explored.covered.masked += looked.masked.get();
+        explored.covered.near_zero += looked.near_zero.get();
+        explored.covered.unwritten += looked.unwritten.get();
+        explored.widths.append(&looked.widths.into_inner());
+    }
 }

@@ -189,7 +189,7 @@ fn first(
     spent.cuts += checker.explored.covered.cuts + checker.explored.covered.recovery_cuts;
     is_that(&checker.explored.tally).or_else(|| {
         let mut explored = ExploredCuts::default();
-        whole_run(history, &question.options, &mut explored);
+        whole_run(history, &question.options).add_to(&mut explored);
         is_that(&explored.tally)
     })
 }
