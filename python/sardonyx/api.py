@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sardonyx import _core, asked, layers
-from sardonyx.asked import in_python
+from sardonyx import _core, arguments, layers
+from sardonyx.arguments import in_python
 from sardonyx.questions import ProgramSource
 from sardonyx.runs import mixes
 from sardonyx.runs.jobs import Point, Settings, check, check_designs, parse_sample, run, texts
@@ -93,35 +93,35 @@ def compare(
     ``requests`` a Parquet file with a row for each request, ``commands`` the memory's commands of
     the one run as DRAMPower reads them (docs/simulator/timeline.md).
     """
-    sets = asked.table("overrides", overrides)
+    sets = arguments.table("overrides", overrides)
     if isinstance(machine, Mapping):
-        machine, own = asked.machine(machine)
+        machine, own = arguments.machine(machine)
         sets = own | sets
-    sizes = asked.program(program)
+    sizes = arguments.program(program)
     shared = Settings(
-        asked.path("machine", machine),
+        arguments.path("machine", machine),
         texts(sets),
-        asked.whole("warmup", warmup, 0),
-        asked.whole("copies", copies, 1, 1024),
+        arguments.whole("warmup", warmup, 0),
+        arguments.whole("copies", copies, 1, 1024),
         float(bool(distinct)),
-        asked.share("warmup_share", warmup_share),
-        None if sample is None else parse_sample(asked.text("sample", sample), sizes.seed),
+        arguments.share("warmup_share", warmup_share),
+        None if sample is None else parse_sample(arguments.text("sample", sample), sizes.seed),
         verify=bool(verify),
     )
     planned = points(
-        asked.names("traces", traces),
-        asked.names("designs", designs),
-        asked.maybe_whole("limit", limit, 1),
+        arguments.names("traces", traces),
+        arguments.names("designs", designs),
+        arguments.maybe_whole("limit", limit, 1),
         sizes,
     )
-    jobs = asked.maybe_whole("jobs", jobs, 1, 1024)
-    draws = asked.whole("draws", draws, 0, 10_000)
-    place = None if folder is None else asked.path("folder", folder)
+    jobs = arguments.maybe_whole("jobs", jobs, 1, 1024)
+    draws = arguments.whole("draws", draws, 0, 10_000)
+    place = None if folder is None else arguments.path("folder", folder)
     written = Written(
-        None if timeline is None else Path(asked.path("timeline", timeline)),
+        None if timeline is None else Path(arguments.path("timeline", timeline)),
         Window() if window is None else window_of(*window),
-        None if requests is None else Path(asked.path("requests", requests)),
-        None if commands is None else Path(asked.path("commands", commands)),
+        None if requests is None else Path(arguments.path("requests", requests)),
+        None if commands is None else Path(arguments.path("commands", commands)),
     )
     if commands is not None and len(planned) > 1:
         raise _core.SardonyxError(f"commands: is of one run, and there are {len(planned)}")
@@ -137,7 +137,7 @@ def compare(
             requests=requests,
             commands=commands,
         )
-        seeded = Seeded(planned, asked.whole("seeds", seeds, 2, MOST_SEEDS))
+        seeded = Seeded(planned, arguments.whole("seeds", seeds, 2, MOST_SEEDS))
         check(seeded.each, shared)
         return seeded.run(shared, jobs, watch)
     check(planned, shared)
@@ -242,18 +242,22 @@ def sweep(
     from sardonyx.sweeps import reading
     from sardonyx.sweeps.run import Sweep, read_shard
 
-    together = [asked.axes("zip", each) for each in zip]
-    tables = {"axes": asked.axes("axes", axes), "zip": together, "set": asked.table("set", set)}
+    together = [arguments.axes("zip", each) for each in zip]
+    tables = {
+        "axes": arguments.axes("axes", axes),
+        "zip": together,
+        "set": arguments.table("set", set),
+    }
     for name in ("traces", "designs", "machines", "programs"):
         if name in settings:
-            settings[name] = asked.names(name, settings[name])
-    jobs = asked.maybe_whole("jobs", jobs, 1, 1024)
+            settings[name] = arguments.names(name, settings[name])
+    jobs = arguments.maybe_whole("jobs", jobs, 1, 1024)
     given: dict[str, Any] = {name: table for name, table in tables.items() if table}
     if settings:
         given["sweep"] = settings
     if (file is None) == (not given):
         raise _core.SardonyxError("sweep: give a file, or what it would hold, and not both")
-    folder = folders.Folder(Path(asked.path("out", out)))
+    folder = folders.Folder(Path(arguments.path("out", out)))
     plan = reading.read(given if file is None else file, folder.before)
     folder.check(plan)
     plan.check()
@@ -287,8 +291,8 @@ def synth(name: str, records: int | None = None, seed: int | None = None) -> str
     """The name under which ``compare`` takes a generated trace of the locality ladder."""
     if seed is not None and records is None:
         raise _core.SardonyxError("seed: needs a number of records too; give records=..")
-    asked.maybe_whole("records", records, 1)
-    asked.maybe_whole("seed", seed, 0)
+    arguments.maybe_whole("records", records, 1)
+    arguments.maybe_whole("seed", seed, 0)
     parts = [name, *(str(part) for part in (records, seed) if part is not None)]
     return "synth:" + ":".join(parts)
 

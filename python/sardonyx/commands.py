@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from sardonyx import layers
 from sardonyx._core import SardonyxError
-from sardonyx.asked import named
+from sardonyx.arguments import named
 
 #: A file, a folder, a recording by name, or another word of a command.
 Word: TypeAlias = str | os.PathLike[str]

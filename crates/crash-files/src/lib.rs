@@ -2,12 +2,13 @@
 //! recovery copes.
 //!
 //! [`recording`] runs a program and writes down its [`operations`] on the files below a folder; [`model`] turns them into
-//! effects and says when each is sure; [`images`] chooses what a cut leaves of them; [`search`] runs the recovery on it, as
-//! a [`question`] asks; [`report`] names the operations, by line of code.
+//! effects and says when each is sure; [`image_choice`] chooses what a cut leaves of them, and [`tree`] makes the folder
+//! of it with its [`content`]; [`search`] runs the recovery there, as a [`question`] asks; [`report`] names the
+//! operations, by line of code.
 //! `docs/crash/files.md` tells the whole.
 
 pub mod content;
-pub mod images;
+pub mod image_choice;
 pub mod model;
 pub mod operations;
 pub mod question;

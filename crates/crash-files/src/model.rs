@@ -464,7 +464,7 @@ impl Builder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::images::Choice;
+    use crate::image_choice::Choice;
     use crate::tree::{FileNode, ROOT};
     use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::images::{OperationPart, PASSES};
+use crate::image_choice::{OperationPart, PASSES};
 use crate::model::{Class, Effect, EffectKind, Model};
 use crate::operations::{Act, Operation};
 use crate::search::{Cause, Explored};

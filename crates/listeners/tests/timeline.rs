@@ -8,7 +8,7 @@ use sardonyx::config::Machine;
 use sardonyx::machine::recordings::{self, Options};
 use sardonyx::plan::command::{Command, CommandKind, CommandLog};
 use sardonyx::trace::{Source, Spec, Synth};
-use sardonyx_listeners::perfetto::{Data, Trace, TrackValue, Type};
+use sardonyx_listeners::perfetto_messages::{Data, Trace, TrackValue, Type};
 use sardonyx_listeners::timeline::{Named, Timeline, TimelineWindow};
 
 const WINDOW: TimelineWindow = TimelineWindow {

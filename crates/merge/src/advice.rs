@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::finished::{FinishedRun, saved};
+use super::convergence::{FinishedRun, saved};
 use super::images::{HUGE_PAGES, Images};
 use super::ksm::settings::{Knobs, wakes};
 use super::ksm::{ITEM_BYTES, KsmCounters, Maps, NODE_BYTES};

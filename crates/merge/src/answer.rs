@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::advice::{Advice, Untouched};
-use super::finished::Metrics;
+use super::convergence::Metrics;
 use super::images::ProcessPages;
 use super::ksm::KsmCounters;
-use super::why::WhyNot;
+use super::unmerged::WhyNot;
 
 /// A whole answer; the names of the fields are those of `sardonyx merge --json`.
 #[derive(Clone, Debug, Serialize)]

@@ -6,7 +6,7 @@
 pub mod advice;
 pub mod algorithms;
 pub mod answer;
-pub mod finished;
+pub mod convergence;
 pub mod images;
 pub mod keys;
 pub mod ksm;
@@ -19,7 +19,7 @@ pub mod run;
 mod tests;
 pub mod timed;
 pub mod validate;
-mod why;
+mod unmerged;
 
 use std::cmp::Ordering;
 

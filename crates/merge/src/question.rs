@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::advice::{self, Target};
 use super::algorithms::{self, Algorithm, Merges};
 use super::answer::{Alone, Answer, Apart, Merged, Ran, WhatIf};
-use super::finished::{Metrics, finish, saved};
+use super::convergence::{Metrics, finish, saved};
 use super::images::{
     self, ContentPool, ImageError, ImageMachine, Images, Keep, Process, Snapshot, Zeros,
 };
@@ -19,7 +19,7 @@ use super::ksm::settings::{self, Knobs, Preset};
 use super::ksm::{self, KsmCounters};
 use super::owner::{Owner, Tell};
 use super::run::PageCounts;
-use super::{Page, why};
+use super::{Page, unmerged};
 use sardonyx::settings::Settings;
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -266,7 +266,7 @@ impl Question {
                 ));
             }
             if self.why {
-                answer.why_not = Some(why::why_not(images, &*finished.run));
+                answer.why_not = Some(unmerged::why_not(images, &*finished.run));
             }
             drop(finished);
             if let Some(found) = &mut found {

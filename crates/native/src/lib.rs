@@ -11,10 +11,10 @@ mod estimate;
 mod files;
 mod integrity;
 mod layers;
-mod listening;
+mod listeners;
 mod machines;
 mod merging;
-mod persist;
+mod crash_test;
 mod progress;
 mod questions;
 mod recorder;
@@ -97,7 +97,7 @@ mod _core {
         merge_timed, merge_timed_keys, merge_validate,
     };
     #[pymodule_export]
-    use super::persist::{crash_designs, crash_lint, crash_orders, crash_test};
+    use super::crash_test::{crash_designs, crash_lint, crash_orders, crash_test};
     #[pymodule_export]
     use super::progress::Progress;
     #[pymodule_export]

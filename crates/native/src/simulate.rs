@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::layers::settled;
-use crate::listening::{CommandsFile, RequestsFile, TimelineFile};
+use crate::listeners::{CommandsFile, RequestsFile, TimelineFile};
 use crate::progress::Progress;
 use crate::sources::{Source, durability};
 use crate::{bad, ended, read};

@@ -1,4 +1,4 @@
-//! Persistent programs: data structures written once against [`Memory`], and what makes their
+//! Persistent programs: data structures written once against [`PersistentMemory`], and what makes their
 //! transactions durable (SCA, HPCA 2018, Fig. 9 and Sec. 6.2). They run functionally, ahead of the
 //! timed cores, which play the operations that they make. `docs/simulator/programs.md` adds one.
 

@@ -17,6 +17,7 @@ from sardonyx.cli.grid import folded, grid, numbers
 from sardonyx.papers.claims import ClaimRow, written_claim, written_gap
 from sardonyx.papers.reproduction import Exhibit
 from sardonyx.papers.sample import Sample
+from sardonyx.runs.caveats import beside_caches, size, warnings, worth
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
@@ -34,7 +35,6 @@ from sardonyx.runs.results import Results, Run, Trace
 from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN, Sensitivity
 from sardonyx.runs.spread import beside, shown
-from sardonyx.runs.worth import beside_caches, size, warnings, worth
 
 VERY_WIDE = 160
 WIDE = 108

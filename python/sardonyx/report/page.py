@@ -29,6 +29,7 @@ from sardonyx.report.content import (
 from sardonyx.report.markup import page_of_figures
 from sardonyx.report.workloads import summary as workload_summary
 from sardonyx.runs import stores
+from sardonyx.runs.caveats import warnings
 from sardonyx.runs.comparison import Comparison
 from sardonyx.runs.measures import (
     BASELINE,
@@ -50,7 +51,6 @@ from sardonyx.runs.results import Machine, Results, Run, Trace
 from sardonyx.runs.seeds import said as seeds_of
 from sardonyx.runs.sensitivity import MEAN
 from sardonyx.runs.spread import Estimate, shown
-from sardonyx.runs.worth import warnings
 
 #: What programs stand beside.
 PLAIN = "no-encryption"

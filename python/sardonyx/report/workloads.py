@@ -25,9 +25,9 @@ from sardonyx.draw.figure import (
     layout,
 )
 from sardonyx.report.content import Block, Grid, Row, Td, Text, Th
+from sardonyx.runs.caveats import size, worth
 from sardonyx.runs.measures import arithmetic_mean, divide, written
 from sardonyx.runs.results import Collisions, Trace
-from sardonyx.runs.worth import size, worth
 
 #: The fingerprint that others are measured by.
 CRC32 = "crc-32"

@@ -10,7 +10,7 @@ use sardonyx_crash_test::recovery::opened_files::{PATIENCE, opened};
 use sardonyx_crash_test::recovery::{Recovery, RecoveryFiles, said};
 use sardonyx_crash_test::{CrashTestError, Result};
 
-use crate::images::FolderImage;
+use crate::image_choice::FolderImage;
 use crate::model::{EffectKind, Model};
 use crate::recording::RecordedRun;
 use crate::tree::FileTree;

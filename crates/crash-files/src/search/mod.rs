@@ -18,7 +18,7 @@ use sardonyx_crash_test::recovery::{Recovery, said};
 use sardonyx_crash_test::search::clock::Clock;
 use sardonyx_crash_test::{CrashTestError, Result};
 
-use crate::images::{FolderImage, ImageKind, ImagePlan, OperationPart};
+use crate::image_choice::{FolderImage, ImageKind, ImagePlan, OperationPart};
 use crate::model::{Class, Model, Platform};
 use crate::operations::{Act, Operation};
 use crate::question::Question;

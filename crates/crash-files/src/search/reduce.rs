@@ -3,7 +3,7 @@
 use sardonyx_crash_test::Result;
 use sardonyx_crash_test::recovery::ending::Ended;
 
-use crate::images::{Choice, FolderImage, ImageKind, OperationPart, parts};
+use crate::image_choice::{Choice, FolderImage, ImageKind, OperationPart, parts};
 use crate::model::Model;
 
 /// Why an image fails: with the early parts there and the late parts missing.

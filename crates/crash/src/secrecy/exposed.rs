@@ -1,6 +1,6 @@
 //! What lies in clear where no pad covers it: contents, their check bits, and pads, in tables, in a log's own lines,
 //! beside lines and in registers that are dumped. Only words of eight bytes are compared; smaller pieces, and what is
-//! computed from a content in another way, are found by `again` with other contents.
+//! computed from a content in another way, are found by `repeat` with other contents.
 
 use rustc_hash::FxHashSet;
 

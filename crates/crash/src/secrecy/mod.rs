@@ -5,8 +5,8 @@
 //! A pad counts as used when its ciphertext has reached the array; encryptions that were merged in a queue, wasted or
 //! dropped do not count. Words of eight bytes count singly; pieces of four count by their number (`chance`). A design may
 //! say that parts of a line keep their ciphertext while they do not change: an observer then knows which did not, and that
-//! is not a violation; one pad with two contents is one. Here is what lies under a pad; `pads` finds pads that recur, `shown`
-//! what lies in clear, and `again` what another key, place, counter or content would change.
+//! is not a violation; one pad with two contents is one. Here is what lies under a pad; `pads` finds pads that recur, `exposed`
+//! what lies in clear, and `repeat` what another key, place, counter or content would change.
 
 pub(crate) mod chance;
 pub(crate) mod exposed;

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use prost::Message;
 
 use super::Named;
-use crate::perfetto::{
+use crate::perfetto_messages::{
     CounterDescriptor, Data, DebugAnnotation, EXPLICIT, ProcessDescriptor, SEQUENCE_BEGINS, Trace,
     TracePacket, TrackDescriptor, TrackEvent, TrackValue, Type,
 };

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::held::Loaded;
+use super::initial_memory::Loaded;
 use super::host::{Host, HostCore};
 use super::module::Sample;
 use super::queries::{Done, Queries};
 use super::run::{Played, TimedRun};
 use super::scan::Scan;
-use super::settled::SETTLED;
+use super::warm_up::SETTLED;
 use super::thread::CoreActivity;
 use super::{TimedError, TimedPlan};
 use crate::images::Images;

@@ -8,7 +8,7 @@
 pub mod applications;
 pub mod figures;
 mod frames;
-mod held;
+mod initial_memory;
 mod host;
 mod jobs;
 mod live;
@@ -17,7 +17,7 @@ mod queries;
 mod run;
 mod scan;
 pub mod settings;
-mod settled;
+mod warm_up;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -46,7 +46,7 @@ use sardonyx::machine::RunError;
 use sardonyx::settings::{Row, Settings};
 pub use scan::Merging;
 use settings as keys;
-pub use settled::{Settled, Start};
+pub use warm_up::{Settled, Start};
 
 /// One application under one design.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 //! What must hold of merging in time: nobody sees another's writes, the thread merges what the algorithm merges,
 //! times add up.
 
-use super::held::Initial;
+use super::initial_memory::Initial;
 use super::live::{Live, Touch};
 use super::queries::Done;
 use super::run::{Played, TimedRun};

@@ -9,7 +9,7 @@ mod buffer;
 mod cells;
 pub(crate) mod channel;
 mod constraints;
-mod executing;
+mod execution;
 mod heads;
 mod link;
 mod pausing;

@@ -23,7 +23,7 @@ pub mod recordings;
 mod sampled;
 mod streams;
 mod system;
-mod told;
+mod outcome_json;
 mod untimed;
 pub mod usage;
 

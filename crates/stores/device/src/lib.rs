@@ -14,7 +14,7 @@ mod folder;
 mod latency;
 mod shape;
 mod tables;
-mod twice;
+mod mirror;
 mod volume;
 
 use std::io;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::files::{Bytes, How, StoreFiles};
 use crate::shape::{FORMAT, Shape};
-use crate::twice::{KEPT, Twice, whole_pages};
+use crate::mirror::{KEPT, Twice, whole_pages};
 use crate::{DeviceError, Result};
 use sardonyx_store::Named;
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fiu::FiuRequest;
-use crate::made::Made;
+use crate::synthetic::Made;
 use crate::workload::{Content, Operation, WorkloadError, failed};
 
 /// Bytes that a digest of FIU's traces stands for.

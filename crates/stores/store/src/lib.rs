@@ -12,7 +12,7 @@ mod designs;
 mod fingerprint;
 mod fiu;
 mod ledger;
-mod made;
+mod synthetic;
 mod outcome;
 mod parameters;
 mod recam;
@@ -28,7 +28,7 @@ pub use designs::{
 pub use fingerprint::{fingerprint, sha1};
 pub use fiu::FiuRequest;
 pub use ledger::{Action, CostLedger, LedgerStep, Log, Purpose, RowWork};
-pub use made::Made;
+pub use synthetic::Made;
 pub use outcome::RunError;
 pub use parameters::{Bracket, Compare, Energies, First, Overwrite, Parameters, ParametersError};
 pub use recam::{BlockContents, InMemory, Recam, Regenerated};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
 use crate::block_trace::BlockTrace;
-use crate::made::Made;
+use crate::synthetic::Made;
 use crate::store::Lba;
 
 /// Where blocks come from.

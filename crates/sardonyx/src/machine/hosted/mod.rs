@@ -3,9 +3,9 @@
 //! times take exactly the same time as in a run of our own. Left out: cores and caches, which the host has; the border
 //! to C (`crates/c`).
 
-mod asked;
+mod messages;
 mod figures;
-mod looks;
+mod functional;
 mod power;
 mod requests;
 mod time;
@@ -13,7 +13,7 @@ mod time;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-pub use asked::{
+pub use messages::{
     AnswerKind, HostOptions, HostRequest, HostRequestKind, HostedError, MAX_SOURCES, Posted, Told,
     Unwritten,
 };

@@ -1,6 +1,6 @@
 //! Where a block's bytes are: in memory, or nowhere, because a seed makes them again.
 
-use crate::made::Made;
+use crate::synthetic::Made;
 
 /// The bytes of the blocks that are stored, by slot, and those of a new one.
 pub trait BlockContents {

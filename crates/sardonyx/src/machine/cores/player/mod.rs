@@ -2,7 +2,7 @@
 //! misses in flight, stores that wait, fences. As [`super::TraceCore`] it never steps: when an operation is
 //! fetched follows from a few before it, in ticks of 1/width ps. `docs/inside/core-model.md` has the equations.
 
-mod doing;
+mod operations;
 mod waiting;
 
 use super::window::{Mshrs, ReorderWindow};
