@@ -9,36 +9,32 @@ use sardonyx::medium::params::{BankGroups, MediumParams, Timing};
 use sardonyx::medium::pausing::PausingParams;
 use sardonyx::plan::command::{Command, CommandKind};
 
-/// Refreshes of a rank that may be put off.
+/// JEDEC lets a controller put off up to eight refreshes of a rank.
 const POSTPONED: u64 = 8;
 const WINDOW: usize = 4;
 
-/// A bank, and the command that made it so.
 #[derive(Clone, Copy, Default)]
 struct Bank {
     row: Option<u64>,
     by: Option<Logged>,
 }
 
-/// The last write of a bank.
 #[derive(Clone, Copy, Default)]
 struct LastWrite {
     place: u64,
-    /// Cycles in which the array has been written and those that are left, of `tWP` together.
+    /// The array write still takes this many cycles from `since` on.
     left: u64,
     since: u64,
     interrupted: bool,
     times: u64,
 }
 
-/// A command that is recent, as the banks see it.
 struct Recent {
     event: Logged,
     logged: Command,
     array: u64,
 }
 
-/// The refreshes of a rank, or of a set of its banks.
 #[derive(Clone, Copy, Default)]
 struct Refreshes {
     count: u64,
@@ -131,7 +127,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The command as the banks see it: that which closes all closes each that is open.
+    /// Splits a command into events of single banks: a precharge of all banks closes each bank that is open.
     fn events(&self, logged: Logged) -> Vec<Logged> {
         let command = logged.command;
         let mut events = vec![logged];
@@ -153,7 +149,6 @@ impl Channel {
         events
     }
 
-    /// Every pair of this event and a recent one, the newest first.
     fn distances(
         &self,
         event: Command,
@@ -194,7 +189,7 @@ impl Channel {
         rank as usize * self.banks_per_rank + bank as usize
     }
 
-    /// Whether the banks are in the state that the command needs, and the state it leaves.
+    /// Refuses the command if its banks are in a wrong state, and moves them to the state that it leaves.
     fn change_state(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
         let command = logged.command;
         let number = self.number(command.rank, command.bank);
@@ -252,7 +247,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether the array write of the command's bank may become what the command makes of it, and what that is.
+    /// Refuses the command if its bank's array write forbids it, and notes what the command does to that write.
     fn change_write(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
         let Command {
             cycle,
@@ -287,7 +282,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether the bank's write may be paused or cancelled now, and what is left of it then.
+    /// Refuses a pause or a cancellation that the write does not allow, and notes what is left of the write.
     fn interrupt(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
         let Command {
             cycle,
@@ -322,6 +317,7 @@ impl Channel {
         } else {
             cycle + stops - written
         };
+        // A pause shortens the array write, and with it the distances that later commands keep to it.
         if done != until || stops >= whole {
             return Err(alone(Rule::Done, logged, until, done));
         }
@@ -344,7 +340,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether the bank's write, which was interrupted, may go on now.
+    /// Refuses a resumption of a write that was not interrupted, or that ends at another cycle than it says.
     fn resume(&mut self, logged: Logged) -> Result<(), Box<TimingViolation>> {
         let Command {
             cycle,
@@ -381,7 +377,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether any banks lack a refresh at the log's end, which is at `end` on whatever channel.
+    /// Checks at the log's end, which is at `end` on some channel, that no refresh is missing.
     pub(super) fn finish(&self, channel: u32, end: Logged) -> Result<(), Box<TimingViolation>> {
         if self.writes.iter().any(|write| write.interrupted) {
             return Err(alone(Rule::WriteInterrupted, end, 0, 0));
@@ -392,8 +388,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Whether a set of banks can have gone without a refresh until `now`: not for longer than
-    /// `POSTPONED` and the one that is due, be it since the last or counted from the start.
+    /// Refuses a gap between refreshes longer than [`POSTPONED`] refreshes and the one that is due allow. The gap
+    /// counts from the last refresh, and all refreshes together count from the start.
     fn refresh_due(
         &self,
         channel: u32,

@@ -60,14 +60,12 @@ impl AuditSummary {
     }
 }
 
-/// A command and where it stands in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logged {
     pub index: usize,
     pub command: Command,
 }
 
-/// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimingViolation {
     /// The rule of docs/inside/timing.md that is broken.
@@ -77,7 +75,6 @@ pub struct TimingViolation {
     pub rank: u32,
     /// The command that the later one had to respect, where there is one.
     pub earlier: Option<Logged>,
-    /// The command at which the rule is broken.
     pub later: Logged,
     /// For a rule about time, the cycles demanded between the commands; for the two about refreshes, the cycles
     /// allowed; for the others the value demanded, 0 where the rule is about a bank's state.
@@ -146,7 +143,7 @@ fn in_range(geometry: &Geometry, logged: Logged) -> Result<(), Box<TimingViolati
     Ok(())
 }
 
-/// What a command must fulfil whatever came before: address, completion, unused fields.
+/// Checks what a command must fulfil whatever came before it: its address, its completion and its unused fields.
 fn in_itself(params: &MediumParams, logged: Logged) -> Result<(), Box<TimingViolation>> {
     let (c, t) = (logged.command, &params.timing);
     let (row, latency) = match c.kind {
@@ -220,7 +217,6 @@ fn address(params: &MediumParams, place: u64) -> [u64; 4] {
     [channel, rank, bank, row + rest * g.rows]
 }
 
-/// A violation that takes but one command.
 fn alone(rule: Rule, later: Logged, required: u64, actual: u64) -> Box<TimingViolation> {
     Box::new(TimingViolation {
         rule,

@@ -15,7 +15,7 @@ pub(super) fn horizon(t: &Timing, groups: &BankGroups) -> u64 {
     column + row + long + 2 * t.tBURST
 }
 
-/// How long after `event` its bank may be precharged, explicitly or by itself, if its array is written for `array`.
+/// How long the bank stays closed to a precharge after `event`, if the array write takes `array` cycles.
 fn to_precharge(t: &Timing, event: CommandKind, array: u64) -> Option<(Rule, u64)> {
     match event {
         CommandKind::Activate { .. } => Some((Rule::ActivateToPrecharge, t.tRAS)),
@@ -32,7 +32,7 @@ fn to_precharge(t: &Timing, event: CommandKind, array: u64) -> Option<(Rule, u64
     }
 }
 
-/// When the data of a column command are on the bus; of another, never.
+/// The cycles from which and until which a column command's data are on the bus; other commands have none.
 fn data(t: &Timing, command: &Command) -> Option<(u64, u64)> {
     let wait = match command.kind {
         CommandKind::Read { .. } => t.tCL,

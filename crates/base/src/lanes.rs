@@ -1,6 +1,6 @@
 //! Comparing several numbers at once, for which x86 has an instruction that the compiler does not find.
 
-/// The places of those of `values` that are not above `bound`, as a set of bits.
+/// Returns the set of positions, a bit each, whose value is at most `bound`.
 #[inline(always)]
 pub fn not_above(values: &[f64; 8], bound: f64) -> u64 {
     #[cfg(target_arch = "x86_64")]

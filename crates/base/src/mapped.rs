@@ -5,8 +5,8 @@ use std::io;
 
 use memmap2::Mmap;
 
-/// The file's bytes. They are those of the file as it is: whoever writes it meanwhile changes them, and
-/// whoever cuts it short ends the program when the lost bytes are read.
+/// Maps the file's bytes. Whoever changes the file meanwhile changes the bytes, and whoever shortens it ends the
+/// program when the lost bytes are read.
 ///
 /// # Errors
 /// If the file cannot be mapped.

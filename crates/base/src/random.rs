@@ -11,7 +11,7 @@ pub const fn mix(z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The first number of the stream of seed `z`: what [`mix`] is without its fixed point at zero.
+/// The first number of the stream with seed `z`. Unlike [`mix`], it has no fixed point at zero.
 #[inline]
 pub const fn splitmix64(z: u64) -> u64 {
     mix(z.wrapping_add(GAMMA))
@@ -28,7 +28,6 @@ impl SplitMix64 {
         mix(self.0)
     }
 
-    /// A number below `end`, which is not 0.
     #[inline]
     pub const fn below(&mut self, end: u64) -> u64 {
         ((self.draw() as u128 * end as u128) >> 64) as u64

@@ -1,13 +1,13 @@
 //! Sizes as people write them: `4096`, `4K`, `16M`, `1G`. The one reader of them, for the command line's options, the
 //! recorder's and the stores' keys.
 
-/// Digits of a size, at most.
 const DIGITS: usize = 15;
 
-/// What to say of a text that is none, after the text.
+/// The remedy that follows a text which is not a size.
 pub const REMEDY: &str = "is not a size; give bytes, as in 4096, 4K or 16M";
 
-/// Bytes; `None` if this is not a size, or more than can be counted. K, M and G are powers of 1024, small or capital.
+/// Parses a number of bytes. K, M and G, small or capital, are powers of 1024. Returns `None` if the text is no size or
+/// too large to count.
 pub fn parse(text: &str) -> Option<u64> {
     let (number, shift) = match text.char_indices().next_back()? {
         (at, 'K' | 'k') => (&text[..at], 10),

@@ -10,7 +10,7 @@ use sardonyx::medium::params::MediumParams;
 use sardonyx::plan::command::{Command, CommandKind};
 use sardonyx::plan::observe::Observer;
 
-/// Writes a line a command.
+/// Writes each command as a line of text.
 pub struct CommandLines {
     out: BufWriter<File>,
     failed: Result<()>,
@@ -22,7 +22,7 @@ pub struct CommandLines {
 }
 
 impl CommandLines {
-    /// Lines in a new file, of the one channel that a machine has.
+    /// Creates a file for the commands of the machine's only channel.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -40,7 +40,7 @@ impl CommandLines {
         })
     }
 
-    /// Ends the file; how many commands it has.
+    /// Ends the file and returns the number of commands in it.
     ///
     /// # Errors
     /// Something could not be written.

@@ -4,79 +4,79 @@
 
 use prost::{Message, Oneof};
 
-/// A trace of one packet; a file is many.
+/// A trace of one packet. A file is several of them in a row.
 #[derive(Clone, PartialEq, Message)]
 pub struct Trace {
-    /// The packets.
+    /// The packets of the trace.
     #[prost(message, repeated, tag = "1")]
     pub packet: Vec<TracePacket>,
 }
 
-/// A packet.
+/// A packet of the trace file.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
-    /// Nanoseconds.
+    /// The packet's time in nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Who wrote it.
+    /// The number of the writer that this packet comes from.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
     /// [`SEQUENCE_BEGINS`] in a sequence's first packet.
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
-    /// Something happens on a track, or there is one.
+    /// The payload: an event on a track, or the description of a track.
     #[prost(oneof = "Data", tags = "11, 60")]
     pub data: Option<Data>,
 }
 
-/// What a packet has.
+/// The payload of a packet.
 #[derive(Clone, PartialEq, Oneof)]
 pub enum Data {
-    /// Something happens.
+    /// An event on a track.
     #[prost(message, tag = "11")]
     TrackEvent(TrackEvent),
-    /// There is a track.
+    /// The description of a track.
     #[prost(message, tag = "60")]
     TrackDescriptor(TrackDescriptor),
 }
 
-/// Nothing said before holds: `SEQ_INCREMENTAL_STATE_CLEARED`.
+/// Drops all state of the sequence: `SEQ_INCREMENTAL_STATE_CLEARED`.
 pub const SEQUENCE_BEGINS: u32 = 1;
 
-/// What happens on a track.
+/// An event on a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackEvent {
-    /// What is said of it.
+    /// Names and values that the viewer shows with the event.
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
-    /// A slice begins or ends, or a counter changes.
+    /// The event's [`Type`].
     #[prost(enumeration = "Type", optional, tag = "9")]
     pub r#type: Option<i32>,
-    /// The track.
+    /// The number of the event's track.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
-    /// A kind of slice, by which they can be selected.
+    /// The event's kind, by which the viewer can filter.
     #[prost(string, repeated, tag = "22")]
     pub categories: Vec<String>,
-    /// Its name.
+    /// The event's name.
     #[prost(string, optional, tag = "23")]
     pub name: Option<String>,
-    /// A counter's value.
+    /// The counter's new value.
     #[prost(int64, optional, tag = "30")]
     pub counter_value: Option<i64>,
-    /// Arrows that leave it.
+    /// Numbers of the arrows that leave this event.
     #[prost(fixed64, repeated, packed = "false", tag = "47")]
     pub flow_ids: Vec<u64>,
-    /// Arrows that end here.
+    /// Numbers of the arrows that end at this event.
     #[prost(fixed64, repeated, packed = "false", tag = "48")]
     pub terminating_flow_ids: Vec<u64>,
 }
 
-/// What an event is.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum Type {
-    /// None.
+    /// No type was given.
     Unspecified = 0,
     /// A slice begins.
     SliceBegin = 1,
@@ -89,10 +89,10 @@ pub enum Type {
 /// A name and a value.
 #[derive(Clone, PartialEq, Message)]
 pub struct DebugAnnotation {
-    /// The name.
+    /// The annotation's name.
     #[prost(string, optional, tag = "10")]
     pub name: Option<String>,
-    /// The value.
+    /// The annotation's value.
     #[prost(oneof = "TrackValue", tags = "3, 5, 6")]
     pub value: Option<TrackValue>,
 }
@@ -111,50 +111,50 @@ pub enum TrackValue {
     Text(String),
 }
 
-/// A track.
+/// The description of a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackDescriptor {
-    /// Its number.
+    /// The track's number.
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
-    /// Its name; siblings of one name are shown as one track of several rows.
+    /// The track's name. The viewer shows siblings with equal names as one track of several rows.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
-    /// It is the track of a process.
+    /// Makes the track that of a process.
     #[prost(message, optional, tag = "3")]
     pub process: Option<ProcessDescriptor>,
-    /// The track that it belongs to.
+    /// The number of the parent track.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
-    /// It is a counter.
+    /// Makes the track a counter.
     #[prost(message, optional, tag = "8")]
     pub counter: Option<CounterDescriptor>,
-    /// How its children are ordered: [`EXPLICIT`].
+    /// How children of this track are ordered, for example [`EXPLICIT`].
     #[prost(int32, optional, tag = "11")]
     pub child_ordering: Option<i32>,
-    /// Its place among its siblings.
+    /// The track's position among its siblings.
     #[prost(int32, optional, tag = "12")]
     pub sibling_order_rank: Option<i32>,
 }
 
-/// Children are ordered by their ranks.
+/// Orders children by their ranks.
 pub const EXPLICIT: i32 = 3;
 
-/// A process: here a run.
+/// A process, which here stands for a run.
 #[derive(Clone, PartialEq, Message)]
 pub struct ProcessDescriptor {
-    /// Its number.
+    /// The process's number.
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
-    /// Its name.
+    /// The process's name.
     #[prost(string, optional, tag = "6")]
     pub process_name: Option<String>,
 }
 
-/// A counter.
+/// The description of a counter.
 #[derive(Clone, PartialEq, Message)]
 pub struct CounterDescriptor {
-    /// What it counts.
+    /// The name of the counter's unit.
     #[prost(string, optional, tag = "6")]
     pub unit_name: Option<String>,
 }

@@ -22,17 +22,16 @@ use sardonyx::stats::Cause;
 use sardonyx::units::Time;
 
 const BATCH: usize = 8192;
-/// Rows of a row group: what stays in memory, encoded.
+/// Rows of a row group. A whole group stays in memory until it is written.
 const ROW_GROUP: usize = 1 << 17;
 
-/// A request that is not done yet.
 struct UnderWay {
     number: u64,
     asked: Asked,
     accepted: Time,
 }
 
-/// Writes a row a request.
+/// Writes a row for each request.
 pub struct Requests {
     names: [String; 2],
     file: Option<ArrowWriter<File>>,
@@ -57,7 +56,7 @@ struct Rows {
     causes: [UInt64Builder; Cause::ALL.len()],
 }
 
-/// When a request was presented, entered the ingress, left it, and was done; in picoseconds.
+/// A request is presented, enters the ingress, leaves it and is done at these times, in picoseconds.
 const TIMES: [&str; 4] = ["arrived_ps", "admitted_ps", "accepted_ps", "done_ps"];
 
 fn schema() -> Schema {
@@ -84,7 +83,7 @@ fn schema() -> Schema {
 }
 
 impl Requests {
-    /// Rows of the run of `design` on `trace`, to be written to `path`.
+    /// Starts a table of the requests of `design` on `trace`, which will be written to `path`.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -120,7 +119,8 @@ impl Requests {
         Ok(())
     }
 
-    /// What could not be written is not tried again: the run goes on, and [`Requests::finish`] says so.
+    /// Writes a row group. A failed write is not repeated: the run continues, and [`Requests::finish`] reports the
+    /// error.
     fn write(&mut self) {
         let Some(file) = &mut self.file else { return };
         let batch = self.rows.batch(&self.names);

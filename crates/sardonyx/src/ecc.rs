@@ -118,7 +118,7 @@ pub const FINGERPRINTS: [Fingerprint; 3] = [
     },
 ];
 
-/// Check bits of each value of each byte of a word; the code is linear, so they add up.
+/// Check bits of each value of each byte of a word. The code is linear, so they are combined by XOR.
 type CheckBitTables = [[u8; 256]; 8];
 
 static TRUNCATED_HAMMING: CheckBitTables = tables(&HAMMING, true);
@@ -132,7 +132,7 @@ fn encode(tables: &CheckBitTables, word: u64) -> u8 {
     at(0) ^ at(1) ^ at(2) ^ at(3) ^ at(4) ^ at(5) ^ at(6) ^ at(7)
 }
 
-/// The definition itself, a mask at a time; with `parity`, bit 7 covers the data and the checks.
+/// Computes check bits by the definition, a mask at a time. With `parity`, bit 7 covers the data and the checks.
 const fn by_masks(masks: &Masks, parity: bool, word: u64) -> u8 {
     let mut check = 0;
     let mut j = 0;
@@ -195,8 +195,8 @@ mod tests {
         }
     }
 
-    /// Every column has odd weight (in the Hamming code thanks to bit 7) and none stands twice, so one
-    /// error is told by its own column, and two together have an even one.
+    /// Checks that every column has odd weight (in the Hamming code thanks to bit 7) and none occurs twice. One error
+    /// then shows its own column, and two together show an even weight.
     #[test]
     fn every_single_error_is_corrected_and_every_double_error_detected() {
         for matrix in Matrix::ALL {

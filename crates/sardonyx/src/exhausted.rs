@@ -6,7 +6,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; {remedy}")]
 pub struct Exhausted {
-    /// What there is too little of, in words.
+    /// The shortage, in words.
     pub problem: &'static str,
     /// What the user can do about it.
     pub remedy: &'static str,

@@ -52,12 +52,12 @@ pub struct Figure {
     pub unit: Quantity,
     /// Which direction is better.
     pub better: Better,
-    /// What it means, in a line.
+    /// The meaning of the figure, in a line.
     pub meaning: &'static str,
 }
 
-/// Declares figures: what they are about; then for each its unit, the better direction, its name and what it
-/// means. `FIGURES` lists them.
+/// Declares figures: their heading, and for each its unit, the better direction, its name and its meaning. `FIGURES`
+/// lists them.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! figures {
@@ -77,7 +77,7 @@ macro_rules! figures {
 }
 pub use figures;
 
-/// A figure's value; written as a number, or as null.
+/// The value of a figure, which is written as a number or as null.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
     /// A whole number.
@@ -105,7 +105,7 @@ impl Amount {
         }
     }
 
-    /// As a number, if there is one.
+    /// The amount as a number, if there is one.
     pub fn number(self) -> Option<f64> {
         match self {
             Amount::Count(count) => Some(count as f64),
@@ -184,7 +184,7 @@ impl Figures {
         }
     }
 
-    /// All of them.
+    /// Iterates over the figures and their values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Figure, Amount)> {
         self.0.iter().copied()
     }
@@ -194,12 +194,12 @@ impl Figures {
         self.0.append(&mut other.0);
     }
 
-    /// The value of `figure`; absent if nobody has put it in.
+    /// The value of `figure`; absent if it has not been added.
     pub fn of(&self, figure: &'static Figure) -> Amount {
         self.named(figure.name)
     }
 
-    /// The value of the figure with that name; absent if nobody has added it.
+    /// The value of the figure called `name`; absent if it has not been added.
     pub fn named(&self, name: &str) -> Amount {
         let found = self.iter().find(|(known, _)| known.name == name);
         found.map_or(Amount::Absent, |(_, value)| value)
@@ -207,7 +207,6 @@ impl Figures {
 }
 
 impl Serialize for Figures {
-    /// By name.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter().map(|(figure, amount)| (figure.name, amount)))
     }

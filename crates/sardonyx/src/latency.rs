@@ -6,10 +6,9 @@ use hdrhistogram::Histogram;
 
 use crate::units::Time;
 
-/// Longest latency told apart from longer ones in percentiles: 2^50 ps, nineteen minutes.
+/// The longest latency that percentiles tell from longer ones: 2^50 ps, nineteen minutes.
 const LONGEST: u64 = 1 << 50;
 
-/// Points of a distribution, at most.
 const POINTS: usize = 200;
 
 /// A distribution of latencies.
@@ -59,8 +58,8 @@ impl Latencies {
         (self.count() > 0).then(|| self.sum as f64 / self.count() as f64 / 1000.0)
     }
 
-    /// The latency that so many in a thousand do not exceed, at most 0.1 % too high; `None` if there are
-    /// none. Half a rank below the wanted one, the histogram's fractions cannot round to its neighbour.
+    /// The latency that so many in a thousand do not exceed, at most 0.1 % too high; `None` without latencies. The rank
+    /// is half of one below the wanted one, so that the histogram's fractions cannot round to its neighbour.
     fn per_mille(&self, per_mille: u64) -> Option<Time> {
         let rank = (self.count() * per_mille).div_ceil(1000) as f64;
         let quantile = (rank - 0.5) / self.count() as f64;
@@ -124,7 +123,7 @@ impl Latencies {
         self.max = 0;
     }
 
-    /// A bucket's upper end, which may lie above the longest latency in it, or, for latencies past the
+    /// The upper end of a bucket, which may lie above the longest latency in it or, for latencies beyond the
     /// histogram's range, below it.
     fn within(&self, ps: u64) -> Time {
         let last = self.histogram.highest_equivalent(LONGEST);

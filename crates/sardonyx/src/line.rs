@@ -11,7 +11,7 @@ pub struct Logical(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place(pub u64);
 
-/// Lines of the medium at equal distances: every `stride`-th one from `first` on, `count` in all.
+/// Lines of the medium at equal distances: every `stride`-th line from `first` on, `count` in all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lines {
     /// The number of the first line.
@@ -47,7 +47,7 @@ impl Lines {
         self.index_of(line).is_some()
     }
 
-    /// All of them, in order.
+    /// Iterates over the lines in order.
     pub fn iter(&self) -> impl Iterator<Item = u64> + use<> {
         let Lines {
             first,
@@ -57,7 +57,7 @@ impl Lines {
         (0..count).map(move |index| first + index * stride)
     }
 
-    /// The number after that of the last line that can be among them.
+    /// The first number after all of these lines.
     pub fn end(&self) -> u64 {
         self.at(self.count)
     }
@@ -72,7 +72,7 @@ impl Lines {
     }
 }
 
-/// What a line is to the program; log lines must bypass deduplication.
+/// The use that a program has for a line. Log lines must bypass deduplication.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Class {
     /// The program's data.

@@ -6,13 +6,13 @@ use serde::{Serialize, Serializer};
 
 use crate::settings::Settings;
 
-/// A state or a transition, by how often it occurs.
+/// A state or a transition of a machine, counted to see whether runs reach it.
 #[derive(Debug)]
 pub struct Mechanism {
     /// Its name in reports.
     pub name: &'static str,
-    /// The least amount that a verdict rests on (argued in `docs/crash/explorer.md`); 0 where the amount is said and
-    /// no verdict hangs on it.
+    /// The least number of uses that a verdict rests on (argued in `docs/crash/explorer.md`); 0 if the number is
+    /// reported and no verdict depends on it.
     pub least: u64,
     /// Keys with values that bring runs to it.
     pub by: &'static [(&'static str, u64)],
@@ -31,7 +31,7 @@ impl Mechanism {
         }
     }
 
-    /// The mechanism, where it occurs under such settings alone.
+    /// The mechanism, restricted to settings under which it can occur.
     #[must_use]
     pub const fn under(mut self, occurs: fn(&Settings) -> bool) -> Mechanism {
         self.occurs = occurs;
@@ -54,8 +54,8 @@ impl PartialEq for Mechanism {
 
 impl Eq for Mechanism {}
 
-/// Declares mechanisms: of each its name, the least amount that a verdict rests on, keys with values that bring runs to
-/// it, if the plan itself may not, and the settings under which it occurs, if not under all. `MECHANISMS` lists them.
+/// Declares mechanisms: for each its name, the least amount that a verdict rests on, the keys with values that bring
+/// runs to it if the plan may not, and the settings under which it occurs if not under all. `MECHANISMS` lists them.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! mechanisms {
@@ -139,7 +139,7 @@ impl Value {
         }
     }
 
-    /// Whether runs add to it; if not, the greatest counts.
+    /// Whether the amounts of several runs add up; otherwise the greatest one counts.
     const fn adds_up(self) -> bool {
         matches!(
             self,
@@ -148,18 +148,18 @@ impl Value {
     }
 }
 
-/// How far the runs have come in each [`Value`].
+/// The amount that the runs have reached for each [`Value`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached([u64; Value::ALL.len()]);
 
 impl Reached {
-    /// Notes that `value` has been `amount`.
+    /// Notes that `value` has reached `amount`.
     pub fn reach(&mut self, value: Value, amount: u64) {
         let most = &mut self.0[value as usize];
         *most = amount.max(*most);
     }
 
-    /// How far `value` has come.
+    /// Combines these amounts with those of other runs.
     pub fn append(&mut self, other: &Reached) {
         for value in Value::ALL {
             match value.adds_up() {
@@ -169,7 +169,7 @@ impl Reached {
         }
     }
 
-    /// How far `value` has come.
+    /// The amount reached for `value`.
     pub fn of(&self, value: Value) -> u64 {
         self.0[value as usize]
     }

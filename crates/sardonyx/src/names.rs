@@ -1,8 +1,8 @@
 //! Enums whose variants have names, and help with a name that nobody knows: which known ones are
 //! spelt like it.
 
-/// An enum each of whose variants has a name in reports: `ALL` of them, `name`, and as `meaning` what is said of
-/// it here.
+/// Declares an enum whose variants have names in reports: `ALL` lists the variants, `name` gives their names, and
+/// `meaning` gives their documentation.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! named {
@@ -51,14 +51,13 @@ pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k 
     near.into_iter().map(|near| near.1).take(3).collect()
 }
 
-/// The nearest of `known` as a question before what there is, nothing if none is near.
+/// A question with the nearest of `known`, to be put before a list; empty if no name is near.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     let near = nearest(name, known.iter().copied());
     let question = |near: &&str| format!("did you mean \"{near}\"? ");
     near.first().map(question).unwrap_or_default()
 }
 
-/// Levenshtein's distance, letters alike in either case.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

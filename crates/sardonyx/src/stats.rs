@@ -40,12 +40,12 @@ crate::names::named! {
     }
 }
 
-/// What a step does, and for which purpose.
+/// The work of a step, and its purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purpose {
-    /// What the step itself does: the fetch of a counter is `Counter`, whatever it serves.
+    /// The work itself: the fetch of a counter is `Counter`, whatever it serves.
     pub what: Cause,
-    /// The cause that it serves; the same as `what` if it serves itself.
+    /// The cause that the work serves, which is `what` if it serves itself.
     pub whom: Cause,
 }
 
@@ -59,7 +59,7 @@ impl Purpose {
     }
 }
 
-/// Reads or writes, where they are counted apart.
+/// Reads or writes, in statistics that separate them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Direction {
@@ -69,7 +69,7 @@ pub enum Direction {
     Write,
 }
 
-/// What one purpose has cost.
+/// The costs of one purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// On the critical path of reads.
@@ -95,7 +95,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The account of one purpose, to book on.
+    /// The account of one purpose, mutable.
     pub fn of(&mut self, purpose: Purpose) -> &mut Account {
         &mut self.accounts[purpose.what as usize][purpose.whom as usize]
     }
@@ -105,12 +105,12 @@ impl Ledger {
         &self.accounts[purpose.what as usize][purpose.whom as usize]
     }
 
-    /// The sum of all accounts with this `what`.
+    /// The sum of all accounts of this work.
     pub fn total(&self, what: Cause) -> Account {
         sum(self.accounts[what as usize].iter())
     }
 
-    /// The latency of steps with this `what`, for each other cause that they served.
+    /// The latency of this work, for each other cause that it served.
     pub fn served(&self, what: Cause) -> impl Iterator<Item = (Cause, Time)> {
         let others = Cause::ALL.into_iter().filter(move |whom| *whom != what);
         let latency = move |whom| {
@@ -130,7 +130,7 @@ impl Ledger {
         }
     }
 
-    /// Takes the latencies of `later` in place of its own: those of requests that were answered meanwhile.
+    /// Replaces the latencies by those of `later`, which include requests answered in the meantime.
     pub fn answered(&mut self, later: &Ledger) {
         let own = self.accounts.iter_mut().flatten();
         for (own, later) in own.zip(later.accounts.iter().flatten()) {
@@ -140,7 +140,7 @@ impl Ledger {
         }
     }
 
-    /// Every amount divided by `by` and rounded down.
+    /// Divides every amount by `by`, rounding down.
     pub fn divided(mut self, by: u64) -> Ledger {
         for own in self.accounts.iter_mut().flatten() {
             *own = Account {

@@ -14,7 +14,7 @@ pub struct Time(u64);
 impl Time {
     /// The start of the simulation, or no time at all.
     pub const ZERO: Time = Time(0);
-    /// Later than everything: a source with nothing pending.
+    /// A time later than all others, for a source with nothing pending.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// `ps` picoseconds.
@@ -22,18 +22,18 @@ impl Time {
         Time(ps)
     }
 
-    /// `ns` nanoseconds, rounded to the nearest picosecond; negative and absurd values saturate
-    /// (configuration is validated before it gets here).
+    /// Rounds `ns` nanoseconds to the nearest picosecond. Negative and absurd values saturate (configuration is
+    /// validated before it gets here).
     pub fn from_ns(ns: f64) -> Time {
         Time((ns * 1000.0).round() as u64)
     }
 
-    /// Picoseconds.
+    /// The time in picoseconds.
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// Nanoseconds, for reports.
+    /// The time in nanoseconds, for reports.
     pub fn ns(self) -> f64 {
         self.0 as f64 / 1000.0
     }
@@ -106,12 +106,12 @@ impl Energy {
         Energy((nj * 1e6).round() as u64)
     }
 
-    /// Femtojoules.
+    /// The energy in femtojoules.
     pub const fn fj(self) -> u64 {
         self.0
     }
 
-    /// Nanojoules, for reports.
+    /// The energy in nanojoules, for reports.
     pub fn nj(self) -> f64 {
         self.0 as f64 / 1e6
     }

@@ -16,7 +16,6 @@ pub const WRITES_LEAST: u64 = 1000;
 
 #[derive(Default)]
 pub(super) struct Bursts {
-    /// Reads and writes of the run that goes on.
     run: u64,
     run_writes: u64,
     carried: u64,
@@ -48,7 +47,6 @@ impl Bursts {
         (self.run, self.run_writes) = (0, 0);
     }
 
-    /// Writes in bursts, and the most of one.
     pub(super) fn finish(mut self) -> (u64, u64) {
         self.end();
         (self.writes, self.longest)

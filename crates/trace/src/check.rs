@@ -13,7 +13,7 @@ pub struct CheckReport {
     pub records: u64,
     /// Rows that are not valid records.
     pub bad: u64,
-    /// The first of these, as many as were asked for.
+    /// The first bad rows, as many as were asked for.
     pub problems: Vec<Problem>,
     /// The part of the file under checksums, all of which hold.
     pub checksums: Checksums,

@@ -12,7 +12,8 @@ use std::os::unix::fs::FileExt;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use serde::Serialize;
 
-/// The writer's name in the footer of files that have the block: two places say so, and one byte cannot hide both.
+/// The writer's name in the footer of files that have the block. The block and the name confirm each other, so that one
+/// changed byte cannot hide both.
 pub(super) const CREATED_BY: &str = concat!(
     "sardonyx version ",
     env!("CARGO_PKG_VERSION"),
@@ -20,9 +21,8 @@ pub(super) const CREATED_BY: &str = concat!(
 );
 const MAGIC: &[u8; 8] = b"SARDCRC1";
 const CRC: usize = 4;
-/// Number of chunks, CRC of the footer, magic number, CRC of the block.
+/// Bytes of the block's fixed fields: the number of chunks, the footer's CRC, the magic number and the block's CRC.
 const FIXED: usize = CRC + CRC + MAGIC.len() + CRC;
-/// The offset of the first chunk.
 const FIRST: u64 = 4;
 const PIECE: usize = 1 << 18;
 
@@ -38,7 +38,7 @@ pub enum Checksums {
     None,
 }
 
-/// The block of a file whose column chunks have these CRCs and whose `footer` includes its length and magic number.
+/// Makes the block of a file whose column chunks have these CRCs. `footer` includes its length and the magic number.
 pub(super) fn block(chunks: &[u32], footer: &[u8]) -> Vec<u8> {
     let mut block = Vec::with_capacity(chunks.len() * CRC + FIXED);
     let mut put = |crc: u32| block.extend(crc.to_le_bytes());
@@ -50,15 +50,14 @@ pub(super) fn block(chunks: &[u32], footer: &[u8]) -> Vec<u8> {
     block
 }
 
-/// The column chunks' checksums of an open file.
 pub(super) struct Sums {
     start: u64,
     chunks: Vec<u32>,
 }
 
 impl Sums {
-    /// Those of the file whose `footer`, with length and magic number, begins at `end`, if it has any; the footer is
-    /// held against its own.
+    /// Reads the checksums of a file, if it has any, and checks the footer against its own. The `footer`, with length
+    /// and magic number, begins at `end`.
     ///
     /// # Errors
     /// A block or a footer that has changed.
@@ -97,7 +96,7 @@ impl Sums {
         }))
     }
 
-    /// The chunks that the footer names are those of the block and leave no byte before it out.
+    /// Checks that the chunks which the footer names are those of the block, and leave no byte before the block out.
     ///
     /// # Errors
     /// A gap or another number.
@@ -118,7 +117,7 @@ impl Sums {
         Ok(())
     }
 
-    /// Holds the chunks of the row group numbered `index`, whose first row is `row`, against their checksums.
+    /// Checks the chunks of row group `index`, whose first row is `row`, against their checksums.
     ///
     /// # Errors
     /// The first chunk that has changed.
@@ -154,7 +153,7 @@ impl Sums {
     }
 }
 
-/// The offset and the length of a column chunk; the footer's bounds have been checked.
+/// The offset and the length of a column chunk. The footer's bounds have been checked before.
 fn extent(chunk: &ColumnChunkMetaData) -> (u64, u64) {
     let start = (chunk.dictionary_page_offset()).unwrap_or(chunk.data_page_offset());
     (start as u64, chunk.compressed_size() as u64)

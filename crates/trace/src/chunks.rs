@@ -23,7 +23,6 @@ use crate::line::LINE_BYTES;
 
 pub(super) const ROW_GROUP: usize = 65_536;
 
-/// A trace file being written, a row group at a time.
 pub(super) struct Chunks {
     file: SerializedFileWriter<Sink>,
     group: Vec<OpenChunk>,
@@ -31,14 +30,12 @@ pub(super) struct Chunks {
     sums: Vec<u32>,
 }
 
-/// A column chunk being written: its encoder and the bytes that it has given.
 struct OpenChunk {
     encoder: ColumnWriter<'static>,
     bytes: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Chunks {
-    /// Starts a file, with a column `site` if `sites`.
     pub(super) fn new(file: File, properties: WriterProperties, sites: bool) -> Result<Chunks> {
         let schema = ArrowSchemaConverter::new().convert(&schema(sites))?;
         let sink = Sink { file, footer: None };
@@ -51,7 +48,6 @@ impl Chunks {
         })
     }
 
-    /// Appends `rows`, each with its site in a file that has sites.
     pub(super) fn write(&mut self, rows: &[Record], sites: &[Option<u32>]) -> Result<()> {
         let mut done = 0;
         while done < rows.len() {
@@ -151,7 +147,7 @@ impl Chunks {
     }
 }
 
-/// The file, and the footer as soon as it is to be kept back.
+/// The file, and the footer's bytes once they are held back.
 struct Sink {
     file: File,
     footer: Option<Vec<u8>>,
@@ -170,7 +166,7 @@ impl Write for Sink {
     }
 }
 
-/// Puts the pages of a column chunk one behind the other, each with its checksum in its header.
+/// Concatenates the pages of a column chunk, each with its checksum in its header.
 struct Summed(Arc<Mutex<Vec<u8>>>);
 
 impl PageWriter for Summed {
@@ -198,8 +194,8 @@ impl PageWriter for Summed {
     }
 }
 
-/// The page `header` with a field `crc`, the fourth; `None` if it is not one without it. The field after it says how
-/// many numbers further it is, in its upper four bits: now one fewer.
+/// Adds a field `crc`, the fourth, to a page `header`; `None` if the header has one already or is malformed. In
+/// Thrift's compact protocol the following field gives its distance in the upper four bits, which becomes one less.
 fn with_checksum(header: &[u8], crc: u32) -> Option<Vec<u8>> {
     let claims = Claims::parse(header)?;
     let (sizes, rest) = header.split_at(claims.end);

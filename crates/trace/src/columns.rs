@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, Schema};
 use super::{Level, Op, Record};
 use crate::line::{LINE_BYTES, Virtual};
 
-/// Line numbers end here: above, the byte address does not fit 64 bits.
+/// Line numbers end here, because the byte address of a higher line does not fit in 64 bits.
 pub(super) const LINE_LIMIT: u64 = 1 << 58;
 
 const DATA: DataType = DataType::FixedSizeBinary(LINE_BYTES as i32);
@@ -26,17 +26,17 @@ pub(super) const COLUMNS: [(&str, DataType, &str); 5] = [
     ("data", DATA, "a fixed-size binary of 64 bytes"),
 ];
 
-/// A column that recordings with `--pc` have: where in the program a record came from.
+/// The column of recordings with `--pc`: the place in the program that a record came from.
 pub(super) const SITE: &str = "site";
 
-/// The schema of files that we write: only `data` can be null, and `site` if it is there.
+/// The schema of files that we write. Only `data` and `site` can be null.
 pub(super) fn schema(sites: bool) -> Schema {
     let columns = COLUMNS.map(|(name, kind, _)| Field::new(name, kind, name == "data"));
     let site = sites.then(|| Field::new(SITE, DataType::UInt32, true));
     Schema::new(columns.into_iter().chain(site).collect::<Vec<_>>())
 }
 
-/// Says how `schema` differs from a trace's, if it does. Order and further columns do not matter.
+/// Says how `schema` differs from a trace's, if it does. Neither the order of columns nor further columns matter.
 pub(super) fn check_schema(schema: &Schema) -> Result<(), String> {
     for (name, kind, words) in &COLUMNS {
         let found: Vec<_> = schema
@@ -84,7 +84,7 @@ pub(super) struct ColumnRows {
 }
 
 impl ColumnRows {
-    /// The typed columns of `batch` of a trace of `level`; its schema has passed [`check_schema`].
+    /// Takes the typed columns out of `batch`, whose schema has passed [`check_schema`], of a trace of `level`.
     pub(super) fn new(batch: &RecordBatch, level: Level) -> ColumnRows {
         let column = |name| batch.column_by_name(name).expect("the schema was checked");
         let rows = ColumnRows {
@@ -115,7 +115,6 @@ impl ColumnRows {
         self.op.len()
     }
 
-    /// The site of row `i`, if the trace has sites.
     pub(super) fn site(&self, i: usize) -> Option<u32> {
         let site = self.site.as_ref()?;
         site.is_valid(i).then(|| site.value(i))

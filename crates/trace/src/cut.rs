@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Source, TraceError, TraceReader, TraceWriter};
 
-/// zstd level of a cut: it is written once and kept in a repository.
+/// The zstd level of a cut, which is written once and kept in a repository.
 const CUT_LEVEL: i32 = 19;
 
 /// Writes `limit` records of the trace `from`, leaving out the first `skip`, to the trace `to`, with

@@ -4,20 +4,20 @@
 
 use std::path::{Path, PathBuf};
 
-/// Why a trace cannot be read, written or converted.
+/// The reason why a trace cannot be read, written or converted.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// A file: as a whole, or at one place.
+    /// A problem of a file, as a whole or at one place.
     #[error("{}{place}: {problem}", path.display())]
     File {
         /// The file at fault.
         path: PathBuf,
-        /// `, row 812` from 0, `, line 812` of a text file from 1, or nothing.
+        /// The place in the file: `, row 812` from 0, `, line 812` of a text file from 1, or nothing.
         place: String,
         /// The problem and its remedy.
         problem: String,
     },
-    /// A specification of a synthetic trace.
+    /// A problem of a synthetic trace's specification.
     #[error("synthetic trace `{name}`: {problem}")]
     Spec {
         /// The specification's name.
@@ -36,22 +36,19 @@ impl TraceError {
         }
     }
 
-    /// An error about the file as a whole: missing, truncated, of another format, of another version.
+    /// A problem of the file as a whole: it is missing, truncated, of another format or of another version.
     pub(crate) fn file(path: &Path, problem: impl Into<String>) -> TraceError {
         TraceError::at(path, String::new(), problem)
     }
 
-    /// An error about one row of a trace file.
     pub(crate) fn row(path: &Path, row: u64, problem: impl Into<String>) -> TraceError {
         TraceError::at(path, format!(", row {row}"), problem)
     }
 
-    /// An error about one line of another simulator's text trace.
     pub(crate) fn text(path: &Path, line: u64, problem: impl Into<String>) -> TraceError {
         TraceError::at(path, format!(", line {line}"), problem)
     }
 
-    /// The system does not let the file be read.
     pub(crate) fn unreadable(path: &Path, e: &std::io::Error) -> TraceError {
         let problem = format!("cannot be read: {e}; check the name and the permissions");
         TraceError::file(path, problem)

@@ -10,14 +10,13 @@ use super::checksums::{CREATED_BY, Sums};
 
 /// Bytes at the end of the file: the footer's length and the magic number.
 const TAIL: u64 = 8;
-/// The first four bytes of the file.
 const MAGIC: u64 = 4;
-/// The longest footer; that of 2^33 records in our row groups has about as much.
+/// Bytes of the longest footer that is read. About as much describes 2^33 records in our row groups.
 const FOOTER_BYTES: u64 = 1 << 27;
 const ROW_GROUPS: usize = 1 << 20;
 
-/// Reads and checks the footer of `file`, whose first and last four bytes are known to be Parquet's, and the checksums
-/// before it, if there are any.
+/// Reads and checks the footer of `file`, and the checksums before it if there are any. The caller knows that the first
+/// and the last four bytes are Parquet's.
 ///
 /// # Errors
 /// What contradicts itself or goes beyond a bound, for [`super::TraceError`] to complete.
@@ -54,8 +53,9 @@ pub(super) fn read(file: &File) -> Result<(ParquetMetaData, Option<Sums>), Strin
     Ok((metadata, sums))
 }
 
-/// The counts of rows agree with each other; whether the pages hold so many is seen when they are read. The columns
-/// lie in the file, before the footer, which begins at `end`, and in an encoding whose pages the parquet crate bounds.
+/// Checks that the counts of rows agree with each other, that the columns lie in the file before the footer, which
+/// begins at `end`, and that their encoding is one whose pages the parquet crate bounds. Whether pages hold as many
+/// rows shows when they are read.
 fn check(metadata: &ParquetMetaData, end: u64) -> Result<(), String> {
     let groups = metadata.row_groups();
     if groups.len() > ROW_GROUPS {

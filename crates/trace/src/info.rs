@@ -148,7 +148,6 @@ pub fn info(
     Ok(info)
 }
 
-/// Bytes of the last cache that a recording names.
 fn last_cache(provenance: &Provenance) -> Option<u64> {
     let caches = provenance.more.get("caches")?;
     ["llc", "l2", "l1"]
@@ -186,10 +185,10 @@ fn warnings(writes: u64, in_bursts: u64, longest: u64, cache: Option<u64>) -> Ve
     found
 }
 
-/// A content, counted from 1 in order of first appearance.
+/// A content's number, counted from 1 in order of first appearance.
 type ContentNumber = NonZeroU32;
 
-/// A content: 128 bits of its XXH3, which two contents of a trace share by chance only.
+/// 128 bits of a content's XXH3, which two contents of a trace share by chance only.
 type ContentDigest = [u64; 2];
 
 fn digest(data: &Line) -> ContentDigest {
@@ -208,13 +207,14 @@ struct Survey {
     written: u64,
     read_first: u64,
     threads: FxHashSet<u16>,
-    /// The lines met, each with the content last written.
+    /// Lines met so far, each with the content last written.
     lines: FxHashMap<u64, Option<ContentNumber>>,
     numbers: FxHashMap<ContentDigest, ContentNumber>,
     writes: Vec<u64>,
-    /// CRC-32 and those asked for, each with its value of every content.
+    /// CRC-32 and the fingerprints asked for, each with its value of every content.
     prints: Vec<(Fingerprint, Vec<u64>)>,
-    /// The digests of a batch's writes: found before any table is asked, so that the host waits for several answers at once.
+    /// Digests of a batch's writes. All are computed before any table is asked, so that the host waits for several
+    /// answers at once.
     digests: Vec<ContentDigest>,
 }
 
@@ -320,7 +320,6 @@ impl Survey {
     }
 }
 
-/// The contents by how often each is written, of so many writes in all.
 fn locality(contents: &[u64], writes: u64) -> Vec<Bucket> {
     let mut buckets: Vec<_> = BUCKETS
         .iter()
@@ -341,7 +340,6 @@ fn locality(contents: &[u64], writes: u64) -> Vec<Bucket> {
     buckets
 }
 
-/// The collisions of each fingerprint, CRC-32 first, among contents that are written so often.
 fn collisions(
     contents: &[u64],
     writes: u64,
@@ -372,7 +370,7 @@ fn collisions(
         .collect()
 }
 
-/// The places of those values that stand at an earlier place too.
+/// Indices of the values that occur at an earlier index too.
 fn colliding(values: &[u64]) -> Vec<usize> {
     // Sorted by 32 bits of each value's hash: a word a place, and few values share these bits.
     let hashed = |&value: &u64| value.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;

@@ -10,8 +10,8 @@
 use super::recorded::SampleRecording::{self, Cc1, PmdkTx, Redis, Sqlite3, Stockfish, X264};
 use super::{Addresses, Spec};
 
-/// Name, duplicate rate, share and number of hot contents, share of zeros, and what its requests are like over
-/// how many times the recording's lines.
+/// A rung's name, duplicate rate, share and number of hot contents, share of zeros, the recording that its requests are
+/// like, and by how many times its lines exceed the recording's.
 type Rung = (&'static str, f64, f64, u32, f64, SampleRecording, u64);
 
 #[rustfmt::skip]

@@ -99,17 +99,17 @@ impl Op {
         self as u8
     }
 
-    /// A record of this kind must carry 64 bytes.
+    /// Whether a record of this kind must carry 64 bytes.
     pub fn has_data(self) -> bool {
         self.is_write() || matches!(self, Op::Store | Op::FinalDirty | Op::Changed)
     }
 
-    /// A core or a cache asks for the line or gives it.
+    /// Whether a core or a cache asks for the line or gives it.
     pub fn touches(self) -> bool {
         !matches!(self, Op::Fence | Op::FinalDirty | Op::Changed)
     }
 
-    /// A whole line reaches memory below the last-level cache.
+    /// Whether a whole line reaches memory below the last-level cache.
     pub fn is_write(self) -> bool {
         matches!(
             self,
@@ -134,7 +134,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// The longest gap and nothing else, for a gap that one record cannot hold: it says that no lines changed.
+    /// A record with the longest gap and nothing else, for a gap that one record cannot hold: it says that no lines
+    /// changed.
     pub fn carry(thread: u16) -> Record {
         Record {
             gap: u32::MAX,

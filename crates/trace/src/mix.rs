@@ -14,7 +14,7 @@ use crate::line::Virtual;
 
 const SPACE_LOG2: u32 = 50;
 const MOST: usize = 1 << (57 - SPACE_LOG2);
-/// Lines of files begin here, as the recorder names them.
+/// Lines of files begin here, as the recorder numbers them.
 const FILES: u64 = 1 << 57;
 const FILE_LOG2: u32 = 38;
 
@@ -24,7 +24,6 @@ struct MixedTrace {
     source: Source,
     batch: Vec<Record>,
     at: usize,
-    /// Instructions of this program up to its next record.
     due: u64,
     threads: BTreeMap<u16, u16>,
     files: BTreeMap<u64, u64>,
@@ -35,7 +34,6 @@ impl MixedTrace {
         self.batch.get(self.at)
     }
 
-    /// Goes on to the next record; `false` at the end.
     fn advance(&mut self) -> Result<bool, TraceError> {
         self.at += 1;
         if self.at >= self.batch.len() {
@@ -167,7 +165,7 @@ struct Pour {
 }
 
 impl Pour {
-    /// The next record of a program, as it is in the mixed trace but for its gap.
+    /// Takes the next record of a program and translates it for the mixed trace, all but its gap.
     fn take(&mut self, which: usize, program: &mut MixedTrace) -> Result<Record, TraceError> {
         let mut record = *program.next().expect("it was chosen for its next record");
         self.gap += (program.due - self.now) * self.running;
@@ -192,7 +190,7 @@ impl Pour {
     }
 }
 
-/// Files of all programs; the same path is the same file.
+/// Files of all programs. Equal paths are one file.
 #[derive(Default)]
 struct MixedFiles {
     by_path: BTreeMap<String, u64>,

@@ -11,10 +11,9 @@ use bytes::Bytes;
 use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
 
-/// Bytes of a page when decompressed; writers aim at 1 MB and few go beyond a row group of 100 MB.
+/// Bytes of a decompressed page, at most. Writers aim at 1 MB, and few pages exceed a row group of 100 MB.
 const PAGE_BYTES: u64 = 128 << 20;
 
-/// A trace file whose pages are to be read.
 pub(super) struct Pages {
     pub(super) file: File,
     pub(super) seen: Arc<CheckedPages>,
@@ -27,7 +26,6 @@ pub(super) struct CheckedPages {
 }
 
 impl CheckedPages {
-    /// Every page that was read had a checksum, and there was one.
     pub(super) fn all_had_checksums(&self) -> bool {
         self.with.load(Ordering::Relaxed) && !self.without.load(Ordering::Relaxed)
     }
@@ -55,8 +53,8 @@ impl ChunkReader for Pages {
     }
 }
 
-/// Reads a page header, looked at when its first byte is asked for: the crate also makes readers where
-/// no header is, and does not use them.
+/// Reads a page header when its first byte is asked for. The parquet crate also makes readers where no header is, and
+/// does not use them.
 pub(super) struct PageHeader {
     file: BufReader<File>,
     unread: Option<u64>,
@@ -87,9 +85,9 @@ impl Read for PageHeader {
     }
 }
 
-/// What the beginning of a page header says. All writers begin with the page's type, its size when decompressed and its
-/// size in the file: each a byte that says "the next field, a number", and a zigzag number (Thrift's compact protocol).
-/// The page's checksum is the next field; a header without one goes on with a later field.
+/// The first fields of a page header. All writers begin with the page's type, its decompressed size and its size in the
+/// file. In Thrift's compact protocol each is a byte that says "the next field, a number" and then a zigzag number. The
+/// page's checksum is the next field; a header without one continues with a later field.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Claims {
     pub(super) bytes: u64,
@@ -97,11 +95,10 @@ pub(super) struct Claims {
     pub(super) checksum: bool,
 }
 
-/// A header's byte before a 32-bit number that is the next field.
+/// The byte before a 32-bit number that is the next field of a header.
 pub(super) const NEXT_FIELD_I32: u8 = 0x15;
 
 impl Claims {
-    /// Parses a page `header`; `None` if it does not begin so.
     pub(super) fn parse(header: &[u8]) -> Option<Claims> {
         let mut at = 0;
         let mut number = || {

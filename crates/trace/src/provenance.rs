@@ -58,14 +58,14 @@ const CLOCK_KHZ_MOST: f64 = 1e9;
 /// The remedy for an impossible clock.
 pub const CLOCK_REMEDY: &str = "give 0.001 to 1000000 MHz, or leave it out";
 
-/// The key of [`Provenance::more`] that says which addresses the lines are, and its word for those of a memory bus.
+/// The key of [`Provenance::more`] that says what addresses the lines are, and its word for addresses of a memory bus.
 pub(super) const ADDRESS_SPACE: &str = "address_space";
-/// The key that says what the highest line of a physical trace is; another writer may leave it out.
+/// The key that gives the highest line of a physical trace. Other writers may leave it out.
 pub(super) const HIGHEST_LINE: &str = "highest_line";
 pub(super) const PHYSICAL: &str = "physical";
 
 impl Provenance {
-    /// The lines are physical addresses, as a memory controller gets them.
+    /// Whether the lines are physical addresses, as a memory controller gets them.
     pub fn is_physical(&self) -> bool {
         let space = self.more.get(ADDRESS_SPACE);
         space.and_then(Value::as_str) == Some(PHYSICAL)

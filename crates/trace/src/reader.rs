@@ -41,12 +41,12 @@ pub struct TraceReader {
     seen: Arc<CheckedPages>,
 }
 
-/// The row groups that are still to be held against their checksums, before a row of them is decoded.
+/// Row groups that have to pass their checksums before a row of them is decoded.
 struct Unchecked {
     file: File,
     metadata: Arc<ParquetMetaData>,
     sums: Sums,
-    /// The first of them, and its first row.
+    /// The first unchecked row group, and its first row.
     next: (usize, u64),
 }
 
@@ -85,7 +85,7 @@ impl TraceReader {
         &self.provenance
     }
 
-    /// The trace has a site in the program for its records.
+    /// Whether the trace has a site in the program for its records.
     pub fn has_sites(&self) -> bool {
         let schema = self.batches.as_ref().map(RecordBatchReader::schema);
         schema.is_some_and(|schema| schema.field_with_name(SITE).is_ok())
@@ -96,7 +96,8 @@ impl TraceReader {
         self.records
     }
 
-    /// The part of the file under checksums, which are checked as it is read; before its end, of what was read so far.
+    /// The part of the file under checksums, which are checked as the file is read. Before the end it concerns the part
+    /// read so far.
     pub fn checksums(&self) -> Checksums {
         match &self.sums {
             Some(_) => Checksums::All,
@@ -114,7 +115,8 @@ impl TraceReader {
         self.next_batch_at(batch, None)
     }
 
-    /// The same, with each record's site in the program, if the trace has it: replaces the contents of `sites` too.
+    /// Replaces the contents of `batch` and `sites` by the next records and each one's site in the program, if the
+    /// trace has sites.
     ///
     /// # Errors
     /// As [`TraceReader::next_batch`].
@@ -148,7 +150,7 @@ impl TraceReader {
         Ok(true)
     }
 
-    /// The next rows, unchecked, and the number of the first of them.
+    /// Decodes the next rows, unchecked, and says at which row they begin.
     pub(super) fn next_rows(&mut self) -> Result<Option<(u64, ColumnRows)>, TraceError> {
         // Taken out, so that a reader which failed half-way is never asked again.
         let Some(mut batches) = self.batches.take() else {
@@ -178,7 +180,6 @@ impl TraceReader {
     }
 }
 
-/// The file at `path`, if it is one and looks like Parquet from both ends.
 fn open_parquet(path: &Path) -> Result<File, TraceError> {
     let io = |e| TraceError::unreadable(path, &e);
     let refuse = |problem: &str| Err(TraceError::file(path, problem));
@@ -260,7 +261,7 @@ fn start(path: &Path, file: File) -> Result<TraceReader, TraceError> {
     })
 }
 
-/// zstd is the format's compression, and no compression needs no library.
+/// Refuses compressions other than zstd, the format's own, and none, which needs no library.
 fn check_compression(meta: &ParquetMetaData) -> Result<(), String> {
     for chunk in meta.row_groups().iter().flat_map(|group| group.columns()) {
         let (name, compression) = (chunk.column_path().string(), chunk.compression());

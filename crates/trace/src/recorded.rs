@@ -30,38 +30,37 @@ pub enum SampleRecording {
     X264,
 }
 
-/// Bits of a gap, and of a distance to the last request of the same line.
+/// Bits of a gap, or of the distance to the last request of the same line.
 const GAPS: usize = 18;
 const DISTANCES: usize = 20;
 const NEAR: usize = 16;
-/// A line that was not asked for before: the one after a near one, one of its page, one of another page.
+/// Codes of lines that were not asked for before: the line after a near one, another line of its page, a line of
+/// another page.
 const NEXT: usize = DISTANCES;
 const PAGE: usize = DISTANCES + 1;
 const PLACES: usize = DISTANCES + 3;
 const PAGE_LINES: u64 = 64;
 const HISTORY: usize = 1 << DISTANCES;
 
-/// Shares are thousandths; first those of reads, then those of writes.
+/// Statistics of a recording's requests. Shares are thousandths; those of reads come before those of writes.
 #[derive(Clone, Debug)]
 pub(super) struct Recorded {
     name: &'static str,
-    /// Share of requests that are reads, and that are of the other kind than the one before.
+    /// The share of requests that are reads, and the share of those that are of the other kind than the request before.
     pub read_share: f64,
     switches: f64,
-    /// Mean instructions between requests.
     pub mean_gap: u32,
-    /// Lines touched.
     pub lines: u64,
     gaps: [[u16; GAPS]; 2],
     places: [[u16; PLACES]; 2],
 }
 
-/// What the writes of a trace carry.
+/// Statistics of the contents that a trace writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WrittenContents {
     pub requests: u64,
-    /// Share of writes whose content was written before, of zeros, of contents that are written often, and how many those
-    /// are.
+    /// The shares of writes with a content written before, with zeros, and with a hot content; and the number of hot
+    /// contents.
     pub duplicate_rate: f64,
     pub zero_share: f64,
     pub hot_share: f64,
@@ -73,7 +72,7 @@ pub(super) struct WrittenContents {
 const HOT: u64 = 1000;
 
 impl Recorded {
-    /// What the requests of a trace are like, and what its writes carry. Contents count by a hash of 64 bits.
+    /// Measures the requests of a trace and the contents of its writes. Contents are told apart by a hash of 64 bits.
     pub fn measure(source: &mut Source) -> Result<(Recorded, WrittenContents), TraceError> {
         let (mut gaps, mut places) = ([[0_u64; GAPS]; 2], [[0_u64; PLACES]; 2]);
         let mut near: [VecDeque<u64>; 2] = Default::default();
@@ -144,7 +143,7 @@ impl Recorded {
         Ok((recorded, written))
     }
 
-    /// The same over so many times the lines: each line comes back so many times as late.
+    /// Stretches the statistics over that many times the lines: each line comes back as many times later.
     #[must_use]
     pub fn scaled(mut self, times: u64) -> Recorded {
         let farther = times.max(1).ilog2() as usize;
@@ -160,7 +159,7 @@ impl Recorded {
     }
 }
 
-/// Shares that add up to 1000: each count's, and what rounding leaves to the largest.
+/// Turns counts into shares that add up to 1000. The largest share takes what rounding leaves.
 fn thousandths<const N: usize>(counts: &[u64; N]) -> [u16; N] {
     let total: u64 = counts.iter().sum::<u64>().max(1);
     let mut shares = counts.map(|n| (n as f64 * 1000.0 / total as f64).round() as u16);
@@ -181,7 +180,6 @@ impl SampleRecording {
     }
 }
 
-/// In the order of [`SampleRecording`].
 #[rustfmt::skip]
 const RECORDED: [Recorded; 6] = [
     Recorded {
@@ -243,14 +241,14 @@ const RECORDED: [Recorded; 6] = [
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     lines: u64,
-    /// Ends of the ranges of a draw of 63 bits: after a read a write follows, after a write a read.
+    /// Ends of the ranges of a 63-bit draw in which the kind changes: to a write after a read, to a read after a write.
     turns: [u64; 2],
     gaps: [[u16; GAPS]; 2],
     places: [[u16; PLACES]; 2],
-    /// A gap is so many times what the table says: numerator and denominator.
+    /// The factor by which gaps of the table are scaled: numerator and denominator.
     scale: (u64, u64),
     reads: bool,
-    /// The last lines, in a ring.
+    /// The most recent lines, a ring.
     history: Vec<u64>,
     asked: usize,
     near: [[u64; NEAR]; 2],
@@ -259,7 +257,6 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Like these, over `lines` lines, with this mean gap and this share of reads.
     pub fn new(like: &Recorded, lines: u64, mean_gap: u32, read_share: f64) -> Pattern {
         let switches = like.switches.min(2.0 * read_share.min(1.0 - read_share));
         let turn = |share: f64| match share > 0.0 {
@@ -290,7 +287,6 @@ impl Pattern {
         }
     }
 
-    /// The next request: whether it is a read, its gap and its line.
     pub fn next(&mut self, dice: &mut impl Rng) -> (bool, u32, u64) {
         let turned = dice.next_u64() >> 1 < self.turns[usize::from(!self.reads)];
         self.reads ^= turned;
@@ -347,7 +343,6 @@ fn mean_of(bits: usize) -> f64 {
     }
 }
 
-/// A probability as the end of a range of 63-bit draws.
 pub(super) fn threshold(p: f64) -> u64 {
     (p.clamp(0.0, 1.0) * (1u64 << 63) as f64) as u64
 }
@@ -359,7 +354,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
     use std::collections::HashMap;
 
-    /// The shares of reads, of turns, the gaps, and the distances at which lines come back.
+    /// Compares the shares of reads and of turns, the gaps, and the distances at which lines come back.
     #[test]
     fn requests_are_like_the_recording_s() {
         for recording in [

@@ -40,8 +40,9 @@ impl Source {
         self
     }
 
-    /// So many records of a file, which begin where `at` of 1 of the others have gone by: 0 is its beginning, 1 has its
-    /// last ones, not counting what its caches held at the end. Of a generator its first records, which are like any others.
+    /// Limits a file to `records` records that begin at the fraction `at` of the possible beginnings: 0 takes the first
+    /// records, 1 the last ones before those that caches held at the end. A generator gives its first records, which
+    /// are like all others.
     ///
     /// # Errors
     /// As [`Source::next_batch`]: the file is read for its end.
@@ -95,8 +96,8 @@ impl Source {
         Ok(requests)
     }
 
-    /// The first record that touches a line from `lines` on: its number, from 1, and its line. Generated lines are
-    /// virtual, and not looked at; a file that says what its highest line is need not be read.
+    /// Finds the first record that touches a line from `lines` on: its number, from 1, and its line. Generated lines
+    /// are virtual, so they are not searched. A file that states its highest line need not be read.
     ///
     /// # Errors
     /// As [`Source::next_batch`].
@@ -165,7 +166,6 @@ impl Source {
         Ok(!batch.is_empty())
     }
 
-    /// Does `work` with what is left, record by record; `progress` hears of records done and in all.
     pub(super) fn each(
         &mut self,
         progress: &mut dyn FnMut(u64, u64),
@@ -214,7 +214,6 @@ impl From<Synth> for Source {
     }
 }
 
-/// The file's name without folder and suffix.
 pub(super) fn stem(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default();
     stem.to_string_lossy().into_owned()

@@ -80,12 +80,12 @@ impl Default for Spec {
     }
 }
 
-/// The working sets: fewest and most writes of a content, contents alive at once, and each set's
+/// The working sets: the fewest and the most writes of a content, the number of contents alive at once, and each set's
 /// share of the writes that are neither hot nor of a content written once (all *assumed*).
 const SETS: [(u32, u32, usize, f64); 3] =
     [(2, 10, 64, 0.60), (11, 100, 16, 0.25), (101, 1000, 4, 0.15)];
 
-/// Distinct contents of a write that one of the working sets gives.
+/// The mean number of distinct contents that a write of a working set adds.
 fn fresh_of_sets() -> f64 {
     let of =
         |(least, most, _, weight): &(u32, u32, usize, f64)| weight * 2.0 / f64::from(least + most);
@@ -96,7 +96,7 @@ const RECENT: usize = 65_536;
 const FIRST_LINE: u64 = 1 << 30;
 
 impl Spec {
-    /// The share of writes whose content appears once, so that the duplicate rate comes out.
+    /// The share of writes whose content appears once, computed so that the duplicate rate comes out.
     fn once_share(&self) -> Result<f64, TraceError> {
         let fail = |problem: String| {
             Err(TraceError::Spec {
@@ -156,7 +156,7 @@ pub struct Synth {
     spec: Spec,
     seed: u64,
     dice: ChaCha8Rng,
-    /// Content number of the next content never written before.
+    /// The number of the next content that was never written before.
     fresh: u64,
     thresholds: Thresholds,
     sets: [Vec<(u64, u32)>; SETS.len()],
@@ -166,7 +166,7 @@ pub struct Synth {
     left: u64,
 }
 
-/// Ends of the ranges of one draw that decide what a write carries.
+/// Ends of the ranges of the draw that decides what a write carries.
 #[derive(Clone, Debug)]
 struct Thresholds {
     zero: u64,
@@ -311,7 +311,7 @@ impl Synth {
         self.fresh - 1
     }
 
-    /// One more write of a content alive in a working set, which retires when it has had its number.
+    /// Writes a content alive in a working set once more; the content retires when it has had its number of writes.
     fn pick_from(&mut self, set: usize) -> u64 {
         let (least, most, alive, _) = SETS[set];
         if self.sets[set].len() < alive {
@@ -418,7 +418,7 @@ pub fn synth_to_file(
     writer.finish()
 }
 
-/// Content number `content` under `seed`: zeros for 0, else 64 bytes that no other number has.
+/// The bytes of content number `content` under `seed`: zeros for 0, else 64 bytes that no other number has.
 pub(super) fn content_bytes(seed: u64, content: u64) -> Line {
     let mut line = ZERO_LINE;
     if content > 0 {

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Removed when dropped, unless it was [kept](Temporary::keep).
+/// A file that is removed when dropped, unless it was [kept](Temporary::keep).
 pub(super) struct Temporary {
     path: PathBuf,
-    /// The path to replace: where links lead, not they.
+    /// The path to replace. Links are followed, not replaced.
     target: PathBuf,
     gone: bool,
 }
 
 impl Temporary {
-    /// Creates a hidden file beside `target`. Two of the same target do not meet. A device or a pipe is
-    /// refused: renaming would put a file in its place.
+    /// Creates a hidden file next to `target`. Two files for one target have different names. A device or a pipe is
+    /// refused, because renaming would put a file in its place.
     pub(super) fn beside(target: &Path) -> io::Result<(Temporary, File)> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         if target.file_name().is_none() || target.is_dir() {
@@ -46,12 +46,12 @@ impl Temporary {
     }
 }
 
-/// How long a file must have been left alone before it counts as left behind, for its process may live where
-/// we cannot see it (in a container that shares the folder).
+/// A file counts as abandoned after this time, because its process may live where we cannot see it (in a container that
+/// shares the folder).
 const LEFT_ALONE: Duration = Duration::from_secs(3600);
 
-/// Removes what writers that were killed have left in `folder`. It is a courtesy: whatever cannot be read or
-/// removed stays.
+/// Removes files that killed writers have left in `folder`. This is a courtesy: a file that cannot be read or removed
+/// stays.
 fn sweep(folder: &Path) {
     if !Path::new("/proc/self").exists() {
         return;

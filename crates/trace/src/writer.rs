@@ -22,7 +22,6 @@ pub struct TraceWriter {
     temporary: Temporary,
     provenance: Provenance,
     rows: Vec<Record>,
-    /// Each row's site, in a trace that has sites.
     sites: Option<Vec<Option<u32>>>,
     records: u64,
     writes: u64,
@@ -43,7 +42,7 @@ impl TraceWriter {
         TraceWriter::with_level(path, provenance, 3)
     }
 
-    /// The same with a zstd level of 1 (fast) to 22 (small).
+    /// Starts a trace as [`TraceWriter::create`] does, with a zstd level from 1 (fast) to 22 (small).
     ///
     /// # Errors
     /// As [`TraceWriter::create`], and a level out of range.
@@ -55,7 +54,7 @@ impl TraceWriter {
         TraceWriter::with_sites(path, provenance, level, false)
     }
 
-    /// The same, with a column `site` if `sites`.
+    /// Starts a trace as [`TraceWriter::with_level`] does, with a column `site` if `sites` is true.
     ///
     /// # Errors
     /// As [`TraceWriter::with_level`].
@@ -111,7 +110,7 @@ impl TraceWriter {
         self.push_at(record, None)
     }
 
-    /// The same, with the record's site, which is dropped if the trace has none.
+    /// Appends one record with its site, which is dropped if the trace has none.
     ///
     /// # Errors
     /// As [`TraceWriter::push`].

@@ -45,11 +45,10 @@ sardonyx::names::named! {
     }
 }
 
-/// Bytes at which ranges and tables end.
+/// Byte values at which ranges and tables end.
 const EDGES: [u8; 8] = [0x00, 0xff, 0x01, 0x7f, 0x80, 0x81, 0xfe, 0x55];
-/// Bits below which a carry is lost.
+/// Numbers of bits below which a faulty adder loses a carry.
 const CARRIES: [u32; 4] = [8, 16, 32, 48];
-/// Lines of which near ones are made.
 const NEAR: u64 = 3;
 
 impl Class {
@@ -103,7 +102,7 @@ impl Class {
         line
     }
 
-    /// The class whose turn it is: half of all lines have high entropy, so that one is not taken for another.
+    /// Draws the class. Half of all lines have high entropy, so that different lines are not taken for equal.
     fn drawn(dice: u64) -> Class {
         let number = dice as usize % (2 * Class::ALL.len());
         Class::ALL.get(number).copied().unwrap_or(Class::High)
@@ -123,7 +122,6 @@ pub fn drawn(number: u64) -> Line {
 }
 
 impl ProgramSpec {
-    /// The bytes of item `id`.
     pub(super) fn item(&self, id: u64) -> Vec<u8> {
         match self.contents {
             Contents::Numbered => item(id, self.item_bytes),
@@ -133,12 +131,10 @@ impl ProgramSpec {
         }
     }
 
-    /// Writes item `id` at `at`.
     pub(super) fn store_item(&self, memory: &mut dyn Bytes, at: u64, id: u64) {
         memory.store(at, &self.item(id));
     }
 
-    /// The bytes at `at` must be those of item `id`.
     pub(super) fn check_item(&self, memory: &mut dyn Bytes, at: u64, id: u64) -> Result<(), Fault> {
         let mut found = vec![0; self.item_bytes as usize];
         memory.load(at, &mut found);
@@ -153,16 +149,16 @@ impl ProgramSpec {
     }
 }
 
-/// One transaction in so many changes a line to and fro.
 const SELDOM: u64 = 3;
-/// The steps of such a line: a content, the same once more, another, the first, one bit of it, the first.
+/// The steps of a line that changes to and fro: a content, the same content, another, the first, one bit of it changed,
+/// the first.
 const STEPS: u64 = 6;
 
-/// Bytes of the line that changes to and fro, with the line of counters to itself.
+/// Bytes set aside for the line that changes to and fro, so that it has its line of counters to itself.
 pub const FRO_BYTES: u64 = super::COUNTER_SPAN;
 
-/// Has transaction `number` change the line at `at`, if it is one of those that do. What is written follows from the
-/// number alone, whatever life it is in.
+/// Has transaction `number` change the line at `at`, if it is one of those that do. The content follows from the number
+/// alone, so that it is the same in every life.
 pub fn to_and_fro(number: u64, at: u64, memory: &mut dyn Bytes) {
     if !number.is_multiple_of(SELDOM) {
         return;

@@ -4,13 +4,13 @@
 use super::{Bytes, PersistentMemory};
 use sardonyx::line::{LINE_BYTES, Line};
 
-/// Bytes from 0 up.
+/// Memory with addresses from 0.
 pub struct Flat {
     bytes: Vec<u8>,
 }
 
 impl Flat {
-    /// `len` bytes of zeros, rounded up to lines; those never touched take no memory.
+    /// Allocates `len` bytes of zeros, rounded up to lines. Bytes never touched take no memory.
     pub fn new(len: u64) -> Flat {
         let len = len.next_multiple_of(LINE_BYTES as u64);
         Flat {
@@ -18,7 +18,7 @@ impl Flat {
         }
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub fn lines(&self) -> u64 {
         (self.bytes.len() / LINE_BYTES) as u64
     }
@@ -29,7 +29,7 @@ impl Flat {
         &lines[line as usize]
     }
 
-    /// Line number `line`, to be changed.
+    /// Line number `line`, mutable.
     pub fn line_mut(&mut self, line: u64) -> &mut Line {
         let (lines, _) = self.bytes.as_chunks_mut::<LINE_BYTES>();
         &mut lines[line as usize]

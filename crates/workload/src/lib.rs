@@ -24,12 +24,12 @@ pub use shared::{RECOVERING, SharedRun};
 pub use sharing::Sharing;
 pub use spec::{Fault, ProgramSpec, SpecError, Workload};
 
-/// Every program of which each core has one of its own.
+/// The programs of which each core has a copy of its own.
 pub fn all() -> &'static [ProgramFile] {
     programs::PROGRAMS
 }
 
-/// Every program of which all cores have one together: for the crash explorer.
+/// The programs that all cores share, for the crash explorer.
 pub fn shared() -> &'static [ProgramFile] {
     programs::SHARED
 }

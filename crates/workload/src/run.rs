@@ -49,14 +49,14 @@ impl ProgramRun {
         })
     }
 
-    /// The same program, with a core that thinks between its transactions.
+    /// Makes the core think between its transactions.
     #[must_use]
     pub fn thinking(self, think: Think) -> ProgramRun {
         ProgramRun { think, ..self }
     }
 
-    /// The program of `spec` in a `region` with those lines, after a recovery: `done` is its last
-    /// transaction, and what the log holds does not matter.
+    /// Continues the program of `spec` in a `region` with those lines after a recovery. `done` is its last transaction.
+    /// The log's content does not matter.
     ///
     /// # Errors
     /// What is wrong with `spec`, and the remedy.
@@ -102,7 +102,7 @@ impl ProgramRun {
         self.region.clone()
     }
 
-    /// Lines, from the first, that setup has written or that lie between those.
+    /// Lines from the first one on that setup has written, or that lie between written ones.
     pub fn set_up_lines(&self) -> u64 {
         self.set_up
     }
@@ -126,8 +126,8 @@ impl ProgramRun {
         self.record(batch, None);
     }
 
-    /// The same; returns the lines of the region that it has stored to, its log left out, in the order
-    /// of their first store.
+    /// Runs the next transaction as [`ProgramRun::transaction`] does. Returns the lines of the region that it has
+    /// stored to, without its log, in the order of their first store.
     pub fn transaction_with_changes(&mut self, batch: &mut Batch) -> Vec<u64> {
         let mut changed = Vec::new();
         self.record(batch, Some(&mut changed));
@@ -136,7 +136,6 @@ impl ProgramRun {
         changed
     }
 
-    /// What the core does before the next transaction.
     fn think(&self, batch: &mut Batch) {
         let Think {
             instructions,
@@ -167,7 +166,6 @@ impl ProgramRun {
     }
 }
 
-/// A program as a core's operations, one transaction at a time.
 impl OpSource for ProgramRun {
     fn name(&self) -> &str {
         &self.spec.name
@@ -192,14 +190,11 @@ impl OpSource for ProgramRun {
     }
 }
 
-/// Executes on flat memory and writes down what a core has to do.
 pub(super) struct Recorder<'r> {
     pub flat: &'r mut Flat,
     pub region: &'r Lines,
     pub batch: &'r mut Batch,
-    /// The lines stored to.
     pub changed: Option<&'r mut Vec<u64>>,
-    /// Locks that the core has.
     pub locks: Vec<u64>,
 }
 

@@ -14,17 +14,16 @@ use sardonyx::machine::{Batch, OpKind};
 
 const LINE: u64 = LINE_BYTES as u64;
 
-/// The lock that the core which recovers has until it is done.
+/// The lock that the recovering core holds until it is done.
 pub const RECOVERING: u64 = u64::MAX;
 
-/// One core's part of the program, and the memory that it has with the others.
+/// One core's part of the program, and the memory that it shares with the others.
 pub struct SharedRun {
     spec: ProgramSpec,
     workload: Workload,
     memory: Arc<Mutex<Flat>>,
     region: Lines,
     done: u64,
-    /// It has the locks of the next transaction, if there is one.
     has_locks: bool,
 }
 
@@ -45,8 +44,8 @@ impl SharedRun {
         SharedRun::over(specs, &region, flat, &vec![0; specs.len()])
     }
 
-    /// The same programs after a recovery, in a `region` with those lines: each core goes on behind its last
-    /// transaction of `done`, and what the logs hold does not matter.
+    /// Continues the same programs after a recovery, in a `region` with those lines. Each core continues after its last
+    /// transaction of `done`. The logs' content does not matter.
     ///
     /// # Errors
     /// What is wrong with `specs`, and the remedy.
@@ -150,7 +149,7 @@ impl SharedRun {
         self.region.part(logs.start / LINE, logs.end.div_ceil(LINE))
     }
 
-    /// Whether the structure's invariants hold in memory as it is.
+    /// Checks the structure's invariants in memory as it is.
     ///
     /// # Errors
     /// The first that does not.

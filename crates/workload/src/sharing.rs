@@ -4,18 +4,18 @@
 
 use sardonyx::machine::COUNTER_SPAN;
 
-/// Who shares lines of counters.
+/// The sharing of lines of counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// Nobody: the root, the log's header, each block of the log and the heap begin a line of
-    /// counters, and each core's region does.
+    /// Nobody shares: the root, the log's header, each block of the log, the heap and each core's region begin a line
+    /// of counters.
     #[default]
     Apart,
-    /// All of one core: header, log and heap follow each other without a gap.
+    /// The parts of one core share: header, log and heap follow each other without a gap.
     Packed,
-    /// All: packed, and the lines of so many cores, a power of two, alternate.
+    /// All cores share: the parts are packed, and the lines of so many cores, a power of two, alternate.
     Interleaved {
-        /// How many; more than there are leave gaps.
+        /// The number of cores. If fewer run, gaps are left.
         cores: u64,
     },
 }
@@ -49,7 +49,7 @@ impl Sharing {
         }
     }
 
-    /// Consecutive bytes of a region, aligned, whose counters one write-back writes.
+    /// Consecutive bytes of a region, aligned, whose counters one write-back covers.
     pub fn span(self) -> u64 {
         (COUNTER_SPAN / self.stride()).max(64)
     }

@@ -28,9 +28,9 @@ pub struct ProgramSpec {
     pub seed: u64,
     /// What makes its transactions durable.
     pub durability: DurabilityKind,
-    /// Who shares lines of counters.
+    /// How the program shares lines of counters.
     pub sharing: Sharing,
-    /// What lies in its items.
+    /// The contents of its items.
     pub contents: Contents,
 }
 
@@ -39,7 +39,6 @@ pub struct Workload {
     program: Box<dyn Program>,
     durability: Box<dyn Durability>,
     region_bytes: u64,
-    /// Where a line changes to and fro, if one does.
     fro: Option<u64>,
     logs: Range<u64>,
 }
@@ -94,7 +93,7 @@ impl Workload {
         self.durability.log(memory)
     }
 
-    /// Whether the structure's invariants hold, from the bytes alone; reads all of it.
+    /// Checks the structure's invariants from the bytes alone; reads all of it.
     ///
     /// # Errors
     /// The first that does not.
@@ -103,29 +102,29 @@ impl Workload {
     }
 }
 
-/// Something that must not be: what, and where.
+/// A violation of an invariant: the problem and its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {at:#x} (line {}): {what}", .at / 64)]
 pub struct Fault {
-    /// Byte address in the region.
+    /// The byte address in the region.
     pub at: u64,
-    /// What is wrong there.
+    /// The problem at that address.
     pub what: String,
 }
 
-/// What is wrong with a program's specification.
+/// An error in a program's specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{program}: {problem}; {remedy}")]
 pub struct SpecError {
     /// The program.
     pub program: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
     /// The remedy.
     pub remedy: String,
 }
 
-/// Largest footprint: more would fill the host's memory.
+/// The largest footprint. More would fill the host's memory.
 const MOST_BYTES: u64 = 1 << 36;
 const MOST_TRANSACTIONS: u64 = 1 << 32;
 
@@ -146,7 +145,7 @@ impl ProgramSpec {
         SHARED.iter().any(|file| file.name == self.name)
     }
 
-    /// The program and its durability, not set up.
+    /// Builds the program and its durability without setting them up.
     ///
     /// # Errors
     /// What is wrong, and the remedy.
@@ -154,7 +153,7 @@ impl ProgramSpec {
         self.build_for(0, 1)
     }
 
-    /// The same for core number `core` of the `cores` that have it together.
+    /// Builds the program and its durability for core `core` of the `cores` that share it.
     ///
     /// # Errors
     /// What is wrong, and the remedy.

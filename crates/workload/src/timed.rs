@@ -8,7 +8,7 @@ use sardonyx::machine::{MAX_CORES, OpSource, PAGE_LINES, RunError, System, Warmu
 use sardonyx::medium::params::{PROGRAMS_FIRST, PROGRAMS_SKEW, Think};
 use sardonyx::memory::Memory;
 
-/// Why programs cannot run.
+/// The reason why programs cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// The specification is wrong.
@@ -35,7 +35,7 @@ pub enum ProgramError {
     },
 }
 
-/// Whether `spec` is right and fits on `cores` cores of `machine`.
+/// Checks that `spec` is right and fits on `cores` cores of `machine`.
 ///
 /// # Errors
 /// What is wrong, and the remedy.

@@ -45,7 +45,6 @@ pub(super) fn drawn(params: &EngineParams, decoder: &Decoder, mut kept: KeptEven
     drawing.tracks
 }
 
-/// The slices of a step: the first and the last of them, by number.
 type Ends = (usize, usize);
 type Spans = Vec<(Time, Time)>;
 
@@ -57,7 +56,7 @@ struct Drawing<'k> {
     of_requests: FxHashMap<u64, usize>,
     owners: &'k [Owner],
     banks: BTreeMap<(u32, u32, u32), Vec<usize>>,
-    /// When each channel's data bus carries data, and each bank has an access whose commands are not out.
+    /// Spans in which a channel's data bus carries data, and in which a bank has an access whose commands are not out.
     buses: BTreeMap<u32, Spans>,
     selections: BTreeMap<(u32, usize), Spans>,
     depths: BTreeMap<(u32, Queue), Spans>,
@@ -208,7 +207,7 @@ impl Drawing<'_> {
         self.slice(track, step, (step.ready, until), name, vec![line]);
     }
 
-    /// A medium access: it waits for a slot, stands in a queue, and its bank gets commands.
+    /// Draws a medium access: it waits for a slot, stands in a queue, and then its bank gets commands.
     fn access(&mut self, step: &Performed, commands: &[Command]) {
         let (queue, kind) = match (step.work, step.counter) {
             (Work::Read, _) => (Queue::Reads, "read"),
@@ -280,7 +279,7 @@ impl Drawing<'_> {
         (self.time(first), self.time(first + timing.tBURST))
     }
 
-    /// A command's name, until when it occupies its bank by itself, and the row that it is about.
+    /// The command's name, the time until which it occupies its bank, and the row that it concerns.
     fn occupies(&self, command: &Command) -> (&'static str, Time, Option<u64>) {
         let timing = &self.params.medium.timing;
         let (name, until, row) = match command.kind {
@@ -321,7 +320,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// A command's slice ends at the bank's next command, if that comes before what it began is over.
+    /// Ends a command's slice at the bank's next command if that comes first.
     fn cut_commands(&mut self) {
         for slices in self.banks.values() {
             let mut slices: Vec<_> = slices
@@ -336,8 +335,9 @@ impl Drawing<'_> {
         }
     }
 
-    /// Says why an access waited: of its time in the queue, how long its bank was with another access; of its time
-    /// between selection and column command, how long the data bus was in use when it would have been needed.
+    /// Annotates an access with the reasons why it waited: the time in the queue during which its bank served another
+    /// access, and the time between selection and column command during which the data bus was in use when this access
+    /// would have needed it.
     fn why(&mut self, steps: &[(Performed, Commands)]) {
         for spans in self.selections.values_mut().chain(self.buses.values_mut()) {
             spans.sort_unstable();
@@ -386,7 +386,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// Arrows from what a step waited for to its first slice; steps without slices pass them on.
+    /// Draws an arrow to a step's first slice from each step that it waited for. A step without slices passes its
+    /// arrows on.
     fn arrows(&mut self, steps: &[(Performed, Commands)]) {
         let mut afters: FxHashMap<Step, Step> = FxHashMap::default();
         for (step, _) in steps {
@@ -406,7 +407,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// An arrow to a slice of `step` from the last slice of `before`, or of what that waited for if it has none.
+    /// Draws an arrow to a slice of `step` from the last slice of `before`. If that has none, the arrow begins at what
+    /// `before` waited for.
     fn arrow_from(
         &mut self,
         step: &Performed,
@@ -447,13 +449,12 @@ impl Drawing<'_> {
     }
 }
 
-/// Whom a purpose serves, if not itself.
 fn served(purpose: Purpose) -> Option<(&'static str, Said)> {
     let serves = purpose.whom != purpose.what;
     serves.then(|| ("for", Said::Text(purpose.whom.name())))
 }
 
-/// How much of `span` lies in `spans`, which are sorted and do not overlap.
+/// The time that `span` has in common with `spans`, which are sorted and do not overlap.
 fn overlap(spans: &[(Time, Time)], (begin, end): (Time, Time)) -> Time {
     let from = spans.partition_point(|span| span.1 <= begin);
     let within = spans[from..].iter().take_while(|span| span.0 < end);

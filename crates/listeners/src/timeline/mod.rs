@@ -20,25 +20,25 @@ use sardonyx::plan::performed::{Part, Performed, Work};
 use sardonyx::plan::request::{Answer, Asked, Request};
 use sardonyx::units::Time;
 
-/// Which requests are drawn, by their numbers in the order of admission.
+/// The requests to draw, by their numbers in the order of admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineWindow {
-    /// The first; the first that counts if none is said.
+    /// The first request; without one, the first that counts.
     pub first: Option<u64>,
-    /// How many.
+    /// The number of requests.
     pub requests: u64,
 }
 
-/// What a run is called in the file.
+/// The name and number of a run in the file.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// The design and the trace.
+    /// The names of the design and the trace.
     pub name: String,
-    /// Which run of the file it is, from 0 on.
+    /// The run's number in the file, from 0.
     pub number: u32,
 }
 
-/// The commands of an access, in order; the last is that of its column.
+/// The commands of an access in order. The last one is its column command.
 type Commands = Vec<Command>;
 
 struct Drawn {
@@ -51,7 +51,6 @@ struct Drawn {
     parts: Vec<Part>,
 }
 
-/// The steps of a request.
 #[derive(Clone, Copy)]
 struct Owner {
     first: Step,
@@ -71,9 +70,9 @@ struct KeptEvents {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Before,
-    /// Until request `0` is admitted and all before it are answered.
+    /// Request `0` has to be admitted and all requests before it answered.
     During(u64),
-    /// Steps up to this one may have begun in the window.
+    /// Steps up to this one may have begun within the window.
     After(Step),
 }
 
@@ -84,7 +83,7 @@ struct UnderWay {
     steps: Option<(Step, Step)>,
 }
 
-/// Listens to a run for a timeline.
+/// A listener that draws the timeline of a run.
 pub struct Timeline {
     params: EngineParams,
     decoder: Decoder,
@@ -94,20 +93,19 @@ pub struct Timeline {
     asked: Asked,
     admitted: u64,
     newest: Step,
-    /// Requests of the window that are not answered.
     open: u64,
     under_way: FxHashMap<u32, UnderWay>,
     parts: Vec<Part>,
-    /// Commands of each bank's write that is interrupted, the column command last.
+    /// Commands of each bank's interrupted write. The column command comes last.
     interrupted: FxHashMap<(u32, u32, u32), Commands>,
-    /// Commands of each channel's banks that a column command will follow.
+    /// Commands of each bank that wait for their column command.
     opening: FxHashMap<(u32, u32, u32), Commands>,
-    /// Accesses whose end is to come, by channel, line and the cycle of their end.
+    /// Commands of accesses that have not ended, by channel, line and the cycle of their end.
     columns: FxHashMap<(u32, u64, u64), Commands>,
 }
 
 impl Timeline {
-    /// A listener to a run on a machine of these parameters.
+    /// Listens to a run on a machine with these parameters.
     pub fn new(params: &EngineParams, window: TimelineWindow) -> Timeline {
         let medium = &params.medium;
         Timeline {
@@ -128,12 +126,12 @@ impl Timeline {
         }
     }
 
-    /// Requests that are drawn.
+    /// The number of requests in the timeline.
     pub fn requests(&self) -> usize {
         self.kept.requests.len()
     }
 
-    /// Requests that there were in all.
+    /// The number of requests in the whole run.
     pub fn admitted(&self) -> u64 {
         self.admitted
     }
@@ -168,7 +166,6 @@ impl Timeline {
         }
     }
 
-    /// The commands of an access that ends now.
     fn commands_of(&mut self, access: &Performed) -> Commands {
         let cycle = access.ended.ps() / self.params.medium.timing.clock.ps();
         let channel = self.decoder.channel(access.place) as u32;

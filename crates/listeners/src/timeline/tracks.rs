@@ -16,20 +16,16 @@ use crate::perfetto_messages::{
 use sardonyx::medium::params::Unit;
 use sardonyx::units::Time;
 
-/// What a track is of, in the order in which tracks are shown.
+/// The subject of a track. Tracks are shown in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Track {
-    /// Requests of a core.
     Core(u32),
-    /// The link, down or up.
+    /// The link: down if true, up if false.
     Link(bool),
-    /// An on-chip unit, by its number.
     Unit(usize),
-    /// A part of a channel.
     Channel(u32, TrackPart),
 }
 
-/// What a channel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TrackPart {
     Waiting,
@@ -42,7 +38,6 @@ pub(super) enum TrackPart {
     Bus,
 }
 
-/// A queue of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Queue {
     Reads,
@@ -107,7 +102,6 @@ impl Track {
 #[derive(Clone, Debug)]
 pub(super) enum Said {
     Number(u64),
-    /// Nanoseconds.
     Time(Time),
     Text(&'static str),
 }
@@ -118,9 +112,8 @@ pub(super) struct Slice {
     pub end: Time,
     pub name: String,
     pub notes: Vec<(&'static str, Said)>,
-    /// Of two slices at one instant the one of the lesser step comes first.
+    /// The step that breaks ties: of two slices at one instant the one with the lesser step comes first.
     pub step: u64,
-    /// Parts of it, one after the other.
     pub parts: Vec<Slice>,
 }
 
@@ -143,33 +136,27 @@ pub(super) struct Tracks {
 }
 
 impl Tracks {
-    /// Adds a slice; its number.
     pub fn add(&mut self, track: Track, slice: Slice) -> usize {
         self.slices.push((track, slice));
         self.slices.len() - 1
     }
 
-    /// An arrow between two slices.
     pub fn arrow(&mut self, from: usize, to: usize) {
         self.arrows.push((from, to));
     }
 
-    /// A counter's values in order.
     pub fn count(&mut self, track: Track, values: Vec<(Time, i64)>) {
         self.counters.insert(track, values);
     }
 
-    /// The track of a slice.
     pub fn track_of(&self, number: usize) -> Track {
         self.slices[number].0
     }
 
-    /// A slice, to be changed.
     pub fn slice_mut(&mut self, number: usize) -> &mut Slice {
         &mut self.slices[number].1
     }
 
-    /// Writes them as the packets of a process.
     pub fn write(self, named: &Named, to: &mut impl Write) -> io::Result<()> {
         let mut packets = Packets {
             sequence: named.number + 1,
@@ -217,7 +204,6 @@ impl Tracks {
         Ok(())
     }
 
-    /// Writes the descriptors of all tracks in their order; gives the numbers of each track's lanes.
     fn describe<W: Write>(
         &self,
         process: u64,
@@ -252,7 +238,7 @@ impl Tracks {
         Ok(uuids)
     }
 
-    /// All that happens, in the order of time. Ties are broken by the order of slices: what begins first was put first.
+    /// All changes in the order of time. Ties are broken by the order of the slices.
     fn changes(&self, uuids: &BTreeMap<Track, Vec<u64>>) -> Vec<TimedChange> {
         let mut changes = Vec::new();
         for (number, (_, slice)) in self.slices.iter().enumerate() {
@@ -273,7 +259,7 @@ impl Tracks {
         changes
     }
 
-    /// The lane of each slice within its track: the first that is free.
+    /// Gives each slice the first free lane of its track.
     fn lanes(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.slices.len()).collect();
         order.sort_by_key(|number| {
@@ -299,12 +285,12 @@ impl Tracks {
     }
 }
 
-/// At one instant slices end, then those come that take no time, then others begin.
+/// At one instant slices end first, then come slices that take no time, and then others begin.
 const ENDS: u8 = 0;
 const PASSES: u8 = 1;
 const BEGINS: u8 = 2;
 
-/// What happens on a track: a counter changes, or a slice, or a part of one, begins or ends.
+/// A change on a track: a counter gets a value, or a slice or a part of one begins or ends.
 enum TrackChange {
     Counts { track: u64, value: i64 },
     Begins { number: usize, part: Option<usize> },
@@ -313,7 +299,7 @@ enum TrackChange {
 
 type TimedChange = ((Time, u8, u64), TrackChange);
 
-/// The events of a slice, or of a part of it. A slice holds its parts: it begins before them and ends behind them.
+/// Adds the events of a slice, or of a part of it. A slice begins before its parts and ends after them.
 fn put(events: &mut Vec<TimedChange>, slice: &Slice, number: usize, part: Option<usize>) {
     let (begins, ends) = match slice.begin == slice.end {
         true => (PASSES, PASSES),
@@ -350,7 +336,7 @@ fn annotation((name, said): &(&'static str, Said)) -> DebugAnnotation {
     }
 }
 
-/// Packets of one process. Its numbers begin at `base`, so that those of several in one file do not meet.
+/// The packets of one process. Its numbers begin at `base`, so that several processes in one file have different ones.
 struct Packets<'w, W: Write> {
     sequence: u32,
     base: u64,

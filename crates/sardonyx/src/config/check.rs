@@ -31,7 +31,7 @@ pub(super) fn consistent(machine: &Machine, layers: &Layers) -> Result<()> {
     Ok(())
 }
 
-/// A whole number of sets if it is a cache of lines; a table of other entries holds one set at least.
+/// Refuses a cache of lines whose size is no whole number of sets. A table of other entries must hold at least one set.
 fn cache(
     [bytes, ways]: [&str; 2],
     entry_bytes: u64,
@@ -144,7 +144,7 @@ fn cells(machine: &Machine, layers: &Layers) -> Result<()> {
     Ok(())
 }
 
-/// Writes that take time in banks are interrupted.
+/// Refuses interruptions of writes where writes take no time in banks.
 fn pausing(machine: &Machine, layers: &Layers) -> Result<()> {
     let medium = &machine.engine.medium;
     let (policy, fault) = (

@@ -65,8 +65,6 @@ impl fmt::Display for ConfigError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeyPlace {
-    /// The file, the preset or `--set`.
     pub file: std::rc::Rc<str>,
-    /// The line, where there is one.
     pub line: Option<usize>,
 }

@@ -17,10 +17,9 @@ use super::read::{self, Document, Raw, Setting};
 use super::{Assumed, Machine, check, write};
 
 const SET: &str = "--set";
-/// Presets that may extend each other in a chain.
+/// Presets extend each other in a chain of this length, at most.
 const MAX_DEPTH: usize = 4;
 
-/// The settings of a file over those of what it extends.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
     file: String,
@@ -39,7 +38,6 @@ impl Layers {
         Layers::of_document(read::document(text, file)?, file, 0)
     }
 
-    /// The machine in a file, ours or another simulator's.
     pub(super) fn of_file(text: &str, file: &str) -> Result<Layers> {
         match foreign::read(text, file) {
             None => Layers::of_text(text, file),
@@ -116,7 +114,7 @@ impl Layers {
         self.put(SET, name, value)
     }
 
-    /// A value that nobody has asked for: the crash explorer's plan sets it.
+    /// Sets a value that no user has asked for: the crash explorer's plan does.
     pub(super) fn plan(&mut self, name: &str, value: &str) -> Result<()> {
         self.put("the plan's", name, value)
     }
@@ -173,8 +171,9 @@ impl Layers {
         Ok(machine)
     }
 
-    /// An error if a user has set `key`, which does nothing: by `--set`, or in a file of his own to another value than
-    /// it has anyway. What presets and plans set is theirs, and `--set` may switch off what a file says more of.
+    /// Refuses a `key` that does nothing if a user has set it: by `--set`, or in a file of his own to another value
+    /// than it has anyway. Presets and plans may set such keys, and `--set` may switch off a part that a file describes
+    /// further.
     fn not_asked_for(&self, key: &'static Row, settings: &Settings) -> Result<()> {
         let (Some(setting), Some(needs)) = (self.settings.get(key.name), key.needs) else {
             return Ok(());
@@ -203,7 +202,6 @@ impl Layers {
         }
     }
 
-    /// What is assumed of `key`, if anything is.
     fn doubted(&self, key: &'static Row, settings: &Settings) -> Option<Result<Assumed>> {
         // What does nothing is as if nobody had said anything of it.
         let idle = key.default.is_some() && !key.matters(settings);
@@ -232,8 +230,8 @@ impl Layers {
         }))
     }
 
-    /// A fault of the values of `keys` together, told of the one that the user wrote: the first of
-    /// those set by `--set` or the file itself, else the first.
+    /// Reports a fault of the values of `keys` together, at the key that the user wrote: the first one set by `--set`
+    /// or by the file itself, else the first one.
     pub(super) fn fault(
         &self,
         keys: &[&str],
@@ -271,7 +269,6 @@ impl Layers {
     }
 }
 
-/// A file's name without its folder and ending.
 fn stem(file: &str) -> String {
     let stem = std::path::Path::new(file).file_stem();
     stem.unwrap_or(file.as_ref()).to_string_lossy().into_owned()
@@ -281,8 +278,8 @@ fn has_starvation(settings: &Settings) -> bool {
     settings.named::<Scheduler>("medium.queues.scheduler") != Scheduler::Fcfs
 }
 
-/// The value that `setting` gives `key`, within the key's range; `before` has the memory's clock if the
-/// key needs it.
+/// Computes the value that `setting` gives `key`, within the key's range. If the key needs the memory's clock, `before`
+/// has it.
 fn checked(key: &Row, setting: &Setting, before: &Settings) -> Result<Value> {
     value(key.kind, setting, before).map_err(|problem| {
         let name = match setting.in_ns {
@@ -369,7 +366,7 @@ pub(super) fn value(kind: Allowed, setting: &Setting, before: &Settings) -> Resu
     })
 }
 
-/// An integer of any size that matters; what does not fit is as good as the largest.
+/// Converts an integer. One that does not fit is as good as the largest.
 fn integer(raw: &Raw) -> Option<i128> {
     let (digits, radix) = match raw {
         Raw::Integer(digits, radix) => (digits.clone(), *radix),

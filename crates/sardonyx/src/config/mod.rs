@@ -34,7 +34,7 @@ pub struct Assumed {
     pub parameter: String,
     /// Its value as the machine file would write it.
     pub value: String,
-    /// Why this value.
+    /// The reason for this value.
     pub why: String,
     /// The values that it may plausibly have instead; `None` where the machine's file does not say.
     pub range: Option<Range>,
@@ -94,7 +94,7 @@ impl Machine {
         Machine::load_planned(name_or_path, &[], overrides)
     }
 
-    /// The same over what a plan sets, of which nobody has to know whether it does anything.
+    /// Loads a machine as [`Machine::load`] does, over the settings of a plan. Those may be of keys that do nothing.
     ///
     /// # Errors
     /// As [`Machine::load`].
@@ -123,7 +123,7 @@ impl Machine {
         layers.build()
     }
 
-    /// Whether the parameter `key` does anything on this machine; `false` if there is none of that name.
+    /// Whether the parameter `key` does anything on this machine; `false` for an unknown name.
     pub fn acts(&self, key: &str) -> bool {
         names::find(key).is_some_and(|(row, _)| row.matters(&self.settings))
     }
@@ -173,7 +173,7 @@ impl Machine {
         machine
     }
 
-    /// Whether the parameter `key` does anything beside the others, whatever runs.
+    /// Whether the parameter `key` does anything with the other parameters as they are, whatever runs.
     pub fn matters(&self, key: &str) -> bool {
         let row = keys::all().find(|row| row.name == key);
         row.is_none_or(|row| row.matters(&self.settings))

@@ -18,15 +18,14 @@ pub(super) fn find(name: &str) -> Option<(&'static Row, bool)> {
     })
 }
 
-/// The first key of the section `name`.
 pub(super) fn first_of(name: &str) -> Option<&'static str> {
     let section = format!("{name}.");
     let names = all().map(|key| key.name);
     names.into_iter().find(|key| key.starts_with(&section))
 }
 
-/// Up to three known keys near `name`, the nearest first: near as spelt, or as the last part of a
-/// name whose sections were forgotten.
+/// Up to three known keys near `name`, the nearest first. They are near in spelling, or `name` is their last part
+/// without its sections.
 pub(super) fn nearest_keys(name: &str) -> Vec<&'static str> {
     let last = name.rsplit('.').next().unwrap_or(name);
     let mut near = nearest(name, all().map(|key| key.name));

@@ -74,7 +74,6 @@ pub(super) fn remedy(name: &str) -> String {
     format!("{meant}the presets are {}", names.join(", "))
 }
 
-/// The text of the machine file at `path`.
 pub(super) fn read_file(path: &str) -> Result<String> {
     let fail = |problem: String, remedy: &str| ConfigError::file(path, problem, remedy);
     let or_a_preset = || {

@@ -13,8 +13,8 @@ use super::read::{Raw, Setting};
 use super::write::literal;
 
 impl Range {
-    /// `{"low", "high", "whole", "why"}`, values as `--set` takes them and whether only whole numbers
-    /// will do; `{"others"}`; or `{"inert"}`.
+    /// A document with `{"low", "high", "whole", "why"}` (values as `--set` takes them, and whether only whole numbers
+    /// are allowed), with `{"others"}`, or with `{"inert"}`.
     pub fn document(&self) -> serde_json::Value {
         match self {
             Range::Between {
@@ -32,18 +32,17 @@ impl Range {
 /// A range as a machine's file writes it.
 #[derive(Clone, Debug)]
 pub(super) enum WrittenValue {
-    /// `low`, `high`, `range`; a timing's in nanoseconds if its key is written so.
+    /// The values `low`, `high` and `range`. A timing's are in nanoseconds if its key is written so.
     Between {
         low: Raw,
         high: Raw,
         in_ns: bool,
         why: String,
     },
-    /// `inert`.
     Inert(String),
 }
 
-/// What the key's own declaration says of `value`; nothing if that lies outside.
+/// The range that the key's declaration gives for `value`; `None` if `value` lies outside.
 pub fn declared(key: &Row, value: Value) -> Option<Range> {
     match key.doubt {
         Some(Doubt::Inert(why)) => Some(Range::Inert(why.to_owned())),
@@ -63,7 +62,6 @@ pub fn declared(key: &Row, value: Value) -> Option<Range> {
     }
 }
 
-/// The range that a machine's file gives.
 pub(super) fn of_file(
     key: &'static Row,
     current: Value,
@@ -83,7 +81,6 @@ pub(super) fn of_file(
     }
 }
 
-/// The words of a key, or of a flag, but for the current one.
 fn others(kind: Allowed, current: Value) -> Option<Range> {
     let words: Vec<String> = match (kind, current) {
         (Allowed::Bool, Value::Bool(flag)) => vec![(!flag).to_string()],
@@ -143,7 +140,6 @@ fn between(
     })
 }
 
-/// A number's size; nothing of a word.
 fn size(value: Value) -> Option<u128> {
     match value {
         Value::Int(n) => Some(n.into()),

@@ -17,11 +17,9 @@ pub(super) enum Raw {
     Integer(String, u32),
     /// A float as written, without underscores.
     Float(String),
-    /// `true` or `false`.
     Bool(bool),
-    /// A quoted string.
     Text(String),
-    /// The right side of `--set key=value`: its type is whatever the key wants.
+    /// The right side of `--set key=value`, whose type is whatever the key wants.
     Bare(String),
     /// Something no key takes: an array, a date.
     Other(&'static str),
@@ -42,33 +40,25 @@ impl std::fmt::Display for Raw {
     }
 }
 
-/// A value with the place where it was written.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     /// The value as it was written, before its key's unit and range are applied.
     pub raw: Raw,
-    /// A timing in nanoseconds (`tRCD_ns`) rather than cycles.
     pub in_ns: bool,
-    /// The file and line, or the `--set`, that it comes from.
     pub place: KeyPlace,
 }
 
 /// One file, its names checked and its values not.
 #[derive(Debug, Default)]
 pub(super) struct Document {
-    /// `name`.
     pub name: Option<String>,
-    /// `source`.
     pub source: Option<String>,
-    /// `extends` and its place.
     pub extends: Option<(String, KeyPlace)>,
-    /// Keys and values.
     pub settings: Vec<(&'static Row, Setting)>,
-    /// The `[assumed]` table: key, why, what else it may be, place.
+    /// The `[assumed]` table: key, reason, alternative values, place.
     pub assumed: Vec<(&'static Row, String, Option<WrittenValue>, KeyPlace)>,
 }
 
-/// Reads one file's text; `file` is its name in errors.
 pub(super) fn document(text: &str, file: &str) -> Result<Document> {
     let mut reader = Reader {
         text,
@@ -172,7 +162,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// An assumption with what the value may be instead: `why`, and `low`, `high` and `range` or `inert`.
+    /// Reads an assumption with its alternatives: `why`, and `low`, `high` and `range`, or `inert`.
     fn doubted(
         &self,
         path: &str,
@@ -245,7 +235,6 @@ fn joined(section: &str, key: &str) -> String {
     }
 }
 
-/// The key of that name and whether the name is its form in nanoseconds.
 pub(super) fn find(path: &str, place: &KeyPlace) -> Result<(&'static Row, bool)> {
     names::find(path).ok_or_else(|| unknown(place, path))
 }

@@ -12,7 +12,7 @@ use crate::settings::{Allowed, Origin, Row, Value};
 /// The machine whose values are the machine keys' examples: the first preset.
 const MACHINE: &str = "esd";
 
-/// The page.
+/// Writes the page.
 ///
 /// # Panics
 /// If a design or the first preset is broken, which tests rule out.
@@ -63,7 +63,7 @@ fn layers(out: &mut String, kind: &str, layers: impl Iterator<Item = &'static Ab
     }
 }
 
-/// The rows of the keys whose names begin alike, and what stands in the last of them.
+/// Rows of the keys whose names begin alike, and the text of the last row's cells.
 #[derive(Default)]
 struct Section {
     rows: String,
@@ -117,7 +117,7 @@ fn keys_by_section(out: &mut String) {
     }
 }
 
-/// The text, or that the row above has the same.
+/// The text, or a mark if the row above has the same.
 fn once<'t>(above: &mut String, text: &'t str) -> &'t str {
     if above == text && text.chars().count() > 14 {
         return "as above";
@@ -126,7 +126,7 @@ fn once<'t>(above: &mut String, text: &'t str) -> &'t str {
     text
 }
 
-/// What an assumed value may be instead, unless that is all else that is allowed; `sardonyx show` says why.
+/// The alternatives of an assumed value, unless they are all values that are allowed; `sardonyx show` gives the reason.
 fn otherwise(range: Option<&Range>, allowed: &Allowed) -> String {
     let others = match allowed {
         Allowed::Word(words) => words.len() - 1,
@@ -142,7 +142,6 @@ fn otherwise(range: Option<&Range>, allowed: &Allowed) -> String {
     }
 }
 
-/// What the machine file's comment says of a key, or of its section.
 fn comment<'t>(text: &'t str, key: &Row) -> &'t str {
     let (parent, name) = key.split();
     let mut here = parent.is_empty();

@@ -20,7 +20,6 @@ pub(super) fn literal(value: Value) -> String {
     }
 }
 
-/// See [`Machine::to_toml`].
 pub(super) fn toml(machine: &Machine) -> String {
     let mut out = String::new();
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
@@ -94,7 +93,6 @@ pub fn document(value: Value) -> serde_json::Value {
     }
 }
 
-/// See [`Machine::parameters`].
 pub(super) fn parameters(machine: &Machine) -> Map<String, serde_json::Value> {
     let pairs = keys::all().filter_map(|key| {
         Some((

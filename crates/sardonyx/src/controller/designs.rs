@@ -16,8 +16,7 @@ use crate::plan::Plan;
 use crate::plan::start_gap::StartGap;
 use crate::settings::{AnyKey, CacheKey, Settings};
 
-/// The kinds of layers: the type, the room whose files have them, what they are called together, and what gives
-/// all of a kind.
+/// The kinds of layers: the type, the module of its files, the plural, and the function that lists all of a kind.
 macro_rules! kinds {
     ($($Kind:ident $room:ident $plural:literal $all:ident;)*) => {
         /// A layer of any kind.
@@ -82,7 +81,7 @@ kinds! {
 static REGISTERED: RwLock<Vec<AnyLayer>> = RwLock::new(Vec::new());
 static NAMED: RwLock<Vec<&Design>> = RwLock::new(Vec::new());
 
-/// Registers a design of layers that are registered or built in.
+/// Registers a design whose layers are registered or built in.
 pub fn name(design: &'static Design) {
     let mut named = NAMED.write().unwrap_or_else(PoisonError::into_inner);
     named.push(design);
@@ -119,15 +118,15 @@ pub fn caches() -> impl Iterator<Item = &'static CacheKey> {
     keys().filter_map(|key| key.cache())
 }
 
-/// The error that there is no such design, or that it cannot stand under the settings.
+/// The error that no such design exists, or that it cannot stand under the settings.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{} \"{name}\"{}: {remedy}", if under.is_empty() { "there is no design" } else { "the design" }, under)]
 pub struct UnknownDesign {
-    /// Under which settings it cannot stand, if there is such a design.
+    /// The settings under which the design cannot stand, if it exists.
     pub under: String,
     /// The name that was asked for.
     pub name: String,
-    /// The designs that there are.
+    /// The names of the existing designs, as a remedy.
     pub remedy: String,
 }
 
@@ -145,7 +144,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// The layers of a design's name, or of `LOGGING/MAPPING+POLICY@INTEGRITY`.
+    /// The layers of the design called `name`, or of `LOGGING/MAPPING+POLICY@INTEGRITY`.
     ///
     /// # Errors
     /// There is no such design or layer.
@@ -167,7 +166,7 @@ impl Stack {
         layers().ok_or_else(|| unknown(name))
     }
 
-    /// The same, if it can stand under `settings`.
+    /// The layers of a design, as [`Stack::named`] gives them, if they can stand under `settings`.
     ///
     /// # Errors
     /// There is no such design or layer, or two of its layers do not fit.
@@ -191,7 +190,7 @@ impl Stack {
         }
     }
 
-    /// Its layers, from the top down.
+    /// The layers from the top down.
     pub fn layers(&self) -> [AnyLayer; 4] {
         [
             AnyLayer::Logging(self.logging),
@@ -215,7 +214,7 @@ impl Stack {
         all
     }
 
-    /// A fresh controller over a fresh medium.
+    /// Builds a fresh controller over a fresh medium.
     pub fn build(&self, settings: &Settings, layout: &mut Layout) -> Controller {
         layout.lie_as(settings);
         layout.extend_data((self.logging.lines)(settings));
@@ -230,12 +229,12 @@ impl Stack {
         Controller::new(top, guard, levelling)
     }
 
-    /// Whether its hardware keeps a log, so that programs need none.
+    /// Whether the hardware keeps a log, so that programs need none.
     pub fn keeps_log(&self) -> bool {
         self.logging.about.name != logging::DEFAULT
     }
 
-    /// What the design promises.
+    /// The promise that the design makes for a power cut.
     pub fn guarantee(&self) -> Guarantee {
         (self.logging.guarantee)((self.mapping.guarantee)(self.policy.guarantee))
     }
@@ -245,13 +244,13 @@ impl Stack {
         self.policy.counters != Counters::None && settings.get(&ENABLED)
     }
 
-    /// If words of a line that do not change may keep their ciphertext: the bytes of a word.
+    /// The bytes of a word, if words of a line that do not change may keep their ciphertext.
     pub fn keeps(&self, settings: &Settings) -> Option<usize> {
         let kept = self.policy.keeps.filter(|_| self.encrypts(settings));
         kept.map(|bytes| settings.get(bytes) as usize)
     }
 
-    /// The mechanisms of its layers that not every stack has.
+    /// The mechanisms of the stack's layers that not every stack has.
     pub fn tries(&self) -> impl Iterator<Item = &'static Mechanism> {
         let own = self.layers().into_iter();
         own.flat_map(|layer| layer.about().tries.iter().copied().flatten().copied())
@@ -283,7 +282,7 @@ pub fn mechanisms() -> Vec<&'static Mechanism> {
     all
 }
 
-/// A fresh controller over a fresh medium.
+/// Builds a fresh controller over a fresh medium.
 ///
 /// # Errors
 /// No design has that name.
@@ -295,8 +294,8 @@ pub fn build(
     Ok(Stack::under(name, settings)?.build(settings, layout))
 }
 
-/// A controller over a medium that already holds bytes: it knows nothing but those. `layout` is a
-/// fresh one of the same size, so that every table lies where it lay.
+/// Builds a controller over a medium that already holds bytes, and knows nothing but those. `layout` is a fresh one of
+/// the same size, so that every table lies where it lay.
 ///
 /// # Errors
 /// No design has that name.
@@ -312,7 +311,7 @@ pub fn recover(
     Ok(controller)
 }
 
-/// What the design promises.
+/// The promise that the design called `name` makes for a power cut.
 ///
 /// # Errors
 /// No design has that name.
@@ -320,7 +319,6 @@ pub fn guarantee(name: &str) -> Result<Guarantee, UnknownDesign> {
     Ok(Stack::named(name)?.guarantee())
 }
 
-/// What stands before and after the `@`.
 fn at(name: &str) -> (&str, Option<&str>) {
     let split = name.split_once('@');
     split.map_or((name, None), |(named, integrity)| (named, Some(integrity)))

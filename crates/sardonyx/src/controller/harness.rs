@@ -10,7 +10,7 @@ use crate::medium::layout::Layout;
 use crate::plan::{At, Plan, Step};
 use crate::settings::Settings;
 
-/// A design and what it plans.
+/// A design and its plans.
 pub struct Rig {
     pub plan: Plan,
     pub layout: Layout,

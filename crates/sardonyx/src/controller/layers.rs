@@ -21,21 +21,21 @@ pub struct Design {
     pub name: &'static str,
     /// The paper that it comes from, or who thought of it.
     pub source: &'static str,
-    /// What the design does, in a line.
+    /// The design's idea, in a line.
     pub line: &'static str,
     /// `LOGGING/MAPPING+POLICY@INTEGRITY`.
     pub stack: &'static str,
 }
 
-/// What a file of layers exports.
+/// The export of a file of layers.
 pub struct File<L: 'static> {
-    /// Its layers.
+    /// The layers of the file.
     pub layers: &'static [L],
-    /// The designs that use them.
+    /// The designs that use these layers.
     pub designs: &'static [Design],
 }
 
-/// Lists the files of a kind of layer: each exports one `FILE`.
+/// Lists the files of a kind of layer. Each file exports one `FILE`.
 macro_rules! files {
     ($layer:ident: $($file:ident)*) => {
         $(pub mod $file;)*
@@ -46,15 +46,15 @@ macro_rules! files {
 }
 pub(super) use files;
 
-/// What a design promises of the lines that a power cut leaves behind.
+/// The promise of a design for the lines that a power cut leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
     /// Every line reads as the last write of it that was accepted, or a later one.
     EveryLine,
-    /// Every line that the program's recovery relies on reads so: lines that were written counter-atomically, or
-    /// flushed and their metadata written back, before a fence.
+    /// Every line that the program's recovery relies on reads as the last accepted write of it, or a later one. These
+    /// are lines that were written counter-atomically, or flushed and their metadata written back, before a fence.
     AfterProgramRecovery,
-    /// Nothing, though programs need `AfterProgramRecovery`.
+    /// The design promises nothing, though programs need `AfterProgramRecovery`.
     Nothing,
 }
 
@@ -68,7 +68,7 @@ impl Guarantee {
         }
     }
 
-    /// The promise that remains above a layer that persists on demand.
+    /// The promise that remains above a layer which persists on demand.
     pub fn on_demand(self) -> Guarantee {
         match self {
             Guarantee::Nothing => Guarantee::Nothing,
@@ -77,19 +77,19 @@ impl Guarantee {
     }
 }
 
-/// What every layer declares about itself.
+/// The declarations of every layer.
 pub struct About {
-    /// Its name in a stack.
+    /// The layer's name in a stack.
     pub name: &'static str,
-    /// The parameters that it declares, or shares with those of its file.
+    /// The layer's parameters, its own and those that it shares with other layers of its file.
     pub keys: &'static [&'static dyn AnyKey],
-    /// The on-chip units that it uses and that not every layer of its kind uses.
+    /// On-chip units that this layer uses and others of its kind may not.
     pub units: &'static [Unit],
-    /// The figures that it counts: its own, and those that it shares.
+    /// The figures that the layer counts, its own and shared ones.
     pub figures: &'static [&'static [&'static Figure]],
-    /// What a power cut does to its state, and what a recovery rebuilds.
+    /// The effect of a power cut on the layer's state, and what a recovery rebuilds.
     pub cut: &'static str,
-    /// The mechanisms that it has and that not every stack has, its own and shared ones: a run that has not used them
+    /// The mechanisms of this layer that not every stack has, its own and shared ones. A run that has not used them
     /// proves nothing about them.
     pub tries: &'static [&'static [&'static Mechanism]],
     /// The limits of its counters and tables.
@@ -111,19 +111,19 @@ impl About {
 
 /// A hardware log of old or new lines, over a mapping.
 pub struct Logging {
-    /// What every layer says.
+    /// The declarations that every layer makes.
     pub about: About,
-    /// The number of lines that it keeps for itself, after those of the programs.
+    /// The number of lines that the log keeps for itself, after those of the programs.
     pub lines: fn(&Settings) -> u64,
     /// Builds the layer; a logging that does nothing returns the mapping.
     pub build: fn(&Settings, Top, &mut Layout) -> Top,
-    /// What the design promises if the stack below promises this.
+    /// The promise of the design, given that of the stack below.
     pub guarantee: fn(Guarantee) -> Guarantee,
-    /// Where its unpredictable initial vectors lie, in a layout in which it has been built.
+    /// The place of unpredictable initial vectors in a layout in which the layer has been built, if it has any.
     pub vectors: fn(&Settings, &Layout) -> Option<Vectors>,
 }
 
-/// Where initial vectors lie in the medium: in the first line of each run of lines.
+/// The place of initial vectors in the medium: in the first line of each run of lines.
 #[derive(Clone, Debug)]
 pub struct Vectors {
     /// The region.
@@ -142,46 +142,46 @@ impl Vectors {
     }
 }
 
-/// Where logical lines lie, and which of them share a place.
+/// A layer that decides where logical lines lie and which of them share a place.
 pub struct Mapping {
-    /// What every layer says.
+    /// The declarations that every layer makes.
     pub about: About,
-    /// Builds it.
+    /// Builds the mapping.
     pub build: fn(&Settings, Encryption, &mut Layout) -> Top,
-    /// What the design promises if the policy below promises this.
+    /// The promise of the design, given that of the policy below.
     pub guarantee: fn(Guarantee) -> Guarantee,
-    /// Where its lines lie, for readers of the medium's bytes.
+    /// The placement of lines, for readers of the medium's bytes.
     pub placement: fn(&Settings, &Layout) -> Placement,
-    /// Regions in which it shows digests of contents under no key, because the design is built on them.
+    /// Regions in which the mapping shows digests of contents under no key, because the design is built on them.
     pub shows: &'static [&'static str],
     /// Whether it treats lines of zeros apart.
     pub zeros_apart: bool,
-    /// What it needs the eight bytes beside each line for.
+    /// The mapping's use of the eight bytes beside each line, if it needs them.
     pub beside: Option<&'static str>,
 }
 
-/// What an attacker who reads and writes the medium cannot do without being noticed.
+/// Attacks on the medium that do not stay unnoticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refuses {
-    /// Change bits of a line.
+    /// Changing bits of a line is noticed.
     pub tamper: bool,
-    /// Put a line, with all that is kept of it, where another was.
+    /// Moving a line, with all that is kept of it, to another line's place is noticed.
     pub splice: bool,
-    /// Put back what a line was once, with all that is kept of it.
+    /// Restoring an earlier state of a line, with all that is kept of it, is noticed.
     pub replay: bool,
-    /// Put back the whole medium as it once was.
+    /// Restoring an earlier state of the whole medium is noticed.
     pub rollback: bool,
 }
 
 impl Refuses {
-    /// The attacker can do all of it unnoticed.
+    /// No attack is noticed.
     pub const NOTHING: Refuses = Refuses {
         tamper: false,
         splice: false,
         replay: false,
         rollback: false,
     };
-    /// The attacker can do none of it unnoticed.
+    /// Every attack is noticed.
     pub const ALL: Refuses = Refuses {
         tamper: true,
         splice: true,
@@ -190,64 +190,64 @@ impl Refuses {
     };
 }
 
-/// The number of the word that lies beside a line, behind the eight of the line itself.
+/// The number of the word beside a line, after the eight of the line itself.
 pub const BESIDE: usize = LINE_BYTES / 8;
 
-/// What the controller does on reserve power to what lies in the medium. Its time is not modelled, and an attacker sees
-/// what it changes.
+/// The controller's work on reserve power on what lies in the medium. Its time is not modelled, and an attacker sees
+/// its changes.
 pub trait PowerFail {
     /// Begins with a medium at rest.
     fn begin(&mut self, image: &mut Places);
 
-    /// The line at `place` has come into the persistence domain.
+    /// Hears that the line at `place` has come into the persistence domain.
     fn accepted(&mut self, place: Place, image: &mut Places);
 
-    /// Reserve power has dumped a line to `place` past the guard.
+    /// Hears that reserve power has dumped a line to `place` past the guard.
     fn dumped(&mut self, place: Place, image: &mut Places);
 
-    /// Lines that hold what is in registers on chip, where no attacker comes.
+    /// Lines that stand for registers on chip, which no attacker reaches.
     fn on_chip(&self) -> Option<&Region>;
 
-    /// The places that have what is kept of the line at `place`: the word of one that is about it, or [`BESIDE`] where
-    /// it lies beside that line.
+    /// The line and the word in it that hold the MAC of the line at `place`, or [`BESIDE`] as the word if the MAC lies
+    /// beside that line.
     fn kept_of(&self, place: Place) -> Option<(Place, usize)>;
 
-    /// The line that has the version of the line at `place`, and the bits of it that are this version; none where
-    /// nothing counts.
+    /// The line with the version of the line at `place`, and the bits of it that are this version; `None` where nothing
+    /// counts.
     fn version_of(&self, _place: Place) -> Option<(Place, Range<usize>)> {
         None
     }
 
-    /// The line of the tree's `level` (0 is the lowest) that vouches for the line at `place`, or is that line: of
-    /// data, of tables, of MACs or of the tree's own. None above the highest, and where nothing does.
+    /// The line of the tree's `level` (0 is the lowest) that vouches for the line at `place`, or is that line: one of
+    /// data, tables, MACs or the tree itself. `None` above the highest level, and where nothing vouches.
     fn over(&self, _place: Place, _level: usize) -> Option<Place> {
         None
     }
 }
 
-/// Makes what an integrity keeps over a power cut, in a layout in which it has been built.
+/// Makes an integrity's [`PowerFail`], in a layout in which it has been built.
 pub type MakePowerFail = fn(&Settings, &Layout) -> Box<dyn PowerFail>;
 
-/// What refuses lines of the medium that are not what was last written there.
+/// A layer that refuses lines of the medium which are not what was last written there.
 pub struct Integrity {
-    /// What every layer says.
+    /// The declarations that every layer makes.
     pub about: About,
-    /// Builds the guard when all other regions of the layout are reserved; an integrity that does nothing returns
+    /// Builds the guard when all other regions of the layout are reserved. An integrity that does nothing returns
     /// `None`.
     pub build: fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>,
-    /// What it refuses, in a run and after a cut.
+    /// Attacks that are noticed, in a run and after a cut.
     pub promises: Refuses,
-    /// Whether it writes each line of MACs and nodes once a group, however many lines of data the group has.
+    /// Whether each line of MACs and nodes is written once for each group, however many lines of data the group has.
     pub settles_groups: bool,
-    /// Bytes of the on-chip registers that survive a power cut, without caches.
+    /// Bytes of the on-chip registers that survive a power cut, caches left out.
     pub registers: fn(&Settings) -> u64,
-    /// What its registers and its reserve power keep, in a layout in which it has been built; nothing if none.
+    /// The part that works on reserve power, in a layout in which the integrity has been built, if there is one.
     pub power_fail: Option<MakePowerFail>,
 }
 
 impl Integrity {
-    /// Bytes that it takes in a medium with this many lines of data and of other layers' tables, by region; registers
-    /// are left out.
+    /// Bytes of its regions in a medium with this many lines of data and of other layers' tables. Registers are left
+    /// out.
     pub fn in_memory(&self, settings: &Settings, lines: u64) -> Vec<(&'static str, u64)> {
         let mut layout = Layout::new(lines);
         (self.build)(settings, &mut layout);
@@ -263,22 +263,21 @@ impl Integrity {
     }
 }
 
-/// Where the lines of a mapping lie in a layout in which it has been built.
+/// The placement of a mapping's lines in a layout in which it has been built.
 #[derive(Clone, Debug)]
 pub enum Placement {
-    /// Each at its own place.
+    /// Each line lies at its own place.
     Home,
-    /// Where a table in the medium says.
+    /// A table in the medium gives each line's place.
     Table(Entries),
 }
 
-/// A table in the medium that says where lines lie; a line of it that has never been written holds
-/// zeros.
+/// A table in the medium that gives the places of lines. A line of it that has never been written holds zeros.
 #[derive(Clone, Debug)]
 pub struct Entries {
     /// The lines of the table.
     pub region: Region,
-    /// Entries of a line of it.
+    /// Entries in a line of the table.
     pub per_line: u64,
     /// The number of places; an entry beyond them is not a mapping (a power cut may have torn it).
     pub places: u64,
@@ -287,7 +286,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// The logical lines of which the table's line `bytes` at `place` tells, and their places.
+    /// The logical lines whose places the table's line `bytes` at `place` gives, and those places.
     pub fn read(
         &self,
         place: Place,
@@ -302,17 +301,17 @@ impl Entries {
     }
 }
 
-/// An encryption, and the policy of when its counters persist.
+/// An encryption, and its policy of when counters persist.
 pub struct Policy {
-    /// What every layer says.
+    /// The declarations that every layer makes.
     pub about: About,
-    /// Builds it.
+    /// Builds the encryption.
     pub build: fn(&Settings, &mut Layout) -> Encryption,
-    /// What it promises.
+    /// The promise of the policy.
     pub guarantee: Guarantee,
-    /// How its counters count.
+    /// The kind of counters that it has.
     pub counters: Counters,
-    /// If words of a line that do not change may keep their ciphertext: the bytes of a word.
+    /// The bytes of a word, if words of a line that do not change may keep their ciphertext.
     pub keeps: Option<&'static Key<u64>>,
 }
 

@@ -12,23 +12,23 @@ use crate::plan::journal::Domain;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::{CacheKey, CacheParams, Settings, keys, words};
 
-/// Which line a full set gives up.
+/// The line that a full set gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replacement {
-    /// Least reference count used: the lowest count, the least recent of those (ESD III-D).
+    /// The line with the lowest reference count, and the least recent of those: least reference count used (ESD III-D).
     Lrcu,
-    /// Least recently used.
+    /// The least recently used line.
     Lru,
 }
 
 words!(Replacement { "lrcu" => Lrcu, "lru" => Lru });
 
-/// Which set of a cache or table on chip a key belongs to.
+/// The set of a cache or table on chip that a key belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sets {
-    /// That of a hash of the key.
+    /// The set is chosen by a hash of the key.
     Hashed,
-    /// That of the key modulo the number of sets.
+    /// The set is the key modulo the number of sets.
     Modulo,
 }
 
@@ -45,7 +45,6 @@ keys! {
         "Set of an entry of EFIT, a metadata cache or a counter cache: by a hash, or the number modulo the sets";
 }
 
-/// The sets of a cache or table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SetIndex {
     sets: u64,
@@ -53,13 +52,11 @@ pub(crate) struct SetIndex {
 }
 
 impl SetIndex {
-    /// `sets` sets, chosen as the settings say.
     pub fn new(sets: u64, settings: &Settings) -> SetIndex {
         let by = settings.get(&SETS);
         SetIndex { sets, by }
     }
 
-    /// The set of `key`.
     #[inline]
     pub fn of(self, key: u64) -> usize {
         let set = match self.by {
@@ -70,24 +67,22 @@ impl SetIndex {
     }
 }
 
-/// Bytes that lie in one cache line of the host's.
+/// A line's bytes, aligned to one cache line of the host.
 #[derive(Clone)]
 #[repr(align(64))]
 struct Aligned(Line);
 
 #[derive(Clone, Copy)]
 struct Times {
-    /// The step after which the line is in the cache.
     fetched: Step,
     ripe: Step,
 }
 
-/// Where the look-ups of a line stand in its worth, above the clock of the last.
+/// In a line's worth, the number of its look-ups stands above the time of the last one.
 const LOOKUP: u64 = 1 << 56;
 const MOST_LOOKUPS: u64 = u8::MAX as u64 * LOOKUP;
 
-/// A line that has been looked up: where it is in the cache; good until the next
-/// [`MetadataCache::get`].
+/// The position of a line after a look-up. It is valid until the next [`MetadataCache::get`].
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup {
     slot: usize,
@@ -97,17 +92,18 @@ pub struct Lookup {
     pub hit: bool,
 }
 
-/// The cache.
+/// A write-back cache of metadata lines on chip.
 pub struct MetadataCache {
     unit: Unit,
     queue: Queue,
     ways: usize,
     sets: SetIndex,
     tags: Vec<u64>, // place + 1; 0 is empty
-    /// When each line was used last, and above that, if they count, how often: the least goes first.
+    /// The time when each line was used last and, above it if the policy counts, the number of its look-ups. The least
+    /// worth is evicted first.
     worth: Vec<u64>,
     lookup: u64,
-    /// The 8-byte words of each line that differ from the medium's; apart, because a victim's entry has
+    /// The 8-byte words of each line that differ from the medium's. They are kept apart, because a victim's entry has
     /// long left the host's caches.
     dirty: Vec<u8>,
     lines: Vec<Aligned>,
@@ -148,8 +144,7 @@ impl MetadataCache {
         }
     }
 
-    /// The same, whose victims are chosen by `policy`; references are look-ups since the line came,
-    /// up to 255.
+    /// Lets `policy` choose victims. References are look-ups since the line came, up to 255.
     pub fn replacing(mut self, policy: Replacement) -> MetadataCache {
         self.lookup = match policy {
             Replacement::Lru => 0,
@@ -166,7 +161,7 @@ impl MetadataCache {
         cached
     }
 
-    /// The same, by a request that has counted its look-up of this line already.
+    /// Looks up the line at `place` like [`MetadataCache::get`], for a request that has counted its look-up already.
     pub fn revisit(&mut self, place: Place, after: Step, plan: &mut Plan) -> Lookup {
         let look = plan.unit(self.unit, after);
         self.clock += 1;
@@ -219,7 +214,8 @@ impl MetadataCache {
         self.set_bytes_drained(cached, from, bytes, ripe, ripe, plan);
     }
 
-    /// The same; a platform that drains the cache at a power cut does so after `drained`.
+    /// Changes bytes as [`MetadataCache::set_bytes`] does. A platform that drains the cache at a power cut does so
+    /// after `drained`.
     pub fn set_bytes_drained(
         &mut self,
         cached: Lookup,
@@ -240,7 +236,7 @@ impl MetadataCache {
         plan.on_chip(place, line, bytes, drained, Domain::Cache);
     }
 
-    /// The words, a bit each, of a line just looked up that differ from the medium's.
+    /// The words, a bit each, in which a line just looked up differs from the medium's.
     pub fn dirty(&self, cached: Lookup) -> u8 {
         self.dirty[cached.slot]
     }
@@ -250,18 +246,18 @@ impl MetadataCache {
         self.dirty[cached.slot] &= !words;
     }
 
-    /// When all updates of the line at `place` may leave the chip, if it is cached.
+    /// The step after which all updates of the line at `place` may leave the chip, if it is cached.
     pub fn ripe_at(&self, place: Place) -> Step {
         let slot = self.find(self.set(place), place);
         slot.map_or(Step::PAST, |slot| self.times[slot].ripe)
     }
 
-    /// Where in the cache a line just looked up is.
+    /// The cache's slot of a line just looked up.
     pub fn slot(&self, cached: Lookup) -> usize {
         cached.slot
     }
 
-    /// Replaces the line at `place`, if it is cached, by `line`, which is on its way to the medium by itself.
+    /// Replaces the line at `place`, if it is cached, by `line`, which goes to the medium by other means.
     pub fn renew(&mut self, place: Place, line: &Line, ripe: Step) {
         if let Some(slot) = self.find(self.set(place), place) {
             self.lines[slot].0 = *line;
@@ -270,13 +266,13 @@ impl MetadataCache {
         }
     }
 
-    /// The line at `place` if it is cached, without doing anything in hardware.
+    /// The line at `place` if it is cached. Hardware does nothing for this.
     pub fn peek(&self, place: Place) -> Option<&Line> {
         let slot = self.find(self.set(place), place)?;
         Some(&self.lines[slot].0)
     }
 
-    /// Fetches what a look-up of `place` will touch into the host's caches; no effect on results.
+    /// Prefetches into the host's caches what a look-up of `place` will touch. No effect on results.
     pub fn touch_ahead(&self, place: Place, plan: &Plan) {
         let first = self.set(place);
         let slot = self.find(first, place).unwrap_or_else(|| {
@@ -294,8 +290,8 @@ impl MetadataCache {
         least.expect("a set has ways").1
     }
 
-    /// Writes the line at `place` back if it is cached and dirty; if not, waits for its earlier write-backs that are
-    /// still in flight.
+    /// Writes the line at `place` back if it is cached and dirty; otherwise waits for its earlier write-backs that are
+    /// in flight.
     pub fn persist(&mut self, place: Place, after: Step, plan: &mut Plan) -> Stored {
         let slot = self.find(self.set(place), place);
         match slot.filter(|slot| self.dirty[*slot] != 0) {
@@ -325,7 +321,7 @@ impl MetadataCache {
         }
     }
 
-    /// Starts counting look-ups anew.
+    /// Counts look-ups from zero again.
     pub fn forget_figures(&mut self) {
         (self.lookups, self.hits) = (0, 0);
     }
@@ -374,7 +370,7 @@ mod tests {
     use super::*;
     use crate::medium::image::Image;
 
-    /// Against a list that is searched: who is there, how often each was looked up, and when last.
+    /// Checks victims against a searched list: the lines present, how often each was looked up, and when last.
     #[test]
     fn victims_are_those_that_the_policy_names() {
         let (ways, places) = (4, 7);

@@ -37,11 +37,11 @@ pub struct Write<'d, A> {
     pub at: A,
     /// Its content; a layer computes with the bytes as soon as they exist.
     pub data: At<&'d Line>,
-    /// Nothing is sent to the layer below before this.
+    /// The step before which nothing is sent to the layer below.
     pub gate: Step,
-    /// Data or log.
+    /// Whether the line is data or log.
     pub class: Class,
-    /// When the write must persist.
+    /// The order in which the write must persist.
     pub order: Persist,
     /// The core that writes; 0 where it is not known.
     pub core: u32,
@@ -79,7 +79,7 @@ impl<'d, A> Write<'d, A> {
 
 /// One layer of the controller.
 pub trait Layer: Storey {
-    /// Logical above a mapping, a place below it.
+    /// The address that the layer takes: logical above a mapping, a place below it.
     type Addr: Copy;
 
     /// Reads a line. `None` is a line that has never been written: its content is unknown.
@@ -88,16 +88,15 @@ pub trait Layer: Storey {
     /// Writes a line.
     fn write(&mut self, write: Write<Self::Addr>, plan: &mut Plan) -> Stored;
 
-    /// Encrypts a line that exists after `data` as a write would, and throws the result away: the line
-    /// was encrypted ahead and turned out to be a duplicate.
+    /// Encrypts a line that exists after `data` as a write would, and discards the result, because the line was
+    /// encrypted ahead and turned out to be a duplicate.
     fn discard_encryption(&mut self, _a: Self::Addr, _data: Step, _plan: &mut Plan) {}
 
-    /// Writes back the metadata that belong to the [`crate::line::SPAN`] lines around `a`, as many as a
-    /// line of counters is about (`counter_cache_writeback()` and its kin). A write-back that is already
-    /// in flight is waited for.
+    /// Writes back the metadata of the [`crate::line::SPAN`] lines around `a`, as many as a line of counters covers
+    /// (`counter_cache_writeback()` and its kin). A write-back that is already in flight is waited for.
     fn persist_metadata(&mut self, a: Self::Addr, after: Step, plan: &mut Plan) -> Stored;
 
-    /// A request for `a` will come: fetch what it will touch into the host's caches. No effect on
+    /// Announces a request for `a`, so that what it will touch is prefetched into the host's caches. No effect on
     /// results.
     fn hint(&self, _a: Self::Addr, _plan: &Plan) {}
 }
@@ -111,14 +110,14 @@ pub type Top = Box<dyn Layer<Addr = Logical>>;
 /// A whole controller.
 pub struct Controller {
     top: Top,
-    /// What stands between all layers and the medium; a plan has it while a layer is asked.
+    /// The guard between all layers and the medium. A plan has it while a layer is at work.
     guard: Option<Box<dyn Guard>>,
-    /// What stands below that and says where a place lies in the array, if lines move; lent likewise.
+    /// Wear levelling below the guard, if lines move. A plan has it like the guard.
     levelling: Option<Box<StartGap>>,
 }
 
 impl Controller {
-    /// The controller with the layers `top`, over `guard` if there is one, over wear levelling if there is any.
+    /// Assembles a controller from the layers `top`, over `guard` if there is one, over wear levelling if there is any.
     pub fn new(top: Top, guard: Option<Box<dyn Guard>>, levelling: Option<StartGap>) -> Controller {
         Controller {
             top,
@@ -127,7 +126,7 @@ impl Controller {
         }
     }
 
-    /// Asks the layers for something; all that they read and write meanwhile goes through the guard.
+    /// Lets the layers do a part of a request. The guard sees all that they read and write.
     #[inline]
     fn guarded<T>(&mut self, plan: &mut Plan, ask: impl FnOnce(&mut Top, &mut Plan) -> T) -> T {
         if self.guard.is_none() && self.levelling.is_none() {
@@ -144,7 +143,8 @@ impl Controller {
         })
     }
 
-    /// Does something with a plan in which lines lie where they have moved; then those move that are due.
+    /// Runs a part of a request with a plan that finds lines where they have moved, and then moves the lines that are
+    /// due.
     fn levelled<T>(
         &mut self,
         plan: &mut Plan,
@@ -217,7 +217,7 @@ impl Controller {
         self.recover_layers(plan);
     }
 
-    /// The first part of this: the guard learns what it must know.
+    /// Recovers the guard, the first part of [`Controller::recover`].
     pub fn recover_integrity(&mut self, plan: &mut Plan) {
         self.levelled(plan, |controller, plan| {
             plan.recover_levelling();
@@ -227,7 +227,7 @@ impl Controller {
         });
     }
 
-    /// The second part: the layers learn what they must know.
+    /// Recovers the layers, the second part of [`Controller::recover`].
     pub fn recover_layers(&mut self, plan: &mut Plan) {
         fn up(layer: &mut dyn Storey, plan: &mut Plan) {
             if let Some(below) = layer.below_mut() {
@@ -244,7 +244,7 @@ impl Controller {
         self.guarded(plan, |top, plan| top.undo(plan))
     }
 
-    /// The transactions that a power cut found unfinished, by the hardware log, before [`Controller::undo`].
+    /// The transactions that a power cut found unfinished according to the hardware log, before [`Controller::undo`].
     pub fn unfinished(&mut self, plan: &mut Plan) -> Vec<Unfinished> {
         self.guarded(plan, |top, plan| top.unfinished(plan))
     }
@@ -291,7 +291,6 @@ impl Controller {
     }
 }
 
-/// Calls `act` with every layer, from the top down.
 fn each(top: &mut dyn Storey, mut act: impl FnMut(&mut dyn Storey)) {
     let mut layer = Some(top);
     while let Some(this) = layer {
@@ -300,7 +299,7 @@ fn each(top: &mut dyn Storey, mut act: impl FnMut(&mut dyn Storey)) {
     }
 }
 
-/// Says in an `impl Storey` that the field `below` is the layer below.
+/// Implements [`Storey::below`] for a type whose field `below` is the layer below.
 macro_rules! stands_on_below {
     () => {
         fn below(&self) -> Option<&dyn crate::controller::Storey> {

@@ -9,29 +9,29 @@ use crate::line::{LINE_BYTES, Line};
 
 /// Minor numbers of a line.
 pub const PER_LINE: u64 = 64;
-/// Bits that a minor number has room in.
+/// Bits in which a minor number is stored.
 const ROOM: u64 = 7;
 /// The most that a minor number can be.
 pub const MOST_MINOR: u64 = (1 << ROOM) - 1;
 /// The first bit after the major number.
 const FIRST_BIT: u64 = 64;
 
-/// What one more write of a line does to its counter.
+/// The effect of one more write on a line's counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bump {
-    /// It is one more.
+    /// The counter is one more.
     Counted,
-    /// The major number is one more, so the counters of all lines that have one are others.
+    /// The major number is one more, which changes the counters of all lines that share it.
     Overflowed,
 }
 
-/// The bits of a line that minor number `slot` has to itself.
+/// The bits of a line that only minor number `slot` uses.
 pub fn bits_of(slot: u64) -> Range<usize> {
     let first = (FIRST_BIT + slot * ROOM) as usize;
     first..first + ROOM as usize
 }
 
-/// The bytes that minor number `slot` has bits in, as a number, and its lowest bit there.
+/// The two bytes that contain minor number `slot`: the index of the first, and the number's lowest bit in them.
 fn two_bytes(slot: u64) -> (usize, u64) {
     let bit = FIRST_BIT + slot * ROOM;
     let byte = ((bit / 8) as usize).min(LINE_BYTES - 2);
@@ -47,7 +47,7 @@ fn set_major(line: &mut Line, major: u64) {
     line[..8].copy_from_slice(&major.to_le_bytes());
 }
 
-/// Minor number `slot`; 0 is that of a line that was never written.
+/// Minor number `slot`; 0 for a line that was never written.
 pub fn minor(line: &Line, slot: u64) -> u64 {
     let (byte, low) = two_bytes(slot);
     let two = u16::from_le_bytes([line[byte], line[byte + 1]]);
@@ -62,7 +62,7 @@ pub fn set_minor(line: &mut Line, slot: u64, minor: u64) {
     line[byte..byte + 2].copy_from_slice(&two.to_le_bytes());
 }
 
-/// Counter `slot`, of both numbers; 0 is that of a line that was never written.
+/// Counter `slot`, made of both numbers; 0 for a line that was never written.
 pub fn get(line: &Line, slot: u64) -> u64 {
     match minor(line, slot) {
         0 => 0,
@@ -70,8 +70,8 @@ pub fn get(line: &Line, slot: u64) -> u64 {
     }
 }
 
-/// Counts one more write of `slot` in minor numbers of so many bits; the major one is `first` at least. A line that has
-/// been written has a minor number of 1 at least.
+/// Counts one more write of `slot` in minor numbers of `bits` bits. The major number is at least `first`. After its
+/// first write a line's minor number is at least 1.
 pub fn bump(line: &mut Line, slot: u64, bits: u64, first: u64) -> Bump {
     if minor(line, slot) < (1 << bits) - 1 {
         set_major(line, major(line).max(first));

@@ -276,8 +276,8 @@ fn macs_beside_lines_are_refused_where_something_lies_there() {
     }
 }
 
-/// Against a map, with minor numbers that overflow soon or never: a page that is encrypted anew reads as before, in a
-/// later life as well.
+/// Checks reads against a map, with minor numbers that overflow soon or never: a page that is encrypted again reads as
+/// before, in a later life as well.
 #[test]
 fn lines_under_split_counters_read_as_they_were_written() {
     for bits in [1, 2, 7] {
@@ -332,7 +332,6 @@ fn one_name_means_one_thing() {
     }
 }
 
-/// Nobody but the layer's own file knows it by its name.
 #[test]
 fn no_layer_is_looked_up_by_matching_its_name() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src");

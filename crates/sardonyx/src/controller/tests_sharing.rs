@@ -25,7 +25,6 @@ fn writes() -> impl Strategy<Value = Vec<(u64, u16)>> {
     prop::collection::vec((0..LINES, 0..25u16), 1..600)
 }
 
-/// A design with its default settings, after those writes.
 fn written(name: &'static str, writes: &[(u64, u16)]) -> Rig {
     let mut rig = Rig::new(name, &Settings::default(), LINES * 2);
     for (line, seed) in writes {
@@ -41,8 +40,8 @@ fn table(rig: &Rig, name: &str) -> Vec<Line> {
     lines.map(|line| line.unwrap_or([0; 64])).collect()
 }
 
-/// Full deduplication, slowly: a write shares if any line holds its content when it comes.
-/// A copy that has been referred to `limit` times at once is shared no more.
+/// Counts shared writes of full deduplication, slowly: a write shares if any line holds its content when it comes. A
+/// copy that was referred to `limit` times at once is shared no more.
 fn shared(writes: &[(u64, u16)]) -> u64 {
     let mut held: HashMap<u64, u16> = HashMap::new();
     let mut shared = 0;

@@ -22,7 +22,6 @@ pub(crate) struct BookedRequests {
 }
 
 impl BookedRequests {
-    /// A request whose plan's steps are `first..=last`.
     pub fn add(&mut self, request: Request, admitted: u64, first: Step, last: Step) -> u32 {
         let entry = InFlight {
             request,
@@ -42,7 +41,6 @@ impl BookedRequests {
         }
     }
 
-    /// The number that the next request gets.
     pub fn upcoming(&self) -> u32 {
         let fresh = self.table.len() as u32;
         self.free.last().copied().unwrap_or(fresh)
@@ -55,7 +53,7 @@ impl BookedRequests {
 }
 
 impl Engine {
-    /// The request is answered now; of all that it waited for, `critical` finished last.
+    /// Answers the request now. Of everything that it waited for, `critical` finished last.
     pub(super) fn answer(&mut self, index: u32, critical: Critical) {
         let entry = self.requests.table[index as usize];
         self.requests.free.push(index);
@@ -97,8 +95,9 @@ impl Engine {
     }
 }
 
-/// Follows the critical path of a request that is answered at `now`, from its last step back to its admission: what
-/// each part is booked under, how long it is and how much of it is waiting. Its time before the admission comes first.
+/// Walks the critical path of a request that is answered at `now`, from its last step back to its admission, and tells
+/// for each part the purpose that it is booked under, its length and how much of it is waiting. The time before the
+/// admission comes first.
 #[inline]
 fn path(
     steps: &Steps,

@@ -14,7 +14,7 @@ use crate::medium::params::Timing;
 use crate::stats::Direction;
 use crate::units::Time;
 
-/// What the cells have done for the buffer.
+/// Counts of the cells' work for the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// Blocks read.
@@ -26,11 +26,11 @@ pub struct Blocks {
 #[derive(Clone, Default)]
 struct BufferEntry {
     block: u64,
-    /// Lines whose bytes are here, and of these the ones that the cells have not been given.
+    /// Lines whose bytes are in the buffer, and those of them that the cells have not been given.
     valid: u64,
     fresh: u64,
     fetching: bool,
-    /// It waits to be written; it is being written; it leaves after that.
+    /// The block is queued to be written, is being written, and leaves after that.
     queued: bool,
     writing: bool,
     leaving: bool,
@@ -62,9 +62,8 @@ pub(super) struct Buffer {
     writes: VecDeque<usize>,
     jobs: BinaryHeap<Reverse<(u64, CellJob, usize)>>,
     cells_free: u64,
-    /// What has happened until then is done.
     now: u64,
-    /// When the next command can come, the next line to be written, and the next line to be read leave.
+    /// The cycles from which the next command, the next written line and the next read line can pass.
     bus_free: u64,
     accept_free: u64,
     data_free: u64,
@@ -108,12 +107,11 @@ impl Buffer {
         }
     }
 
-    /// Whether a read that it has taken is not answered yet.
     pub fn has_work(&self) -> bool {
         !self.done.is_empty() || self.entries.iter().any(|entry| !entry.waiting.is_empty())
     }
 
-    /// Executes everything that happens up to `cycle`; returns an access whose end is then known.
+    /// Executes everything that happens up to `cycle`, and returns an access whose end is then known.
     pub fn act(&mut self, cycle: u64) -> Option<(Transaction, u64)> {
         loop {
             let (over, begun) = (self.next_over(), self.next_begun());
@@ -153,7 +151,7 @@ impl Buffer {
         }
     }
 
-    /// The cycle from which it can take an access of `direction`; [`NEVER`] while an access must wait for room.
+    /// The cycle from which the buffer takes an access of `direction`; [`NEVER`] while an access must wait for room.
     pub fn takes_from(&self, direction: usize) -> u64 {
         match direction {
             _ if self.blocked => NEVER,
@@ -169,6 +167,7 @@ impl Buffer {
         let held = self.of.get(&block).map(|entry| &self.entries[*entry]);
         let fetch = access.direction == READ
             && held.is_none_or(|held| held.valid & line == 0 && !held.fetching);
+        // The module fetches only so many blocks at once. The read waits outside, and so does every access behind it.
         if fetch && self.fetching == self.params.fetches {
             self.blocked = true;
             return None;
@@ -210,13 +209,14 @@ impl Buffer {
                 self.fetches.push_back(entry);
             }
         }
+        // Room for the next block is made before an access asks for it.
         if self.free.is_empty() {
             self.make_room();
         }
         Some(hit)
     }
 
-    /// Line after line leaves the module.
+    /// Has a read's line leave the module, one line after the other.
     fn answer(&mut self, access: Transaction, from: u64) {
         let done = (from + self.hit).max(self.data_free);
         self.data_free = done + self.burst;
@@ -231,7 +231,7 @@ impl Buffer {
         }
     }
 
-    /// An entry for another block; the next one is on its way.
+    /// Takes a free entry for another block, and has a block leave if there is none.
     fn room(&mut self) -> Option<usize> {
         if self.free.is_empty() {
             self.make_room();
@@ -239,7 +239,6 @@ impl Buffer {
         self.free.pop()
     }
 
-    /// Has a block leave, unless one does or all are at work.
     fn make_room(&mut self) {
         if self.entries.iter().any(|entry| entry.leaving) {
             return;
@@ -271,7 +270,7 @@ impl Buffer {
         self.free.push(entry);
     }
 
-    /// The cells begin their next job: reads first, unless an access waits for what a write makes room for.
+    /// Begins the next job of the cells: reads first, unless an access waits for the room that a write makes.
     fn begin(&mut self, at: u64) {
         let write = !self.writes.is_empty() && (self.blocked || self.fetches.is_empty());
         let job = if write {
@@ -294,6 +293,7 @@ impl Buffer {
             }
             CellJob::Write => {
                 self.blocks.writes += 1;
+                // Lines that come while the cells are at work are new again: the cells have the bytes of before.
                 (held.queued, held.writing, held.fresh) = (false, true, 0);
                 self.cells_free
             }
@@ -315,6 +315,7 @@ impl Buffer {
             CellJob::Write => {
                 held.writing = false;
                 let leaves = std::mem::take(&mut held.leaving);
+                // A block that was written or asked for meanwhile stays.
                 if leaves && held.fresh == 0 && !held.fetching {
                     self.clear(entry);
                 } else {

@@ -7,25 +7,25 @@ use crate::line::Line;
 use crate::medium::cells::{CellParams, Coding};
 use crate::medium::params::Timing;
 
-/// What writes have done to the cells.
+/// Counts of pulses and of programmed cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Programmed {
-    /// SET pulses: one for each cell of one bit that was set to 1.
+    /// SET pulses. A cell of one bit gets one if it becomes 1, a cell of two bits as many as its level needs.
     pub sets: u64,
     /// RESET pulses.
     pub resets: u64,
-    /// Cells that got any pulse, once a write.
+    /// Cells that got any pulse, counted once for each write.
     pub cells: u64,
 }
 
-/// What brings a cell to a level: a RESET or none, then so many SETs.
+/// The pulses that bring a cell to a level: a RESET or none, then a number of SETs.
 #[derive(Clone, Copy, Debug, Default)]
 struct LevelPulses {
     resets: u64,
     sets: u64,
 }
 
-/// Cells that one write programs, by the level that they come to: the bits that a cell has, as a number.
+/// Cells that one write programs, by their new level, which is the number that a cell's bits make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WrittenCells([u64; 4]);
 
@@ -34,13 +34,12 @@ impl WrittenCells {
         self.0.iter().sum()
     }
 
-    /// Of the cells in `which`, one bit each, those that become 1 and those that become 0.
     fn add(&mut self, which: u64, to: u64) {
         self.0[1] += u64::from((which & to).count_ones());
         self.0[0] += u64::from((which & !to).count_ones());
     }
 
-    /// The same of cells of two bits each, of which one bit or both are in `which`.
+    /// Counts two-bit cells of which one bit or both are in `which`.
     fn add_pairs(&mut self, which: u64, to: u64) {
         const LOW: u64 = 0x5555_5555_5555_5555;
         let cells = (which | which >> 1) & LOW;
@@ -54,14 +53,14 @@ impl WrittenCells {
     }
 }
 
-/// A medium's cells. Where groups are inverted, a bit for each says so.
+/// The cells of a medium. Where groups may be inverted, a bit for each group says whether it is.
 pub(super) struct Cells {
     params: CellParams,
     set: u64,
     reset: u64,
     levels: [LevelPulses; 4],
     inverted: FxHashMap<u64, u64>,
-    /// Groups that a write has left inverted and found otherwise.
+    /// Groups that were stored inverted by a write and had been straight before.
     pub turned: u64,
     pub programmed: Programmed,
 }
@@ -100,7 +99,7 @@ impl Cells {
         }
     }
 
-    /// Writes the `words` of `new` over `old` at `place`, and returns what is programmed.
+    /// Writes the `words` of `new` over `old` at `place`, and returns the cells that are programmed.
     pub fn write(&mut self, place: u64, old: &Line, new: &Line, words: u8) -> WrittenCells {
         let mut done = WrittenCells::default();
         let flags = self.inverted.get(&place).copied().unwrap_or(0);
@@ -129,6 +128,7 @@ impl Cells {
                         let here = if flag { !cells(was) & mask } else { cells(was) };
                         let straight = (here ^ cells(is)).count_ones() + u32::from(flag);
                         let inverse = (here ^ !cells(is) & mask).count_ones() + u32::from(!flag);
+                        // A group keeps its form when both cost the same, because its flag is a cell too.
                         let invert = inverse < straight || inverse == straight && flag;
                         let kept = if invert { !cells(is) & mask } else { cells(is) };
                         done.add(here ^ kept, kept);
@@ -153,7 +153,7 @@ impl Cells {
     }
 
     /// Cycles of an array write that programs these cells: RESETs first, then SETs, each as many at once as the power
-    /// allows. A cell whose level needs several SETs gets one in each round of them, so the slowest level decides.
+    /// allows. A cell that needs several SETs gets one in each round, so the slowest level decides.
     pub fn cycles(&self, done: WrittenCells) -> u64 {
         let rounds = |cells: u64, at_once: u64| match (cells, at_once) {
             (0, _) => 0,
@@ -182,7 +182,6 @@ impl Cells {
         resets * self.reset + sets * self.set
     }
 
-    /// The factor for a whole line's energy.
     pub fn share(&self, done: WrittenCells) -> f64 {
         match self.params.coding {
             Coding::Whole => 1.0,

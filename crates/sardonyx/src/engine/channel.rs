@@ -16,7 +16,6 @@ use crate::plan::steps::Step;
 
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// The queue whose slot an access takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Slots {
     #[default]
@@ -25,7 +24,6 @@ pub(crate) enum Slots {
     CounterWrite = 2,
 }
 
-/// An access that left its queue for its bank.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Transaction {
     pub step: Step,
@@ -33,45 +31,35 @@ pub(crate) struct Transaction {
     pub row: u64,
     pub bank: usize,
     pub direction: usize,
-    /// The access found its row open.
     pub hit: bool,
 }
 
-/// An access whose column command went out; [`Channel::transaction`] has it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Issued {
     pub bank: usize,
-    /// The cycle in which it is done.
     pub done: u64,
 }
 
-/// Programs the cells of a write that is issued: the cycles of its array write.
+/// Programs the cells of a write that is issued, and returns the cycles of its array write.
 pub(crate) type ProgrammingTime<'p> = &'p mut dyn FnMut(&Transaction) -> u64;
 
-/// What the channel's cycles have done.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acted {
-    /// The last cycle in which the channel has acted.
     pub cycle: u64,
-    /// An access was selected, and its slot is free.
     pub selected: Option<(Step, Slots)>,
-    /// An access's column command was issued.
     pub issued: Option<Issued>,
-    /// The write queue takes new writes again.
     pub drained: bool,
 }
 
-/// What became of an array write that had been issued.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Turned {
-    /// It is not done when it would have been, and this share of it is lost.
+    /// The write will not be done when it would have been, and the share `lost` of it has to be repeated.
     Stopped {
         access: Transaction,
         lost: f64,
-        /// It may not be interrupted again.
         last: bool,
     },
-    /// It goes on from the cycle `from`, and would have been done at `was_done` if it had not been interrupted.
+    /// The write continues from the cycle `from`. Without the interruption it would have been done at `was_done`.
     Resumed {
         access: Transaction,
         done: u64,
@@ -92,21 +80,19 @@ pub(crate) struct Channel {
     unready: usize,
     counters: usize,
     draining: bool,
-    /// Queued writes go although neither a watermark nor idleness asks for it: the caller waits.
+    /// Queued writes go although neither a watermark nor idleness asks for it, because the caller waits.
     pub forced_drain: bool,
     /// The input has ended: writes go whenever no read is queued.
     pub input_ended: bool,
     banks: Banks,
-    /// What answers in their place, if the memory module has a buffer.
+    /// Replaces the banks, if the memory module has a buffer.
     buffer: Option<Box<Buffer>>,
-    /// Array writes that reads interrupt, if any are.
+    /// State of array writes that reads may interrupt, if the medium allows that.
     pausing: Option<Box<Pausing>>,
-    /// An array write was interrupted in the cycle that acted, or goes on.
     pub turned: Option<Turned>,
     transactions: [Transaction; MOST],
     busy: u64,
     turn: u32,
-    /// The cycle in which it acts next, for the engine.
     pub next_act: u64,
     pub issued: Option<Vec<Command>>,
 }
@@ -144,14 +130,13 @@ impl Channel {
         }
     }
 
-    /// The access that is under way in a bank, or was the last one there.
     #[inline]
     pub fn transaction(&self, bank: usize) -> &Transaction {
         &self.transactions[bank % MOST]
     }
 
-    /// Whether there are `count` free slots. A group that is larger than its queue is let in when the queue is empty;
-    /// what does not fit waits at its source, as hardware would hold it there.
+    /// Whether `count` slots are free. A group larger than its queue is let in when the queue is empty; the part that
+    /// does not fit waits at its source, where hardware would hold it.
     #[inline]
     pub fn has_slots(&self, slots: Slots, count: usize) -> bool {
         let (used, capacity) = (self.used[slots as usize], self.capacity[slots as usize]);
@@ -159,7 +144,6 @@ impl Channel {
         (used + count <= capacity || used == 0) && !closed
     }
 
-    /// Takes `count` slots if as many are free.
     #[inline]
     pub fn take_slots(&mut self, slots: Slots, count: usize) -> bool {
         if !self.has_slots(slots, count) {
@@ -172,24 +156,21 @@ impl Channel {
         true
     }
 
-    /// Whether counter writes have a queue of their own.
     pub fn has_counter_queue(&self) -> bool {
         self.capacity[2] > 0
     }
 
-    /// Whether anything is queued or under way.
     pub fn has_work(&self) -> bool {
         let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_work());
         self.busy | self.interrupted::<true>() != 0 || self.used != [0; 3] || buffered
     }
 
-    /// Whether a write is queued.
     pub fn has_writes(&self) -> bool {
         self.lists[WRITE_LIST].len() > 0
     }
 
-    /// An access that holds a slot may be issued from now on. Accesses of one line are issued in
-    /// the order of `sequence`.
+    /// Makes an access that holds a slot visible to the scheduler. Accesses of one line are issued in the order of
+    /// `sequence`.
     ///
     /// Returns whether the scheduler should run: an access to a busy bank cannot be selected yet.
     #[inline]
@@ -209,6 +190,8 @@ impl Channel {
             ..QueueEntry::default()
         };
         self.lists[direction].insert(bank, entry, self.banks.open_row(bank));
+        // The beginning or the end of a drain changes which list goes first, so the scheduler runs although the bank is
+        // busy.
         let turns = match self.draining {
             true => self.unready > 0 || self.drain_is_over(),
             false => self.drain_is_due(),
@@ -216,10 +199,11 @@ impl Channel {
         turns || self.busy >> bank & 1 == 0
     }
 
-    /// Acts in the cycle that is due: at most one selection and one command. While no access can be selected and rows
-    /// are only closed and opened, which affects nobody else, it goes on to the next such cycle, until `limit`
-    /// (picoseconds). A `SPECIAL` channel acts in one cycle: `program` gives the time of a write's cells, if it varies,
-    /// and reads may interrupt array writes, by a command that goes before all others. A plain one has no code for that.
+    /// Acts in the cycle that is due: at most one selection and one command. While no access can be selected, rows are
+    /// only closed and opened. That affects nobody else, so the channel continues with the next such cycle, up to
+    /// `limit` (picoseconds). A `SPECIAL` channel acts in one cycle only: `program` gives the time of a write's cells
+    /// if it varies, and reads may interrupt array writes, by a command that goes before all others. A plain channel
+    /// has no code for that.
     #[inline(always)]
     pub fn act<const SPECIAL: bool>(
         &mut self,
@@ -242,6 +226,7 @@ impl Channel {
                 outcome.selected = self.select::<SPECIAL>();
                 outcome.drained = draining && !self.draining && !self.queues.refill_in_drain;
             }
+            // An interruption takes the cycle of the command bus that another command would have had.
             if SPECIAL && self.pausing.is_some() && self.banks.bus_is_free(cycle) {
                 let stopped = self.stop_a_write(cycle);
                 self.turned = stopped.or_else(|| self.resume_a_write(cycle));
@@ -264,7 +249,6 @@ impl Channel {
         }
     }
 
-    /// Acts in the cycle that is due, behind a buffer or as a special channel.
     #[cold]
     pub fn act_specially(&mut self, program: Option<ProgrammingTime>) -> Acted {
         match self.buffer {
@@ -273,7 +257,7 @@ impl Channel {
         }
     }
 
-    /// Banks whose array write is under way while a read has been selected for them, unless writes go first.
+    /// Banks for which a read has been selected while their array write is under way; none while writes go first.
     fn read_wanted(&self) -> u64 {
         let Some(pausing) = self.pausing.as_ref().filter(|_| !self.draining) else {
             return 0;
@@ -283,7 +267,6 @@ impl Channel {
         banks.fold(0, |banks, bank| banks | 1 << bank)
     }
 
-    /// Interrupts the array write of a bank for which a read has been selected.
     fn stop_a_write(&mut self, cycle: u64) -> Option<Turned> {
         let wanted = self.read_wanted();
         let pausing = self.pausing.as_mut()?;
@@ -298,8 +281,10 @@ impl Channel {
             ..
         } = *pausing.of(bank);
         let last = pausing.is_last(bank);
+        // The bank is free as many cycles earlier as the array write lasts less.
         self.banks
             .hold(bank, before, held.map(|from| from - stop.cut), closed);
+        // The read was selected while the write held its bank back.
         self.banks.want_again(bank);
         self.banks.send(cycle);
         self.note(bank, cycle, stop.kind, access.place, stop.at);
@@ -307,7 +292,7 @@ impl Channel {
         Some(Turned::Stopped { access, lost, last })
     }
 
-    /// Has an interrupted write go on when its bank could be precharged and no read may go to it.
+    /// Resumes an interrupted write whose bank could be precharged and has no read to serve.
     fn resume_a_write(&mut self, cycle: u64) -> Option<Turned> {
         let pausing = self.pausing.as_mut()?;
         let reads = match self.draining {
@@ -334,7 +319,7 @@ impl Channel {
         })
     }
 
-    /// The next cycle after `cycle` in which an array write may be interrupted, go on, or end.
+    /// The next cycle after `cycle` in which an array write may be interrupted, may continue, or ends.
     fn next_turn(&self, cycle: u64) -> u64 {
         let Some(pausing) = &self.pausing else {
             return NEVER;
@@ -353,8 +338,8 @@ impl Channel {
         pausing.map_or(0, |pausing| pausing.interrupted())
     }
 
-    /// Banks that take no access of `list` now, though they are not busy: a write that waits there for another would
-    /// keep reads from interrupting that.
+    /// Banks that take no access of `list` now though they are not busy. A write that waited in such a bank for another
+    /// write would keep reads from interrupting that one.
     #[inline]
     fn held<const SPECIAL: bool>(&self, list: usize) -> u64 {
         match self.pausing.as_ref().filter(|_| SPECIAL) {
@@ -366,19 +351,17 @@ impl Channel {
         }
     }
 
-    /// How often array writes were interrupted; `None` where none is.
     pub fn interruptions(&self) -> Option<Interruptions> {
         self.pausing.as_ref().map(|pausing| pausing.count)
     }
 
-    /// Counts that from zero again.
     pub fn forget_interruptions(&mut self) {
         if let Some(pausing) = &mut self.pausing {
             pausing.count = Interruptions::default();
         }
     }
 
-    /// The same of a module with a buffer: at most one access is handed to it, and one comes back.
+    /// Acts for a module with a buffer: at most one access is handed to the buffer, and at most one comes back.
     fn act_buffered(&mut self) -> Acted {
         let cycle = self.next_act;
         let draining = self.draining;
@@ -424,26 +407,23 @@ impl Channel {
         outcome
     }
 
-    /// What the cells behind the buffer have done.
     pub fn blocks(&self) -> Option<Blocks> {
         self.buffer.as_ref().map(|buffer| buffer.blocks)
     }
 
-    /// Counts that from zero again.
     pub fn forget_blocks(&mut self) {
         if let Some(buffer) = &mut self.buffer {
             buffer.blocks = Blocks::default();
         }
     }
 
-    /// Some bank is busy and no access waits for one that is not.
+    /// Whether some bank is busy and no queued access is for an idle one.
     #[inline]
     fn nothing_to_select(&self) -> bool {
         let waiting = self.lists[READ_LIST].banks() | self.lists[WRITE_LIST].banks();
         self.busy != 0 && waiting & !self.busy & !self.banks.refreshing() == 0
     }
 
-    /// The next cycle after `cycle` in which something can happen.
     #[inline(always)]
     fn next_action<const SPECIAL: bool>(&self, cycle: u64) -> u64 {
         let selection = match self.nothing_to_select() {
@@ -453,7 +433,6 @@ impl Channel {
         selection.unwrap_or_else(|| self.next_command::<SPECIAL>(cycle))
     }
 
-    /// The next cycle after `cycle` in which a command can go.
     #[inline(always)]
     fn next_command<const SPECIAL: bool>(&self, cycle: u64) -> u64 {
         let busy = self.busy | self.interrupted::<SPECIAL>();
@@ -461,8 +440,8 @@ impl Channel {
         next.min(self.banks.next_command()).max(cycle + 1)
     }
 
-    /// The next cycle in which an access can be selected, or in which the scheduler's state changes;
-    /// `None` if only a command can change that.
+    /// The next cycle in which an access can be selected, or in which the scheduler's state changes; `None` if only a
+    /// command can bring that about.
     #[inline(always)]
     fn next_selection<const SPECIAL: bool>(&self, cycle: u64) -> Option<u64> {
         if self.draining && self.drain_is_over() && self.busy == 0 {
@@ -482,7 +461,7 @@ impl Channel {
         None
     }
 
-    /// Which list goes first, and which goes if that has nothing for an idle bank.
+    /// The list that goes first, and the one that goes if the first has nothing for an idle bank.
     fn directions(&self) -> (usize, Option<usize>) {
         if self.draining || self.drain_is_due() {
             // Lets reads through if a write that holds a slot may wait for one of them.
@@ -495,8 +474,8 @@ impl Channel {
         (READ_LIST, None)
     }
 
-    /// Counts ready writes only: a write that waits for a read must not stop that read. A full counter
-    /// queue starts a drain too: groups wait for it however few data writes are queued.
+    /// Counts ready writes only: a write that waits for a read must not stop that read. A full counter queue starts a
+    /// drain too, because groups wait for it however few data writes are queued.
     fn drain_is_due(&self) -> bool {
         self.lists[WRITE_LIST].len() >= self.queues.high_watermark
             || self.has_counter_queue() && self.counters >= self.queues.counter_writes
@@ -507,9 +486,9 @@ impl Channel {
             && self.counters <= self.queues.counter_writes / 2
     }
 
-    /// Selects an access for an idle bank. The watermarks are checked only when an access is queued for
-    /// an idle bank or no bank is busy. So a drain ends with the first bank that could take another
-    /// access, as in NVMain; until then the write queue may be closed to new writes.
+    /// Selects an access for an idle bank. Watermarks are checked only when an access is queued for an idle bank or no
+    /// bank is busy. A drain therefore ends with the first bank that could take another access, as in NVMain, and until
+    /// then the write queue may be closed to new writes.
     #[inline(always)]
     fn select<const SPECIAL: bool>(&mut self) -> Option<(Step, Slots)> {
         self.watermarks();
@@ -534,8 +513,8 @@ impl Channel {
         }
     }
 
-    /// The access of `list` that goes next: first starved accesses, then row hits, row conflicts and
-    /// closed banks; of each class the oldest.
+    /// Chooses the access of `list` that goes next: starved accesses first, then row hits, row conflicts and closed
+    /// banks, and the oldest of each class.
     #[inline(always)]
     fn choose<const SPECIAL: bool>(&self, list: usize) -> u16 {
         let lists = &self.lists[list];
@@ -543,6 +522,8 @@ impl Channel {
         let starvation = match self.queues.scheduler {
             Scheduler::FrFcfs { starvation } => starvation,
             Scheduler::Fcfs => {
+                // In strict order nothing passes the oldest access, though its bank be busy. Only accesses to banks
+                // that wait for a refresh are passed.
                 let entry = lists.oldest(banks);
                 let taken = self.busy | self.held::<SPECIAL>(list);
                 let free = entry != NONE && taken >> lists.bank(entry) & 1 == 0;
@@ -572,7 +553,6 @@ impl Channel {
         best.1
     }
 
-    /// Moves an entry to its bank and decides on the commands it needs.
     #[inline(always)]
     fn begin(&mut self, list: usize, entry: u16) -> (Step, Slots) {
         let bank = self.lists[list].bank(entry);
@@ -588,6 +568,8 @@ impl Channel {
         };
         self.banks.aim(bank, entry.row);
         self.banks.want(bank, command);
+        // The selection decides which queued accesses count as row hits: the activate for the new row will follow in
+        // any case.
         if !hit {
             for lists in &mut self.lists {
                 lists.row_changed(bank, entry.row);
@@ -605,7 +587,6 @@ impl Channel {
         (entry.step, entry.slots)
     }
 
-    /// Issues the first legal command, banks taking turns.
     #[inline(always)]
     fn issue(&mut self, cycle: u64, program: &mut Option<ProgrammingTime>) -> Option<Issued> {
         let (bank, command) = self.banks.legal(cycle, self.turn)?;
@@ -628,9 +609,11 @@ impl Channel {
         }
         let closes = self.queues.page == PagePolicy::Closed
             && self.lists.iter().all(|lists| lists.hit(bank) == NONE);
+        // Data-dependent programming gives each write its own tWP, which the column command uses.
         if let (WRITE, Some(program)) = (command, program) {
             self.banks.array_write(program(access));
         }
+        // Should a read interrupt this write, the bank is as free as it was before.
         let before = self.banks.next(bank);
         let done = self.banks.access(bank, command, cycle, closes);
         if let (WRITE, Some(pausing)) = (command, &mut self.pausing) {
@@ -650,6 +633,7 @@ impl Channel {
                 lists.row_closed(bank);
             }
         }
+        // From here on the timing alone holds the bank back: its next access may be selected while the data move.
         self.busy &= !(1 << bank);
         let auto_precharge = closes;
         let kind = match command {
@@ -666,8 +650,8 @@ impl Channel {
         Some(Issued { bank, done })
     }
 
-    /// Issues the refreshes that are due: those that fell due while the channel was idle at the times
-    /// at which they could have gone, the next one when its banks are quiet.
+    /// Issues the refreshes that are due. A refresh that fell due while the channel was idle gets the time at which it
+    /// could have gone; the next one goes when its banks are quiet.
     #[inline]
     pub fn refresh(&mut self, cycle: u64) {
         if self.banks.refreshes() {
@@ -676,6 +660,7 @@ impl Channel {
     }
 
     fn refresh_due(&mut self, cycle: u64) {
+        // An interrupted write has to be completed before its bank is refreshed.
         let busy = self.busy | self.interrupted::<true>();
         while let Some((set, at, kind)) = self.banks.refresh(cycle, busy) {
             let bank = set * self.banks.per_set();
@@ -708,13 +693,12 @@ impl Channel {
     }
 }
 
-/// A class of accesses stands above their order of arrival, of which there are fewer than this power of two.
+/// The class of an access stands above its place in the order of arrival. Fewer accesses than this power of two arrive.
 const CLASS_SHIFT: u32 = 60;
 
 const READ_LIST: usize = 0;
 const WRITE_LIST: usize = 1;
 
-/// The numbers of the bits that are set.
 fn bits(mut set: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = (set != 0).then_some(set.trailing_zeros() as usize);

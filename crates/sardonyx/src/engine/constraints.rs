@@ -13,16 +13,14 @@ pub(crate) const ACT: usize = 1;
 pub(crate) const READ: usize = 2;
 pub(crate) const WRITE: usize = 3;
 
-/// Most banks of a channel, all ranks together. A set of banks is a `u64`. An index modulo this number
-/// needs no bounds check in an array of this length.
+/// Banks of a channel, all ranks together, at most. A set of banks is a `u64`. An index modulo this number needs no
+/// bounds check in an array of this length.
 pub(crate) const MOST: usize = MAX_BANKS;
 
 #[derive(Clone, Copy, Default)]
 struct Bank {
-    /// Earliest cycle of each command as this bank alone allows it.
     next: [u64; 4],
     row: Option<u64>,
-    /// Row hits since it was opened.
     hits: u32,
 }
 
@@ -31,20 +29,21 @@ struct Rank {
     /// The cycles of the last four activates, plus one; 0 for none yet.
     activates: [u64; 4],
     turn: usize,
-    /// From when on a refresh of some of its banks may follow another.
+    /// The cycle from which on another set of the rank's banks may be refreshed.
     refreshed: u64,
 }
 
-/// How many cycles after a column command other commands may go.
+/// Cycles after a column command from which on other commands may go.
 #[derive(Clone, Copy)]
 struct AfterColumn {
-    /// The next read and write of the same bank group, of its rank's other groups, and of the channel's other ranks.
+    /// Limits for the next read and write in the same bank group, in its rank's other groups, and in the channel's
+    /// other ranks.
     own: [u64; 2],
     near: [u64; 2],
     far: [u64; 2],
-    /// The next precharge, read and write of its own bank.
+    /// Limits for the next precharge, read and write of the same bank.
     same: [u64; 3],
-    /// The access is done: a read's data have left the chip, a write's are in the array.
+    /// From here on the access is done: a read's data have left the chip, a write's are in the array.
     done: u64,
 }
 
@@ -82,17 +81,17 @@ impl AfterColumn {
     }
 }
 
-/// Banks that are compared without a branch between them, and how many such sets there can be.
+/// Banks that are compared without a branch between them, and the largest number of such strides.
 const STRIDE: usize = 8;
 const STRIDES: usize = MOST / STRIDE;
 
-/// Cycles of many banks are compared as floating-point numbers, which are exact up to 2^53: every host
-/// computes the minimum and the maximum of several of them at once.
+/// Cycles of many banks are compared as floating-point numbers, which are exact up to 2^53, because every host computes
+/// the minimum and the maximum of several of them at once.
 type Cycles = [f64; STRIDE];
 
 const IDLE: f64 = (1u64 << 62) as f64;
 
-/// A cycle as such a number. The host converts signed integers only.
+/// Converts a cycle. Hosts have an instruction for signed integers only.
 #[inline]
 fn number(cycle: u64) -> f64 {
     cycle as i64 as f64
@@ -118,27 +117,26 @@ fn least(at: &Cycles) -> f64 {
 pub(crate) struct Banks {
     timing: Timing,
     groups: BankGroups,
-    /// The group of each bank, all ranks' groups counted through; without groups its rank.
+    /// The group of each bank, counted through all ranks. Without bank groups it is the bank's rank.
     group_of: [u8; MOST],
     group_count: usize,
-    /// The binary logarithm of a rank's groups.
     group_shift: u32,
     columns: [AfterColumn; 2],
     banks: [Bank; MOST],
     ranks: [Rank; MOST],
-    /// Earliest cycle of each command of each group (index group * 4 + command) as the group, the rank and the
-    /// channel allow it.
+    /// The earliest cycle of each command of each group (index group * 4 + command) as far as the group, the rank and
+    /// the channel are concerned.
     limits: [f64; MOST * 4],
     /// The index of the limit that applies to each bank's next command.
     limit_of: [[u8; STRIDE]; STRIDES],
-    /// The earliest cycle of each bank's next command, [`IDLE`] for an idle bank, and the least of all.
+    /// The earliest cycle of each bank's next command, [`IDLE`] for an idle bank, and the least of all these.
     earliest: [Cycles; STRIDES],
     first: f64,
     strides: usize,
     count: usize,
     per_rank: usize,
     rank_shift: u32,
-    /// Banks that are refreshed together, how many sets of them there are, and when each is due.
+    /// The number of banks that are refreshed together, the number of such sets, and when each set is due.
     per_set: usize,
     sets: usize,
     refresh_due: [u64; MOST],
@@ -214,7 +212,6 @@ impl Banks {
         self.per_rank
     }
 
-    /// Banks that are refreshed together.
     pub fn per_set(&self) -> usize {
         self.per_set
     }
@@ -224,19 +221,17 @@ impl Banks {
         self.bank(bank).row
     }
 
-    /// Row hits of the bank since its row was opened.
     #[inline]
     pub fn hits(&self, bank: usize) -> u32 {
         self.bank(bank).hits
     }
 
-    /// Banks that wait to be refreshed.
     #[inline]
     pub fn refreshing(&self) -> u64 {
         self.refreshing
     }
 
-    /// The bank's access needs `command` next.
+    /// Notes that the bank's access needs `command` next.
     #[inline]
     pub fn want(&mut self, bank: usize, command: usize) {
         let limit = usize::from(self.group_of[bank % MOST]) % MOST * 4 + command % 4;
@@ -248,7 +243,7 @@ impl Banks {
         self.opening |= u64::from(command == ACT) << (bank % MOST);
     }
 
-    /// Applies limits that have grown to the banks' next commands, and updates the first of these.
+    /// Raises the banks' next commands to limits that have grown, and updates the first of these commands.
     #[inline(always)]
     fn apply_limits(&mut self) {
         self.first = IDLE;
@@ -261,7 +256,6 @@ impl Banks {
         }
     }
 
-    /// Updates the first of the next commands when no limit has grown.
     #[inline]
     fn update_first(&mut self) {
         self.first = least(&self.earliest[0]);
@@ -270,7 +264,7 @@ impl Banks {
         }
     }
 
-    /// A bank whose next command may go at `cycle`, the first such bank from `turn` on, and the command.
+    /// The first bank from `turn` on whose next command may go at `cycle`, and that command.
     #[inline]
     pub fn legal(&self, cycle: u64, turn: u32) -> Option<(usize, usize)> {
         let now = number(cycle);
@@ -286,13 +280,11 @@ impl Banks {
         Some((bank, command))
     }
 
-    /// The earliest cycle at which any bank's next command may go.
     #[inline]
     pub fn next_command(&self) -> u64 {
         self.first as i64 as u64 // the host converts to signed integers only
     }
 
-    /// The bank's next column command will be in `row`.
     #[inline]
     pub fn aim(&mut self, bank: usize, row: u64) {
         let bank = self.bank_mut(bank);
@@ -303,7 +295,7 @@ impl Banks {
         }
     }
 
-    /// Closes the bank's row; its access needs the next one opened.
+    /// Closes the bank's row. Its access then needs another row opened.
     #[inline(always)]
     pub fn precharge(&mut self, bank: usize, cycle: u64) {
         self.bus_used = cycle + 1;
@@ -314,7 +306,6 @@ impl Banks {
         self.update_first();
     }
 
-    /// Opens the bank's row for the column command `column`.
     #[inline(always)]
     pub fn activate(&mut self, bank: usize, cycle: u64, column: usize) {
         self.bus_used = cycle + 1;
@@ -336,6 +327,7 @@ impl Banks {
             _ => self.limit_activates(bank, number(next), number(cycle + self.groups.tRRD)),
         }
         self.want(bank, column);
+        // The new activate limits concern only other banks that are about to be opened.
         match self.opening & !(1 << bank) {
             0 => self.update_first(),
             _ => self.apply_limits(),
@@ -343,7 +335,7 @@ impl Banks {
         self.opening &= !(1 << bank);
     }
 
-    /// No bank of `bank`'s rank may be activated before `rank`, and none of its group before `group`.
+    /// Keeps the banks of `bank`'s rank from being activated before `rank`, and those of its group before `group`.
     fn limit_activates(&mut self, bank: usize, rank: f64, group: f64) {
         let own = usize::from(self.group_of[bank % MOST]);
         let first = own >> self.group_shift << self.group_shift;
@@ -358,36 +350,36 @@ impl Banks {
         }
     }
 
-    /// When each command may go, as the bank alone has it.
     pub fn next(&self, bank: usize) -> [u64; 4] {
         self.bank(bank).next
     }
 
-    /// Of a column write: the cycles until its array write begins, and those that this takes.
+    /// The cycles from a column write to its array write, and those of the array write.
     pub fn array(&self) -> (u64, u64) {
         let t = &self.timing;
         (t.tCWD + t.tBURST, t.tWP)
     }
 
-    /// From when on a column write at `cycle` lets its bank be precharged, read and written.
+    /// The cycles before which the bank may not be precharged, read and written after a column write at `cycle`.
     pub fn held_by_write(&self, cycle: u64) -> [u64; 3] {
         self.columns[1].same.map(|wait| cycle + wait)
     }
 
-    /// The same of an array write that goes on until `end`.
+    /// The cycles before which the bank may not be precharged, read and written after an array write that lasts until
+    /// `end`.
     pub fn held_by_array(&self, end: u64) -> [u64; 3] {
         [end + self.timing.tWR, end + self.groups.tWTR, end]
     }
 
-    /// From the end of an array write until the write is done: what its column slot has beyond its data (NVMain counts
-    /// the whole slot before the array), and the way off the chip.
+    /// Cycles from the end of an array write until the write is done: the rest of its column slot (NVMain counts the
+    /// whole slot before the array), and the way off the chip.
     pub fn after_array(&self) -> u64 {
         let t = &self.timing;
         t.tCCD.saturating_sub(t.tBURST) + t.off_chip
     }
 
-    /// The bank's array write is another than it was: without one the bank's commands might go at `before`, and now
-    /// its precharge, read and write may not go earlier than `held`. `closed`: it closes itself.
+    /// Replaces what the bank's array write allows. Without a write the bank's commands might go at `before`, and now
+    /// its precharge, read and write may not go earlier than `held`. The bank closes itself if `closed`.
     #[cold]
     pub fn hold(&mut self, bank: usize, before: [u64; 4], held: [u64; 3], closed: bool) {
         let closing = self.timing.tRP;
@@ -400,31 +392,28 @@ impl Banks {
         }
     }
 
-    /// Applies the bank's own limits anew to the command that its access needs next.
+    /// Applies the bank's own limits again to the command that its access needs next.
     #[cold]
     pub fn want_again(&mut self, bank: usize) {
         let command = self.limit_of.as_flattened()[bank % MOST] as usize % 4;
         self.want(bank, command);
     }
 
-    /// Whether no command has gone out at `cycle`.
     pub fn bus_is_free(&self, cycle: u64) -> bool {
         cycle >= self.bus_used
     }
 
-    /// A command that concerns an array alone goes out.
+    /// Takes the command bus for a command that concerns an array only.
     pub fn send(&mut self, cycle: u64) {
         self.bus_used = cycle + 1;
     }
 
-    /// The array writes from now on take so many cycles.
     #[cold]
     pub fn array_write(&mut self, cycles: u64) {
         self.timing.tWP = cycles;
         self.columns[1] = AfterColumn::write(&self.timing, &self.groups);
     }
 
-    /// Issues a column command. Returns the cycle in which the access is done.
     #[inline(always)]
     pub fn access(&mut self, bank: usize, command: usize, cycle: u64, closes: bool) -> u64 {
         self.bus_used = cycle + 1;
@@ -460,14 +449,13 @@ impl Banks {
         cycle + done
     }
 
-    /// Whether the medium is refreshed at all.
     #[inline]
     pub fn refreshes(&self) -> bool {
         self.timing.tREFI != 0
     }
 
-    /// The next command that a refresh needs, if it may go at `cycle` or might have gone before: the set of banks that
-    /// it is for, its cycle and its kind.
+    /// The next command that a refresh needs, if it may go at `cycle` or might have gone before: the set of banks, the
+    /// cycle and the kind of command.
     pub fn refresh(&mut self, cycle: u64, busy: u64) -> Option<(usize, u64, CommandKind)> {
         let mut first: Option<(u64, usize, CommandKind)> = None;
         for set in 0..self.sets {
@@ -480,6 +468,7 @@ impl Banks {
             if busy & mask != 0 {
                 continue;
             }
+            // A refresh that is made up for cannot go before a command that has gone out since.
             let due = due.max(self.bus_used);
             let banks = &self.banks[self.set(set)];
             let open = banks.iter().filter(|bank| bank.row.is_some());
@@ -527,8 +516,8 @@ impl Banks {
         set * self.per_set..(set + 1) * self.per_set
     }
 
-    /// From when on some banks of the rank of `bank` may be refreshed, as its other banks have it: that is an activate
-    /// to them, and one set of a rank is refreshed at a time.
+    /// The cycle from which on some banks of `bank`'s rank may be refreshed as far as its other banks are concerned. A
+    /// refresh keeps the distance of an activate from them, and one set of a rank is refreshed at a time.
     #[cold]
     fn beside(&self, bank: usize) -> u64 {
         let rank = bank >> self.rank_shift;
@@ -538,7 +527,6 @@ impl Banks {
         activates.max(self.ranks[rank % MOST].refreshed)
     }
 
-    /// Some banks of the rank of `bank` are refreshed from `at` on.
     #[cold]
     fn refreshed_beside(&mut self, bank: usize, at: u64) {
         let rank = bank >> self.rank_shift;
@@ -551,7 +539,6 @@ impl Banks {
         self.apply_limits();
     }
 
-    /// The next cycle in which a refresh may need a command.
     #[inline]
     pub fn next_refresh(&self, busy: u64) -> u64 {
         match self.timing.tREFI {

@@ -16,6 +16,7 @@ use crate::units::{Energy, Time};
 
 impl Engine {
     pub(super) fn start_fresh(&mut self) {
+        // Steps are pushed one by one, because `ready` is a stack and fresh steps start in the order of their creation.
         for at in 0..self.plan.steps.fresh.len() {
             self.ready.push(self.plan.steps.fresh[at]);
             self.start_ready();
@@ -38,7 +39,7 @@ impl Engine {
         }
     }
 
-    /// Finishes one step. Steps that become ready wait in `ready`.
+    /// Finishes one step. Steps that become ready are left in `ready`.
     pub(super) fn end(&mut self, step: Step) {
         self.end_here(step);
     }
@@ -57,6 +58,7 @@ impl Engine {
                 let contents = &mut self.plan.contents;
                 let payload = contents.overlay.payload(index);
                 payload.store(place, &mut contents.image);
+                // Lifetimes need the writes that layers ask for; moves by wear levelling are counted apart.
                 if let Some(worn) = &mut self.plan.worn
                     && !payload.moved.only
                 {
@@ -79,7 +81,6 @@ impl Engine {
         }
     }
 
-    /// Applies what a step's end means to its request.
     fn notify(&mut self, step: Step, notify: u8) {
         let record = self.plan.steps.get(step);
         let index = record.request;
@@ -156,7 +157,8 @@ impl Engine {
         }
     }
 
-    /// The write of step `accept` is in the persistence domain, merged with the queued one of step `into`.
+    /// Tells observers that the write of step `accept` is in the persistence domain, merged with the queued write of
+    /// step `into` if there is one.
     #[cold]
     pub(super) fn note_ready(&mut self, accept: Step, into: Option<Step>) {
         let now = self.now();
@@ -174,14 +176,12 @@ impl Engine {
         self.plan.observers.tell(|one| one.begun(now, &write));
     }
 
-    /// The write that was accepted with step `accept`, with the bytes that `step` has.
     fn noted(&self, accept: Step, step: Step) -> MediumWrite {
         let record = self.plan.steps.get(step);
         let payload = self.plan.contents.overlay.payload(record.link as u32);
         MediumWrite::new(accept.0, Place(record.place), payload)
     }
 
-    /// Starts a ready step, or makes it wait for a slot.
     #[inline(always)]
     fn start(&mut self, step: Step) {
         let now = self.now;
@@ -204,6 +204,7 @@ impl Engine {
             Action::Cross(message) => self.cross(step, message),
             Action::Read => {
                 let writer = Step(record.link);
+                // The newest write of the line is not in the array yet, but the controller still has its bytes.
                 if writer != Step::PAST && !self.plan.steps.is_finished(Step(writer.0 + 1)) {
                     self.forward(step);
                 } else {
@@ -251,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// Answers a read from the queued write of its line.
+    /// Answers a read from its line's write, which is still on its way to the array.
     pub(super) fn forward(&mut self, step: Step) {
         let now = self.now;
         self.plan.steps.get_mut(step).begun = now;
@@ -261,7 +262,8 @@ impl Engine {
         self.result(self.results.len() - 1, done, step);
     }
 
-    /// `step` will be finished at `done`, by a source whose times only grow.
+    /// Notes that `step` will be finished at `done`. The times of a source only grow, unless its writes may overtake
+    /// each other.
     #[inline(always)]
     pub(super) fn result(&mut self, source: usize, done: u64, step: Step) {
         let results = &mut self.results[source];
@@ -279,7 +281,6 @@ impl Engine {
         }
     }
 
-    /// Makes an access that holds a slot visible to the scheduler.
     pub(super) fn enqueue(&mut self, step: Step, (index, slots): (usize, Slots), sequence: u64) {
         let place = Place(self.plan.steps.get(step).place);
         if self.channels[index].insert(step, place, slots, sequence) {
@@ -287,7 +288,7 @@ impl Engine {
         }
     }
 
-    /// Has the channel act in the next cycle: an access is not eligible in the cycle of its arrival.
+    /// Has the channel act in the next cycle, because an access is not eligible in the cycle of its arrival.
     pub(super) fn wake_channel(&mut self, index: usize) {
         let ahead = self.now - self.cycle_began;
         if ahead >= self.clock {
@@ -304,8 +305,8 @@ impl Engine {
         }
     }
 
-    /// The channel acts now. It goes on until `limit` while no other source has an event and nobody waits for the slots
-    /// that it frees.
+    /// Has the channel act now, and continue until `limit` while no other source has an event and nobody waits for the
+    /// slots that become free.
     #[inline(never)]
     pub(super) fn channel_acts<const SPECIAL: bool>(&mut self, index: usize, limit: u64) {
         let mut limit = self.heads.alone(index).min(self.next_timer()).min(limit);
@@ -321,11 +322,13 @@ impl Engine {
             }
             if SPECIAL && let Some(turned) = self.channels[index].turned.take() {
                 self.turned(index, turned);
+                // The write's result has moved, and may now be the earliest event.
                 limit = self.now;
             }
             if let Some(issued) = outcome.issued {
                 let done = issued.done * self.clock;
                 self.issued(index, issued.bank, done, share);
+                // The access has become an event of another source.
                 limit = limit.min(done);
             }
             let next = self.channels[index].next_act.saturating_mul(self.clock);
@@ -357,8 +360,8 @@ impl Engine {
         }
     }
 
-    /// The channel acts in one cycle, in which a write takes as long as its cells do. Also gives the share of a line's
-    /// energy that a write takes.
+    /// Has the channel act in one cycle, in which a write takes as long as its cells do. Also returns the share of a
+    /// line's energy that a write takes.
     #[cold]
     fn channel_acts_specially(&mut self, index: usize) -> (Acted, f64) {
         let channel = &mut self.channels[index];
@@ -381,8 +384,8 @@ impl Engine {
         (outcome, share)
     }
 
-    /// An array write of a channel has been interrupted, or goes on. What it takes longer is its bank's use; what is
-    /// lost of it is spent, and has worn its line.
+    /// Books an interruption or a resumption of an array write. The additional time counts as use of its bank. The lost
+    /// part has cost energy and has worn the line.
     #[cold]
     fn turned(&mut self, index: usize, turned: Turned) {
         let source = self.channels.len() * Direction::Write as usize + index;
@@ -391,6 +394,7 @@ impl Engine {
                 if last {
                     self.plan.exercise(&LAST_INTERRUPTION);
                 }
+                // Its result was queued with the column command. It is queued again when the write continues.
                 let results = &mut self.results[source];
                 let found = results.iter().position(|(_, step)| *step == access.step);
                 results.remove(found.expect("its write was not done"));
@@ -423,7 +427,6 @@ impl Engine {
         }
     }
 
-    /// Tells the observers of the commands that a channel has issued.
     #[cold]
     pub(super) fn tell_commands(&mut self, index: usize) {
         let issued = self.channels[index].issued.as_mut();
@@ -432,7 +435,6 @@ impl Engine {
         }
     }
 
-    /// The column command of a bank's access has gone out, and the access will be `done`.
     #[inline]
     fn issued(&mut self, index: usize, bank: usize, done: u64, share: f64) {
         let access = *self.channels[index].transaction(bank);
@@ -476,6 +478,7 @@ impl Engine {
         if !self.banks.is_empty() {
             let bank = &mut self.banks[index * self.of_a_channel + access.bank];
             bank.accesses += 1;
+            // A bank takes its next access before the last one is done; the overlap counts once.
             bank.busy += Time::from_ps(done.saturating_sub(begun.max(bank.until)));
             bank.until = bank.until.max(done);
         }

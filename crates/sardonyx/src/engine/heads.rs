@@ -7,19 +7,16 @@ use std::hint::select_unpredictable;
 
 use super::channel::NEVER;
 
-/// Low bits of a key that name the source. Events of equal times go in the order of the sources,
-/// channels before the others. 54 bits are left for picoseconds: five hours.
+/// Low bits of a key name the source. Events of equal times thus go in the order of the sources, channels before the
+/// others. 54 bits remain for picoseconds: five hours.
 const SOURCE_BITS: u32 = 10;
 const END: u64 = (1 << (64 - SOURCE_BITS)) - 2;
-/// Set in the key of a source that is not a channel.
+/// This bit is set in the key of a source that is not a channel.
 const RESULT: u64 = 1 << (SOURCE_BITS - 1);
 
-/// The source of the earliest event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Head {
-    /// A channel acts.
     Channel(usize),
-    /// Another source has a result.
     Source(usize),
 }
 
@@ -27,15 +24,14 @@ pub(crate) enum Head {
 pub(crate) struct Heads {
     acts: Vec<u64>,
     first_act: u64,
-    /// The other sources' keys, a binary tree: the least of all at 1, the lesser of 2i and 2i + 1 at i,
-    /// the keys themselves in the upper half.
+    /// The keys of the other sources as a binary tree: the keys themselves in the upper half, the lesser of 2i and 2i +
+    /// 1 at i, and so the least of all at 1.
     results: Vec<u64>,
-    /// An event lay beyond the clock's end and was dropped, or the engine has been told to stop.
+    /// An event lay beyond the clock's end and was dropped, or the engine was told to stop.
     pub stopped: bool,
 }
 
 impl Heads {
-    /// Heads for `channels` channels and `sources` other sources, none of which has an event yet.
     pub fn new(channels: usize, sources: usize) -> Heads {
         assert!(
             channels.max(sources) < RESULT as usize,
@@ -49,19 +45,16 @@ impl Heads {
         }
     }
 
-    /// The key of the first event.
     #[inline]
     fn first(&self) -> u64 {
         self.first_act.min(self.results[1])
     }
 
-    /// The time of the first event; [`NEVER`] if there is none.
     #[inline]
     pub fn time(&self) -> u64 {
         time(self.first())
     }
 
-    /// The source of the event at [`Heads::time`].
     #[inline]
     pub fn head(&self) -> Head {
         let key = self.first();
@@ -89,16 +82,15 @@ impl Heads {
             .enumerate()
             .filter(|(at, _)| *at != channel);
         let least = others.map(|(_, key)| time(*key)).min();
+        // At an equal time another channel may come first, but no result does.
         least.map_or(NEVER, |least| least.saturating_sub(1))
     }
 
-    /// The time at which `channel` acts.
     #[inline]
     pub fn act(&self, channel: usize) -> u64 {
         time(self.acts[channel])
     }
 
-    /// Sets the time at which `channel` acts.
     #[inline]
     pub fn set_act(&mut self, channel: usize, time: u64) {
         self.acts[channel] = self.key(time, channel as u64);
@@ -108,7 +100,6 @@ impl Heads {
         };
     }
 
-    /// Sets the time of the next result of `source`.
     #[inline]
     pub fn set_result(&mut self, source: usize, time: u64) {
         let mut least = self.key(time, RESULT | source as u64);
@@ -130,7 +121,7 @@ impl Heads {
         NEVER
     }
 
-    /// The key of an event, [`NEVER`] if it is beyond the clock's end. Adding one wraps [`NEVER`] to 0.
+    /// Makes the key of an event, [`NEVER`] if it lies beyond the clock's end. Adding one wraps [`NEVER`] to 0.
     #[inline]
     fn key(&mut self, time: u64, source: u64) -> u64 {
         if time.wrapping_add(1) > END + 1 {

@@ -22,8 +22,8 @@ impl Link {
         }
     }
 
-    /// A message that is ready at `now`: when it begins to cross, and when it is across. Messages of one kind do not
-    /// overtake each other.
+    /// Sends a message that is ready at `now`; returns when it begins to cross and when it has arrived. Messages of one
+    /// kind do not overtake each other.
     fn cross(&mut self, message: Message, now: u64) -> (u64, u64) {
         let time = self.params.message[message as usize].ps();
         let free = match message {

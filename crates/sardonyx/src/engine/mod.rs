@@ -80,7 +80,7 @@ pub struct BankUse {
     pub accesses: u64,
     /// The time during which an access was selected and not done.
     pub busy: Time,
-    /// When the last of them is done, in picoseconds.
+    /// The time at which the latest of its accesses is done, in picoseconds.
     until: u64,
 }
 
@@ -91,17 +91,16 @@ pub struct Engine {
     plan: Plan,
     timers: BinaryHeap<Reverse<(Time, Timer)>>,
     channels: Vec<Channel>,
-    /// When each source has its next event. The sources are the channels, and then those whose
-    /// `results` wait in queues: returning reads, finished writes, units, the link's messages, forwarded reads.
+    /// The next event of each source. The sources are the channels, and then those whose `results` wait in queues:
+    /// returning reads, finished writes, units, the link's messages, forwarded reads.
     heads: Heads,
     results: Vec<VecDeque<(u64, Step)>>,
-    /// When each unit of a kind can begin again.
     unit_free: [Vec<u64>; Unit::ALL.len()],
     link: Option<Link>,
     cells: Option<Box<Cells>>,
-    /// The channels act in a special way.
+    /// Whether channels have varying writes, interruptions or a buffer, and so act in single cycles.
     special: bool,
-    /// Array writes may be done in another order than they were begun in.
+    /// Whether array writes may end in another order than they began in.
     reorders: bool,
     now: u64,
     /// A memory cycle in picoseconds, and the number and the start of a recent cycle.
@@ -118,7 +117,7 @@ pub struct Engine {
     acceptances: Vec<Acceptance>,
     ledger: Ledger,
     service: [Service; 2],
-    /// Channel after channel; none behind a module's buffer.
+    /// Uses of the banks, channel after channel; none behind a module's buffer.
     banks: Vec<BankUse>,
     of_a_channel: usize,
     unit_uses: [u64; Unit::ALL.len()],
@@ -176,7 +175,7 @@ impl Engine {
         }
     }
 
-    /// The present.
+    /// The present time.
     pub fn now(&self) -> Time {
         Time::from_ps(self.now)
     }
@@ -204,14 +203,14 @@ impl Engine {
         self.plan.refused.first().copied()
     }
 
-    /// Admits a request at `now`. `handle` plans at once all that the controller does for the request,
-    /// and the engine times the plan from here on. `handle` returns the steps at which a write is
-    /// accepted and done; for a read both are the step of its answer.
+    /// Admits a request at `now`. `handle` plans at once everything that the controller does for the request, and the
+    /// engine times the plan from here on. `handle` returns the steps at which a write is accepted and done; for a read
+    /// both are the step of its answer.
     pub fn admit(&mut self, request: Request, now: Time, handle: impl FnOnce(&mut Plan) -> Stored) {
         self.admit_as(Notify::LEAVE, request, now, handle);
     }
 
-    /// As [`Engine::admit`]. The acceptance, which a fence waits for, will be among
+    /// Admits a request as [`Engine::admit`] does. The acceptance, which a fence waits for, will be among
     /// [`Engine::acceptances`].
     pub fn admit_announced(
         &mut self,
@@ -256,8 +255,8 @@ impl Engine {
         self.start_fresh();
     }
 
-    /// Whether the request's own steps can say that it leaves the ingress and that it is answered: both
-    /// happen with one of its steps, or with the two steps of one write.
+    /// Whether the request's own steps can tell that it leaves the ingress and that it is answered. Both must happen
+    /// with one of its steps, or with the two steps of one write.
     #[inline]
     fn can_notify(&self, first: Step, stored: Stored) -> bool {
         let Stored { accepted, done } = stored;
@@ -275,7 +274,6 @@ impl Engine {
         record.notify |= what;
     }
 
-    /// Adds steps that only say that the request leaves the ingress and that it is answered.
     fn add_notify_steps(&mut self, stored: Stored, index: u32, leave: u8) {
         let Stored { accepted, done } = stored;
         let purpose = Purpose::new(Cause::Data);
@@ -302,7 +300,7 @@ impl Engine {
         value
     }
 
-    /// The same at `now`, before which no event comes.
+    /// Runs `handle` at `now` as [`Engine::background`] does. No event may come before `now`.
     pub fn background_at<T>(&mut self, now: Time, handle: impl FnOnce(&mut Plan) -> T) -> T {
         self.now = self.now.max(now.ps());
         self.background(handle)
@@ -374,8 +372,8 @@ impl Engine {
         }
     }
 
-    /// Executes the next event; without one, it forces queued writes out, so that whoever waits in a loop
-    /// of calls gets on. Returns a timer that has run out, for the controller.
+    /// Executes the next event. Without one it forces queued writes out, so that a caller who waits in a loop makes
+    /// progress. Returns a timer that has run out, for the controller.
     pub fn advance(&mut self) -> Option<Timer> {
         if self.heads.stopped {
             return None;
@@ -398,11 +396,8 @@ impl Engine {
     }
 
     /// Executes events up to and at `limit`, at least one if there is one. Stops after the first event that the caller
-    /// must know of: a read's answer, an acceptance, a timer (which it returns, as [`Engine::advance`] does), a change
-    /// of [`Engine::admits`]. Answers to writes do not stop it and may gather.
-    ///
-    /// # Panics
-    /// As [`Engine::advance`].
+    /// must know of: a read's answer, an acceptance, a timer (which it returns, as [`Engine::advance`] does), or a
+    /// change of [`Engine::admits`]. Answers to writes do not stop it and may gather.
     pub fn advance_until(&mut self, limit: Time) -> Option<Timer> {
         let admitted = self.admits();
         if self.heads.stopped {
@@ -429,8 +424,8 @@ impl Engine {
         }
     }
 
-    /// Executes the event at `next`, the earliest of the heads. A channel may execute further events of
-    /// its own until `limit` if no other source has one before.
+    /// Executes the event at `next`, the earliest of all. A channel may execute further events of its own until `limit`
+    /// if no other source has one before.
     #[inline(always)]
     fn execute(&mut self, next: u64, limit: u64) {
         debug_assert!(next >= self.now, "time goes back");
@@ -450,8 +445,8 @@ impl Engine {
         }
     }
 
-    /// Forces all queued writes out, as [`Engine::advance`] does if there is no event. Returns false if
-    /// no write is queued or the run has failed.
+    /// Forces all queued writes out, as [`Engine::advance`] does without an event. Returns false if no write is queued
+    /// or the run has failed.
     pub fn force_drain(&mut self) -> bool {
         if self.heads.stopped {
             return false;
@@ -477,7 +472,7 @@ impl Engine {
         }
     }
 
-    /// The input goes on after all.
+    /// Expects more input after [`Engine::end_of_input`].
     pub fn resume_input(&mut self) {
         for channel in &mut self.channels {
             channel.input_ended = false;
@@ -544,7 +539,7 @@ impl Engine {
         self.acceptances.drain(..)
     }
 
-    /// Whether any has been accepted since the last call of [`Engine::acceptances`].
+    /// Whether any request has been accepted since the last call of [`Engine::acceptances`].
     pub fn has_acceptances(&self) -> bool {
         !self.acceptances.is_empty()
     }

@@ -8,48 +8,38 @@ use super::constraints::MOST;
 use crate::medium::pausing::PausingParams;
 use crate::plan::command::CommandKind;
 
-/// How often array writes were interrupted.
+/// Counts of interrupted array writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interruptions {
-    /// Times that a write paused.
+    /// Writes that paused, each time counted.
     pub paused: u64,
-    /// Times that a write was cancelled.
+    /// Writes that were cancelled, each time counted.
     pub cancelled: u64,
 }
 
-/// A bank's array write.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Under {
     pub access: Transaction,
-    /// The cycle in which it begins, or goes on.
     pub begins: u64,
-    /// The cycle in which the array has it, unless it is interrupted.
+    /// The cycle in which the array has the data, unless the write is interrupted.
     pub ends: u64,
-    /// Cycles that it takes in all.
     pub whole: u64,
-    /// Cycles that are left, while it is interrupted.
     pub left: u64,
-    /// Interruptions until now.
     pub times: u64,
-    /// The cycle in which the access would be done without the last interruption.
+    /// The cycle in which the access would be done without its last interruption.
     pub done: u64,
-    /// When the bank's commands might go without this write, and how it holds them back.
+    /// The cycles at which the bank's commands might go without this write, and those before which it holds them back.
     pub before: [u64; 4],
     pub held: [u64; 3],
-    /// The bank closes itself when it can.
     pub closed: bool,
 }
 
-/// Where a write stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stop {
-    /// Pause or cancel.
     pub kind: CommandKind,
-    /// The cycle from which on the bank is free.
     pub at: u64,
-    /// Cycles by which its array is free earlier.
+    /// Cycles by which the bank's array is free earlier.
     pub cut: u64,
-    /// The share of the write that is lost.
     pub lost: f64,
     left: u64,
 }
@@ -57,7 +47,7 @@ pub(super) struct Stop {
 pub(super) struct Pausing {
     params: PausingParams,
     banks: [Under; MOST],
-    /// Banks whose array write is under way, and those whose write is interrupted.
+    /// Banks whose array write is under way, and banks whose write is interrupted.
     writing: u64,
     interrupted: u64,
     pub count: Interruptions,
@@ -74,12 +64,10 @@ impl Pausing {
         }
     }
 
-    /// Banks whose array write is under way.
     pub fn writing(&self) -> u64 {
         self.writing
     }
 
-    /// Banks whose write is interrupted.
     pub fn interrupted(&self) -> u64 {
         self.interrupted
     }
@@ -88,7 +76,6 @@ impl Pausing {
         &self.banks[bank % MOST]
     }
 
-    /// Begins the array write of a bank at cycle `begins`, for `cycles`.
     pub fn begin(&mut self, bank: usize, begins: u64, cycles: u64, under: Under) {
         self.writing |= 1 << bank;
         self.banks[bank % MOST] = Under {
@@ -99,7 +86,6 @@ impl Pausing {
         };
     }
 
-    /// Forgets the writes that have ended by `cycle`.
     pub fn expire(&mut self, cycle: u64) {
         let mut banks = self.writing;
         while banks != 0 {
@@ -111,7 +97,7 @@ impl Pausing {
         }
     }
 
-    /// Where the bank's write stops if it is told to at `cycle`; `None` if it should rather end, or may not be
+    /// The stop that the bank's write makes if it is told to at `cycle`; `None` if it should rather end, or may not be
     /// interrupted.
     pub fn stop(&self, bank: usize, cycle: u64) -> Option<Stop> {
         let under = self.of(bank);
@@ -129,6 +115,7 @@ impl Pausing {
                 left: under.whole,
             });
         }
+        // A write can pause only at the end of an iteration.
         let iteration = under.whole.div_ceil(self.params.iterations);
         let stops = progress.next_multiple_of(iteration);
         (self.params.pauses && stops < under.whole).then(|| Stop {
@@ -140,13 +127,12 @@ impl Pausing {
         })
     }
 
-    /// The cycle after `cycle` from which on the bank's write may be told to stop; `None` if never.
+    /// The cycle after `cycle` from which on the bank's write may be told to stop; `None` if it never may.
     pub fn next_stop(&self, bank: usize, cycle: u64) -> Option<u64> {
         let at = self.of(bank).begins.max(cycle + 1);
         self.stop(bank, at).map(|_| at)
     }
 
-    /// Whether the bank's write may not be interrupted again.
     pub fn is_last(&self, bank: usize) -> bool {
         self.of(bank).times >= self.params.times
     }
@@ -163,7 +149,8 @@ impl Pausing {
         }
     }
 
-    /// Resumes the bank's write at `cycle`; returns how that holds the bank back, and when the write is done.
+    /// Resumes the bank's write at `cycle`. The caller fills in how the write holds the bank back and when its access
+    /// is done.
     pub fn resume(&mut self, bank: usize, cycle: u64) -> &mut Under {
         self.interrupted &= !(1 << bank);
         self.writing |= 1 << bank;

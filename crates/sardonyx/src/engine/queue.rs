@@ -7,7 +7,6 @@ use crate::plan::steps::Step;
 
 pub(crate) const NONE: u16 = u16::MAX;
 
-/// A queued access.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueEntry {
     pub step: Step,
@@ -33,10 +32,9 @@ const EMPTY: List = List {
     hit: NONE,
 };
 
-/// The binary logarithm of the number of tags.
 const TAG_BITS: u32 = 10;
 
-/// A tag made of bank and row, which different rows may share: Fibonacci hashing.
+/// Hashes a bank and a row to a tag, which different rows may share (Fibonacci hashing).
 #[inline]
 fn tag(bank: usize, row: u64) -> usize {
     let row = row.wrapping_mul(MOST as u64) | bank as u64;
@@ -45,7 +43,7 @@ fn tag(bank: usize, row: u64) -> usize {
 
 pub(crate) struct Lists {
     entries: Vec<QueueEntry>,
-    /// How many entries have each tag, to find quickly that a row has none.
+    /// The number of entries with each tag, to find quickly that a row has none.
     tags: [u16; 1 << TAG_BITS],
     free: Vec<u16>,
     lists: [List; MOST],
@@ -65,12 +63,10 @@ impl Lists {
         }
     }
 
-    /// Entries of all banks.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Banks that have entries.
     #[inline]
     pub fn banks(&self) -> u64 {
         self.banks
@@ -87,7 +83,6 @@ impl Lists {
         self.lists[bank % MOST].hit
     }
 
-    /// The oldest entry that does not hit `row`.
     pub fn miss(&self, bank: usize, row: u64) -> u16 {
         self.first(self.lists[bank % MOST].head, |entry| entry.row != row)
     }
@@ -102,13 +97,11 @@ impl Lists {
         self.entries[entry as usize].bank as usize
     }
 
-    /// The step and the place of an entry.
     pub fn access(&self, entry: u16) -> (Step, u64) {
         let entry = &self.entries[entry as usize];
         (entry.step, entry.place)
     }
 
-    /// The oldest entry of `banks`.
     pub fn oldest(&self, banks: u64) -> u16 {
         let mut banks = banks & self.banks;
         let mut best = (u64::MAX, NONE);
@@ -124,6 +117,7 @@ impl Lists {
     pub fn insert(&mut self, bank: usize, mut entry: QueueEntry, open: Option<u64>) {
         entry.bank = bank as u8;
         let mut before = self.lists[bank % MOST].tail;
+        // A write that had to wait for its line may become visible after younger accesses.
         while before != NONE && self.entries[before as usize].sequence > entry.sequence {
             before = self.entries[before as usize].before;
         }
@@ -158,6 +152,7 @@ impl Lists {
         self.link(bank, entry.before, entry.after);
         self.link_back(bank, entry.after, entry.before);
         if self.lists[bank % MOST].hit == index {
+            // The list is in order, so the next oldest hit comes after this one.
             self.lists[bank % MOST].hit = self.first(entry.after, |e| Some(e.row) == open);
         }
         if self.lists[bank % MOST].head == NONE {
@@ -169,7 +164,6 @@ impl Lists {
         entry
     }
 
-    /// The bank's row is, or will be, `row`.
     pub fn row_changed(&mut self, bank: usize, row: u64) {
         self.lists[bank % MOST].hit = match self.may_contain(bank, row) {
             true => self.first(self.lists[bank % MOST].head, |entry| entry.row == row),
@@ -177,14 +171,13 @@ impl Lists {
         };
     }
 
-    /// Whether an entry may hit `row`. Most rows of scattered accesses have none, and walking a list
-    /// costs a mispredicted branch at its end.
+    /// Whether an entry may hit `row`. Most rows of scattered accesses have none, and walking a list costs a
+    /// mispredicted branch at its end.
     #[inline]
     fn may_contain(&self, bank: usize, row: u64) -> bool {
         self.tags[tag(bank, row)] > 0
     }
 
-    /// The bank has no row.
     pub fn row_closed(&mut self, bank: usize) {
         self.lists[bank % MOST].hit = NONE;
     }

@@ -21,7 +21,6 @@ enum SlotWaiter {
     Group(u32),
 }
 
-/// Steps and groups that wait for slots of full queues.
 pub(crate) struct Waiting {
     queues: Vec<[VecDeque<SlotWaiter>; 3]>,
     count: usize,
@@ -60,7 +59,6 @@ impl Waiting {
 }
 
 impl Engine {
-    /// The queue that an accept step's write goes to.
     pub(super) fn write_slots(&self, accept: Step) -> Slots {
         let record = self.plan.steps.get(accept);
         let counter = self.channels[0].has_counter_queue();
@@ -75,7 +73,7 @@ impl Engine {
         (self.decoder.channel(place), slots)
     }
 
-    /// Takes a slot now, or waits behind those that wait already.
+    /// Takes a slot now, or waits behind the steps that wait already.
     pub(super) fn want_slot(&mut self, step: Step, slots: Slots) {
         let queue = self.queue_of(step, slots);
         if self.waiting.is_free(queue) && self.channels[queue.0].take_slots(slots, 1) {
@@ -105,7 +103,7 @@ impl Engine {
         self.release_store(store);
     }
 
-    /// The store step of an accepted write no longer waits for its acceptance.
+    /// Frees the store step of an accepted write from waiting for its acceptance.
     fn release_store(&mut self, store: Step) {
         let accept = Step(store.0 - 1);
         let purpose = self.plan.steps.get(accept).purpose;
@@ -118,7 +116,7 @@ impl Engine {
         }
     }
 
-    /// A slot has become free: the waiting steps and groups get it in their order.
+    /// Gives a slot that has become free to the waiting steps and groups, in their order.
     pub(super) fn slot_is_free(&mut self, channel: usize, slots: Slots) {
         let queue = (channel, slots);
         while let Some(waiter) = self.waiting.front(queue) {
@@ -134,6 +132,7 @@ impl Engine {
                     if !self.has_room(group, queue) {
                         return;
                     }
+                    // A group that is first here but not in another member's queue would overtake somebody there.
                     let queues = self.queues_of(group);
                     let first = |q: &(usize, Slots)| self.waiting.front(*q) == Some(waiter);
                     if !queues.iter().all(first) || !self.take_group(group) {
@@ -152,7 +151,7 @@ impl Engine {
         }
     }
 
-    /// One more member of a group is ready. The last one makes the group ask for its slots.
+    /// Notes that a member of a group is ready. The last member makes the group ask for its slots.
     pub(super) fn group_member_ready(&mut self, group: u32) {
         let members = &self.plan.groups[group as usize - 1];
         let ready = |member: &Step| self.plan.steps.get(*member).state == State::Started;
@@ -170,7 +169,6 @@ impl Engine {
         }
     }
 
-    /// The queues of a group's members, each once.
     fn queues_of(&self, group: u32) -> SmallVec<[(usize, Slots); 4]> {
         let mut queues = SmallVec::new();
         for member in &self.plan.groups[group as usize - 1] {
@@ -182,7 +180,6 @@ impl Engine {
         queues
     }
 
-    /// Whether one of a group's queues has all slots that it needs there.
     fn has_room(&self, group: u32, queue: (usize, Slots)) -> bool {
         let of = |member: &&Step| {
             self.queue_of(**member, self.write_slots(**member)) == queue
@@ -190,10 +187,10 @@ impl Engine {
         };
         let members = &self.plan.groups[group as usize - 1];
         let wanted = members.iter().filter(of).count();
+        // Merged members need no slot, so a queue may be full or closed if all of its members are merged.
         wanted == 0 || self.channels[queue.0].has_slots(queue.1, wanted)
     }
 
-    /// Takes all slots that a group needs or none.
     fn take_group(&mut self, group: u32) -> bool {
         let members = &self.plan.groups[group as usize - 1];
         let queues = self.queues_of(group);
@@ -225,7 +222,7 @@ impl Engine {
         });
     }
 
-    /// What a member of a group can be merged with whatever becomes of the others.
+    /// The queued write that a member of a group can be merged with, whatever becomes of the other members.
     fn mergeable_alone(&self, member: Step) -> Option<Step> {
         match self.params.medium.group_merging {
             GroupMerging::All if self.plan.steps.get(member).merges => self.mergeable(member),
@@ -248,8 +245,7 @@ impl Engine {
         }
     }
 
-    /// Merges a whole group with the queued writes of its lines if every member can be merged;
-    /// otherwise merges none.
+    /// Merges a whole group with the queued writes of its lines if every member can be merged; otherwise merges none.
     fn coalesce_group(&mut self, group: u32) -> bool {
         let members = &self.plan.groups[group as usize - 1];
         if !members.iter().all(|m| self.mergeable(*m).is_some()) {
@@ -262,8 +258,8 @@ impl Engine {
         true
     }
 
-    /// Merges a write that is in no group with the queued write of its line if that is possible, and that
-    /// one in no group either or groups are merged by members.
+    /// Merges a write that is in no group with the queued write of its line, if there is one. The queued write must be
+    /// in no group either, unless groups are merged by members.
     pub(super) fn coalesce(&mut self, accept: Step) -> bool {
         let any = self.params.medium.group_merging == GroupMerging::Member;
         match self.mergeable(accept) {
@@ -275,13 +271,14 @@ impl Engine {
         }
     }
 
-    /// The store step of the queued write of the same line, if it holds its slot and has not left
-    /// its queue. What the line's last write was merged with is that too, if the medium says so.
+    /// The store step of the queued write of the same line, if it holds its slot and has not left its queue. If the
+    /// medium says so, the write that the line's last write was merged with counts too.
     fn mergeable(&self, accept: Step) -> Option<Step> {
         let before = Step(self.plan.steps.get(accept).sequence);
         if !self.params.medium.queues.coalescing || before == Step::PAST {
             return None;
         }
+        // The store step of a write has the number after its accept step.
         let mut target = Step(before.0 + 1);
         while !self.plan.steps.is_finished(target)
             && self.plan.steps.get(target).action == Action::Coalesced
@@ -296,7 +293,6 @@ impl Engine {
         (old.action == Action::Store && old.begun == 0 && old.queued != 0).then_some(target)
     }
 
-    /// Merges the write of `accept` with the queued one of `target`.
     fn merge(&mut self, accept: Step, target: Step) {
         if self.plan.observers.closely() {
             self.note_ready(accept, Some(Step(target.0 - 1)));
@@ -307,6 +303,7 @@ impl Engine {
         let kept = self.plan.contents.overlay.payload_mut(to);
         kept.merge(&new);
         let flight = self.plan.contents.overlay.flight(record.flight);
+        // Later reads of the line find the merged bytes in the queued write.
         if flight.payload == from {
             flight.payload = to;
         }

@@ -41,24 +41,24 @@ crate::names::named! {
     }
 }
 
-/// A load of threads.
+/// A load of several threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// The operation.
     pub operation: Operation,
     /// The order of the accesses.
     pub order: Order,
-    /// The number of threads; they take turns.
+    /// The number of threads. They take turns.
     pub threads: usize,
-    /// Lines in one access.
+    /// The number of lines in one access.
     pub access: u64,
-    /// The most lines of a thread that are not answered (a read) or accepted (a write).
+    /// Lines of a thread that may be unanswered (reads) or unaccepted (writes), at most.
     pub outstanding: usize,
-    /// Whether a thread's lines reach the memory in any order and threads take no turns; if not, both are in order.
+    /// Whether a thread's lines reach the memory in any order and threads take no turns; otherwise both are in order.
     pub shuffled: bool,
     /// Whether a thread's next access begins only when its last one is over.
     pub fenced: bool,
-    /// The most lines that are touched.
+    /// The number of lines that are touched, at most.
     pub lines: u64,
     /// Lines that count, after half as many that do not.
     pub requests: u64,
@@ -75,12 +75,12 @@ pub struct Point {
     pub line: Latencies,
     /// The latency of an access, from the first line asked for to the last answered.
     pub access: Latencies,
-    /// Lines that the counted part has written to the module, and what the cells have done meanwhile; `None` without a
+    /// Lines that the counted part has written to the module, and the work of the cells meanwhile; `None` without a
     /// buffer.
     pub blocks: Option<(u64, Blocks)>,
 }
 
-/// The result of one load on a design of a machine.
+/// Runs one load on a design of a machine.
 ///
 /// # Errors
 /// There is no such design, or the run cannot go on.
@@ -117,7 +117,6 @@ pub fn point(machine: &Machine, design: &str, load: &Load) -> Result<Point, Curv
 
 #[derive(Clone, Default)]
 struct AccessThread {
-    /// The next line of the present access, how many it still has, and how many are under way.
     at: u64,
     left: u64,
     waiting: usize,
@@ -126,7 +125,6 @@ struct AccessThread {
     stores: VecDeque<(u64, Time)>,
 }
 
-/// A line under way.
 #[derive(Clone, Copy)]
 struct LineInFlight {
     thread: usize,
@@ -179,7 +177,6 @@ impl AccessRun<'_> {
         }
     }
 
-    /// Asks for the thread's next line, if it may have one; whether it did.
     fn ask(&mut self, thread: usize) -> bool {
         let now = self.memory.now();
         if let Some((line, began)) = self.threads[thread].stores.pop_front() {

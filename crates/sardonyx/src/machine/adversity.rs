@@ -11,36 +11,34 @@ use crate::plan::script::{ScriptIndex, Scripting};
 use crate::units::Time;
 
 const EVICT_ONE_IN: [u32; 3] = [8, 24, 64];
-/// After a counter-atomic store one in so many is followed by an eviction.
+/// One in so many counter-atomic stores is followed by an eviction.
 const EVICT_MARKED_ONE_IN: u32 = 4;
-/// One eviction in so many is followed by others, one after each of up to so many operations: what leaves the caches then
-/// waits together.
+/// One eviction in so many is followed by others, one after each of up to so many operations, so that the evicted lines
+/// wait together.
 const BURST_ONE_IN: u32 = 32;
 const LONGEST_BURST: u32 = 16;
-/// Instructions before an operation at most, added to its own.
+/// The longest pause before an operation, in instructions that are added to its own.
 const LONGEST_PAUSE: [u32; 3] = [4, 16, 256];
-/// For so many operations both stay what they are.
+/// The odds and the longest pause are drawn again after so many operations.
 const STRETCH: u32 = 256;
 const CACHED_LINES: [usize; 3] = [32, 64, 256];
 
-/// What goes wrong, drawn from a seed.
+/// The disturbances of a run, drawn from a seed.
 pub struct Adversity {
     random: ChaCha8Rng,
     evict_one_in: u32,
-    /// Operations until that is drawn anew.
     left: u32,
     burst: u32,
-    /// Lines that the caches hold for each core.
+    /// The number of lines that the caches hold for each core.
     pub cached_lines: usize,
     scripting: Scripting,
-    /// Which line goes when, as the script says, if it does.
     told: Option<ScriptIndex>,
     operations: Vec<u64>,
     pausing: u64,
 }
 
 impl Adversity {
-    /// By `seed`, or as a script says.
+    /// Draws disturbances from `seed`, or follows a script.
     pub fn new(seed: u64, scripting: &Scripting) -> Adversity {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let cached_lines = CACHED_LINES[random.next_u32() as usize % 3];
@@ -62,7 +60,6 @@ impl Adversity {
         }
     }
 
-    /// `core` has done an operation: what the script says of it; `None` if there is none and a seed draws.
     pub(super) fn scripted(&mut self, core: usize) -> Option<Option<Logical>> {
         if self.scripting.is_idle() {
             return None;
@@ -75,7 +72,6 @@ impl Adversity {
         Some(told.get(&at).map(|line| Logical(*line)))
     }
 
-    /// `line` is evicted after the last operation of `core`.
     pub(super) fn evicted(&self, core: usize, line: Logical) {
         if !self.scripting.is_idle() {
             let note = [core as u64, self.operations[core] - 1, line.0];
@@ -83,7 +79,6 @@ impl Adversity {
         }
     }
 
-    /// Whether a line has to go after this operation, which has left a `marked` line dirty.
     pub(super) fn evicts(&mut self, marked: bool) -> bool {
         if self.burst > 0 {
             self.burst -= 1;
@@ -109,12 +104,12 @@ impl Adversity {
         self.random.next_u32() as usize % end
     }
 
-    /// A seed for another part of the run.
+    /// Draws a seed for another part of the run.
     pub fn seed(&mut self) -> u64 {
         self.random.next_u64()
     }
 
-    /// `source`, with irregular pauses between its operations.
+    /// Adds irregular pauses between the operations of `source`.
     pub fn pausing<'s>(&mut self, source: Box<dyn OpSource + 's>) -> Box<dyn OpSource + 's> {
         self.pausing += 1;
         Box::new(Pausing {
@@ -134,11 +129,9 @@ struct Pausing<'s> {
     source: Box<dyn OpSource + 's>,
     random: ChaCha8Rng,
     longest: u32,
-    /// Operations until that is drawn anew.
     left: u32,
     core: u64,
     operations: u64,
-    /// How long before which operation, as the script says, if it does.
     told: Option<ScriptIndex>,
     scripting: Scripting,
 }

@@ -10,11 +10,10 @@ use crate::line::LINE_BYTES;
 /// Bytes that one line of encryption counters covers: eight lines (SCA Sec. 5.2.1).
 pub const COUNTER_SPAN: u64 = 8 * LINE_BYTES as u64;
 
-/// Memory as a data structure sees it, be it in a transaction or afterwards.
+/// Memory as a data structure sees it, in a transaction or afterwards.
 ///
-/// Addresses are bytes from the start of the program's own region. An access may span lines. After
-/// a power cut any byte may be anything: a program that recovers must believe no length, no index
-/// and no pointer before it has checked it.
+/// Addresses are bytes from the start of the program's own region. An access may span lines. After a power cut any byte
+/// may be anything: a recovering program must check every length, index and pointer before it believes it.
 pub trait Bytes {
     /// Reads `bytes.len()` bytes at `at`.
     fn load(&mut self, at: u64, bytes: &mut [u8]);
@@ -25,37 +24,37 @@ pub trait Bytes {
     /// Computes for `instructions` instructions.
     fn compute(&mut self, _instructions: u32) {}
 
-    /// What follows depends on what has been loaded (an address, a branch nobody could foresee).
+    /// Makes the following operations depend on everything that has been loaded (an address, an unpredictable branch).
     fn depend(&mut self) {}
 }
 
-/// Memory that survives a power cut, as far as it has been told to: a store is persistent once its
-/// line is flushed and a fence has passed.
+/// Memory that survives a power cut as far as the program demands it: a store is persistent once its line is flushed
+/// and a fence has passed.
 pub trait PersistentMemory: Bytes {
-    /// Writes `bytes` at `at`, a variable that decides what recovery sees (`CounterAtomic`): whatever writes
-    /// the line back, now or later, writes it with its encryption counter or not at all.
+    /// Writes `bytes` at `at` as a variable that decides what a recovery sees (`CounterAtomic`): whoever writes the
+    /// line back, now or later, writes it with its encryption counter or not at all.
     fn store_counter_atomic(&mut self, at: u64, bytes: &[u8]);
 
     /// Writes the line of `at` back without invalidating it (`clwb`).
     fn flush(&mut self, at: u64);
 
-    /// Goes on when everything flushed and every counter written back is persistent (`sfence`).
+    /// Waits until everything flushed and every counter written back is persistent (`sfence`).
     fn fence(&mut self);
 
     /// Writes the encryption counters of the [`COUNTER_SPAN`] bytes around `at` back
     /// (`counter_cache_writeback`); persistent at the next fence.
     fn counter_cache_writeback(&mut self, at: u64);
 
-    /// Begins transaction `number`: from here on to [`PersistentMemory::tx_end`] all stores are to persist or none.
+    /// Begins transaction `number`. Until [`PersistentMemory::tx_end`] all stores are to persist or none.
     fn tx_begin(&mut self, _number: u64) {}
 
-    /// Ends it; it is persistent at the next fence, if all that it has stored was flushed and fenced.
+    /// Ends the transaction. It is persistent at the next fence, if all that it has stored was flushed and fenced.
     fn tx_end(&mut self) {}
 
-    /// Gives up all locks that the transaction has: what it has changed is others' to change.
+    /// Releases all locks of the transaction: others may change what it has changed.
     fn unlock(&mut self) {}
 
-    /// Says where a transaction is; costs nothing.
+    /// Marks the phase of a transaction, at no cost.
     fn mark(&mut self, _mark: Mark) {}
 }
 
@@ -76,8 +75,7 @@ pub trait Numbers: Bytes {
 
 impl<M: Bytes + ?Sized> Numbers for M {}
 
-/// The pieces of `len` bytes at `at`, line by line: the line's address, where in it, and which
-/// of the bytes.
+/// Splits `len` bytes at `at` into pieces by line: the line's address, the offset in it, and the range of the bytes.
 pub fn pieces(at: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {

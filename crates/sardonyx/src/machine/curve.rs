@@ -16,10 +16,10 @@ use crate::plan::At;
 use crate::stats::Direction;
 use crate::units::Time;
 
-/// Which lines are accessed.
+/// The choice of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Streams of consecutive lines; half of them (at least one) read, the others write.
+    /// Streams of consecutive lines. Half of them (at least one) read, the others write.
     Streams(u32),
     /// Any line, each with the same probability.
     Random,
@@ -28,15 +28,15 @@ pub enum Pattern {
 /// A steady load.
 #[derive(Clone, Copy, Debug)]
 pub struct SteadyLoad {
-    /// Reads in 1,000 requests, spread evenly.
+    /// Reads in each 1,000 requests, spread evenly.
     pub reads_per_mille: u32,
-    /// Picoseconds from one request to the next; 0: as fast as they are answered.
+    /// Picoseconds from one request to the next; 0 sends requests as fast as they are answered.
     pub interval_ps: f64,
-    /// The most requests that are not answered (a read) or accepted (a write).
+    /// Requests that may be unanswered (reads) or unaccepted (writes), at most.
     pub outstanding: usize,
     /// The pattern of the lines.
     pub pattern: Pattern,
-    /// The most lines that are touched.
+    /// The number of lines that are touched, at most.
     pub lines: u64,
     /// Requests that count, after half as many that do not.
     pub requests: u64,
@@ -57,23 +57,23 @@ pub struct Point {
     pub outstanding: f64,
 }
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CurveError {
-    /// No such design.
+    /// The design does not exist.
     #[error(transparent)]
     Design(#[from] UnknownDesign),
     /// The run could not go on.
     #[error("{design}: {why}")]
     Exhausted {
-        /// The design.
+        /// The name of the design.
         design: String,
-        /// Why.
+        /// The shortage.
         why: Exhausted,
     },
 }
 
-/// The result of one load on a design of a machine.
+/// Runs one load on a design of a machine.
 ///
 /// # Errors
 /// There is no such design, or the run cannot go on.
@@ -111,7 +111,7 @@ struct CurveRun<'l> {
     load: &'l SteadyLoad,
     asked: u64,
     waiting: usize,
-    /// By tag: when a request was made, and whether it counts.
+    /// For each tag, the time of the request and whether it counts.
     began: Vec<(Time, bool)>,
     free: Vec<u64>,
     counted_from: Option<Time>,
@@ -224,7 +224,6 @@ struct AddressStream {
     draw: SplitMix64,
     pattern: Pattern,
     lines: u64,
-    /// Of each stream of reads and of writes: how far it is.
     at: [Vec<u64>; 2],
     turn: [usize; 2],
 }

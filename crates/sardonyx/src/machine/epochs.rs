@@ -11,7 +11,7 @@ use crate::memory::Memory;
 use crate::stats::Direction;
 use crate::units::{Energy, Time};
 
-/// The greatest number of epochs.
+/// The number of epochs, at most.
 pub const MOST: usize = 128;
 /// The first epochs take 2^20 picoseconds, a microsecond.
 const FIRST: u32 = 20;
@@ -23,7 +23,7 @@ const BUCKETS: usize = 48 << FINE;
 struct Answered {
     count: u64,
     sum: u64,
-    /// Counts by [`bucket`]; empty without answers.
+    /// The number of latencies in each [`bucket`]; empty without answers.
     buckets: Vec<u32>,
 }
 
@@ -78,7 +78,6 @@ impl Answered {
     }
 }
 
-/// What a memory has counted, or how much of it in an epoch.
 #[derive(Clone, Default)]
 pub(super) struct EpochCounts {
     accesses: u64,
@@ -92,7 +91,6 @@ pub(super) struct EpochCounts {
 }
 
 impl EpochCounts {
-    /// What `memory` has counted.
     pub fn from_memory(memory: &Memory) -> EpochCounts {
         let service = [Direction::Read, Direction::Write].map(|kind| memory.service(kind));
         let total = memory.ledger().grand_total();
@@ -168,7 +166,7 @@ pub(super) struct Epochs {
     begun: Time,
     shift: u32,
     epochs: Vec<Epoch>,
-    /// What had been counted when the present epoch began, and when it ends.
+    /// The counts when the present epoch began, and the time at which it ends.
     before: EpochCounts,
     due: Time,
     present: usize,
@@ -179,14 +177,13 @@ pub(super) struct Epochs {
 pub struct Series {
     /// When the first epoch begins.
     pub begin: Time,
-    /// How long each is; the last may end early.
+    /// The length of each epoch. The last one may end early.
     pub width: Time,
     /// Names with units, and values.
     pub columns: Vec<(String, Vec<Amount>)>,
 }
 
 impl Epochs {
-    /// Epochs from `begun` on, with nothing counted yet.
     pub fn new(begun: Time) -> Epochs {
         Epochs {
             begun,
@@ -198,7 +195,6 @@ impl Epochs {
         }
     }
 
-    /// Records an answered request.
     #[inline]
     pub fn record(&mut self, kind: Direction, at: Time, latency: Time) {
         let mut epoch = (at.since(self.begun).ps() >> self.shift) as usize;
@@ -212,13 +208,11 @@ impl Epochs {
         self.epochs[epoch].answered[kind as usize].record(latency);
     }
 
-    /// Whether the memory's counts are to be read.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
         now >= self.due
     }
 
-    /// Notes the memory's counts at `now`.
     pub fn count(&mut self, now: Time, counts: EpochCounts) {
         let spent = counts.since(&self.before);
         self.before = counts;
@@ -252,7 +246,6 @@ impl Epochs {
         }
     }
 
-    /// The figures over time of a run that ended at `end` with these counts.
     pub fn series(&self, end: Time, counts: &EpochCounts) -> Series {
         let mut epochs = self.epochs.clone();
         epochs.resize_with(epochs.len().max(self.present + 1), Epoch::default);

@@ -6,19 +6,19 @@ use crate::exhausted::Exhausted;
 use crate::memory::Wrong;
 use crate::trace::TraceError;
 
-/// Why a run cannot be made or cannot go on.
+/// The reason why a run cannot be made or cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// No such design.
+    /// The design does not exist.
     #[error(transparent)]
     Design(#[from] UnknownDesign),
     /// The trace is broken.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The trace cannot be played so.
+    /// The trace cannot be played as asked.
     #[error(transparent)]
     Use(#[from] TraceUse),
-    /// The trace touches more than the machine holds.
+    /// The trace touches more memory than the machine has.
     #[error("{trace}: {why}")]
     Memory {
         /// The trace's name.
@@ -45,7 +45,7 @@ pub enum RunError {
         /// Copies that play.
         copies: u32,
     },
-    /// Nothing to simulate.
+    /// The trace has nothing to simulate.
     #[error("{trace}: no reads and no writes in it; give a longer --limit or another trace")]
     Empty {
         /// The trace's name.
@@ -56,14 +56,14 @@ pub enum RunError {
     OnlyWarmup {
         /// The trace's name.
         trace: String,
-        /// How much was to be warm-up.
+        /// The amount that was to be warm-up.
         warmup: u64,
-        /// What is counted: requests, or transactions.
+        /// The unit of the amounts: requests, or transactions.
         unit: &'static str,
-        /// How many of them the trace has.
+        /// The amount that the trace has.
         all: u64,
     },
-    /// More cores than the caches can tell apart, or none.
+    /// There are more cores than the caches can tell apart, or none.
     #[error("{cores} cores; give 1 to {MAX_CORES} for what is simulated from the core down")]
     Cores {
         /// How many were asked for.
@@ -91,21 +91,21 @@ pub enum RunError {
         trace: String,
         /// The design.
         design: String,
-        /// Which record or operation read.
+        /// The record or the operation that read.
         at: String,
         /// The line, as the trace or program numbers it.
         line: u64,
-        /// What was read, and what was written.
+        /// The byte that was read and the byte that was written.
         why: Box<Wrong>,
     },
-    /// The run needs more than there is: a place for a line, time that the clock can tell.
+    /// The run needs more than there is: a place for a line, or time that the clock can tell.
     #[error("{trace} on {design}: {why}")]
     Exhausted {
         /// The trace or program.
         trace: String,
         /// The design.
         design: String,
-        /// What the run has used up, and what helps.
+        /// The shortage, and its remedy.
         why: Exhausted,
     },
     /// Somebody asked for the run to end.
@@ -113,7 +113,6 @@ pub enum RunError {
     Cancelled,
 }
 
-/// Whose part of the machine ends.
 fn copy_of(copies: u32) -> String {
     match copies {
         0 | 1 => String::new(),
@@ -121,14 +120,14 @@ fn copy_of(copies: u32) -> String {
     }
 }
 
-/// The trace was taken at another level, or counts something else than what can be played.
+/// A trace that was taken at another level, or that counts something else, than can be played.
 #[derive(Debug, thiserror::Error)]
 #[error("{trace}: {problem}; {remedy}")]
 pub struct TraceUse {
     /// The trace's name.
     pub trace: String,
-    /// What about the trace does not fit what is asked of it.
+    /// The property of the trace that does not fit.
     pub problem: String,
-    /// What the user can do about it.
+    /// The user's remedy.
     pub remedy: &'static str,
 }

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-/// All locks; those that nobody has are not in it.
 #[derive(Default)]
 pub(super) struct Locks(FxHashMap<u64, Lock>);
 
@@ -15,7 +14,7 @@ struct Lock {
 }
 
 impl Locks {
-    /// Takes `lock` for `core` if it is free, and returns whether; if not, the core waits.
+    /// Takes `lock` for `core` if it is free, and returns whether it was. If it was not, the core waits.
     pub fn take(&mut self, core: usize, lock: u64) -> bool {
         let lock = self.0.entry(lock).or_insert_with(|| Lock {
             holder: core,
@@ -27,7 +26,7 @@ impl Locks {
         lock.holder == core
     }
 
-    /// Releases the lock of `core`; returns the core that has it now.
+    /// Releases the lock of `core`, and returns the core that has it now.
     ///
     /// # Panics
     /// If `core` does not have it.

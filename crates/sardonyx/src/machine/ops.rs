@@ -14,32 +14,32 @@ pub struct Mark {
     pub phase: Phase,
 }
 
-/// How far a transaction is.
+/// The phase of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// It begins: it may not be visible after a power cut.
+    /// The transaction begins, and may not be visible after a power cut.
     Begin,
-    /// Its commit begins: from here on it may be visible.
+    /// Its commit begins, and from here on it may be visible.
     Committing,
-    /// Its last fence has passed: it must be visible.
+    /// Its last fence has passed, and it must be visible.
     Committed,
 }
 
 /// One operation and the instructions before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// Instructions since the operation before.
+    /// Instructions since the previous operation.
     pub gap: u32,
-    /// What the operation does to its line, or to the core.
+    /// The operation's effect on its line, or on the core.
     pub kind: OpKind,
     /// Its line, in the program's own address space; of a mark, the transaction.
     pub line: Virtual,
 }
 
-/// What an operation does; `bytes` is where its bytes begin in the [`Batch`].
+/// The kind of an operation. `bytes` is the index of its first byte in the [`Batch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpKind {
-    /// Reads `len` bytes of the line from byte `from` on, eight an instruction.
+    /// Reads `len` bytes of the line from byte `from` on, eight for each instruction.
     Load {
         /// The first byte within the line, 0 to 63.
         from: u8,
@@ -48,7 +48,7 @@ pub enum OpKind {
     },
     /// Reads a whole line from the cache that holds it, else from memory; no cache takes it.
     LoadPast,
-    /// Writes `len` bytes of the line from byte `from` on, eight an instruction.
+    /// Writes `len` bytes of the line from byte `from` on, eight for each instruction.
     Store {
         /// The first byte within the line, 0 to 63.
         from: u8,
@@ -59,7 +59,7 @@ pub enum OpKind {
         /// Index of the first of its bytes in the [`Batch`].
         bytes: u32,
     },
-    /// One instruction after whose store the whole line holds these 64 bytes (recorded traces).
+    /// Stores in one instruction, after which the whole line holds these 64 bytes (recorded traces).
     StoreLine {
         /// Index of the first of its bytes in the [`Batch`].
         bytes: u32,
@@ -77,13 +77,13 @@ pub enum OpKind {
     Fence,
     /// `counter_cache_writeback()`.
     CounterWriteBack,
-    /// `tx_begin()`; the transaction stands for a line, as in a mark.
+    /// `tx_begin()`. The line is the transaction's number, as in a mark.
     TxBegin,
     /// `tx_end()`.
     TxEnd,
-    /// What follows needs everything that has been loaded.
+    /// The following operations need everything that has been loaded.
     Depend,
-    /// Tells an agent beside the cores, whose number the line is, to look for work.
+    /// Tells the agent whose number the line is to look for work.
     Doorbell,
     /// Takes the lock whose number the line is, in volatile memory, or waits for it.
     Lock,
@@ -119,7 +119,7 @@ impl OpKind {
     }
 }
 
-/// Operations and their bytes.
+/// A batch of operations and their bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     ops: Vec<Op>,
@@ -140,7 +140,7 @@ impl Batch {
         &self.ops
     }
 
-    /// The same, to be changed.
+    /// The operations, mutable.
     pub fn ops_mut(&mut self) -> &mut [Op] {
         &mut self.ops
     }
@@ -191,7 +191,7 @@ impl Batch {
         self.push(kind, line);
     }
 
-    /// Appends the operations of `rest` from `next` on; the caller has seen to the gap of the first.
+    /// Appends the operations of `rest` from `next` on. The caller adjusts the gap of the first one.
     pub fn append(&mut self, rest: &Batch, next: usize) {
         let base = self.bytes.len() as u32;
         self.bytes.extend_from_slice(&rest.bytes);
@@ -219,33 +219,33 @@ impl Batch {
     }
 }
 
-/// Where a core's operations come from.
+/// A source of a core's operations.
 pub trait OpSource: Send {
-    /// What reports call it.
+    /// The source's name in reports.
     fn name(&self) -> &str;
 
-    /// Puts the next operations into `batch`, which has been cleared; false at the end. It is `now` when
-    /// the last one before them has been fetched.
+    /// Puts the next operations into `batch`, which has been cleared; false at the end. The last operation before them
+    /// has been fetched at `now`.
     ///
     /// # Errors
     /// A trace is broken.
     fn refill(&mut self, now: Time, batch: &mut Batch) -> Result<bool, RunError>;
 
-    /// A store to the write-protected page of `line` has trapped at `now`: changes the page table, and puts
-    /// what a core executes until the store can be repeated into `batch`.
+    /// Handles a store to the write-protected page of `line`, which has trapped at `now`: changes the page table, and
+    /// puts into `batch` what a core executes until the store can be repeated.
     ///
     /// # Panics
-    /// Unless it has an address space of pages that can be protected.
+    /// Unless the source has an address space of pages that can be protected.
     fn fault(&mut self, _now: Time, line: Virtual, _batch: &mut Batch) {
         panic!("line {} is write-protected by nobody", line.0);
     }
 
-    /// Whether it wants to be told of stores.
+    /// Whether the source wants to hear of stores.
     fn watches_stores(&self) -> bool {
         false
     }
 
-    /// `bytes` have been stored in `line` from byte `from` on.
+    /// Hears that `bytes` have been stored in `line` from byte `from` on.
     fn stored(&mut self, _line: Virtual, _from: u8, _bytes: &[u8]) {}
 
     /// Lines that hold logs.
@@ -253,12 +253,12 @@ pub trait OpSource: Send {
         Lines::NONE
     }
 
-    /// 4 KiB pages that it uses, if each of its lines lies at its own number.
+    /// The number of its 4 KiB pages, if each of its lines lies at its own number.
     fn pages(&self) -> u64 {
         0
     }
 
-    /// Locks that its core has when it begins.
+    /// The locks that its core holds at the beginning.
     fn holds(&self) -> Vec<u64> {
         Vec::new()
     }

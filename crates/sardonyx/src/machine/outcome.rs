@@ -152,7 +152,7 @@ pub static FIGURES: [&[&Figure]; 5] = [
     programs::FIGURES,
 ];
 
-/// The simulator's own speed: the one figure that is the host's and not the simulation's.
+/// The simulator's own speed, the only figure that belongs to the host and not to the simulation.
 pub use time::HOST_SPEED;
 
 /// The result of one run. Equal runs give equal outcomes, however long they took.
@@ -170,7 +170,7 @@ pub struct Outcome {
     pub read_latency_cdf: Vec<(f64, f64)>,
     /// Figures over time, and the use of units; `None` for a sample.
     pub over_time: Option<(Series, Usage)>,
-    /// Instructions a cycle of each core over its own time; `None` of one whose trace counts cycles.
+    /// Instructions per cycle of each core over its own time; `None` for one whose trace counts cycles.
     pub core_ipc: Vec<Option<f64>>,
     /// Whether the cores' caches were simulated.
     pub from_the_core: bool,
@@ -178,7 +178,7 @@ pub struct Outcome {
     pub takes_frames: bool,
 }
 
-/// Requests per second of real time, equal to any other.
+/// Requests per second of real time. All values are equal, so that equal runs have equal outcomes.
 #[derive(Clone, Copy, Debug)]
 pub struct HostSpeed(pub f64);
 
@@ -191,20 +191,17 @@ impl PartialEq for HostSpeed {
 pub(super) struct Finished<'s> {
     pub machine: &'s Machine,
     pub port: &'s Port,
-    /// What each core has done in all.
     pub figures: Vec<CoreFigures>,
-    /// What had happened when counting began.
     pub before: &'s Before,
 }
 
 impl Finished<'_> {
-    /// When the last core had retired everything.
     fn retired(&self) -> Time {
         let retired = self.figures.iter().map(|core| core.retired).max();
         retired.unwrap_or(Time::ZERO)
     }
 
-    /// Instructions of all cores since counting began, 0 for those that nobody knows of.
+    /// Instructions of all cores since counting began; cores whose instructions nobody knows count 0.
     fn instructions(&self) -> u64 {
         let sum = |cores: &[CoreFigures]| -> u64 {
             cores.iter().filter_map(|core| core.instructions).sum()
@@ -279,7 +276,6 @@ fn figures(sim: &Finished) -> Figures {
     out
 }
 
-/// Requests, what they have asked of the medium, and by how much that is less.
 fn counted(sim: &Finished, duplicates: Amount, out: &mut Figures) {
     let (reads, writes) = (sim.port.reads.count(), sim.port.writes.count());
     let ledger = sim.port.memory.ledger();
@@ -295,7 +291,7 @@ fn counted(sim: &Finished, duplicates: Amount, out: &mut Figures) {
     out.put(&traffic::MEDIUM_WRITE_REDUCTION, spared);
 }
 
-/// How long the medium's reads, then its writes, have taken, and how many found their row open.
+/// Adds how long the medium's reads and writes have taken, and how many found their row open.
 fn served(service: &[Service; 2], out: &mut Figures) {
     use medium::{READ_QUEUE, READ_SHORT_CUTS, READ_TOTAL};
     use medium::{WRITE_QUEUE, WRITE_SHORT_CUTS, WRITE_TOTAL};
@@ -316,7 +312,6 @@ fn served(service: &[Service; 2], out: &mut Figures) {
     out.put(&medium::ROW_HIT_RATE, rate);
 }
 
-/// What the medium's own buffer reads and writes, if it has one.
 fn through_buffer(memory: &Memory, params: &MediumParams, lines: u64, out: &mut Figures) {
     if let (Some(blocks), Some(buffer)) = (memory.blocks(), &params.buffer) {
         out.put(&medium::BLOCK_READS, blocks.reads);
@@ -327,7 +322,6 @@ fn through_buffer(memory: &Memory, params: &MediumParams, lines: u64, out: &mut 
     }
 }
 
-/// What has worn the medium, and how long it lasts at this rate.
 fn wear(sim: &Finished, simulated: Time, out: &mut Figures) {
     let (memory, params) = (&sim.port.memory, &sim.machine.engine.medium);
     let wear = memory.image().wear();
@@ -359,7 +353,6 @@ fn wear(sim: &Finished, simulated: Time, out: &mut Figures) {
     }
 }
 
-/// The energy of a run, in parts.
 fn energies(
     out: &mut Figures,
     medium: &MediumParams,
@@ -396,7 +389,6 @@ fn energies(
     out.put(&time::UNITS, booked.nj() - accesses);
 }
 
-/// How many reads were held to what was written.
 pub(super) fn verified(figures: &mut Figures, memory: &Memory) {
     let checked = memory.checked();
     let [verified, unwritten] = [|c: Checked| c.verified, |c: Checked| c.unwritten];
@@ -404,7 +396,7 @@ pub(super) fn verified(figures: &mut Figures, memory: &Memory) {
     figures.set(&traffic::READS_OF_UNWRITTEN, checked.map(unwritten));
 }
 
-/// What is known of a run from the cores down only.
+/// Adds the figures that only runs from the cores down have.
 fn executed(sim: &Finished, out: &mut Figures) {
     let took = sim.retired().since(sim.before.time);
     let committed = sim.port.committed.iter().sum::<u64>() - sim.before.committed;
@@ -437,14 +429,14 @@ fn executed(sim: &Finished, out: &mut Figures) {
     out.put(&programs::MEMORY_WAIT, mean(sum(|c| c.memory_wait.ps())));
 }
 
-/// The shares of `writes` that stored no line, and by which the medium's are fewer.
+/// The share of `writes` that stored no line, and the share by which the medium's writes are fewer.
 fn reductions(duplicates: Amount, medium_writes: Amount, writes: u64) -> [Amount; 2] {
     let share = |part: Amount| Amount::share(part.number().unwrap_or(0.0), writes as f64);
     let kept = share(medium_writes).number();
     [share(duplicates), kept.map(|kept| 1.0 - kept).into()]
 }
 
-/// The mean, the percentiles and the greatest of writes, then of reads.
+/// The mean, the percentiles and the greatest latency of writes, then of reads.
 fn latencies(kinds: [&Latencies; 2]) -> impl Iterator<Item = (&'static Figure, Amount)> {
     let values = kinds.into_iter().flat_map(|all| {
         let points = [all.p50(), all.p95(), all.p99(), all.p999(), all.max()];
@@ -455,7 +447,7 @@ fn latencies(kinds: [&Latencies; 2]) -> impl Iterator<Item = (&'static Figure, A
     latency::FIGURES.iter().copied().zip(values)
 }
 
-/// Whether a figure is of all of a run and no mean of parts: what a line, or a page, has come to.
+/// Whether a figure belongs to a whole run and is no mean of parts: the state that a line, or a page, has reached.
 pub(super) fn is_of_a_whole_run(figure: &Figure) -> bool {
     let whole = [
         &medium::MAX_LINE_WRITES,
@@ -468,7 +460,7 @@ pub(super) fn is_of_a_whole_run(figure: &Figure) -> bool {
     whole.iter().any(|known| known.name == figure.name)
 }
 
-/// What a figure's values of several parts of a run are to be weighed by, for the mean to be the whole's.
+/// The weight for a figure's values of several parts of a run, with which their mean is that of the whole.
 pub(super) fn weight(figure: &Figure) -> Option<&'static Figure> {
     let by_writes = [&traffic::WRITE_REDUCTION, &traffic::MEDIUM_WRITE_REDUCTION];
     let is_of = |of: &[&Figure]| of.iter().any(|known| known.name == figure.name);
@@ -483,8 +475,8 @@ pub(super) fn weight(figure: &Figure) -> Option<&'static Figure> {
     }
 }
 
-/// The power of a run's time that a figure goes with, all else equal: amounts a second, and years until something has
-/// come to an amount.
+/// The power of a run's time that a figure is proportional to, all else equal: amounts a second, and years until
+/// something has reached an amount.
 pub(super) fn power_of_time(figure: &Figure) -> i32 {
     match figure.unit {
         _ if figure.name == time::HOST_SPEED.name => 0,
@@ -494,14 +486,14 @@ pub(super) fn power_of_time(figure: &Figure) -> i32 {
     }
 }
 
-/// Whether a figure is a percentile or the greatest of latencies, and so of all windows' requests together.
+/// Whether a figure is a percentile or the greatest of latencies, which are taken of all windows' requests together.
 pub(super) fn is_pooled(figure: &Figure) -> bool {
     let means = [latency::MEAN_WRITE.name, latency::MEAN_READ.name];
     let mut all = latency::FIGURES.iter();
     all.any(|known| known.name == figure.name) && !means.contains(&figure.name)
 }
 
-/// The percentiles and the greatest of all windows' requests.
+/// Sets the percentiles and the greatest latencies of all windows' requests.
 pub(super) fn pooled(figures: &mut Figures, reads: &Latencies, writes: &Latencies) {
     let all = latencies([writes, reads]);
     for (figure, value) in all.filter(|(figure, _)| is_pooled(figure)) {
@@ -509,12 +501,11 @@ pub(super) fn pooled(figures: &mut Figures, reads: &Latencies, writes: &Latencie
     }
 }
 
-/// Points of a distribution, as an outcome has them.
 pub(super) fn cdf(all: &Latencies) -> Vec<(f64, f64)> {
     all.cdf(CDF_POINTS)
 }
 
-/// An outcome that was taken while requests were under way, with what these have brought since.
+/// Completes an outcome that was taken while requests were under way, with their latencies.
 pub(super) fn complete(outcome: &mut Outcome, port: &Port) {
     outcome.ledger.answered(port.memory.ledger());
     let figures = &mut outcome.figures;
@@ -532,7 +523,7 @@ pub(super) fn complete(outcome: &mut Outcome, port: &Port) {
     }
 }
 
-/// Instructions a core cycle, the mean of the cores; absent for a trace that counts cycles.
+/// Instructions per core cycle, the mean of the cores; absent for a trace that counts cycles.
 fn ipc(sim: &Finished) -> Amount {
     let took = sim.retired().since(sim.before.time);
     let cycles = took.ps() as f64 / sim.machine.core.clock.ps() as f64;
@@ -554,7 +545,7 @@ fn core_ipc(sim: &Finished) -> Vec<Option<f64>> {
     each.collect()
 }
 
-/// Years until cells wear out at this rate: with every line worn alike, and with none moved.
+/// Years until cells wear out at this rate: with all lines worn equally, and with none moved.
 fn lifetimes(machine: &Machine, took: Time, writes: u64, max_line_writes: u32) -> [Amount; 2] {
     let years = took.ns() * 1e-9 / SECONDS_A_YEAR;
     let endurance = machine.engine.medium.endurance as f64;

@@ -6,7 +6,7 @@ use super::outcome::{self, Outcome};
 use crate::stats::{Account, Cause};
 
 impl Outcome {
-    /// The figures by name; null where one does not apply.
+    /// The figures by name, null where one does not apply.
     pub fn metrics(&self) -> Map<String, Value> {
         let figures = self.figures.iter();
         let figures = figures.map(|(figure, amount)| (figure.name, json!(amount)));
@@ -15,7 +15,7 @@ impl Outcome {
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Figures over time: when epochs begin, how long each is, and a list for each figure; null for a sample.
+    /// The figures over time: the begin and the length of epochs, and a list for each figure; null for a sample.
     pub fn epochs(&self) -> Value {
         let Some((series, _)) = &self.over_time else {
             return Value::Null;
@@ -29,7 +29,7 @@ impl Outcome {
         })
     }
 
-    /// How much of banks, buses, queues and units was in use, and how lines were worn; null for a sample.
+    /// The use of banks, buses, queues and units, and the wear of lines; null for a sample.
     pub fn usage(&self) -> Value {
         let Some((_, usage)) = &self.over_time else {
             return Value::Null;

@@ -15,7 +15,7 @@ use crate::medium::params::Addresses;
 /// Lines in a page of 4 KiB.
 pub const PAGE_LINES: u64 = 4096 / LINE_BYTES as u64;
 
-/// An address has no place in memory.
+/// An address that has no place in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutOfMemory {
     /// More pages were touched than there are frames.
@@ -24,7 +24,7 @@ pub enum OutOfMemory {
          machine more rows, run fewer copies, or limit the trace", .frames * 4
     )]
     Frames {
-        /// Frames of 4 KiB that were there.
+        /// The number of existing frames of 4 KiB.
         frames: u64,
         /// Copies among which the memory is shared out.
         shares: u32,
@@ -37,52 +37,51 @@ pub enum OutOfMemory {
     Beyond {
         /// The address.
         address: u64,
-        /// Bytes that there are.
+        /// Bytes of the memory.
         capacity: u64,
         /// Copies among which the memory is shared out.
         shares: u32,
     },
 }
 
-/// One agent's addresses.
+/// The addresses of one agent.
 pub enum AddressSpace {
-    /// Each line lies at its own number; so many pages are used.
+    /// Each line lies at its own number, and so many pages are used.
     Identity {
-        /// 4 KiB pages.
+        /// The number of 4 KiB pages.
         pages: u64,
     },
     /// Pages take frames when they are first touched, or have their own.
     Framed(PageFrames),
-    /// A kernel says where pages lie.
+    /// A kernel decides where pages lie.
     Mapped(Arc<Mapped>),
 }
 
-/// Lines from here on are memory's own, as a kernel addresses them, whatever the page table says.
+/// Lines from here on are memory's own, as a kernel addresses them, whatever the page table contains.
 pub const DIRECT: u64 = 1 << 62;
 
-/// A page table that its kernel changes while agents go on: which frame a page has, and whether a store
-/// to it is a fault.
+/// A page table that its kernel changes while agents run: the frame of each page, and whether a store to it is a fault.
 #[derive(Debug)]
 pub struct Mapped {
-    /// By page: twice the frame, and one if it is write-protected.
+    /// For each page twice its frame, plus one if it is write-protected.
     entries: Vec<AtomicU64>,
 }
 
 impl Mapped {
-    /// The pages lie in these frames, each its own and writable.
+    /// Places the pages in these frames, each in one of its own and writable.
     pub fn new(frames: impl Iterator<Item = u64>) -> Mapped {
         Mapped {
             entries: frames.map(|frame| AtomicU64::new(frame << 1)).collect(),
         }
     }
 
-    /// From now on `page` lies in `frame`.
+    /// Moves `page` to `frame`.
     pub fn redirect(&self, page: u64, frame: u64, protected: bool) {
         let entry = frame << 1 | u64::from(protected);
         self.entries[page as usize].store(entry, Ordering::Relaxed);
     }
 
-    /// Where `page` lies, and whether it is write-protected.
+    /// The frame of `page`, and whether the page is write-protected.
     #[inline]
     pub fn entry(&self, page: u64) -> (u64, bool) {
         let entry = self.entries[page as usize].load(Ordering::Relaxed);
@@ -111,7 +110,7 @@ pub struct PageTable {
 }
 
 impl PageTable {
-    /// One space an agent.
+    /// A page table with one space for each agent.
     pub fn new(spaces: Vec<AddressSpace>) -> PageTable {
         PageTable { spaces }
     }
@@ -122,7 +121,7 @@ impl PageTable {
         spaces.any(|space| matches!(space, AddressSpace::Framed(frames) if frames.are_taken()))
     }
 
-    /// Where `line` of agent `core` lies.
+    /// Translates `line` of agent `core`.
     ///
     /// # Errors
     /// Its page is new, and there is no frame for it.
@@ -144,7 +143,7 @@ impl PageTable {
         }
     }
 
-    /// Where `line` of agent `core` lies, if its page has been touched.
+    /// Translates `line` of agent `core`, if its page has been touched.
     #[inline]
     pub fn peek(&mut self, core: usize, line: Virtual) -> Option<Logical> {
         match &mut self.spaces[core] {
@@ -169,16 +168,16 @@ impl PageTable {
 pub struct PageFrames {
     share: Share,
     used: u64,
-    /// The frames of runs of pages, plus one, 0 where there is none: neighbours share a line of the host's caches.
+    /// Frames of runs of pages, plus one, and 0 where there is none. Neighbours share a cache line of the host.
     table: FxHashMap<u64, Box<[u64]>>,
-    /// Pages translated of late, each at its number modulo the length, and their frames; [`NO_PAGE`] for none.
+    /// Recently translated pages, each at its number modulo the length, and their frames; [`NO_PAGE`] for none.
     recent: Vec<(u64, u64)>,
 }
 
-/// Pages whose frames are found without the table, for the host's sake.
+/// The number of pages whose frames are found without the table, for the host's sake.
 const RECENT: usize = 256;
 const NO_PAGE: u64 = u64::MAX;
-/// Pages whose frames stand together: 128 MiB. The system gives memory for those that are touched only.
+/// Pages whose frames are kept together: 128 MiB. The system gives memory only for those that are touched.
 const RUN: usize = 1 << 15;
 
 impl PageFrames {
@@ -208,21 +207,21 @@ impl PageFrames {
         }
     }
 
-    /// The same, whose first page lies so many frames into the share.
+    /// Skips so many frames of the share before the first page.
     #[must_use]
     pub fn skewed(mut self, skew: u64) -> PageFrames {
         self.share.skew = skew;
         self
     }
 
-    /// The same, whose pages lie so.
+    /// Places the pages as `addresses` says.
     #[must_use]
     pub fn placed(mut self, addresses: Addresses) -> PageFrames {
         self.share.addresses = addresses;
         self
     }
 
-    /// Where `line` lies; a page's first touch takes the next frame.
+    /// Translates `line`. A page's first touch takes the next frame.
     ///
     /// # Errors
     /// When there is no next frame.
@@ -236,7 +235,7 @@ impl PageFrames {
         Ok(Logical(frame * PAGE_LINES + offset))
     }
 
-    /// Where `line` lies, if its page has been touched.
+    /// Translates `line`, if its page has been touched.
     #[inline]
     pub fn peek(&mut self, line: Virtual) -> Option<Logical> {
         let (page, offset) = (line.0 / PAGE_LINES, line.0 % PAGE_LINES);
@@ -249,7 +248,6 @@ impl PageFrames {
         Some(Logical(frame * PAGE_LINES + offset))
     }
 
-    /// Pages have no frames of their own.
     fn are_taken(&self) -> bool {
         !matches!(
             self.share.addresses,
@@ -275,7 +273,7 @@ impl PageFrames {
     }
 }
 
-/// One of equal parts of the memory, and which of its frames pages take.
+/// One of several equal parts of the memory, and the order in which pages take its frames.
 struct Share {
     base: u64,
     frames: u64,
@@ -285,7 +283,6 @@ struct Share {
 }
 
 impl Share {
-    /// The frame of a page that is touched after `used` others.
     fn frame(&self, page: u64, used: u64) -> Result<u64, OutOfMemory> {
         let (frames, shares) = (self.frames, self.shares);
         let next = || (used + self.skew) % frames;
@@ -307,8 +304,7 @@ impl Share {
     }
 }
 
-/// A number below `frames` for each number below it, the same for no two: a few rounds of mixing in the
-/// next power of two, until the result is in range.
+/// Permutes the numbers below `frames`: a few rounds of mixing in the next power of two, until the result is in range.
 fn scattered(frame: u64, frames: u64) -> u64 {
     let mask = frames.next_power_of_two() - 1;
     let half = mask.count_ones() / 2 + 1;

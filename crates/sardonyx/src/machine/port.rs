@@ -23,19 +23,18 @@ use crate::plan::{At, Fetched, journal};
 use crate::stats::Direction;
 use crate::units::Time;
 
-/// The tags of reads that go past the caches: this bit, and the reader's own name for it.
+/// The tags of reads that go past the caches consist of this bit and the reader's own name for the read.
 const PAST_CACHES: u64 = 1 << 62;
-/// The tags of writes have this bit, the others are reads.
+/// The tags of writes have this bit, those of reads have not.
 const WRITE: u64 = 1 << 63;
 
-/// A read under way: its line and who waits for it.
 #[derive(Default)]
 struct Read {
     line: Logical,
     waiters: Vec<Waiter>,
 }
 
-/// A write that is not accepted yet: its line, if it is a line's, and who waits.
+/// A write that is not accepted yet: its line, if it writes one, and everybody who waits.
 #[derive(Clone, Copy)]
 struct WaitingWrite {
     line: Option<Logical>,
@@ -50,28 +49,27 @@ struct Victim {
     arrival: Time,
 }
 
-/// What lies in memory before anybody writes it.
+/// The content of memory before anybody writes it.
 pub trait Backing: Send {
     /// The bytes of a line.
     fn line(&self, line: Logical) -> Line;
 }
 
-/// A line on its way to an agent that keeps it in no cache.
 struct Probed {
     line: Logical,
     name: u32,
     got: Fetched,
 }
 
-/// What agents ask memory through.
+/// The agents' access to memory.
 pub struct Port {
     pub(super) memory: Memory,
     pub(super) caches: Caches,
     pub(super) pages: PageTable,
     pub(super) adversity: Option<Adversity>,
-    /// The last operation has left a counter-atomic variable in a dirty line.
+    /// Whether the last operation has left a counter-atomic variable in a dirty line.
     marked_store: bool,
-    /// Reads by name less one, and names that are free.
+    /// Reads, indexed by name less one, and names that are free.
     reading: Vec<Read>,
     free_reads: Vec<u32>,
     writing: Vec<WaitingWrite>,
@@ -86,7 +84,6 @@ pub struct Port {
     pub(super) admitted: u64,
     pub(super) reads: Latencies,
     pub(super) writes: Latencies,
-    /// What happens over time, if somebody wants to know.
     pub(super) epochs: Option<Box<Epochs>>,
     pub(super) last_answer: Time,
     pub(super) fences: u64,
@@ -95,19 +92,18 @@ pub struct Port {
     logging: u64,
 }
 
-/// What cores ask of memory.
 impl Port {
     /// Whether memory takes a request now.
     pub fn takes(&self) -> bool {
         self.victims.is_empty() && self.memory.accepts()
     }
 
-    /// The present: never after the operation that asks, unless that has waited for memory.
+    /// The present time. It is never after the operation that asks, unless that has waited for memory.
     pub fn now(&self) -> Time {
         self.memory.now()
     }
 
-    /// The time at which memory next does something.
+    /// The time of memory's next event.
     pub fn next_event(&self) -> Time {
         self.memory.next_event()
     }
@@ -118,7 +114,7 @@ impl Port {
         &mut self.caches
     }
 
-    /// Where `line` of agent `core` lies in memory.
+    /// Translates `line` of agent `core`.
     ///
     /// # Errors
     /// Its page is new, and there is no frame for it.
@@ -134,7 +130,7 @@ impl Port {
         self.memory.read(request, now, line, class);
     }
 
-    /// Writes a line likewise; nobody will be told.
+    /// Writes a line without looking for it in the caches. Nobody will be told.
     pub fn write_past_caches(&mut self, core: usize, line: Logical, data: &Line, arrival: Time) {
         self.probed.retain(|probed| probed.line != line); // it would bring old bytes
         let class = self.class(line);
@@ -147,13 +143,13 @@ impl Port {
         self.memory.write(request, now, write);
     }
 
-    /// Reads a line past the caches in no time and at no cost: only state changes, and nobody is told.
+    /// Reads a line past the caches at no time and no cost. Only state changes, and nobody is told.
     pub fn pass_read(&mut self, line: Logical) {
         let class = self.class(line);
         self.memory.pass_read(line, class);
     }
 
-    /// Writes a line past the caches likewise.
+    /// Writes a line past the caches at no time and no cost.
     pub fn pass_write(&mut self, line: Logical, data: &Line) {
         self.memory.write_at_once(line, data);
     }
@@ -169,14 +165,14 @@ impl Port {
         self.rung.push((agent, at));
     }
 
-    /// Whether a read has not returned what was written last to its line: the run ends.
+    /// Whether a read has not returned the last write to its line, which ends the run.
     #[inline]
     pub fn is_wrong(&self) -> bool {
         self.memory.wrong().is_some()
     }
 
-    /// Takes the lock for `core` if it is free, and returns whether; if not, the core is told by a doorbell when it has
-    /// the lock.
+    /// Takes the lock for `core` if it is free, and returns whether it was. If it was not, a doorbell tells the core
+    /// when it has the lock.
     pub fn lock(&mut self, core: usize, lock: u64) -> bool {
         self.locks.take(core, lock)
     }
@@ -188,7 +184,7 @@ impl Port {
         }
     }
 
-    /// Whether somebody has rung who is not told yet.
+    /// Whether somebody has rung and has not been heard yet.
     #[inline]
     pub fn rings(&self) -> bool {
         !self.rung.is_empty()
@@ -200,8 +196,8 @@ impl Port {
         [total.medium_reads, total.medium_writes]
     }
 
-    /// Asks for a line that no cache is to take: true if one holds it and so answers, else memory does, and
-    /// `waiter` will be told. What is on its way already is not read again.
+    /// Asks for a line that no cache is to take. Returns true if a cache holds it and so answers. Otherwise memory
+    /// answers `waiter`; a line on its way already is not read again.
     pub fn probe(&mut self, waiter: Waiter, line: Logical, arrival: Time) -> bool {
         if let Some(hit) = self.caches.probe(line) {
             if hit.filling != 0 {
@@ -223,7 +219,7 @@ impl Port {
         self.caches.probe(line).is_none() && self.probed.iter().all(|probed| probed.line != line)
     }
 
-    /// Has memory read a line for `waiter`: the read's name, and what it brings.
+    /// Has memory read a line for `waiter`. Returns the read's name, and the line.
     fn read_for(&mut self, waiter: Waiter, line: Logical, arrival: Time) -> (u32, Fetched) {
         let name = self.free_reads.pop().unwrap_or_else(|| {
             self.reading.push(Read::default());
@@ -267,17 +263,17 @@ impl Port {
         hit
     }
 
-    /// `waiter` will be told when the read that brings `hit` is answered.
+    /// Tells `waiter` when the read that brings `hit` is answered.
     pub fn join(&mut self, waiter: Waiter, hit: Hit) {
         self.reading[hit.filling as usize - 1].waiters.push(waiter);
     }
 
-    /// Writes a line; `core` will be told when it is accepted.
+    /// Writes a line, and tells `core` when it is accepted.
     pub fn write(&mut self, core: usize, written: &WriteBack, arrival: Time) {
         self.admit_write(core, 1 << core, written, arrival);
     }
 
-    /// Writes of `line` that are not accepted yet, of which `core` will now be told when they are.
+    /// Lets `core` hear of the acceptance of `line`'s pending writes, and returns their number.
     pub fn join_writes(&mut self, core: usize, line: Logical) -> usize {
         let writing = self.writing.iter_mut();
         let writing = writing.filter(|write| write.line == Some(line));
@@ -297,7 +293,7 @@ impl Port {
         joined
     }
 
-    /// Writes the counters of `line` back; `core` will be told when they are accepted.
+    /// Writes the counters of `line` back, and tells `core` when they are accepted.
     pub fn write_counters(&mut self, core: usize, line: Logical, arrival: Time) {
         let index = self.new_write(WaitingWrite {
             line: None,
@@ -308,14 +304,14 @@ impl Port {
         self.memory.persist_metadata(request, now, line);
     }
 
-    /// `core` begins transaction `number` of the hardware's.
+    /// Begins transaction `number` of `core` in the hardware.
     pub fn tx_begin(&mut self, core: usize, number: u64, arrival: Time) {
         self.logging |= 1 << core;
         self.caches.clear_logged(core);
         self.memory.begin(core as u32, number, arrival);
     }
 
-    /// `core` ends it, and will be told when that is accepted.
+    /// Ends the transaction of `core`, and tells `core` when that is accepted.
     pub fn tx_end(&mut self, core: usize, arrival: Time) {
         self.logging &= !(1 << core);
         self.caches.clear_logged(core);
@@ -328,22 +324,22 @@ impl Port {
         self.memory.commit(request, now);
     }
 
-    /// Whether the old content of `line`, which `core` has just found and will store into, is to be logged
-    /// first: the log trigger.
+    /// Whether the old content of `line`, which `core` has just found and will store into, has to be logged first: the
+    /// log trigger.
     #[inline]
     pub fn must_log(&self, core: usize, line: Logical) -> bool {
         self.logging >> core & 1 == 1 && !self.caches.is_logged(core, line)
     }
 
-    /// Logs the content of `line`, which is that of `hit`: on a hit L1 hands it over, on a miss the
-    /// controller has just read it.
+    /// Logs the content of `line`, found as `hit`. On a hit L1 hands it over, on a miss the controller has just read
+    /// it.
     pub fn log_old(&mut self, core: usize, line: Logical, hit: Hit, arrival: Time) {
         self.caches.set_logged(core, line);
         let old = At::new(self.caches.line(hit), self.caches.ready(hit));
         self.memory.log_old(core as u32, line, old, arrival);
     }
 
-    /// `core` has stored into the line of `hit`.
+    /// Notes that `core` has stored into the line of `hit`.
     #[inline]
     pub fn stored(&mut self, line: Logical, hit: Hit, at: Time) {
         if let Some(observers) = self.memory.observers() {
@@ -361,7 +357,7 @@ impl Port {
         }
     }
 
-    /// A fence of `core` has passed: all that the core had flushed is in the persistence domain.
+    /// Notes that a fence of `core` has passed: all that the core had flushed is in the persistence domain.
     pub fn fenced(&mut self, core: usize, at: Time) {
         self.fences += 1;
         if let Some(observers) = self.memory.observers() {
@@ -369,7 +365,7 @@ impl Port {
         }
     }
 
-    /// A transaction of `core` is at `mark`.
+    /// Notes that a transaction of `core` is at `mark`.
     pub fn mark(&mut self, core: usize, mark: Mark, at: Time) {
         let number = mark.transaction;
         self.transactions[core] = number;
@@ -386,8 +382,8 @@ impl Port {
         }
     }
 
-    /// `core` has done an operation: an adversarial machine may evict a line now. Whether memory was asked
-    /// to write one.
+    /// Notes that `core` has done an operation, so that an adversarial machine may evict a line. Returns whether memory
+    /// was asked to write one.
     #[inline]
     pub fn operation_done(&mut self, core: usize, at: Time) -> bool {
         let Some(adversity) = &mut self.adversity else {
@@ -409,15 +405,15 @@ impl Port {
         written.is_some()
     }
 
-    /// An operation on `line` is some way off: what the host needs to look it up in the caches is fetched
-    /// into the host's own, without waiting for it. No effect on results.
+    /// Prefetches what this computer needs to look `line` up in the caches, for an operation some way off. No effect on
+    /// results.
     pub fn touch_cache_ahead(&mut self, core: usize, line: Virtual) {
         if let Some(line) = self.pages.peek(core, line) {
             self.caches.touch_ahead(line);
         }
     }
 
-    /// The same, closer, for what the host needs if the line has to come from memory.
+    /// Prefetches what this computer needs if `line` has to come from memory, for a closer operation.
     pub fn touch_miss_ahead(&mut self, core: usize, line: Virtual) {
         if let Some(line) = self.pages.peek(core, line)
             && !self.caches.touch_hit_ahead(line)
@@ -426,7 +422,7 @@ impl Port {
         }
     }
 
-    /// The same for a line that will be read or written past the caches.
+    /// Prefetches what this computer needs for a line that will be read or written past the caches.
     pub fn touch_memory_ahead(&mut self, core: usize, line: Virtual) {
         if let Some(line) = self.pages.peek(core, line) {
             self.memory.hint(line);
@@ -434,7 +430,6 @@ impl Port {
     }
 }
 
-/// What the system asks of the port.
 impl Port {
     pub(super) fn new(memory: Memory, caches: Caches, pages: PageTable, cores: usize) -> Port {
         Port {
@@ -466,7 +461,7 @@ impl Port {
         }
     }
 
-    /// Takes answers and acceptances from the engine, in the order in which cores are to be told.
+    /// Takes answers and acceptances from the engine, in the order in which agents hear of them.
     pub(super) fn answers(&mut self, told: &mut Vec<(usize, AgentAnswer)>) {
         let rung = self.rung.drain(..);
         told.extend(rung.map(|(agent, at)| (agent, AgentAnswer::Rung(at))));
@@ -528,7 +523,6 @@ impl Port {
         }
     }
 
-    /// Hands victims over as far as memory takes them.
     pub(super) fn send_victims(&mut self) {
         while !self.victims.is_empty() && self.memory.accepts() {
             let Victim {
@@ -545,7 +539,7 @@ impl Port {
         !self.victims.is_empty()
     }
 
-    /// Sends a dirty line that had to leave the caches to memory, as soon as that takes it.
+    /// Sends a dirty line that had to leave the caches to memory, as soon as memory takes it.
     fn evict(&mut self, core: usize, written: WriteBack, arrival: Time) {
         self.exercise(&DIRTY_EVICTION);
         if written.atomic {

@@ -15,17 +15,15 @@ use crate::trace::{Arrivals, GapUnit, Level, Source};
 pub struct Options {
     /// Requests that warm the machine up and are left out of the statistics.
     pub warmup: u64,
-    /// The share of contents that each copy of the trace has for itself.
+    /// The share of contents that each copy of the trace has to itself.
     pub distinct: f64,
 }
 
-/// Where the addresses of `source` lie.
 fn addresses(machine: &Machine, source: &Source) -> Addresses {
     let physical = source.provenance().is_physical();
     machine.settings.get(&ADDRESSES).of(physical)
 }
 
-/// Whether the moments of `source` are arrivals.
 fn is_open(machine: &Machine, source: &Source) -> Result<bool, TraceUse> {
     let provenance = source.provenance();
     let open = match machine.settings.get(&ARRIVALS) {
@@ -45,7 +43,8 @@ fn is_open(machine: &Machine, source: &Source) -> Result<bool, TraceUse> {
     })
 }
 
-/// An error unless `source` can be played so, and each of its addresses has a place where one of `copies` of it plays.
+/// Checks that `source` can be played as asked, and that each of its addresses has a place where one of `copies` of it
+/// plays.
 ///
 /// # Errors
 /// The first record that lies beyond the machine; the trace is broken.
@@ -70,8 +69,8 @@ pub fn check(machine: &Machine, source: Source, copies: u32) -> Result<(), RunEr
     }
 }
 
-/// A machine of `design` that plays each of `sources` on a core of its own: those taken below caches as
-/// they are, those taken at the core through the machine's caches. Reads are held to what was written.
+/// Makes a machine of `design` that plays each of `sources` on a core of its own. Traces taken below caches are played
+/// as they are, traces taken at the core through the machine's caches. Reads are compared with earlier writes.
 ///
 /// # Errors
 /// The design is unknown, a trace is broken or cannot be played so.
@@ -117,7 +116,7 @@ pub fn system(
     System::new(machine, memory, agents, spaces, warmup)
 }
 
-/// Runs the same; `progress` is told how far it is and may end the run by answering false.
+/// Runs the machine of [`system`]. `progress` hears how far the run is, and may end it by answering false.
 ///
 /// # Errors
 /// As [`system`] and [`System::run`].

@@ -18,23 +18,23 @@ use crate::figures::{Amount, Figure, Figures};
 use crate::latency::Latencies;
 use crate::stats::Ledger;
 
-/// The least number of windows: with fewer an interval says little.
+/// The least number of windows. With fewer an interval says little.
 pub const LEAST_WINDOWS: u64 = 10;
-/// Requests that go on after a window: more than the controller's queues hold.
+/// Requests that continue after a window: more than the controller's queues hold.
 pub const TAIL: u64 = 256;
-/// Accesses of a lone agent that go by between two looks at the progress.
+/// Skipped accesses of a single agent between two looks at the progress.
 const STRETCH: u64 = 4096;
 
-/// Which part of a run is timed.
+/// The part of a run that is timed.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     /// The number of windows.
     pub windows: u64,
-    /// Requests of each that count.
+    /// Requests of each window that count.
     pub requests: u64,
     /// Requests before these that are timed and do not count.
     pub ramp: u64,
-    /// The seed for the place of each window in its part.
+    /// The seed for the position of each window in its part.
     pub seed: u64,
 }
 
@@ -52,7 +52,7 @@ pub struct Sample {
 }
 
 impl System<'_> {
-    /// Plays `counted` requests of all of the sources' as a sample; those before them go by without a clock.
+    /// Plays `counted` requests of all sources as a sample. Those before them go by without a clock.
     ///
     /// # Errors
     /// As [`System::run`]; there are too few requests for so many windows.
@@ -106,8 +106,8 @@ impl System<'_> {
         agents.try_fold(0, |sum, agent| Some(sum + agent.passing()?.gone()?))
     }
 
-    /// Goes over so many requests without a clock, cores in turn; how many there were. Wear is not counted: it is
-    /// forgotten when a window begins to count.
+    /// Skips so many requests without a clock, cores in turn, and returns their number. Wear is not counted, because it
+    /// is forgotten when a window begins to count.
     fn pass(&mut self, most: u64, progress: &mut dyn FnMut(u64) -> bool) -> Result<u64, RunError> {
         self.port.memory.spare(true);
         let passed = self.pass_over(most, progress);
@@ -205,11 +205,11 @@ struct SampledWindow {
     writes: Latencies,
 }
 
-/// What is known of a window's mean without any clock.
+/// Facts about a window's mean that need no clock.
 ///
-/// Rare long gaps between accesses can be half of a run's time, and windows miss them or have too many. How many
-/// instructions there are is known, and they take time at full speed; what comes on top is what windows tell (a
-/// difference estimator; Cochran, Sampling Techniques, 7.2).
+/// Rare long gaps between accesses can be half of a run's time, and windows miss them or have too many. The number of
+/// instructions is known, and so is their time at full speed; windows estimate the rest (a difference estimator;
+/// Cochran, Sampling Techniques, 7.2).
 struct Known {
     /// Instructions of a window, the mean of the whole run.
     instructions: f64,
@@ -219,7 +219,6 @@ struct Known {
 }
 
 impl Known {
-    /// Puts the whole run's pace into figures that are means of `windows`.
     fn pace(&self, windows: &[&Figures], sample: &mut Sample) {
         let figures = &mut sample.outcome.figures;
         let took = |window: &&Figures| {
@@ -280,7 +279,6 @@ fn widths_of<'h>(
     all.filter(|(known, _)| known.name == figure.name)
 }
 
-/// The mean of all windows, and how sure it is.
 fn estimate(windows: Vec<SampledWindow>, known: Option<Known>) -> Sample {
     let all: Vec<&Figures> = windows
         .iter()
@@ -335,7 +333,7 @@ fn estimate(windows: Vec<SampledWindow>, known: Option<Known>) -> Sample {
 }
 
 /// The mean of values by their weights, and half of its 95 % interval: that of a ratio of two sums, to first order.
-/// `None` without any value; no interval of fewer than [`LEAST_WINDOWS`].
+/// `None` without any value; no interval with fewer than [`LEAST_WINDOWS`].
 fn mean(values: &[(f64, f64)]) -> Option<(f64, Option<f64>)> {
     let weights: f64 = values.iter().map(|(_, weight)| weight).sum();
     if values.is_empty() {
@@ -356,8 +354,8 @@ fn mean(values: &[(f64, f64)]) -> Option<(f64, Option<f64>)> {
     ))
 }
 
-/// What 95 of 100 values of Student's t with so many degrees of freedom (at least 9) do not exceed either way, to
-/// three digits: the expansion about the normal's (Abramowitz and Stegun, 26.7.5).
+/// The limit that 95 of 100 values of Student's t with so many degrees of freedom (at least 9) do not exceed on either
+/// side, to three digits: the expansion about the normal's (Abramowitz and Stegun, 26.7.5).
 fn student(freedom: f64) -> f64 {
     let z = 1.959_964_f64;
     let terms = [

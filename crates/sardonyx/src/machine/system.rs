@@ -19,7 +19,7 @@ use crate::units::Time;
 
 const PROGRESS_EVERY: u64 = 1 << 12;
 
-/// How much of a run is warm-up: state changes, figures do not count.
+/// The part of a run that is warm-up: state changes, figures do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Warmup {
     /// Requests to the controller.
@@ -37,17 +37,16 @@ pub struct System<'s> {
     answers: Vec<(usize, AgentAnswer)>,
     pub(super) warmup: Warmup,
     pub(super) before: Option<Before>,
-    /// Where counting ends and where nobody goes on, in requests, if that is before the sources' end.
+    /// The requests at which counting and playing end, if that is before the sources' end.
     pub(super) until: Option<Until>,
     pub(super) counted: Option<Outcome>,
 }
 
-/// Where a run stops before its sources end, in requests admitted.
 #[derive(Clone, Copy)]
 pub(super) struct Until {
-    /// Counting ends.
+    /// Counting ends here.
     pub counted: u64,
-    /// Nobody asks for anything more.
+    /// Agents ask for nothing more from here on.
     pub played: u64,
 }
 
@@ -58,7 +57,7 @@ pub(super) struct Before {
 }
 
 impl<'s> System<'s> {
-    /// `agents`, each with its address space, over `memory`, which was made with `machine`.
+    /// Runs `agents`, each with its address space, over `memory`, which was made with `machine`.
     ///
     /// # Errors
     /// There are none, or more than the caches can tell apart.
@@ -103,7 +102,7 @@ impl<'s> System<'s> {
         Ok(system)
     }
 
-    /// Each of `sources` on a core of its own, whose lines lie at their own numbers.
+    /// Plays each of `sources` on a core of its own, whose lines lie at their own numbers.
     ///
     /// # Errors
     /// As [`System::new`]; or a source is broken.
@@ -135,21 +134,21 @@ impl<'s> System<'s> {
         Ok(system)
     }
 
-    /// The same run on a machine that is as adversarial as its instructions allow.
+    /// Makes the machine as adversarial as its instructions allow.
     #[must_use]
     pub fn under(mut self, adversity: Adversity) -> System<'s> {
         self.port.adversity = Some(adversity);
         self
     }
 
-    /// The same run without holding reads to what was written.
+    /// Does not compare reads with earlier writes.
     #[must_use]
     pub fn unverified(mut self) -> System<'s> {
         self.port.memory.check(None);
         self
     }
 
-    /// The same run over a memory that holds something already.
+    /// Begins with a memory that holds something already.
     #[must_use]
     pub fn over(mut self, backing: Box<dyn super::Backing>) -> System<'s> {
         self.port.backing = Some(backing);
@@ -176,9 +175,8 @@ impl<'s> System<'s> {
         memory
     }
 
-    /// Plays everything and gives the figures; `progress` is told how many transactions are done, or
-    /// operations if there are no transactions, or requests if nothing executes operations, and may end the
-    /// run by answering false.
+    /// Plays everything and returns the figures. `progress` hears how many transactions are done, or operations if
+    /// there are no transactions, or requests if nothing executes operations, and may end the run by answering false.
     ///
     /// # Errors
     /// A source is broken further on, or nothing was left to count.
@@ -216,7 +214,8 @@ impl<'s> System<'s> {
         outcome::conclude(&finished, took)
     }
 
-    /// The same, but where something that a layer hands out is used up the run ends there, and the journal says so.
+    /// Plays as [`System::record`] does, but where something that a layer hands out is used up the run ends, and the
+    /// journal notes it.
     ///
     /// # Errors
     /// A source is broken further on.
@@ -237,7 +236,7 @@ impl<'s> System<'s> {
         Ok((journal, choices))
     }
 
-    /// Plays everything and gives the journal of it, and the choices that were made where writes go as chosen.
+    /// Plays everything and returns the journal, and the choices that were made where writes go as chosen.
     ///
     /// # Errors
     /// A source is broken further on.
@@ -306,7 +305,6 @@ impl<'s> System<'s> {
         Ok(())
     }
 
-    /// An error if the agent's last act has read something else than what was written.
     pub(super) fn verified(&self, agent: usize) -> Result<(), RunError> {
         let Some(wrong) = self.port.memory.wrong() else {
             return Ok(());
@@ -331,7 +329,6 @@ impl<'s> System<'s> {
             .is_some_and(|until| self.port.admitted >= until.played)
     }
 
-    /// The agent that goes first.
     fn next_agent(&self) -> Option<Next> {
         let takes = self.port.takes();
         let now = self.port.memory.now();
@@ -373,7 +370,6 @@ impl<'s> System<'s> {
         }
     }
 
-    /// Counting begins with the request after the warm-up's last.
     fn count_after_requests(&mut self, now: Time) {
         if let Warmup::Requests(requests) = self.warmup
             && self.before.is_none()
@@ -390,7 +386,6 @@ impl<'s> System<'s> {
         }
     }
 
-    /// Counting begins when each core has committed the warm-up's last transaction.
     fn count_after_transactions(&mut self) {
         if let Warmup::Transactions(number) = self.warmup
             && self.before.is_none()
@@ -430,7 +425,7 @@ impl<'s> System<'s> {
     }
 }
 
-/// The agent that goes first, when, and when somebody else goes on.
+/// The agent whose turn is next, the time of that turn, and the time of the following agent's.
 struct Next {
     agent: usize,
     time: Time,

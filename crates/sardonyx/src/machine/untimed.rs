@@ -15,23 +15,21 @@ struct Cached {
     line: Line,
     dirty: bool,
     persist: Persist,
-    /// Written since the cut.
     stored: bool,
 }
 
-/// One program's region, through a controller.
+/// One program's region, accessed through a controller.
 pub struct UntimedMemory<'v> {
     untimed: &'v mut Untimed,
     controller: &'v mut Controller,
     region: &'v Lines,
     log: &'v Lines,
     cache: FxHashMap<u64, Cached>,
-    /// What has been done, for a timed run that does it again.
     batch: Option<Batch>,
 }
 
 impl<'v> UntimedMemory<'v> {
-    /// The lines of `region`; those of `log` are log lines.
+    /// The memory of a program with the lines of `region`. Lines in `log` are log lines.
     pub fn new(
         untimed: &'v mut Untimed,
         controller: &'v mut Controller,
@@ -48,17 +46,17 @@ impl<'v> UntimedMemory<'v> {
         }
     }
 
-    /// What lies below, for whoever changes it behind the program's back.
+    /// The memory below, for changes behind the program's back.
     pub fn untimed_mut(&mut self) -> &mut Untimed {
         self.untimed
     }
 
-    /// Writes down what is done from now on.
+    /// Records operations from now on.
     pub fn record(&mut self) {
         self.batch = Some(Batch::default());
     }
 
-    /// What has been done since [`UntimedMemory::record`].
+    /// The operations since [`UntimedMemory::record`].
     pub fn take_record(&mut self) -> Option<Batch> {
         self.batch.take()
     }
@@ -123,8 +121,8 @@ pub fn write_untimed(controller: &mut Controller, untimed: &mut Untimed, write: 
     });
 }
 
-/// What `line` reads as. One that the controller takes for never written has whatever content the
-/// cells have: noise, the same for the same line.
+/// Reads `line`. A line that the controller takes for never written reads as whatever its cells hold: noise, always the
+/// same for a line.
 pub fn read_untimed(controller: &mut Controller, untimed: &mut Untimed, line: u64) -> Line {
     let read = untimed.plan(|plan| controller.read(Logical(line), Class::Data, Step::PAST, plan));
     read.value.unwrap_or_else(|| noise(line))

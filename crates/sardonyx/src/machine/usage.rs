@@ -8,10 +8,9 @@ use crate::memory::Memory;
 use crate::stats::Direction;
 use crate::units::Time;
 
-/// Parts of the medium in a map of its wear, at most.
 const PARTS: usize = 64;
 
-/// How much of a machine was in use over a run.
+/// The use of a machine's parts over a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Usage {
     /// The share of time for which each bank had an access that was selected and not done, channel after channel and
@@ -24,14 +23,13 @@ pub struct Usage {
     /// Each kind of unit that was used: its name, its uses, and the share of time in which it could not begin another
     /// use; absent for units that can begin any number at once.
     pub units: Vec<(&'static str, u64, Amount)>,
-    /// Lines by how often each was written.
+    /// The number of lines for each range of write counts.
     pub worn: Vec<Worn>,
     /// Parts of the medium with equal numbers of lines: the name of the region in which each begins, and its writes.
     pub map: Vec<(&'static str, ImagePart)>,
 }
 
 impl Usage {
-    /// How much was in use of `memory` in the last `took`.
     pub(super) fn measure(machine: &Machine, memory: &Memory, took: Time) -> Usage {
         let medium = &machine.engine.medium;
         let share = |busy: u64| Amount::share(busy as f64, took.ps() as f64);

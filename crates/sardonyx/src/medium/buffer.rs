@@ -7,13 +7,13 @@
 use crate::settings::{Allowed, Needs, Origin, Row, Settings, Value, keys, words};
 use crate::units::Time;
 
-/// Which block has to leave a full buffer.
+/// The choice of the block that has to leave a full buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Victim {
-    /// Any, each as likely.
+    /// Each block is as likely.
     #[default]
     Random,
-    /// That which was used longest ago.
+    /// The block that was used longest ago leaves.
     Oldest,
 }
 
@@ -51,31 +51,31 @@ const fn nanoseconds(name: &'static str, meaning: &'static str) -> Row {
     .needing(BUFFERED)
 }
 
-/// A module's buffer.
+/// The parameters of a module's buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BufferParams {
-    /// Blocks that it holds.
+    /// The number of blocks in the buffer.
     pub blocks: usize,
-    /// Lines of a block: what the cells are read and written by.
+    /// Lines of a block, the unit in which the cells are read and written.
     pub lines: u64,
-    /// Blocks that it fetches at once, at most.
+    /// Blocks that are fetched at once, at most.
     pub fetches: usize,
-    /// From a read's command to its data if the buffer has them.
+    /// The time from a read's command to its data if the buffer has them.
     pub hit: Time,
-    /// How much longer a read takes that the cells have to answer.
+    /// The additional time of a read that the cells have to answer.
     pub read: Time,
-    /// From one block read in the cells to the next access of them.
+    /// The time from reading one block in the cells to the next access of them.
     pub read_interval: Time,
-    /// The same after one written.
+    /// The time from writing one block in the cells to the next access of them.
     pub write_interval: Time,
-    /// From one line taken to be written to the next.
+    /// The time from taking one line to be written to the next.
     pub accept: Time,
-    /// Who leaves.
+    /// The choice of the block that leaves.
     pub victim: Victim,
 }
 
 impl BufferParams {
-    /// Its parameters.
+    /// The parameters of a buffer.
     pub const ROWS: &'static [Row] = &[
         row(
             BLOCKS,
@@ -119,7 +119,7 @@ impl BufferParams {
         ),
     ];
 
-    /// As `settings` say; `None` if there is no buffer.
+    /// The parameters in `settings`; `None` if there is no buffer.
     pub fn from_settings(settings: &Settings) -> Option<BufferParams> {
         let int = |name: &str, none: u64| match settings.find(name) {
             Some(Value::Int(value)) => value,

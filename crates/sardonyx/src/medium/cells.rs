@@ -12,15 +12,16 @@ use crate::mechanisms::mechanisms;
 use crate::settings::{Allowed, Needs, Origin, Row, Settings, Value, keys, words};
 use crate::units::Time;
 
-/// Which bits of a written word are programmed.
+/// The bits of a written word that are programmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coding {
-    /// All of them.
+    /// All bits are programmed.
     #[default]
     Whole,
-    /// Those that change, which a read before the write finds.
+    /// Only bits that change are, which a read before the write finds.
     Changed,
-    /// The same of a group of bits or of its inverse, whichever are fewer; a bit beside the group says which it is.
+    /// Of a group of bits or of its inverse, whichever changes fewer, only bits that change are programmed. A bit
+    /// beside the group says which it is.
     FlipNWrite,
 }
 
@@ -61,7 +62,7 @@ mechanisms! {
     GROUP_INVERTED = "groups of cells inverted", least 30;
 }
 
-/// What the crash explorer has to know of groups that are kept inverted.
+/// The crash explorer's knowledge of groups that are kept inverted.
 pub static PART: Part = Part {
     met: INVERTS.met,
     keys: &[],
@@ -78,31 +79,32 @@ const fn pulses(name: &'static str, sets: u64, meaning: &'static str) -> Row {
     .needing(FOUR_LEVELS)
 }
 
-/// How cells are programmed.
+/// The parameters of programming cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellParams {
-    /// Which bits.
+    /// The bits that are programmed.
     pub coding: Coding,
     /// Bits of a cell: 1, or 2 for four levels.
     pub bits: u64,
-    /// SETs of a cell of two bits to 00, 01, 10 and 11, where the right bit is the lower; all but 11 get a RESET first.
+    /// SETs that bring a cell of two bits to 00, 01, 10 and 11, where the right bit is the lower one. All levels except
+    /// 11 get a RESET first.
     pub pulses: [u64; 4],
-    /// How often a cell is sensed to be read, each time for tRCD.
+    /// The number of times that a cell is sensed to be read, each time for tRCD.
     pub sensings: u64,
     /// Bits of a group of Flip-N-Write.
     pub group: usize,
-    /// RESETs at once, at most; 0: as many as there are.
+    /// RESETs at once, at most; 0 means no limit.
     pub budget: u64,
     /// SETs that take the power of one RESET.
     pub sets_per_reset: u64,
-    /// Time of a SET and of a RESET; zero: the array write's.
+    /// The time of a SET; zero means the array write's.
     pub set: Time,
-    /// The same of a RESET.
+    /// The time of a RESET; zero means the array write's.
     pub reset: Time,
 }
 
 impl CellParams {
-    /// Its parameters.
+    /// The parameters of cells.
     pub const ROWS: &'static [Row] = &[
         row(
             "medium.cells.bits",
@@ -178,7 +180,7 @@ impl CellParams {
         ),
     ];
 
-    /// As `settings` say; `None` if a write is a write.
+    /// The parameters in `settings`; `None` if all writes take equally long.
     pub fn from_settings(settings: &Settings) -> Option<CellParams> {
         let int = |name: &str, none: u64| match settings.find(name) {
             Some(Value::Int(value)) => value,
@@ -216,7 +218,7 @@ impl CellParams {
         any.then_some(cells)
     }
 
-    /// Cells of a line.
+    /// The number of cells in a line.
     pub fn cells(&self) -> u64 {
         LINE_BYTES as u64 * 8 / self.bits
     }

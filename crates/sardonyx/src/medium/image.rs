@@ -13,9 +13,9 @@ use super::segments::{SEGMENT_BYTES, Segments};
 use crate::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 
 const FRAME_LINES: u64 = 64;
-/// Bytes of a line's count of writes, a `u32`.
+/// Bytes of a line's wear, a `u32` that counts its writes.
 const WEAR_BYTES: usize = 4;
-/// The lines, then the wear of each: close to its line, so that one large page holds both.
+/// The offset of the lines' wear in a frame. It follows the lines, so that one large page holds both.
 const WEAR_START: usize = FRAME_LINES as usize * LINE_BYTES;
 const FRAME_BYTES: usize = WEAR_START + FRAME_LINES as usize * WEAR_BYTES;
 const SEGMENT_FRAMES: usize = SEGMENT_BYTES / FRAME_BYTES;
@@ -25,36 +25,36 @@ fn wear_mut(frames: &mut [u8], offset: usize) -> &mut [u8; WEAR_BYTES] {
     wear.try_into().expect("a line's wear")
 }
 
-/// Lines that were written about as often.
+/// Lines that were written about equally often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Worn {
-    /// How often each was written at least, and less than twice that.
+    /// The least number of writes of these lines; all have less than twice as many.
     pub least: u32,
-    /// How many they are.
+    /// The number of these lines.
     pub lines: u64,
-    /// Their writes.
+    /// The number of their writes.
     pub writes: u64,
 }
 
 /// A part of the medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImagePart {
-    /// Where it begins.
+    /// The part's first line.
     pub first: Place,
-    /// Lines of it that were written.
+    /// Lines of the part that were written.
     pub lines: u64,
-    /// Their writes.
+    /// Writes of these lines.
     pub writes: u64,
-    /// Those of the line written most.
+    /// Writes of the line written most.
     pub most: u32,
 }
 
-/// How the medium has been worn.
+/// The wear of the medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wear {
     /// Array writes in all.
     pub writes: u64,
-    /// Bytes that those writes carried: whole 8-byte words and what lies beside the lines.
+    /// Bytes that those writes carried: whole 8-byte words and sidebands.
     pub bytes: u64,
     /// Bits that changed.
     pub bits_flipped: u64,
@@ -65,12 +65,12 @@ pub struct Wear {
 /// A line, and the 8 bytes stored beside it, if any.
 pub type Content = (Line, Option<[u8; 8]>);
 
-/// Lines that a table of pages is taken for, of 4 GiB at most: 1 TiB. A larger medium has its last lines one by one.
+/// The number of lines that a table of pages covers: 1 TiB, with a table of 4 GiB at most. The last lines of a larger
+/// medium are kept one by one.
 const DENSE: u64 = 1 << 34;
 
 const WORN: u64 = 1 << 63;
 
-/// The frame that an entry of the table of pages has.
 #[inline]
 fn frame_of(entry: u64) -> Option<usize> {
     (entry & !WORN).checked_sub(1).map(|frame| frame as usize)
@@ -80,19 +80,19 @@ fn frame_of(entry: u64) -> Option<usize> {
 pub struct Image {
     /// Lines from this one on are kept one by one.
     sparse_from: u64,
-    /// For each page: which of its lines have been written, and its frame plus one, with [`WORN`] if that has any wear.
+    /// For each page the set of lines that have been written, and its frame plus one, with [`WORN`] if the frame has
+    /// any wear.
     pages: Vec<[u64; 2]>,
     frames: Vec<usize>,
     worn: Vec<usize>,
     segments: Segments,
     sparse: FxHashMap<u64, u32>,
-    /// The same places in order.
     sparse_order: BTreeSet<u64>,
     sparse_lines: Vec<(Line, u32)>,
     sparse_free: Vec<u32>,
     sidebands: FxHashMap<u64, [u8; 8]>,
     wear: Wear,
-    /// Writes wear nothing out: what they do will be forgotten.
+    /// Whether writes wear nothing out, because their effects will be forgotten.
     spared: bool,
 }
 
@@ -121,8 +121,7 @@ impl Image {
         Image::default()
     }
 
-    /// The same, of which a few lines here and there will be written: memory is taken for these alone, however
-    /// high they lie.
+    /// An array of which a few scattered lines will be written. It takes memory for these only, however high they are.
     pub fn sparse() -> Image {
         Image {
             sparse_from: 0,
@@ -163,14 +162,13 @@ impl Image {
         self.sidebands.get(&place.0).copied()
     }
 
-    /// Whether writes count as wear from now on. Those between two looks at it need not: the count of a line lies
-    /// apart from its bytes, and costs as much host time.
+    /// Sets whether writes count as wear from now on. Writes whose wear nobody will look at need not count: the count
+    /// lies apart from the line's bytes, and costs as much host time.
     pub fn spare(&mut self, spared: bool) {
         self.spared = spared;
     }
 
-    /// Writes those 8-byte words of `line` whose bit is set in `words`, and the sideband; counts
-    /// the wear.
+    /// Writes the 8-byte words of `line` whose bit is set in `words`, and the sideband, and counts the wear.
     pub fn write(&mut self, place: Place, line: &Line, words: u8, sideband: Option<[u8; 8]>) {
         if self.spared && place.0 < self.sparse_from {
             if let Some(beside) = sideband {
@@ -220,7 +218,7 @@ impl Image {
         self.wear.bytes += u64::from(words.count_ones()) * 8;
     }
 
-    /// Counts as wear of `place` an array write that has left nothing there: it was cancelled.
+    /// Counts another array write of `place`, one that left nothing there because it was cancelled.
     pub fn wear_again(&mut self, place: Place) {
         let words = 0;
         match self.read(place) {
@@ -234,7 +232,7 @@ impl Image {
         Some((self.read(place)?, self.sideband(place)))
     }
 
-    /// Makes it that, whatever it was.
+    /// Sets the content of `place`, whatever it was.
     pub fn put(&mut self, place: Place, content: Option<&Content>) {
         let stays = |(_, beside): &&Content| beside.is_some() || self.sideband(place).is_none();
         if content.filter(stays).is_none() {
@@ -262,17 +260,17 @@ impl Image {
         *written &= !(1 << (place.0 % FRAME_LINES));
     }
 
-    /// Nothing lies beside the line at `place`.
+    /// Removes the sideband of `place`.
     pub fn clear_sideband(&mut self, place: Place) {
         self.sidebands.remove(&place.0);
     }
 
-    /// How worn the medium is since the last [`Image::forget_wear`].
+    /// The wear since the last [`Image::forget_wear`].
     pub fn wear(&self) -> Wear {
         self.wear
     }
 
-    /// Starts counting wear anew (after a warm-up); bytes stay.
+    /// Counts wear from zero again (after a warm-up); bytes stay.
     pub fn forget_wear(&mut self) {
         self.wear = Wear::default();
         for frame in self.worn.drain(..) {
@@ -286,7 +284,7 @@ impl Image {
         }
     }
 
-    /// Lines by how often each was written since the last [`Image::forget_wear`].
+    /// The lines written since the last [`Image::forget_wear`], sorted by their number of writes.
     pub fn worn(&self) -> Vec<Worn> {
         let mut classes: Vec<Worn> = Vec::new();
         let mut count = |writes: u32| {
@@ -310,8 +308,8 @@ impl Image {
         classes
     }
 
-    /// Parts of the medium from the first written page to the last, alike in pages that were touched, `count` at most:
-    /// how each was written. Left out: what lies by hash.
+    /// Divides the medium, from the first written page to the last, into at most `count` parts with equal numbers of
+    /// touched pages, and returns the writes of each. Lines placed by a hash are left out.
     pub fn parts(&self, count: usize) -> Vec<ImagePart> {
         let mut pages: Vec<(usize, usize)> = self.frames.iter().copied().zip(0..).collect();
         pages.sort_unstable();
@@ -339,7 +337,7 @@ impl Image {
         wear.iter().map(|wear| u32::from_le_bytes(*wear))
     }
 
-    /// Lines written at least once, in order of place.
+    /// Iterates over the lines written at least once, in order of place.
     pub fn written_lines(&self) -> impl Iterator<Item = (Place, Line)> + '_ {
         let dense = self
             .pages
@@ -382,13 +380,13 @@ impl Image {
         places
     }
 
-    /// Lines that have a sideband, in no order.
+    /// Iterates over the lines that have a sideband, in no order.
     pub fn with_sideband(&self) -> impl Iterator<Item = Place> + '_ {
         self.sidebands.keys().copied().map(Place)
     }
 
-    /// Asks for the memory that holds `place`, without waiting for it: its bytes, and before a
-    /// write the count of its wear.
+    /// Prefetches the host memory that holds `place` without waiting for it: its bytes, and before a write the count of
+    /// its wear.
     #[inline]
     pub fn touch_ahead(&self, place: Place, writes: bool) {
         if place.0 >= self.sparse_from {
@@ -405,7 +403,7 @@ impl Image {
         }
     }
 
-    /// Asks for what [`Image::touch_ahead`] will need.
+    /// Prefetches what [`Image::touch_ahead`] will need.
     #[inline]
     pub fn touch_page_ahead(&self, place: Place) {
         if let Some(page) = self.pages.get((place.0 / FRAME_LINES) as usize) {
@@ -418,8 +416,8 @@ impl Image {
         frame_of(self.pages.get((place.0 / FRAME_LINES) as usize)?[1])
     }
 
-    /// Where the line is, in a frame that is new if need be; the line has been written, and was zeros before. The frame is
-    /// marked with `worn`.
+    /// Finds the line, which has been written now and was zeros before, in a new frame if its page has none. The frame
+    /// is marked with `worn`.
     fn touch(&mut self, place: Place, worn: u64) -> SegmentOffsets {
         let page = (place.0 / FRAME_LINES) as usize;
         if page >= self.pages.len() {
@@ -460,7 +458,6 @@ impl Image {
     }
 }
 
-/// Where a line is: its segment, and the offsets there of its bytes and of its wear.
 struct SegmentOffsets {
     segment: usize,
     line: usize,
@@ -478,7 +475,7 @@ fn locate(frame: usize, place: Place) -> SegmentOffsets {
     }
 }
 
-/// Puts those words of `new` whose bit is set in `words` into `old`; gives the bits that changed.
+/// Copies the words of `new` whose bit is set in `words` into `old`, and returns the number of bits that changed.
 #[inline]
 fn overwrite(old: &mut Line, new: &Line, words: u8) -> u32 {
     let (olds, _) = old.as_chunks_mut::<8>();
@@ -494,7 +491,7 @@ fn overwrite(old: &mut Line, new: &Line, words: u8) -> u32 {
     ones(flips)
 }
 
-/// The bits that are set, counted in all bytes at once: not every host has an instruction for them.
+/// Counts the bits that are set in all bytes at once, because not every host has an instruction for it.
 #[inline]
 fn ones(words: [u64; LINE_BYTES / 8]) -> u32 {
     // The lower halves of all fields of 2, 4, 8 and 16 bits, and the lowest bits of those of 16.

@@ -14,7 +14,7 @@ keys! {
         in Between("0", "960", "the same bank as the data, to the last of 16 banks of rows of 64 lines");
 }
 
-/// Sparse regions begin here, so that one comparison tells them.
+/// Sparse regions begin here, so that a single comparison identifies them.
 pub const SPARSE_START: u64 = 1 << 48;
 
 /// A run of lines with a name.
@@ -48,8 +48,8 @@ impl Region {
     }
 }
 
-/// How encryption counters lie in lines of a region of their own, for readers of the medium's bytes. The counter of a
-/// place is in line number `place / per_line`.
+/// The layout of encryption counters in lines of a region of their own, for readers of the medium's bytes. The counter
+/// of a place is in line number `place / per_line`.
 #[derive(Clone, Debug)]
 pub struct CounterLines {
     /// The region.
@@ -60,16 +60,16 @@ pub struct CounterLines {
     pub persist: bool,
     /// Whether a write may take other lines of data into its group.
     pub groups_lines: bool,
-    /// The 8-byte words of a line, a bit each, that counter number `0..per_line` of it is made of.
+    /// The 8-byte words of a line, a bit each, that counter number `0..per_line` in it consists of.
     pub words: fn(u64) -> u8,
-    /// The bits of a line that counter number `0..per_line` of it has to itself.
+    /// The bits of a line that only counter number `0..per_line` in it uses.
     pub bits: fn(u64) -> Range<usize>,
-    /// Counter number `0..per_line` of a line, read from the line's bytes; 0 is never written.
+    /// Reads counter number `0..per_line` of a line; 0 means never written.
     pub counter: fn(&Line, u64) -> u64,
 }
 
 impl CounterLines {
-    /// The line with the counter of `place`, if that is a place of data.
+    /// The line with the counter of `place`, if `place` is one of data.
     pub fn line_of(&self, place: Place) -> Option<Place> {
         let index = place.0 / self.per_line;
         (index < self.region.lines).then(|| self.region.line(index))
@@ -80,8 +80,7 @@ impl CounterLines {
         (self.counter)(line, place.0 % self.per_line)
     }
 
-    /// The places whose counters depend on the words `words` of the line at `at`; none if that is not a line of
-    /// counters.
+    /// The places whose counters depend on the words `words` of the line at `at`; empty if it is no line of counters.
     pub fn covered(&self, at: Place, words: u8) -> Vec<Place> {
         if !self.region.contains(at) {
             return Vec::new();
@@ -92,7 +91,7 @@ impl CounterLines {
     }
 }
 
-/// Hands out regions.
+/// Assigns regions of the medium.
 #[derive(Clone, Debug)]
 pub struct Layout {
     data_lines: u64,
@@ -118,13 +117,13 @@ impl Layout {
         }
     }
 
-    /// Regions lie as `settings` say; before any is reserved.
+    /// Places regions as `settings` say. Call it before any region is reserved.
     pub fn lie_as(&mut self, settings: &Settings) {
         debug_assert!(self.regions.is_empty());
         self.skew = settings.get(&REGIONS_SKEW);
     }
 
-    /// So many lines more hold data, which a logging keeps for itself; before any region is reserved.
+    /// Adds lines of data that a logging keeps for itself. Call it before any region is reserved.
     pub fn extend_data(&mut self, lines: u64) {
         debug_assert!(self.regions.is_empty() || lines == 0);
         self.data_lines += lines;
@@ -136,19 +135,19 @@ impl Layout {
         self.data_lines
     }
 
-    /// The end of all that is reserved so far, but for what is touched without order.
+    /// The end of all regions reserved so far, except those that are touched without order.
     pub fn end(&self) -> u64 {
         self.next_dense
     }
 
-    /// A region of `lines` lines.
+    /// Reserves a region of `lines` lines.
     pub fn reserve(&mut self, name: &'static str, lines: u64) -> Region {
         let first = self.next_dense + self.skew;
         self.next_dense = first + lines.next_multiple_of(64);
         self.push(name, first, lines)
     }
 
-    /// A region of `lines` lines that are touched without order (a hash table).
+    /// Reserves a region of `lines` lines that are touched without order (a hash table).
     pub fn reserve_sparse(&mut self, name: &'static str, lines: u64) -> Region {
         let first = self.next_sparse + self.skew;
         self.next_sparse = first + lines;
@@ -165,7 +164,7 @@ impl Layout {
         region
     }
 
-    /// The region that `place` is in and which of its lines it is; data if it is in none.
+    /// The name of the region that `place` is in, and its line there; data if it is in none.
     pub fn name_of(&self, place: Place) -> (&'static str, u64) {
         match self.regions.iter().find(|region| region.contains(place)) {
             Some(region) => (region.name, place.0 - region.first.0),
@@ -178,7 +177,7 @@ impl Layout {
         self.regions.iter().find(|region| region.name == name)
     }
 
-    /// Says that the encryption counters of data lie so.
+    /// Sets the layout of data's encryption counters.
     pub fn keep_counters(&mut self, counters: CounterLines) {
         self.counters = Some(counters);
     }
@@ -188,12 +187,12 @@ impl Layout {
         self.counters.as_ref()
     }
 
-    /// Says that this is kept in the eight bytes beside each line.
+    /// Sets what is kept in the eight bytes beside each line.
     pub fn keep_beside(&mut self, what: &'static str) {
         self.beside = Some(what);
     }
 
-    /// What is kept in the eight bytes beside each line; `None` if a guard may have them.
+    /// What the eight bytes beside each line hold; `None` if a guard may use them.
     pub fn beside(&self) -> Option<&'static str> {
         self.beside
     }

@@ -11,32 +11,34 @@ use crate::settings::{Limit, Needs, Reached, Settings, keys, words};
 /// Whether lines are moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheme {
-    /// A place is a line of the array for ever.
+    /// A place is one line of the array for ever.
     #[default]
     None,
-    /// A gap wanders through each region, and all lines with it.
+    /// A gap moves through each region, and all lines with it.
     StartGap,
 }
 
 words!(Scheme { "none" => None, "start-gap" => StartGap });
 
-/// How a region's start and gap survive a power cut, beside the line that has moved.
+/// The way in which a region's start and gap survive a power cut, apart from the line that has moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Registers {
-    /// They are on chip, change when the moved line is accepted, and reserve power dumps them.
+    /// Registers on chip hold them. They change when the moved line is accepted, and reserve power dumps them.
     #[default]
     Reserve,
     /// A line of the medium holds them, which is accepted with the moved line or not at all.
     Group,
-    /// The same, accepted after the moved line; writes of that and the region's next move wait for it.
+    /// A line of the medium holds them, which is accepted after the moved line. Writes of that line and the region's
+    /// next move wait for it.
     After,
-    /// The same, and nothing waits for it: for the crash explorer to catch.
+    /// A line of the medium holds them, which is accepted after the moved line, and nothing waits for it: for the crash
+    /// explorer to catch.
     Late,
-    /// They are accepted before the moved line: for the crash explorer to catch.
+    /// A line of the medium holds them, which is accepted before the moved line: for the crash explorer to catch.
     Before,
     /// As `Group`, but with eight bits of the number of moves: for the crash explorer to catch.
     Byte,
-    /// The same with sixteen bits.
+    /// As `Group`, but with sixteen bits of the number of moves: for the crash explorer to catch.
     TwoBytes,
 }
 
@@ -79,7 +81,7 @@ mechanisms! {
     REGION_ROUND = "rounds of a region", least 1, by &[("medium.levelling.region_lines", 2)];
 }
 
-/// What the crash explorer has to know: lines move often and come round.
+/// The crash explorer's knowledge of wear levelling: lines move often and come round.
 pub static PART: Part = Part {
     met: MOVES.met,
     keys: &[&WRITES_PER_MOVE, &REGION_LINES],
@@ -96,21 +98,21 @@ pub static PART: Part = Part {
     }],
 };
 
-/// How lines are moved.
+/// The parameters of wear levelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevellingParams {
-    /// Moves that each region has made before.
+    /// The number of moves that each region has made before.
     pub first_move: u64,
     /// Writes of a region for each move.
     pub writes_per_move: u64,
     /// Lines of a region.
     pub region_lines: u64,
-    /// What survives, and in which order it comes to be.
+    /// The way in which the registers survive, and the order of their writes.
     pub registers: Registers,
 }
 
 impl LevellingParams {
-    /// As `settings` say; `None` if lines stay where they are.
+    /// The parameters in `settings`; `None` if lines stay where they are.
     pub fn from_settings(settings: &Settings) -> Option<LevellingParams> {
         (settings.get(&SCHEME) == Scheme::StartGap).then(|| LevellingParams {
             first_move: settings.get(&FIRST_MOVE),
@@ -121,8 +123,8 @@ impl LevellingParams {
     }
 }
 
-/// Rotations of a region until the first of its places has had `endurance` writes, if in each of them line `i` brings
-/// `writes[i]` to where it lies. A place holds a line for one rotation and then the line before it.
+/// Rotations of a region until the first of its places has had `endurance` writes, if in each of them line `i` adds
+/// `writes[i]` to its place. A place holds a line for one rotation and then the line before it.
 pub fn rotations(writes: &[f64], endurance: f64) -> f64 {
     let (lines, all) = (writes.len(), writes.iter().sum::<f64>());
     let rounds = (endurance / all).floor();

@@ -9,7 +9,7 @@ use crate::mechanisms::mechanisms;
 use crate::settings::{Needs, Origin, Row, Setting, Settings, Value, keys, words};
 use crate::units::Time;
 
-/// What crosses a link.
+/// The kind of a message on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Message {
@@ -19,12 +19,12 @@ pub enum Message {
     Write,
     /// A read's answer, with its line.
     Line,
-    /// The word that a write is accepted.
+    /// The notice that a write is accepted.
     Done,
 }
 
 impl Message {
-    /// All, in the order of their discriminants.
+    /// All messages, in the order of their discriminants.
     pub const ALL: [Message; 4] = [Message::Read, Message::Write, Message::Line, Message::Done];
 
     /// Whether it goes to the memory.
@@ -33,13 +33,13 @@ impl Message {
     }
 }
 
-/// What of the requests that wait for the link goes first.
+/// The order of requests that wait for the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServedFirst {
-    /// Requests to read: they have a channel of their own, and writes wait for them.
+    /// Requests to read have a channel of their own, and writes wait for them.
     #[default]
     Reads,
-    /// Whichever came first.
+    /// Requests cross in their order.
     Oldest,
 }
 
@@ -76,7 +76,7 @@ mechanisms! {
     MESSAGE_WAITED = "messages that wait for the link", least 30, by &[("link.write_ns", 100)];
 }
 
-/// What the crash explorer has to know of it.
+/// The crash explorer's knowledge of the link.
 pub static PART: Part = Part {
     met: LINKED.met,
     keys: &[&LinkParams::ROWS[3]],
@@ -84,19 +84,19 @@ pub static PART: Part = Part {
     limits: &[],
 };
 
-/// A link; no time at all is none.
+/// The parameters of a link. A link that takes no time is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkParams {
-    /// Latency to the memory and back, beside the messages' own times.
+    /// The latency to the memory and back, in addition to the messages' own times.
     pub latency: [Time; 2],
     /// How long each kind of message occupies its direction.
     pub message: [Time; Message::ALL.len()],
-    /// Who goes first.
+    /// The order of waiting requests.
     pub first: ServedFirst,
 }
 
 impl LinkParams {
-    /// Its parameters.
+    /// The parameters of a link.
     pub const ROWS: &'static [Row] = &[
         nanoseconds(
             "link.down_ns",
@@ -122,7 +122,7 @@ impl LinkParams {
         ),
     ];
 
-    /// As `settings` say; `None` if there is no link.
+    /// The parameters in `settings`; `None` if there is no link.
     pub fn from_settings(settings: &Settings) -> Option<LinkParams> {
         let time = |name: &str| match settings.find(name) {
             Some(value) => Time::from_value(value),

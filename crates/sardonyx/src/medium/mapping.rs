@@ -12,20 +12,20 @@ use crate::settings::{Allowed, Key, Origin, Setting, Settings, Value};
 /// A part of a line's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// Which channel.
+    /// The number of the channel.
     Channel,
-    /// Which rank of the channel.
+    /// The number of the rank in its channel.
     Rank,
-    /// Which bank of the rank.
+    /// The number of the bank in its rank.
     Bank,
-    /// Which row of the bank.
+    /// The number of the row in its bank.
     Row,
-    /// Which line of the row.
+    /// The number of the line in its row.
     Column,
 }
 
 impl Field {
-    /// All of them.
+    /// All fields.
     pub const ALL: [Field; 5] = [
         Field::Channel,
         Field::Rank,
@@ -44,7 +44,7 @@ impl Field {
         }
     }
 
-    /// How many values it has.
+    /// The number of values of the field.
     pub fn size(self, geometry: &Geometry) -> u64 {
         match self {
             Field::Channel => geometry.channels,
@@ -60,7 +60,7 @@ impl Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressMapping(pub [Field; 5]);
 
-/// The words for an order, and the order. DRAMSim2's seven, and lines over banks as finely as can be.
+/// The words for orders, and the orders: DRAMSim2's seven, and one that spreads lines over banks as finely as possible.
 const WORDS: [(&str, &str); 8] = [
     ("dramsim2-1", "channel:rank:row:column:bank"),
     ("dramsim2-2", "channel:row:column:bank:rank"),
@@ -72,7 +72,6 @@ const WORDS: [(&str, &str); 8] = [
     ("interleaved", "row:column:rank:bank:channel"),
 ];
 
-/// Every order of the fields, as it is written.
 static ORDERS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut orders = vec![Vec::new()];
     for _ in Field::ALL {
@@ -90,7 +89,6 @@ static ORDERS: LazyLock<Vec<String>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The word or the order that `text` is.
 fn known(text: &str) -> Option<&'static str> {
     let word = WORDS.iter().find(|(word, _)| *word == text);
     let order = || ORDERS.iter().find(|order| *order == text);
@@ -126,7 +124,7 @@ const KIND: Allowed = Allowed::Text {
     tried: &["row:rank:bank:channel:column", "dramsim2-2", "interleaved"],
 };
 
-/// How a line's number is cut up.
+/// The division of a line's number into fields.
 pub static MAPPING: Key<AddressMapping> = Key::text(
     "medium.mapping",
     KIND,
@@ -135,8 +133,8 @@ pub static MAPPING: Key<AddressMapping> = Key::text(
     "Which field of an address is where, the most significant first",
 );
 
-/// Consecutive lines that lie in one row of one bank, as the medium of `settings` has them; 1 if they
-/// say nothing of a medium.
+/// The number of consecutive lines in one row of one bank, as the medium of `settings` has them; 1 if the settings have
+/// no medium.
 pub fn run(settings: &Settings) -> u64 {
     let size = |name: &str| match settings.find(name) {
         Some(Value::Int(size)) => size,
@@ -148,7 +146,6 @@ pub fn run(settings: &Settings) -> u64 {
     }
 }
 
-/// Bits of an address, as they are or, above the row, of what the row leaves.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bits {
     above: bool,
@@ -164,13 +161,13 @@ pub struct Decoder {
     bank: Bits,
     bank_bits: u32,
     below: u32,
-    /// Rows of a bank, and lines of the medium, if other fields are above the row; 0 if not.
+    /// Rows of a bank, and lines of the medium, if other fields are above the row; otherwise 0.
     rows: u64,
     lines: u64,
-    /// Channels whose number is not a power of two, and the bits below the channel; the other fields are found as if
-    /// there were one channel.
+    /// The number of channels if it is not a power of two, and the bits below the channel. The other fields are then
+    /// found as if there were one channel.
     odd: Option<(u32, u64)>,
-    /// Fields are bits of the place as they are: the row is above all others, and channels are a power of two.
+    /// Whether fields are plain bits of the place: the row is above all others, and channels are a power of two.
     plain: bool,
 }
 
@@ -236,7 +233,8 @@ impl Decoder {
         }
     }
 
-    /// Where `place` would be if there were one channel; itself if the number of channels is a power of two.
+    /// The position of `place` as if there were one channel; `place` itself if the number of channels is a power of
+    /// two.
     fn in_channel(&self, place: u64) -> u64 {
         match self.odd {
             None => place,
@@ -247,7 +245,6 @@ impl Decoder {
         }
     }
 
-    /// The bits from the fields below the row up, the row, and the bits above it.
     fn parts(&self, place: u64) -> (u64, u64, u64) {
         if self.rows == 0 {
             return (place, place >> self.below, 0);

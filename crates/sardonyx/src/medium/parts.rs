@@ -5,7 +5,7 @@ use super::{cells, levelling, link, pausing};
 use crate::mechanisms::Mechanism;
 use crate::settings::{AnyKey, Limit, Settings};
 
-/// A part of a machine.
+/// An optional part of a machine.
 pub struct Part {
     /// Whether a machine with these settings has it.
     pub met: fn(&Settings) -> bool,

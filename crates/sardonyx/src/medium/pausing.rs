@@ -5,17 +5,17 @@ use super::parts::Part;
 use crate::mechanisms::mechanisms;
 use crate::settings::{Limit, Needs, Reached, Settings, keys, words};
 
-/// What a read does to the write that its bank is doing.
+/// The effect of a read on the write that its bank is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PausingPolicy {
-    /// It waits.
+    /// The read waits.
     #[default]
     None,
-    /// The write pauses at the end of an iteration and goes on later.
+    /// The write pauses at the end of an iteration and continues later.
     Pause,
-    /// The write stops at once, unless it is nearly done, and begins anew later.
+    /// The write stops at once, unless it is nearly done, and begins again later.
     Cancel,
-    /// It is cancelled unless it is nearly done, and pauses then.
+    /// The write is cancelled, or pauses if it is nearly done.
     Both,
 }
 
@@ -62,7 +62,7 @@ mechanisms! {
     LAST_INTERRUPTION = "writes interrupted for the last time", least 30, by &[("medium.pausing.times", 1)];
 }
 
-/// What the crash explorer has to know of it.
+/// The crash explorer's knowledge of interrupted writes.
 pub static PART: Part = Part {
     met: INTERRUPTS.met,
     keys: &[&TIMES],
@@ -76,21 +76,21 @@ pub static PART: Part = Part {
     }],
 };
 
-/// Which writes pause, and when.
+/// The parameters of interrupted writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PausingParams {
-    /// They pause.
+    /// Whether writes pause.
     pub pauses: bool,
-    /// They are cancelled before this share of their time, in percent; 0 for never.
+    /// Writes are cancelled before this share of their time, in percent; 0 means never.
     pub threshold: u64,
     /// Iterations of a write.
     pub iterations: u64,
-    /// How often one write may pause or be cancelled.
+    /// Interruptions of one write, at most.
     pub times: u64,
 }
 
 impl PausingParams {
-    /// As `settings` say; `None` if reads wait.
+    /// The parameters in `settings`; `None` if reads wait.
     pub fn from_settings(settings: &Settings) -> Option<PausingParams> {
         let policy = settings.get(&POLICY);
         (policy != PausingPolicy::None).then(|| PausingParams {

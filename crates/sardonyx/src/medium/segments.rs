@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use memmap2::MmapMut;
 
-/// Seventeen large pages of the host, 34 MiB.
+/// The size of a segment: seventeen large pages of the host, 34 MiB.
 pub(crate) const SEGMENT_BYTES: usize = 17 << 21;
 
 /// Segments that wait for an owner, at most: 1 GiB.
@@ -14,7 +14,7 @@ const MOST_SPARE: usize = 30;
 
 static SPARE: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
 
-/// Segments with any bytes in them.
+/// Segments of host memory with any bytes in them.
 #[derive(Default)]
 pub(crate) struct Segments(Vec<MmapMut>);
 

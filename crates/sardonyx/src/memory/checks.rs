@@ -6,28 +6,26 @@ use std::fmt;
 use super::contents::Contents;
 use crate::line::{LINE_BYTES, Line, Logical};
 
-/// The bytes shown of a line that was read wrong.
 const SHOWN: usize = 8;
 
-/// How many reads were held to what was written.
+/// Counts of reads that were compared with earlier writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Reads that returned what was written last.
     pub verified: u64,
-    /// Reads of lines that nobody has written: there is nothing to hold them to.
+    /// Reads of lines that nobody has written, which cannot be compared.
     pub unwritten: u64,
 }
 
-/// A read that did not return what was written last to its line.
+/// A read that did not return the last write to its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrong {
     /// The line.
     pub line: Logical,
-    /// The first byte that is wrong.
+    /// The position of the first wrong byte.
     pub byte: usize,
-    /// What was written there.
+    /// The byte that was written.
     pub expected: u8,
-    /// What was read, if the line counts as written.
     found: Option<Line>,
 }
 
@@ -68,7 +66,7 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// What was written, and how reads have fared.
+/// The last writes, and the results of comparing reads with them.
 #[derive(Default)]
 pub struct Checks {
     pub(super) contents: Contents,
@@ -77,13 +75,11 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// The line's newest content is now `data`, and memory has it.
     #[inline]
     pub(super) fn wrote(&mut self, line: Logical, data: &Line) {
         self.contents.put(line, data, false);
     }
 
-    /// Memory has read `found` at the line.
     #[inline]
     pub(super) fn read(&mut self, line: Logical, found: Option<&Line>) {
         match self.contents.get(line) {

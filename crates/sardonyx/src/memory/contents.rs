@@ -7,30 +7,28 @@ use sardonyx_base::prefetch;
 use crate::line::{LINE_BYTES, Line, Logical, ZERO_LINE};
 use crate::medium::segments::{SEGMENT_BYTES, Segments};
 
-/// Lines of a page of 4 KiB.
 const PAGE_LINES: u64 = 64;
-/// Lines of a segment, a power of two of them.
+/// Lines of a segment, rounded down to a power of two.
 const CHUNK: usize = 1 << (SEGMENT_BYTES / LINE_BYTES).ilog2();
-/// Announcements between two steps of fetching what a line needs into this computer's caches.
+/// Announcements between two steps of fetching a line into this computer's caches.
 const STEP: usize = 4;
 
-/// Where each line of a page is, counted from 1; 0 if it was never written.
+/// The index of each line of a page, from 1; 0 if it was never written.
 type PageLines = [u32; PAGE_LINES as usize];
 
-/// A page's number, and where it is in `pages`, counted from 1; 0 if there is none.
+/// A page's number, and its index in `pages`, from 1; 0 if there is none.
 type PageSlot = (u64, u32);
 
 /// The newest content of every line.
 pub struct Contents {
-    /// A hash table whose slots can be fetched before they are needed; their number is a power of two.
+    /// A hash table whose slots can be prefetched. Their number is a power of two.
     slots: Vec<PageSlot>,
     pages: Vec<PageLines>,
-    /// The lines, in the order in which they were first written: a page of which little is written takes little.
+    /// The lines in the order in which they were first written, so that a page of which little is written takes little
+    /// memory.
     lines: Segments,
     used: usize,
-    /// The lines that memory does not have yet.
     ahead: FxHashSet<Logical>,
-    /// The lines announced last.
     coming: [Logical; 2 * STEP],
     announced: usize,
 }
@@ -50,14 +48,12 @@ impl Default for Contents {
 }
 
 impl Contents {
-    /// Where the search for a page begins.
     #[inline]
     fn home(&self, page: u64) -> usize {
         let bits = self.slots.len().trailing_zeros();
         (page.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - bits)) as usize
     }
 
-    /// The slot of a page, or the one that it may have.
     #[inline]
     fn slot(&self, page: u64) -> usize {
         let mut slot = self.home(page);
@@ -73,7 +69,6 @@ impl Contents {
         self.pages.get((number as usize).wrapping_sub(1))
     }
 
-    /// The page of the line, made if there is none.
     #[inline]
     fn page(&mut self, line: Logical) -> &mut PageLines {
         let page = line.0 / PAGE_LINES;
@@ -100,8 +95,8 @@ impl Contents {
         Some(&self.lines[place / CHUNK].as_chunks().0[place % CHUNK])
     }
 
-    /// Fetches what a coming request for the line needs into this computer's caches: first its page's slot, then where
-    /// the line is kept, then the line, a step each.
+    /// Prefetches what a coming request for the line needs into this computer's caches: first its page's slot, then the
+    /// line's index, then the line, a step each.
     pub fn touch(&mut self, line: Logical) {
         prefetch(&self.slots[self.home(line.0 / PAGE_LINES)]);
         let [now, step] = [0, STEP].map(|later| (self.announced + later) % (2 * STEP));
@@ -122,12 +117,12 @@ impl Contents {
         self.at(self.find(line)?[(line.0 % PAGE_LINES) as usize])
     }
 
-    /// Whether memory does not have the line's newest content yet, not even in flight.
+    /// Whether memory does not have the line's newest content, not even in flight.
     pub fn is_ahead(&self, line: Logical) -> bool {
         !self.ahead.is_empty() && self.ahead.contains(&line)
     }
 
-    /// The line is now `data`; `ahead`: memory does not have it yet.
+    /// Sets the line to `data`. If `ahead`, memory does not have it yet.
     #[inline]
     pub fn put(&mut self, line: Logical, data: &Line, ahead: bool) {
         let at = (line.0 % PAGE_LINES) as usize;
@@ -180,7 +175,7 @@ impl Contents {
         lines
     }
 
-    /// The lines whose newest content memory does not have yet; from now on it counts as having it.
+    /// Takes the lines whose newest content memory does not have. From now on memory counts as having it.
     pub fn take_ahead(&mut self) -> Vec<Logical> {
         let mut lines: Vec<Logical> = self.ahead.drain().collect();
         lines.sort_unstable();
@@ -194,7 +189,7 @@ impl Contents {
         }
     }
 
-    /// Pages of which something was written.
+    /// The number of pages with a written line.
     pub fn pages(&self) -> u64 {
         self.pages.len() as u64
     }

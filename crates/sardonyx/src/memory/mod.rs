@@ -28,8 +28,8 @@ use crate::plan::{At, Fetched, Holding, Plan, Step, Stored};
 use crate::stats::{Direction, Ledger};
 use crate::units::Time;
 
-/// Has `handle` do its part behind the link, if there is one: the request crosses it as `message`, and the word
-/// that it is accepted comes back.
+/// Lets `handle` do its part behind the link, if there is one: the request crosses the link as `message`, and the
+/// notice of its acceptance comes back.
 #[inline]
 fn across(
     link: bool,
@@ -49,27 +49,25 @@ fn across(
     }
 }
 
-/// A memory of one design.
+/// A memory under one design.
 pub struct Memory {
     engine: Engine,
     controller: Controller,
     design: String,
     layout: Layout,
     ended: bool,
-    /// What reads are held to, if they are.
     checks: Option<Box<Checks>>,
 }
 
-/// Requests, and what they bring.
 impl Memory {
-    /// Whether a request is taken now.
+    /// Whether memory takes a request now.
     #[inline]
     pub fn accepts(&self) -> bool {
         self.engine.admits()
     }
 
-    /// Reads `line` for `request`, which is presented at `now`: its bytes, which exist when the request is
-    /// answered, or `None` if it was never written.
+    /// Reads `line` for `request`, which is presented at `now`. The bytes exist when the request is answered; `None` if
+    /// the line was never written.
     pub fn read(&mut self, request: Request, now: Time, line: Logical, class: Class) -> Fetched {
         self.ask(Asked::Read(line));
         let (controller, link) = (&mut self.controller, self.engine.has_link());
@@ -102,7 +100,7 @@ impl Memory {
         });
     }
 
-    /// The same; its acceptance will be among [`Memory::acceptances`].
+    /// Writes a line as [`Memory::write`] does. The acceptance will be among [`Memory::acceptances`].
     pub fn write_announced(&mut self, request: Request, now: Time, write: Write<Logical>) {
         self.ask(Asked::Write(write.at));
         self.wrote(write.at, write.data.value);
@@ -115,7 +113,7 @@ impl Memory {
         });
     }
 
-    /// Writes the metadata of `line` back; its acceptance will be among [`Memory::acceptances`].
+    /// Writes the metadata of `line` back. The acceptance will be among [`Memory::acceptances`].
     pub fn persist_metadata(&mut self, request: Request, now: Time, line: Logical) {
         self.ask(Asked::Metadata(line));
         let (controller, link) = (&mut self.controller, self.engine.has_link());
@@ -133,7 +131,6 @@ impl Memory {
         }
     }
 
-    /// Tells who listens what the next request is for.
     #[inline]
     fn ask(&mut self, asked: Asked) {
         if let Some(observers) = self.engine.observers() {
@@ -141,7 +138,7 @@ impl Memory {
         }
     }
 
-    /// `core` begins transaction `number` of the hardware's, at `now`.
+    /// Begins transaction `number` of `core` in the hardware, at `now`.
     pub fn begin(&mut self, core: u32, number: u64, now: Time) {
         let (controller, link) = (&mut self.controller, self.engine.has_link());
         self.engine.background_at(now, |plan| {
@@ -152,7 +149,7 @@ impl Memory {
         });
     }
 
-    /// `core` is about to change `line` for the first time in its transaction, at `now`: it was `old`.
+    /// Logs `old`, the content of `line` before its first change in the transaction of `core`, at `now`.
     pub fn log_old(&mut self, core: u32, line: Logical, old: At<&Line>, now: Time) {
         let (controller, link) = (&mut self.controller, self.engine.has_link());
         self.engine.background_at(now, |plan| {
@@ -163,7 +160,7 @@ impl Memory {
         });
     }
 
-    /// Ends the transaction of the request's core; its acceptance will be among [`Memory::acceptances`].
+    /// Ends the transaction of the request's core. The acceptance will be among [`Memory::acceptances`].
     pub fn commit(&mut self, request: Request, now: Time) {
         self.ask(Asked::Commit);
         let (controller, link) = (&mut self.controller, self.engine.has_link());
@@ -174,8 +171,7 @@ impl Memory {
         });
     }
 
-    /// Announces a request for `line`: what this computer needs for it is fetched into its caches. No effect on
-    /// results.
+    /// Announces a request for `line`, so that this computer prefetches what it needs. No effect on results.
     pub fn hint(&mut self, line: Logical) {
         if let Some(checks) = &mut self.checks {
             checks.contents.touch(line);
@@ -199,28 +195,27 @@ impl Memory {
         self.engine.acceptances()
     }
 
-    /// Whether there are any.
+    /// Whether requests were accepted since [`Memory::acceptances`] was called.
     #[inline]
     pub fn has_acceptances(&self) -> bool {
         self.engine.has_acceptances()
     }
 }
 
-/// Time.
 impl Memory {
-    /// The present.
+    /// The present time.
     #[inline]
     pub fn now(&self) -> Time {
         self.engine.now()
     }
 
-    /// The time at which something next happens on its own; [`Time::NEVER`] if nothing does.
+    /// The time of the next event; [`Time::NEVER`] if there is none.
     #[inline]
     pub fn next_event(&self) -> Time {
         self.engine.next_event()
     }
 
-    /// Moves time up to and at `limit`, by at least one event if there is one. Stops after the first event that the
+    /// Advances time up to and at `limit`, by at least one event if there is one. Stops after the first event that the
     /// driver must know of: a read's answer, an acceptance, a change of [`Memory::accepts`], a layer's timer.
     pub fn advance_until(&mut self, limit: Time) {
         if let Some(timer) = self.engine.advance_until(limit) {
@@ -245,37 +240,36 @@ impl Memory {
         self.engine.force_drain()
     }
 
-    /// Says that requests come again after the end of the input.
+    /// Expects requests again after the end of the input.
     pub fn resume(&mut self) {
         self.ended = false;
         self.engine.resume_input();
     }
 
-    /// Why the run cannot go on; `None` while it can.
+    /// The reason why the run cannot continue; `None` while it can.
     pub fn failure(&self) -> Option<Exhausted> {
         self.engine.failure()
     }
 
-    /// A line of the medium that was not what was last written there: the region that it is in, and which of
-    /// its lines.
+    /// A line of the medium that was not what was last written there: its region, and its line in the region.
     pub fn refused(&self) -> Option<(&str, u64)> {
         let place = self.engine.refused()?;
         Some(self.layout.name_of(place))
     }
 
-    /// Holds reads to what is written from now on, and to what `checks` know of before; none are held to anything
-    /// without any. Returns what reads were held to until now.
+    /// Compares reads from now on with later writes, and with those that `checks` knows of; without `checks` none are
+    /// compared. Returns the previous checks.
     pub fn check(&mut self, checks: Option<Box<Checks>>) -> Option<Box<Checks>> {
         std::mem::replace(&mut self.checks, checks)
     }
 
-    /// How many reads were held to what was written; `None` if none are.
+    /// Counts of reads that were compared with earlier writes; `None` if none are.
     pub fn checked(&self) -> Option<Checked> {
         self.checks.as_ref().map(|checks| checks.checked)
     }
 
-    /// The first read that did not return what was written last to its line. Where memory has refused a line, or cannot
-    /// go on, values only do no harm.
+    /// The first read that did not return the last write to its line. Where memory has refused a line, or cannot
+    /// continue, its values are meaningless.
     #[inline]
     pub fn wrong(&self) -> Option<&Wrong> {
         let wrong = self.checks.as_ref()?.wrong.as_ref()?;
@@ -283,7 +277,7 @@ impl Memory {
         (!ends).then_some(wrong)
     }
 
-    /// What was written last to each line, if reads are held to it.
+    /// The last write to each line, if reads are compared with it.
     #[inline]
     pub fn contents(&mut self) -> Option<&mut Contents> {
         self.checks.as_mut().map(|checks| &mut checks.contents)
@@ -303,7 +297,6 @@ impl Memory {
     }
 }
 
-/// Before a run, and after a power cut.
 impl Memory {
     /// An empty medium under a fresh controller.
     ///
@@ -321,8 +314,8 @@ impl Memory {
         })
     }
 
-    /// What a power cut left, as `image`, under a fresh `controller` that recovers from it in time; a
-    /// journal is kept from then on, and writes are held back.
+    /// Recovers, in time, from a power cut that left `image`, under a fresh `controller`. A journal is kept from then
+    /// on, and writes are held back.
     pub fn recovering(
         machine: &Machine,
         design: &str,
@@ -348,7 +341,7 @@ impl Memory {
         }
     }
 
-    /// What a power cut left, as `image`, under a fresh controller that recovers from it in time.
+    /// Recovers, in time, from a power cut that left `image`, under a fresh controller.
     ///
     /// # Errors
     /// There is no such design.
@@ -368,7 +361,7 @@ impl Memory {
         &self.design
     }
 
-    /// Has the controller write `data` to `line`, at no time and no cost.
+    /// Writes `data` to `line` through the controller, at no time and no cost.
     pub fn write_at_once(&mut self, line: Logical, data: &Line) {
         self.wrote(line, data);
         let controller = &mut self.controller;
@@ -376,14 +369,14 @@ impl Memory {
             .at_once(|plan| controller.write(Write::new(line, At::past(data)), plan));
     }
 
-    /// What the controller reads at `line`, at no time and no cost; `None` if it was never written.
+    /// Reads `line` through the controller, at no time and no cost; `None` if it was never written.
     pub fn read_at_once(&mut self, line: Logical) -> Option<Line> {
         let controller = &mut self.controller;
         let read = |plan: &mut Plan| controller.read(line, Class::Data, Step::PAST, plan).value;
         self.engine.at_once(read)
     }
 
-    /// Has the controller read `line`, for what that does to its state, at no time and no cost.
+    /// Reads `line` through the controller only for its effect on state, at no time and no cost.
     pub fn pass_read(&mut self, line: Logical, class: Class) {
         let controller = &mut self.controller;
         let read = |plan: &mut Plan| controller.read(line, class, Step::PAST, plan).value;
@@ -406,9 +399,8 @@ impl Memory {
     }
 }
 
-/// What it has counted and kept.
 impl Memory {
-    /// Counts from zero again; state stays.
+    /// Counts from zero again. State stays.
     pub fn forget_figures(&mut self) {
         self.engine.forget_figures();
         self.controller.forget_figures();
@@ -429,8 +421,8 @@ impl Memory {
         Some(self.controller.levelling()?.moves())
     }
 
-    /// How many times the counted run the medium lasts: with lines that stay where they are, and with lines that move
-    /// as they do; `None` if nothing was written.
+    /// The number of times that the medium survives the counted run: with lines that stay where they are, and with
+    /// lines that move as they do; `None` if nothing was written.
     pub fn lasts(&self, endurance: f64) -> [Option<f64>; 2] {
         let worn = self.engine.worn();
         let most = worn.and_then(|worn| worn.values().max());

@@ -6,13 +6,13 @@ use super::Plan;
 use crate::stats::{Cause, Purpose};
 
 impl Plan {
-    /// The same plan, with what follows done because of `cause` (until the guard is dropped).
+    /// Charges the following steps to `cause`, until the guard is dropped.
     pub fn because(&mut self, cause: Cause) -> Because<'_> {
         let before = self.enter(cause);
         Because { plan: self, before }
     }
 
-    /// What follows is done because of `cause`, until [`Plan::leave`] is given what this gives.
+    /// Charges the following steps to `cause`, until [`Plan::leave`] gets what this returns.
     pub fn enter(&mut self, cause: Cause) -> Purpose {
         let before = self.purpose;
         self.purpose = Purpose {
@@ -26,7 +26,7 @@ impl Plan {
         before
     }
 
-    /// What follows is done for this purpose.
+    /// Charges the following steps to this purpose.
     pub fn leave(&mut self, before: Purpose) {
         self.purpose = before;
     }

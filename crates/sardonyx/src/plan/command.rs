@@ -5,43 +5,44 @@ use super::observe::Observer;
 /// A command on a channel's command bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
-    /// Open a row.
+    /// Opens a row.
     Activate {
         /// The row.
         row: u64,
     },
     /// Close the bank's row.
     Precharge,
-    /// Close the rows of the banks that are refreshed next; `bank` is the first of them, 0 where they are the rank's.
+    /// Closes the rows of the banks that are refreshed next. `bank` is the first of them, 0 where all banks of the rank
+    /// are.
     PrechargeAll,
-    /// Column read; with `auto_precharge` the bank closes itself as soon as its timing allows.
+    /// Reads a column. With `auto_precharge` the bank closes itself as soon as its timing allows.
     Read {
         /// The open row.
         row: u64,
         /// Whether the bank closes itself.
         auto_precharge: bool,
     },
-    /// Column write, likewise.
+    /// Writes a column. With `auto_precharge` the bank closes itself as soon as its timing allows.
     Write {
         /// The open row.
         row: u64,
         /// Whether the bank closes itself.
         auto_precharge: bool,
     },
-    /// Refresh the rank, or one bank of each group; `bank` is the first of them.
+    /// Refreshes the rank, or one bank of each group; `bank` is the first of them.
     Refresh,
-    /// Have the bank's array write pause when its iteration ends.
+    /// Makes the bank's array write pause when its iteration ends.
     Pause,
-    /// Stop the bank's array write at once; it will begin anew.
+    /// Stops the bank's array write at once. It will begin again.
     Cancel,
-    /// Have the bank's array write go on, or begin anew.
+    /// Makes the bank's array write continue, or begin again.
     Resume,
 }
 
-/// One entry of the log.
+/// An entry of the command log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// When, in memory-clock cycles from the start.
+    /// The cycle of the memory's clock, from the start.
     pub cycle: u64,
     /// Number of the channel on whose bus it was issued.
     pub channel: u32,
@@ -51,11 +52,10 @@ pub struct Command {
     pub bank: u32,
     /// What the command does: activate, read, write, precharge, refresh.
     pub kind: CommandKind,
-    /// The line of a column command, and of a write that is interrupted or goes on; 0 otherwise.
+    /// The line of a column command, or of a write that is interrupted or resumed; 0 otherwise.
     pub place: u64,
-    /// When a column command's request is done (data returned and off chip, or array written), in
-    /// cycles, and when a write that goes on is done, unless it is interrupted; when an interrupted one leaves its
-    /// bank; 0 otherwise.
+    /// The end of a column command's request (data returned and off chip, or array written) or of a resumed write, in
+    /// cycles, unless it is interrupted; for an interruption the cycle at which the write leaves its bank; 0 otherwise.
     pub done: u64,
 }
 

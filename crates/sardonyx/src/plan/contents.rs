@@ -9,14 +9,13 @@ use crate::medium::image::Image;
 use crate::medium::layout::Region;
 
 const HINT_BATCH: usize = 4;
-/// Hints that are kept. A line is prefetched one batch after its page, whose entry has arrived by then.
+/// The number of hints that are kept. A line is prefetched one batch after its page, whose entry has arrived by then.
 const HINTS: usize = 2 * HINT_BATCH;
 
 pub(crate) struct PlanContents {
     pub overlay: Overlay,
     pub image: Image,
     pub forwarding: bool,
-    /// The last hints, a ring.
     hints: [Cell<u64>; HINTS],
     turn: Cell<usize>,
 }
@@ -32,7 +31,6 @@ impl PlanContents {
         }
     }
 
-    /// Prefetches the memory of a line that will be read.
     #[inline]
     pub fn touch_ahead(&self, place: Place) {
         let turn = self.turn.get();
@@ -43,8 +41,8 @@ impl PlanContents {
         }
     }
 
-    /// Prefetches the page entries of the latest hints and the lines of the batch before. Each waits
-    /// for the translation of its address; in a batch they wait together.
+    /// Prefetches the page entries of the latest hints, and the lines of the batch before. Each waits for the
+    /// translation of its address, and in a batch they wait together.
     fn touch_batch(&self, first: usize) {
         for hint in &self.hints[first..first + HINT_BATCH] {
             self.image.touch_page_ahead(Place(hint.get()));
@@ -55,7 +53,6 @@ impl PlanContents {
         }
     }
 
-    /// The newest bytes of a line, `None` if it has never been written.
     #[inline]
     pub fn newest(&self, place: Place) -> Option<Line> {
         match self.overlay.get(place) {
@@ -76,7 +73,6 @@ impl PlanContents {
         }
     }
 
-    /// Places of `region` that have been written or are on their way, in order.
     pub fn written(&self, region: &Region) -> Vec<Place> {
         let mut places = self.image.written_in(region);
         let end = region.first.0 + region.lines;
@@ -87,7 +83,7 @@ impl PlanContents {
         places
     }
 
-    /// How many lines have a sideband, and the greatest of them as a number.
+    /// The number of lines with a sideband, and the greatest sideband as a number.
     pub fn greatest_sideband(&self) -> (u64, u64) {
         let mut places: Vec<Place> = self.image.with_sideband().collect();
         places.extend(self.overlay.written());

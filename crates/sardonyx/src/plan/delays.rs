@@ -12,29 +12,26 @@ use super::{Promise, Timer};
 use crate::line::Place;
 use crate::units::Time;
 
-/// One write in so many is held, by the seed.
+/// One write in so many is held, depending on the seed.
 const ONE_IN: [u32; 3] = [2, 4, 12];
-/// The longest that one is held, by the seed: shorter than an array write, a few, and many of them.
+/// The longest delay, depending on the seed: shorter than an array write, a few of them, or many.
 const LONGEST_NS: [u32; 3] = [120, 1000, 4000];
-/// For so many writes both stay what they are.
+/// The odds and the longest delay are drawn again after so many writes.
 const STRETCH: u32 = 64;
 
-/// Which writes are held, and for how long, drawn from a seed.
+/// Draws from a seed which writes are held and for how long.
 pub(crate) struct Delays {
     random: ChaCha8Rng,
     one_in: u32,
     longest_ns: u32,
-    /// Writes until both are drawn anew.
     left: u32,
     held: FxHashMap<Timer, Promise>,
     scripting: Scripting,
-    /// What the script says, if it does.
     told: Option<ScriptIndex>,
     writes: FxHashMap<u64, u64>,
 }
 
 impl Delays {
-    /// By `seed`, or as a script says.
     pub fn new(seed: u64, scripting: Scripting) -> Delays {
         Delays {
             one_in: ONE_IN[0],
@@ -48,7 +45,6 @@ impl Delays {
         }
     }
 
-    /// How long the next write, of `place`, is held, if it is.
     pub fn draw(&mut self, place: Place) -> Option<Time> {
         if self.scripting.is_idle() {
             let nanoseconds = self.drawn()?;
@@ -77,12 +73,10 @@ impl Delays {
         held.then(|| self.random.next_u32() % self.longest_ns + 1)
     }
 
-    /// A write waits for `promise`, which is kept when `timer` runs out.
     pub fn hold(&mut self, timer: Timer, promise: Promise) {
         self.held.insert(timer, promise);
     }
 
-    /// What waits for `timer`, if anything does.
     pub fn release(&mut self, timer: Timer) -> Option<Promise> {
         self.held.remove(&timer)
     }

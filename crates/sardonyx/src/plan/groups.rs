@@ -8,8 +8,8 @@ use super::{Plan, Step, Stored};
 pub(crate) type Group = SmallVec<[Step; 4]>;
 
 impl Plan {
-    /// Makes writes of this plan one group: all their slots at one instant or none. A write that is in a
-    /// group already brings that group along, so whoever writes below another joins its group.
+    /// Makes writes of this plan one group, which takes all its slots at one instant. A write that is in a group
+    /// already brings that group along, so whoever writes below another layer joins its group.
     pub fn group(&mut self, writes: &[Stored]) {
         if self.steps.at_once {
             return;
@@ -34,7 +34,7 @@ impl Plan {
         self.groups[index] = members;
     }
 
-    /// The group that a write is in, by a number that no other group has meanwhile; 0 if it is in none.
+    /// The number of a write's group, which no other group has at the time; 0 if it is in none.
     pub fn group_of(&self, stored: Stored) -> u32 {
         match self.steps.at_once || stored.accepted == Step::PAST {
             true => 0,
@@ -42,8 +42,8 @@ impl Plan {
         }
     }
 
-    /// `stored` is merged with the queued write of its line, if there is one when its group is accepted, whatever
-    /// becomes of the others of the group.
+    /// Merges `stored` with the queued write of its line, if there is one when its group is accepted, whatever becomes
+    /// of the group's other writes.
     pub fn merges(&mut self, stored: Stored) {
         if !self.steps.at_once {
             self.steps.get_mut(stored.accepted).merges = true;

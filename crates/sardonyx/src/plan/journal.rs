@@ -19,13 +19,14 @@ use crate::units::Time;
 /// A write of the medium, or a change of an on-chip line that has a place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediumWrite {
-    /// Its number in the order of handling: of two writes of a word the greater is the newer.
+    /// The write's number in the order of handling. Of two writes of a word the one with the greater number is the
+    /// newer.
     pub order: u64,
     /// The line, as the layers know it.
     pub place: Place,
-    /// Where it lies in the array, the same unless wear is levelled.
+    /// The line's place in the array, the same unless wear is levelled.
     pub at: Place,
-    /// What it is where wear is levelled.
+    /// The write's relation to moves of lines, where wear is levelled.
     pub moved: Moved,
     /// The line as it looks after this write.
     pub line: Line,
@@ -33,7 +34,7 @@ pub struct MediumWrite {
     pub words: u8,
     /// Eight bytes beside the line, atomic with it.
     pub sideband: Option<[u8; 8]>,
-    /// The queued write that it was merged with, by that one's `order`.
+    /// The queued write that this one was merged with, by that one's `order`.
     pub merged_into: Option<u64>,
 }
 
@@ -51,36 +52,36 @@ impl MediumWrite {
         }
     }
 
-    /// Whether nobody has asked for it: it moves a line, or says where lines have moved.
+    /// Whether no layer asked for the write: it moves a line, or records where lines have moved.
     pub fn is_move(&self) -> bool {
         self.moved.only
     }
 }
 
-/// Who sees to it that an on-chip line survives a power cut.
+/// The means by which an on-chip line survives a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain {
-    /// A metadata cache: drained where caches are (`eadr`).
+    /// A metadata cache, which is drained where caches are (`eadr`).
     Cache,
-    /// Registers that reserve power dumps even where only the write queues are drained (`adr`).
+    /// Registers, which reserve power dumps even where only the write queues are drained (`adr`).
     Registers,
 }
 
-/// Bytes of an on-chip line that changed.
+/// A change of some bytes of an on-chip line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnChip {
-    /// What reserve power has to drain for the bytes to survive.
+    /// The part that reserve power has to drain for the bytes to survive.
     pub domain: Domain,
-    /// What draining it would write: of its words these bytes, as others may describe what is not
-    /// accepted yet.
+    /// The write that draining would cause, of which only these bytes count: others may describe what is not accepted
+    /// yet.
     pub write: MediumWrite,
     /// The bytes of the line that changed, a bit each.
     pub bytes: u64,
-    /// Lines that are not locked any more.
+    /// Lines that are no longer locked.
     pub unlocked: Vec<Logical>,
 }
 
-/// A line that was encrypted, as the design says: what the auditor of pairs needs to know.
+/// The encryption of a line, as the design states it, for the auditor of pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// The write's [`MediumWrite::order`].
@@ -89,16 +90,16 @@ pub struct Sealed {
     pub place: Place,
     /// The encryption counter that it was encrypted under.
     pub counter: u64,
-    /// The order of the counter's own write, if the two were to be one.
+    /// The order of the counter's own write, if the two were to be accepted as one.
     pub paired_with: Option<u64>,
 }
 
-/// A write that the controller was asked for.
+/// A write request to the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handled {
     /// The line, as the processor knows it.
     pub line: Logical,
-    /// What the line holds, unencrypted.
+    /// The line's unencrypted content.
     pub data: Line,
     /// Data or log.
     pub class: Class,
@@ -115,45 +116,43 @@ pub struct Logged {
     pub from: u64,
     /// The number after the last that its write may have.
     pub until: u64,
-    /// What the line holds, unencrypted.
+    /// The line's unencrypted content.
     pub data: Line,
 }
 
-/// What a program did; told by whoever drives the cores.
+/// A mark of a program, told by whoever drives the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A fence has retired: what it waited for is complete.
+    /// A fence has retired, so that what it waited for is complete.
     Fence,
-    /// Transaction number so-and-so of this core has begun.
+    /// The core's transaction of this number has begun.
     Begin(u64),
-    /// The store that commits it has been issued: from here on it may be visible.
+    /// The store that commits this transaction has been issued: from here on it may be visible.
     Committing(u64),
-    /// The fence after it has retired: from here on it must be visible.
+    /// The fence after the commit has retired: from here on the transaction must be visible.
     Committed(u64),
 }
 
-/// One thing that happened.
+/// One event of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Writes `from .. from + count` of [`Journal::writes`] became ready, at one instant: they are
-    /// in the persistence domain.
+    /// Writes `from .. from + count` of [`Journal::writes`] became ready at one instant: they are in the persistence
+    /// domain.
     Ready {
         /// Index of the first of them.
         from: u32,
-        /// How many: more than one for a group.
+        /// The number of these writes, more than one for a group.
         count: u32,
     },
     /// The array begins to change: write `.0` of [`Journal::array`].
     Begun(u32),
     /// The array has changed: write `.0` of [`Journal::array`].
     Done(u32),
-    /// Bytes of an on-chip line changed, and all that they describe is accepted: number `.0` of
-    /// [`Journal::on_chip`].
+    /// Bytes of an on-chip line changed, and all that they describe is accepted: number `.0` of [`Journal::on_chip`].
     OnChip(u32),
-    /// MediumWrite request `.0` of [`Journal::handled`] is accepted: a fence need not wait for it.
+    /// The write request `.0` of [`Journal::handled`] is accepted, so a fence need not wait for it.
     Accepted(u32),
-    /// Memory must not have this line yet: a copy in a processor's cache is not drained until it is
-    /// unlocked.
+    /// Memory must not have this line yet: a copy in a processor's cache is not drained until it is unlocked.
     Locked(Logical),
     /// A store is in the cache hierarchy: number `.0` of [`Journal::stores`].
     Store(u32),
@@ -161,65 +160,64 @@ pub enum Event {
     Mark {
         /// Number of the core that runs the program.
         core: u32,
-        /// What the program has come to.
+        /// The mark that the program has reached.
         mark: Mark,
     },
 }
 
-/// A line of a processor's cache that changed.
+/// A change of a line in a processor's cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheStore {
     /// The line.
     pub line: Logical,
-    /// Its content from now on.
+    /// The line's content from now on.
     pub data: Line,
-    /// Whether the line now carries the counter-atomic mark.
+    /// Whether the line now has the counter-atomic mark.
     pub persist: Persist,
 }
 
-/// All that happened, in order.
+/// The record of a run, in order.
 #[derive(Debug, Default)]
 pub struct Journal {
-    /// The total order, with the time of each event.
+    /// The events in their total order, each with its time.
     pub events: Vec<(Time, Event)>,
     /// Writes in the order in which they became ready.
     pub writes: Vec<MediumWrite>,
-    /// Array writes in the order in which they began; one that others were merged with has all
-    /// their words, and the `order` of the newest.
+    /// Array writes in the order in which they began. One that others were merged with has all their words, and the
+    /// `order` of the newest.
     pub array: Vec<MediumWrite>,
     /// Changes of on-chip lines.
     pub on_chip: Vec<OnChip>,
     /// Lines that were encrypted, in the order of handling.
     pub sealed: Vec<Sealed>,
-    /// MediumWrite requests, in the order of handling.
+    /// Write requests, in the order of handling.
     pub handled: Vec<Handled>,
     /// Lines of a hardware log, in the order of handling.
     pub logged: Vec<Logged>,
     /// Stores of the cores.
     pub stores: Vec<CacheStore>,
-    /// What was used how often, of what is counted while the run goes on.
+    /// Counts of mechanisms that were used, as far as they are counted during the run.
     pub exercised: Exercised,
-    /// How far values have come, of what is known while the run goes on.
+    /// The amounts that values have reached, as far as they are known during the run.
     pub reached: Reached,
-    /// Why the run has ended before the programs did.
+    /// The reason why the run has ended before the programs did.
     pub ended: Option<Exhausted>,
-    /// Events before the run failed, if it has: those after it are of values that only do no harm.
+    /// The number of events before the run failed, if it has. Events after it are of meaningless values.
     sound: Option<usize>,
-    /// The `order` of the newest write merged with a queued one.
+    /// The `order` of the newest write merged with each queued one.
     merged: FxHashMap<u64, u64>,
     begun: FxHashMap<u64, u32>,
-    /// The group that is being accepted.
     group: Option<u32>,
-    /// On-chip changes that have not happened yet, by the step that says they have.
+    /// On-chip changes that have not happened yet, by the step that ends when they have.
     pending: FxHashMap<u64, OnChip>,
-    /// The first write that the controller was asked for in the request under way.
+    /// The first write that the request under way has brought to the controller.
     presented: Option<u32>,
-    /// MediumWrite requests not yet accepted, by their leaving step.
+    /// Write requests that are not yet accepted, by the step with which they leave.
     leaving: FxHashMap<u64, u32>,
 }
 
 impl Journal {
-    /// The write request that the write numbered `order` was planned for; none before the first.
+    /// The write request that the write numbered `order` was planned for; `None` before the first.
     pub fn request_of(&self, order: u64) -> Option<usize> {
         let next = self
             .handled
@@ -227,14 +225,14 @@ impl Journal {
         next.checked_sub(1)
     }
 
-    /// The line of a hardware log that the write numbered `order` is of.
+    /// The line of a hardware log to which the write numbered `order` belongs.
     pub fn logged_by(&self, order: u64) -> Option<&Logged> {
         let next = self.logged.partition_point(|logged| logged.from <= order);
         let last = &self.logged[next.checked_sub(1)?];
         (order < last.until).then_some(last)
     }
 
-    /// The counter under which the write numbered `order` was encrypted, as the design says.
+    /// The counter under which the write numbered `order` was encrypted, as the design states it.
     pub fn counter_of(&self, order: u64) -> Option<u64> {
         let index = self.sealed.binary_search_by_key(&order, |s| s.order);
         Some(self.sealed[index.ok()?].counter)
@@ -248,13 +246,13 @@ impl Journal {
         }
     }
 
-    /// Each accepted write, with the first position at which it is.
+    /// The accepted writes, each with the first position at which it is accepted.
     pub fn accepted(&self) -> impl Iterator<Item = (u64, &MediumWrite)> {
         let events = self.events.iter().zip(1..);
         events.flat_map(|((_, event), at)| self.accepted_by(*event).iter().map(move |w| (at, w)))
     }
 
-    /// What it is of a run that had to end because of `why`: all that happened until then.
+    /// The journal of a run that had to end because of `why`.
     pub fn ended_by(mut self: Box<Self>, why: Exhausted) -> Box<Journal> {
         self.events.truncate(self.sound.unwrap_or(usize::MAX));
         self.exercised.count(&ENDED_FULL);
@@ -262,7 +260,7 @@ impl Journal {
         self
     }
 
-    /// What registers have come to hold where no time passes, oldest first.
+    /// The contents of registers where no time passes, oldest first.
     pub fn registers(&self) -> Vec<&MediumWrite> {
         let changes = self.pending.values();
         let registers = changes.filter(|change| change.domain == Domain::Registers);
@@ -271,7 +269,7 @@ impl Journal {
         writes
     }
 
-    /// Forgets what was asked for, written and encrypted; what was used and reached stays.
+    /// Forgets requests, writes and encryptions; counts of mechanisms and values stay.
     pub(crate) fn forget(&mut self) {
         self.handled.clear();
         self.logged.clear();

@@ -53,40 +53,38 @@ use schedule::Schedule;
 use start_gap::StartGap;
 use steps::{Action, Steps};
 
-/// A timer that a layer has asked for; no two are the same, and a later one is greater.
+/// A timer that a layer has asked for. All timers differ, and a later one is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timer(u64);
 
-/// The graph of one request, being written, and all that requests before it have left: what is in
-/// flight, over the medium's bytes.
+/// The graph of one request, being written, and the state that earlier requests have left: writes in flight over the
+/// medium's bytes.
 pub struct Plan {
     pub(crate) steps: Steps,
     pub(crate) contents: PlanContents,
     pub(crate) groups: Vec<Group>,
-    /// The timers asked for since the engine last took them.
     pub(crate) timers: Vec<(Time, Timer)>,
     next_timer: u64,
     pub(crate) failure: Option<Exhausted>,
     pub(crate) observers: Observers,
-    /// Which writes are held back: none but for the crash explorer.
     pub(crate) schedule: Schedule,
     pub(crate) now: Time,
     purpose: Purpose,
-    /// Stands between the layers and the medium; away while it is asked itself.
+    /// The guard between the layers and the medium. It is away while it is at work itself.
     pub(crate) guard: Option<Box<dyn Guard>>,
-    /// Says where a place lies in the array, if lines move; lent like the guard, which stands above it.
+    /// Wear levelling, if lines move. It is lent like the guard, which stands above it.
     pub(crate) levelling: Option<Box<StartGap>>,
-    /// Array writes of each place, moves apart; only where lines move.
+    /// Array writes of each place, without moves; only where lines move.
     pub(crate) worn: Option<FxHashMap<u64, u64>>,
     pub(crate) refused: Vec<Place>,
-    /// Lines that were looked at on behalf of integrity, if somebody counts what its recovery does.
+    /// Lines that integrity has looked at, if its recovery's work is counted.
     pub(crate) looked: Option<RefCell<Vec<Place>>>,
-    /// What lines were before each write that took effect at once, if that is to be undone.
+    /// The contents before each write that took effect at once, if those are to be undone.
     pub(crate) undo: Option<Vec<(Place, Option<Content>)>>,
 }
 
 impl Plan {
-    /// Nothing planned yet, over `image`; `forwarding` lets a read have a queued write's bytes.
+    /// An empty plan over `image`. `forwarding` lets a read have a queued write's bytes.
     pub(crate) fn new(image: Image, forwarding: bool) -> Plan {
         Plan {
             steps: Steps::new(),
@@ -108,17 +106,17 @@ impl Plan {
         }
     }
 
-    /// A plan over an empty medium that stands in for one that is lent.
+    /// A plan over an empty medium, in the place of one that is lent.
     pub fn idle() -> Plan {
         Plan::new(Image::new(), true)
     }
 
-    /// When the request was admitted.
+    /// The time at which the request was admitted.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Whether `step` is the past, to keep tables of steps small; no decision may depend on it.
+    /// Whether `step` is finished, to keep tables of steps small. No decision may depend on it.
     pub fn is_past(&self, step: Step) -> bool {
         self.steps.is_finished(step)
     }
@@ -133,7 +131,7 @@ impl Plan {
         self.steps.create(action, self.purpose, after, false)
     }
 
-    /// The plan's request crosses the link to the memory: all its further steps wait for that.
+    /// Sends the plan's request across the link to the memory. All its further steps wait for that.
     pub(crate) fn arrive(&mut self, message: Message) {
         if !self.steps.at_once {
             let none = [Step::PAST; 3];
@@ -142,7 +140,7 @@ impl Plan {
         }
     }
 
-    /// What is there after `after` crosses the link back to the processor.
+    /// Sends a message that exists after `after` across the link back to the processor.
     pub(crate) fn depart(&mut self, message: Message, after: Step) -> Step {
         if self.steps.at_once {
             return Step::PAST;
@@ -152,7 +150,8 @@ impl Plan {
             .create(Action::Cross(message), link, after, false)
     }
 
-    /// Uses it for what it has been used for, or what is charged to nobody: takes its time, and no energy.
+    /// Uses a unit a further time for the same work, or for work that nobody is charged for: takes its time, and no
+    /// energy.
     pub fn unit_again(&mut self, unit: Unit, after: Step) -> Step {
         let step = self.unit(unit, after);
         if step != Step::PAST {
@@ -166,7 +165,7 @@ impl Plan {
         self.steps.upcoming()
     }
 
-    /// Has the controller woken at `time`: the layer that keeps the timer will know it.
+    /// Asks for the controller to be woken at `time`. The layer that keeps the timer will know it.
     pub fn wake_at(&mut self, time: Time) -> Timer {
         let timer = Timer(self.next_timer);
         self.next_timer += 1;
@@ -174,8 +173,8 @@ impl Plan {
         timer
     }
 
-    /// The run cannot go on, and ends soon; the first reason counts. Whoever says so goes on with a
-    /// value that does no harm until then.
+    /// Notes that the run cannot continue, and ends soon. The first reason counts. The caller continues with a harmless
+    /// value until then.
     #[cold]
     pub fn fail(&mut self, why: Exhausted) {
         self.failure.get_or_insert(why);

@@ -10,22 +10,22 @@ use crate::line::{Class, LINE_BYTES, Line, Logical, Persist, Place};
 use crate::mechanisms::{Mechanism, Value};
 
 impl Plan {
-    /// Whether somebody has to know of single writes.
+    /// Whether an observer has to know of single writes.
     pub fn is_observed(&self) -> bool {
         self.observers.closely()
     }
 
-    /// For observers: `mechanism` has been used once more.
+    /// Tells observers that `mechanism` has been used once more.
     pub fn exercise(&mut self, mechanism: &'static Mechanism) {
         self.observers.tell(|one| one.used(mechanism));
     }
 
-    /// For observers: `value` has been `amount`.
+    /// Tells observers that `value` has been `amount`.
     pub fn reach(&mut self, value: Value, amount: u64) {
         self.observers.tell(|one| one.reached(value, amount));
     }
 
-    /// For observers: the controller is asked to write `data` to `line`.
+    /// Tells observers that the controller is asked to write `data` to `line`.
     pub fn handled(&mut self, line: Logical, data: &Line, class: Class, persist: Persist) {
         let order = self.steps.upcoming().0;
         self.observers.tell(|one| {
@@ -39,14 +39,14 @@ impl Plan {
         });
     }
 
-    /// For observers: what was planned from step `from` on wrote `plain` to a hardware log.
+    /// Tells observers that the steps planned from `from` on wrote `plain` to a hardware log.
     pub fn logged(&mut self, from: Step, plain: &Line) {
         let (from, until, data) = (from.0, self.steps.upcoming().0, *plain);
         self.observers
             .tell(|one| one.logged(Logged { from, until, data }));
     }
 
-    /// For the guard and observers: `stored` is encrypted under `counter`; `paired` is the counter's own write if
+    /// Tells the guard and observers that `stored` is encrypted under `counter`. `paired` is the counter's own write if
     /// the two are one group.
     pub fn sealed(&mut self, stored: Stored, place: Place, counter: u64, paired: Option<Stored>) {
         if let Some(guard) = &mut self.guard {
@@ -61,8 +61,8 @@ impl Plan {
         self.observers.tell(|one| one.sealed(sealed));
     }
 
-    /// For observers: the bytes `bytes` of an on-chip copy of the line at `place` are those of `line`,
-    /// and a platform that drains the copy's `domain` may do so after `ripe`.
+    /// Tells observers that the bytes `bytes` of an on-chip copy of the line at `place` are those of `line`. A platform
+    /// that drains the copy's `domain` may do so after `ripe`.
     pub fn on_chip(
         &mut self,
         place: Place,
@@ -74,15 +74,14 @@ impl Plan {
         self.change_on_chip(place, line, bytes, ripe, (domain, &[]));
     }
 
-    /// For observers: reserve power leaves a copy of `line` where it is, as memory must not have it yet.
+    /// Tells observers that reserve power leaves a copy of `line` where it is, because memory must not have it yet.
     pub fn lock(&mut self, line: Logical) {
         let now = self.now;
         self.observers.tell(|one| one.locked(now, line));
     }
 
-    /// For observers: the registers whose place is `place` have the bytes `line` after `ripe`, and the lines
-    /// `unlocked` are locked no more. What relies on that waits for the step that this gives, which takes no
-    /// time.
+    /// Tells observers that the registers whose place is `place` have the bytes `line` after `ripe`, and that the lines
+    /// `unlocked` are locked no more. Whatever relies on that waits for the returned step, which takes no time.
     pub fn registers(
         &mut self,
         place: Place,

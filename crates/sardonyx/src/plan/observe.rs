@@ -12,36 +12,35 @@ use crate::line::Logical;
 use crate::mechanisms::{Mechanism, Value};
 use crate::units::Time;
 
-/// A listener. Each method is one thing that happened, and does nothing unless the listener says otherwise.
-/// Times are simulated.
+/// A listener. Each method is one event, and does nothing unless the listener overrides it. Times are simulated.
 pub trait Observer: Any + Send {
-    /// Whether it has to know of single writes and of changes on chip ([`Observer::ready`] and what follows it):
-    /// requests and changes then get steps of their own, which take no time.
+    /// Whether the listener has to know of single writes and of changes on chip ([`Observer::ready`] and what follows
+    /// it). Requests and changes then get steps of their own, which take no time.
     fn closely(&self) -> bool {
         false
     }
 
-    /// Whether it has to know of each step and of what latencies are made ([`Observer::planned`],
+    /// Whether the listener has to know of each step and of the parts of latencies ([`Observer::planned`],
     /// [`Observer::performed`], [`Observer::booked`]).
     fn of_steps(&self) -> bool {
         false
     }
 
-    /// What the request that is admitted next asks for.
+    /// Tells the purpose of the request that is admitted next.
     fn asked(&mut self, _asked: Asked) {}
 
     /// A request has entered the ingress; until it is answered no other has its number.
     fn admitted(&mut self, _now: Time, _number: u32, _request: &Request) {}
 
-    /// The steps of the request that was admitted last are those from `_first` to `_last`; there are none if
-    /// `_first` comes behind `_last`.
+    /// Tells that the steps of the request admitted last are those from `_first` to `_last`. There are none if `_first`
+    /// comes after `_last`.
     fn planned(&mut self, _number: u32, _first: Step, _last: Step) {}
 
     /// A request has left the ingress: what it wrote is in the persistence domain.
     fn accepted(&mut self, _now: Time, _number: u32, _request: &Request) {}
 
-    /// The parts of the latency of a request that is answered next: first what it waited before it was admitted,
-    /// then from its answer back to its admission.
+    /// Tells the parts of the latency of the request that is answered next: first the wait before its admission, then
+    /// the parts from its answer back to its admission.
     fn booked(&mut self, _number: u32, _parts: &[Part]) {}
 
     /// A read has its line, a write is in the array.
@@ -139,7 +138,6 @@ impl Observers {
         self.of_steps
     }
 
-    /// Whether anybody has to know when single steps end.
     #[inline]
     pub(crate) fn of_ends(&self) -> bool {
         self.of_steps | self.closely
@@ -159,7 +157,7 @@ impl Observers {
         these.next()
     }
 
-    /// The same, to be changed.
+    /// The first listener that is a `T`, mutable.
     pub fn find_mut<T: Observer>(&mut self) -> Option<&mut T> {
         let all = self.all.iter_mut();
         let mut these = all.filter_map(|one| (&mut **one as &mut dyn Any).downcast_mut::<T>());

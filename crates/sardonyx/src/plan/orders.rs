@@ -21,8 +21,8 @@ pub struct Choice {
     pub position: u64,
     /// The number of writes that could go.
     pub options: u16,
-    /// What follows is the same after two points with equal keys: what a cut would leave, what the controller was asked
-    /// for and in which order, what is held, and where the programs are.
+    /// A key for what follows, which is the same after two points with equal keys: what a cut would leave, the requests
+    /// to the controller in their order, the held writes, and the positions of the programs.
     pub key: u64,
 }
 
@@ -33,10 +33,8 @@ struct HeldWrite {
     key: u64,
 }
 
-/// Which writes go first.
 #[derive(Default)]
 pub(crate) struct Orders {
-    /// The choices to make, the first write from then on.
     chosen: Vec<u16>,
     made: Vec<Choice>,
     held: Vec<HeldWrite>,
@@ -44,7 +42,6 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    /// Chooses as `chosen` says, and from its end on in the order of handling.
     pub fn new(chosen: Vec<u16>) -> Orders {
         Orders {
             chosen,
@@ -52,7 +49,6 @@ impl Orders {
         }
     }
 
-    /// Holds the write of step `accept`, which waits for `promise` and for `after`.
     pub fn hold(
         &mut self,
         promise: Promise,
@@ -68,7 +64,7 @@ impl Orders {
         });
     }
 
-    /// The writes that go next, all at once; none if none can. `journal` is the run's until now.
+    /// The writes that go next, all at once; empty if none can. `journal` is the run's so far.
     pub fn choose(&mut self, steps: &Steps, groups: &[Group], journal: &Journal) -> Vec<Promise> {
         let may_go = |held: &HeldWrite| held.after.iter().all(|step| steps.is_finished(*step));
         let group = |held: &HeldWrite| steps.get(held.accept).group as usize;
@@ -112,7 +108,6 @@ impl Orders {
         going
     }
 
-    /// The choices that were made.
     pub fn into_made(self) -> Vec<Choice> {
         self.made
     }
@@ -124,17 +119,16 @@ impl Orders {
     }
 }
 
-/// What has happened until now, in numbers that are the same if that is.
+/// A digest of everything that has happened so far, equal if that is equal.
 #[derive(Default)]
 struct Seen {
     events: usize,
     handled: usize,
     requests: u64,
-    /// Of each word in the persistence domain, and of each word beside a line.
+    /// The newest writes of each word in the persistence domain, and of each sideband.
     words: FxHashMap<(u64, u8), u64>,
-    /// Of each line on chip that reserve power may drain, the newest.
+    /// The newest state of each line on chip that reserve power may drain.
     on_chip: FxHashMap<u64, (u64, u64)>,
-    /// Of each core, its last mark.
     marks: FxHashMap<u32, u64>,
     sum: u64,
 }

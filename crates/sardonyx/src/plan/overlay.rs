@@ -7,40 +7,36 @@ use super::steps::Step;
 use crate::line::{Line, Place};
 use crate::medium::image::Image;
 
-/// The bytes of a write on its way to the array.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Payload {
     /// The whole line as it looks after this write.
     pub line: Line,
-    /// Which of its 8-byte words this write carries.
     pub words: u8,
     /// Eight bytes beside the line, atomic with it.
     pub sideband: Option<[u8; 8]>,
     /// The line's place, as the layers know it.
     pub of: Place,
-    /// What it is where wear is levelled.
+    /// The write's relation to moves of lines, where wear is levelled.
     pub moved: Moved,
 }
 
-/// What a write is to a line that may have moved.
+/// The relation of a write to a line that may have moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// No layer asks for it: a line moves, or a register says how lines lie.
+    /// Whether no layer asks for the write: a line moves, or a register records where lines lie.
     pub only: bool,
-    /// Nothing lies beside the line but what the write brings.
+    /// Whether the write replaces the sideband, even by none.
     pub whole: bool,
-    /// The line that has moved was never written.
+    /// Whether the line that has moved was never written.
     pub unknown: bool,
 }
 
 impl Payload {
-    /// Puts it into the array at `at`.
     pub fn store(&self, at: Place, image: &mut Image) {
         image.write(at, &self.line, self.words, self.sideband);
         self.moved.settle(at, self.sideband, image);
     }
 
-    /// What `new` makes of it in a queue.
     pub fn merge(&mut self, new: &Payload) {
         self.line = merged(self.line, &new.line, new.words);
         self.words |= new.words;
@@ -57,7 +53,7 @@ impl Payload {
 }
 
 impl Moved {
-    /// After the line itself has been written to `at`.
+    /// Completes the write of the line to `at`.
     pub fn settle(self, at: Place, sideband: Option<[u8; 8]>, image: &mut Image) {
         if self.whole && sideband.is_none() {
             image.clear_sideband(at);
@@ -68,28 +64,26 @@ impl Moved {
     }
 }
 
-/// What is in flight for one line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
     place: Place,
     /// The accept step of the newest write, `Step::PAST` if none is in flight.
     pub writer: Step,
-    /// Finished when every read handled so far is.
+    /// This step finishes when every read handled so far has.
     pub readers: Step,
-    /// Index of the bytes of the line's newest write.
     pub payload: u32,
-    /// Reads and writes of the line that are not finished.
     users: u32,
     /// The next flight of the same bucket, plus one; 0 for none.
     next: u32,
 }
 
-/// A hash table with chains: a flight stays where it is, so that a step finds its line's by number.
+/// A hash table with chains. A flight stays where it is, so that a step finds its line's flight by number.
 #[derive(Default)]
 pub(crate) struct Overlay {
     flights: Vec<Flight>,
     unused: Vec<u32>,
-    /// The first flight of each bucket, plus one. There are a power of two of them, at least as many as flights.
+    /// The first flight of each bucket, plus one. The number of buckets is a power of two, and at least that of
+    /// flights.
     buckets: Vec<u32>,
     payloads: Vec<Payload>,
     free: Vec<u32>,
@@ -123,7 +117,7 @@ impl Overlay {
         &mut self.flights[index as usize]
     }
 
-    /// The number of the flight of `place`, which has one more user.
+    /// Adds a user to the flight of `place`, and returns its number.
     #[inline]
     pub fn enter(&mut self, place: Place) -> u32 {
         if let Some(index) = self.find(place) {
@@ -166,7 +160,6 @@ impl Overlay {
         }
     }
 
-    /// One user of the flight is finished; `writer` is its accept step if it was a write.
     #[inline]
     pub fn leave(&mut self, index: u32, writer: Option<Step>) {
         let flight = &mut self.flights[index as usize];
@@ -216,7 +209,6 @@ impl Overlay {
         self.free.push(index);
     }
 
-    /// Nothing is in flight any more.
     pub fn forget(&mut self) {
         for index in 0..self.flights.len() {
             let bucket = self.bucket(self.flights[index].place);
@@ -228,7 +220,6 @@ impl Overlay {
         self.free.clear();
     }
 
-    /// Lines with a write in flight, in no order.
     pub fn written(&self) -> impl Iterator<Item = Place> + '_ {
         let writes = self.flights.iter().filter(|f| f.writer != Step::PAST);
         writes.map(|flight| flight.place)

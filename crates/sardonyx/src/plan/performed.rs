@@ -7,51 +7,51 @@ use crate::medium::params::Unit;
 use crate::stats::Purpose;
 use crate::units::Time;
 
-/// What hardware did in a step.
+/// The work of hardware in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Nothing: a step that others are joined by, or that tells of a request.
+    /// Hardware did nothing: the step joins others, or tells of a request.
     Join,
-    /// Used an on-chip unit.
+    /// An on-chip unit was used.
     Unit(Unit),
-    /// Crossed the link to the processor.
+    /// A message crossed the link.
     Cross(Message),
-    /// Read a line from the array.
+    /// A line was read from the array.
     Read,
-    /// Read a line from its queued write.
+    /// A line was read from its queued write.
     Forward,
-    /// Took a slot of a write queue.
+    /// A write took a slot of a write queue.
     Accept,
-    /// Was merged with the queued write of its line, instead of taking a slot.
+    /// A write was merged with the queued write of its line, instead of taking a slot.
     Merge,
-    /// Wrote a line to the array.
+    /// A line was written to the array.
     Store,
-    /// Waited for the write that it was merged with.
+    /// A merged write waited for the write that it was merged with.
     Merged,
 }
 
 /// A step that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Performed {
-    /// The step; a later one has a greater number.
+    /// The step's number. A later step has a greater one.
     pub step: Step,
-    /// What hardware did in the step.
+    /// The work of hardware in the step.
     pub work: Work,
     /// Its purpose: for what and for whom.
     pub purpose: Purpose,
     /// The line of a medium access.
     pub place: Place,
-    /// The write is one of encryption counters, and these have a queue of their own.
+    /// Whether the write is one of encryption counters, and these have a queue of their own.
     pub counter: bool,
-    /// It is one of several writes that take their slots at one instant.
+    /// Whether the write is one of several that take their slots at one instant.
     pub grouped: bool,
-    /// When everything that it depends on was done.
+    /// The time at which everything that the step depends on was done.
     pub ready: Time,
-    /// When a medium access took its queue's slot.
+    /// The time at which a medium access took its queue's slot.
     pub queued: Time,
-    /// When a unit or the link began, or an access left its queue.
+    /// The time at which a unit or the link began, or an access left its queue.
     pub begun: Time,
-    /// When it ended.
+    /// The time at which the step ended.
     pub ended: Time,
     /// The step that ended last among those that it depends on; the past if it waited for nothing.
     pub after: Step,
@@ -62,9 +62,9 @@ pub struct Performed {
 /// A part of a request's latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its purpose.
+    /// The purpose of the part.
     pub purpose: Purpose,
-    /// Its length.
+    /// The length of the part.
     pub latency: Time,
     /// The part of it spent waiting for a slot, a unit or another request.
     pub waited: Time,

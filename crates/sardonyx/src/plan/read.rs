@@ -8,21 +8,21 @@ use crate::medium::layout::Region;
 use crate::stats::Cause;
 
 impl Plan {
-    /// Reads a line of the medium after `after`; `None` if it has never been written. A read whose
-    /// newest writer is not yet accepted waits for that, and is then forwarded.
+    /// Reads a line of the medium after `after`; `None` if it has never been written. A read whose newest writer is not
+    /// yet accepted waits for that, and is then forwarded.
     pub fn read(&mut self, place: Place, after: Step) -> Fetched {
         let got = self.read_bare(self.at(place), after);
         self.past_guard(got, |guard, got, plan| guard.read(place, got, after, plan))
     }
 
-    /// What was read at `place`, whose encryption counter is `counter`, as the guard leaves it.
+    /// Passes a line read at `place`, whose encryption counter is `counter`, through the guard.
     pub fn opened(&mut self, place: Place, got: Fetched, counter: At<u64>) -> Fetched {
         self.past_guard(got, |guard, got, plan| {
             guard.opened(place, got, counter, plan)
         })
     }
 
-    /// What a recovery finds at `place` in a medium at rest; it takes no time.
+    /// Reads the line at `place` for a recovery of a medium at rest. It takes no time.
     #[inline]
     pub fn scan(&mut self, place: Place) -> Option<Line> {
         self.look(place);
@@ -36,14 +36,13 @@ impl Plan {
         .value
     }
 
-    /// The line at `place` is not what was last written there: whoever reads it gets a value that does no
-    /// harm, and whoever runs the plan asks what was refused.
+    /// Refuses the line at `place`, which is not what was last written there. Whoever reads it gets a harmless value,
+    /// and whoever runs the plan asks what was refused.
     #[cold]
     pub fn refuse(&mut self, place: Place) {
         self.refused.push(place);
     }
 
-    /// `done` as the guard leaves it, if there is one.
     #[inline]
     pub(super) fn past_guard<T>(
         &mut self,
@@ -89,13 +88,12 @@ impl Plan {
         At::new(value, step)
     }
 
-    /// The newest bytes at `place` and nothing done in hardware: for what is known on chip.
+    /// The newest bytes at `place`, without any hardware: for knowledge that is on chip.
     pub fn peek(&self, place: Place) -> Option<Line> {
         self.look(place);
         self.contents.newest(self.at(place))
     }
 
-    /// Counts that the line at `place` is looked at, if that is counted.
     #[inline]
     pub(super) fn look(&self, place: Place) {
         if let Some(looked) = &self.looked
@@ -111,12 +109,12 @@ impl Plan {
         self.contents.touch_ahead(self.at(place));
     }
 
-    /// The newest sideband at `place`, as [`Plan::peek`].
+    /// The newest sideband at `place`, without any hardware.
     pub fn peek_sideband(&self, place: Place) -> Option<[u8; 8]> {
         self.contents.newest_sideband(self.at(place))
     }
 
-    /// The newest write of `place` that is still on its way, the past if there is none.
+    /// The newest write of `place` that is still on its way; the past if there is none.
     pub fn under_way(&self, place: Place) -> Stored {
         match (self.contents.overlay.get(self.at(place))).map(|flight| flight.writer) {
             None | Some(Step::PAST) => Stored::at(Step::PAST),
@@ -127,7 +125,7 @@ impl Plan {
         }
     }
 
-    /// The lines of `region` that have been written, in order: what a recovery may look through.
+    /// The written lines of `region` in order, for a recovery to look through.
     pub fn written(&self, region: &Region) -> Vec<Place> {
         match &self.levelling {
             None => self.contents.written(region),
@@ -135,7 +133,7 @@ impl Plan {
         }
     }
 
-    /// How many lines have a sideband, and the greatest of them as a number.
+    /// The number of lines with a sideband, and the greatest sideband as a number.
     pub fn greatest_sideband(&self) -> (u64, u64) {
         self.contents.greatest_sideband()
     }

@@ -4,21 +4,21 @@ use crate::line::Logical;
 use crate::stats::Direction;
 use crate::units::Time;
 
-/// What a request asks for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// A line.
+    /// It reads a line.
     Read(Logical),
-    /// That a line is written.
+    /// It writes a line.
     Write(Logical),
-    /// That the metadata of a line are written back.
+    /// It writes the metadata of a line back.
     Metadata(Logical),
-    /// That the transaction of its core ends.
+    /// It ends the transaction of its core.
     Commit,
 }
 
 impl Asked {
-    /// Its name in results.
+    /// The purpose's name in results.
     pub fn name(self) -> &'static str {
         match self {
             Asked::Read(_) => "read",
@@ -28,7 +28,7 @@ impl Asked {
         }
     }
 
-    /// The line, if it is about one.
+    /// The line of the request, if it is about one.
     pub fn line(self) -> Option<Logical> {
         match self {
             Asked::Read(line) | Asked::Write(line) | Asked::Metadata(line) => Some(line),
@@ -40,11 +40,11 @@ impl Asked {
 /// A request as the ingress sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// When the core presented it.
+    /// The time at which the core presented it.
     pub arrival: Time,
     /// Number of the core that made the request.
     pub core: u32,
-    /// The core's own name for it.
+    /// The core's own name for the request.
     pub tag: u64,
     /// Read or write.
     pub kind: Direction,
@@ -57,9 +57,9 @@ pub struct Request {
 pub struct Answer {
     /// The request.
     pub request: Request,
-    /// When it left the core and entered the ingress: its latency counts from its arrival, which may be
-    /// earlier.
+    /// The time at which the request left the core and entered the ingress. Its latency counts from its arrival, which
+    /// may be earlier.
     pub admitted: Time,
-    /// When it was answered (a read) or done (a write).
+    /// The time at which the request was answered (a read) or done (a write).
     pub at: Time,
 }

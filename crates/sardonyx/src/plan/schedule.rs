@@ -6,24 +6,22 @@ use super::script::Scripting;
 use super::{Plan, Promise, Step, Timer};
 use crate::line::Place;
 
-/// How writes are held back, for the crash explorer.
+/// The way in which writes are held back, for the crash explorer.
 #[derive(Clone, Debug)]
 pub enum Holding {
-    /// Some of them for a while, drawn from this seed, or as a script says.
+    /// Some writes are held for a while, drawn from this seed or as a script says.
     Drawn(u64, Scripting),
-    /// All of them, until nothing else can happen: then one goes, of those that can, the one with the number
-    /// that is next here; when there is none, the first. See [`Choice`].
+    /// All writes are held until nothing else can happen. Then one of those that can go does, the one whose number is
+    /// next here; after the last number, the first write. See [`Choice`].
     Chosen(Vec<u16>),
 }
 
 #[derive(Default)]
 pub(crate) enum Schedule {
-    /// As soon as there is room.
+    /// Writes go as soon as there is room.
     #[default]
     Prompt,
-    /// Some later, as drawn.
     Drawn(Box<Delays>),
-    /// One after the other, as chosen.
     Chosen(Box<Orders>),
 }
 
@@ -37,7 +35,7 @@ impl Plan {
         };
     }
 
-    /// What the next write has to wait for besides, if it is held back.
+    /// The additional promise that the next write has to wait for, if it is held back.
     pub(super) fn hold_back(&mut self, place: Place) -> Option<Promise> {
         match &mut self.schedule {
             Schedule::Prompt => None,
@@ -53,7 +51,7 @@ impl Plan {
         }
     }
 
-    /// Lets a write go that has been held back until `timer` runs out; whether there was one.
+    /// Releases the write that is held back until `timer` runs out; returns whether there was one.
     pub(crate) fn release(&mut self, timer: Timer) -> bool {
         let Schedule::Drawn(delays) = &mut self.schedule else {
             return false;
@@ -65,7 +63,7 @@ impl Plan {
         released.is_some()
     }
 
-    /// Lets the writes go that are chosen to be next, where they are chosen; whether there were any.
+    /// Releases the writes that are chosen to be next, if writes are chosen; returns whether there were any.
     pub(crate) fn release_chosen(&mut self) -> bool {
         let Schedule::Chosen(orders) = &mut self.schedule else {
             return false;
@@ -78,7 +76,6 @@ impl Plan {
         !going.is_empty()
     }
 
-    /// The choices that were made, where they were.
     pub(crate) fn take_choices(&mut self) -> Vec<Choice> {
         match std::mem::take(&mut self.schedule) {
             Schedule::Chosen(orders) => orders.into_made(),

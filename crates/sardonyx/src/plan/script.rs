@@ -8,25 +8,25 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// What happened, in the order of happening. Operations and writes are counted from 0.
+/// The disturbances of a run, in order. Operations and writes are counted from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Script {
-    /// Lines that the processor's caches hold for each core.
+    /// The number of lines that the processor's caches hold for each core.
     pub cached_lines: u64,
-    /// Core, number of its operation, line that goes after it.
+    /// Evictions: the core, the number of its operation, and the line that goes after it.
     pub evictions: Vec<[u64; 3]>,
-    /// Place, number of the write of it, nanoseconds for which that is held back.
+    /// Delays: the place, the number of its write, and the nanoseconds for which that is held back.
     pub delays: Vec<[u64; 3]>,
-    /// Core, number of its operation, instructions before it.
+    /// Pauses: the core, the number of its operation, and the instructions before it.
     pub pauses: Vec<[u64; 3]>,
 }
 
-/// Where a run's evictions, delays and pauses come from, and where they are recorded.
+/// The source of a run's evictions, delays and pauses, and where they are recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Scripting {
-    /// The script to follow; `None`: a seed draws.
+    /// The script to follow; `None` draws from a seed.
     pub told: Option<Arc<Script>>,
-    /// Where to record what happens, if anywhere.
+    /// The record of disturbances, if they are recorded.
     pub written: Option<Arc<Mutex<Script>>>,
 }
 
@@ -39,7 +39,7 @@ impl Scripting {
         }
     }
 
-    /// The same, recorded; and where.
+    /// Records the disturbances, and also returns the record.
     pub fn recorded(mut self) -> (Scripting, Arc<Mutex<Script>>) {
         let written = Arc::<Mutex<Script>>::default();
         self.written = Some(written.clone());
@@ -50,14 +50,13 @@ impl Scripting {
         self.told.is_none() && self.written.is_none()
     }
 
-    /// Notes one thing, if somebody writes down.
     pub(crate) fn note(&self, note: impl FnOnce(&mut Script)) {
         if let Some(written) = &self.written {
             note(&mut written.lock().expect("no thread panics"));
         }
     }
 
-    /// What it says by the first two numbers of each, of one sort.
+    /// Indexes the disturbances of one sort by their first two numbers.
     pub(crate) fn index(&self, sort: impl Fn(&Script) -> &Vec<[u64; 3]>) -> Option<ScriptIndex> {
         let told = self.told.as_ref()?;
         let each = sort(told).iter();

@@ -19,31 +19,28 @@ use crate::medium::levelling::{
 use crate::settings::Settings;
 use crate::stats::Cause;
 
-/// The bytes of a register line that say how often its region has moved a line.
+/// The bytes of a register line that count its region's moves.
 const COUNT: std::ops::Range<usize> = 0..8;
 
-/// The line's register: how many moves it counts.
 fn count(line: &Line) -> u64 {
     u64::from_le_bytes(line[COUNT].try_into().expect("8 bytes"))
 }
 
-/// A region's lines: which place each is at.
 #[derive(Clone, Debug, Default)]
 struct RegionLines {
     moves: u64,
-    /// Writes since the last.
     writes: u64,
-    /// Writes since figures are counted.
+    /// Writes since figures were last reset.
     handled: u64,
-    /// Lines that have moved by a step that may not be finished yet; the last is the latest.
+    /// Lines that were moved by steps which may not be finished yet, the latest last.
     unsettled: Vec<(Place, Step)>,
 }
 
-/// All regions of a medium.
+/// Wear levelling of all regions of a medium.
 #[derive(Clone, Debug)]
 pub struct StartGap {
     params: LevellingParams,
-    /// Places from here on, those of what follows and those of hashed tables, stay where they are.
+    /// Places from here on are not levelled: sparse regions, and everything reserved later.
     end: u64,
     gaps: Region,
     registers: Region,
@@ -69,24 +66,22 @@ impl StartGap {
         })
     }
 
-    /// The first place and the lines of a region; the last may have fewer.
+    /// The first place of a region and its number of lines. The last region may be smaller.
     fn lines(&self, region: u64) -> (u64, u64) {
         let first = region * self.params.region_lines;
         (first, self.params.region_lines.min(self.end - first))
     }
 
-    /// The region of `place` and which of its lines it is; `None` if it stays where it is.
+    /// The region of `place`, and its line there; `None` if the place is not levelled.
     fn region_of(&self, place: Place) -> Option<(u64, u64)> {
         let lines = self.params.region_lines;
         (place.0 < self.end).then(|| (place.0 / lines, place.0 % lines))
     }
 
-    /// Start and gap of a region of `lines` lines after `moves` moves.
     fn start_and_gap(lines: u64, moves: u64) -> (u64, u64) {
         (moves / (lines + 1) % lines, lines - moves % (lines + 1))
     }
 
-    /// How often a region has moved a line.
     fn moves_of(&self, region: u64) -> u64 {
         let known = self.regions.get(&region);
         known.map_or(self.params.first_move, |state| state.moves)
@@ -108,7 +103,7 @@ impl StartGap {
         }
     }
 
-    /// Where `place` lies in the array.
+    /// The array's line for `place`.
     pub fn at(&self, place: Place) -> Place {
         let Some((region, line)) = self.region_of(place) else {
             return place;
@@ -123,7 +118,7 @@ impl StartGap {
         self.array(region, position + u64::from(position >= gap))
     }
 
-    /// The place whose line lies at `at`; `None` in a gap, and for what is not levelled.
+    /// The place whose line lies at `at`; `None` for a gap, and for places that are not levelled.
     pub fn line_at(&self, at: Place) -> Option<Place> {
         let (region, position) = match self.gaps.contains(at) {
             true => {
@@ -141,7 +136,7 @@ impl StartGap {
         (position != gap).then(|| Place(first + (line + lines - start) % lines))
     }
 
-    /// The lines of `region` that lie where `written` says, of a part of the array, that something does; in order.
+    /// The lines of `region` that lie where `written`, asked for a part of the array, finds something; in order.
     fn lines_of(&self, region: &Region, written: impl Fn(&Region) -> Vec<Place>) -> Vec<Place> {
         let parts = self.around(region);
         let written = parts.iter().flat_map(written);
@@ -174,7 +169,7 @@ impl StartGap {
         ]
     }
 
-    /// Learns from its registers, which `read` reads, where lines lie.
+    /// Learns the places of lines from registers, which `read` reads.
     pub fn recover(&mut self, registers: impl IntoIterator<Item = (Place, Line)>) {
         self.regions.clear();
         for (place, line) in registers {
@@ -182,7 +177,7 @@ impl StartGap {
         }
     }
 
-    /// The register at `place`, if that is one, is `line`. Gives the line that its last move was of.
+    /// Learns from `line` if `place` is a register. Returns the line of its last move.
     pub fn learn(&mut self, place: Place, line: &Line) -> Option<Place> {
         if !self.registers.contains(place) {
             return None;
@@ -197,7 +192,6 @@ impl StartGap {
         &self.registers
     }
 
-    /// The line that a region has moved last.
     fn last(&self, region: u64) -> Option<Place> {
         let before = self.regions.get(&region)?.moves.checked_sub(1)?;
         let (first, lines) = self.lines(region);
@@ -207,7 +201,8 @@ impl StartGap {
         Some(Place(first + (position + lines - start) % lines))
     }
 
-    /// `place` is written: its region may have to move a line. Gives what the write has to wait for.
+    /// Counts a write of `place`, after which its region may have to move a line. Returns the step that the write has
+    /// to wait for.
     fn written(&mut self, place: Place) -> Option<Step> {
         let (region, _) = self.region_of(place)?;
         let each = self.params.writes_per_move;
@@ -225,7 +220,7 @@ impl StartGap {
             .map(|(_, step)| *step)
     }
 
-    /// The next move of a region: from where, of which line, to where.
+    /// Makes the next move of a region: returns its source, its line and its destination.
     fn advance(&mut self, region: u64) -> (Place, Place, Place) {
         let (_, lines) = self.lines(region);
         let (_, gap) = StartGap::start_and_gap(lines, self.regions[&region].moves);
@@ -249,7 +244,7 @@ impl StartGap {
         line
     }
 
-    /// Counts from zero again.
+    /// Counts figures from zero again.
     pub fn forget_figures(&mut self) {
         self.moves = 0;
         self.regions
@@ -257,14 +252,13 @@ impl StartGap {
             .for_each(|state| state.handled = 0);
     }
 
-    /// Lines moved since figures are counted.
+    /// The number of lines moved since figures were last reset.
     pub fn moves(&self) -> u64 {
         self.moves
     }
 
-    /// How many times as long as figures have been counted the medium lasts until the first line has had `endurance`
-    /// writes, if it goes on like that; `worn` has the array's writes of each place, moves apart. Registers in the
-    /// medium stay where they are and wear too.
+    /// The number of counted periods that the medium survives until its first line has had `endurance` writes. `worn`
+    /// has the array's writes of each place, without moves. Registers in the medium do not move, and wear too.
     pub fn lasts(&self, worn: &FxHashMap<u64, u64>, endurance: f64) -> Option<f64> {
         let mut of_region: FxHashMap<u64, Vec<(u64, u64)>> = FxHashMap::default();
         for (place, writes) in worn {
@@ -296,14 +290,14 @@ impl StartGap {
     }
 }
 
-/// A medium at rest by the places that the layers know.
+/// A medium at rest, addressed by the places that the layers know.
 pub struct Places<'i> {
     image: &'i mut Image,
     levelling: Option<&'i StartGap>,
 }
 
 impl<'i> Places<'i> {
-    /// That of `image`, in which lines lie as `levelling` says if it says anything.
+    /// The medium `image`, in which lines lie as `levelling` says, if it is given.
     pub fn new(image: &'i mut Image, levelling: Option<&'i StartGap>) -> Places<'i> {
         Places { image, levelling }
     }
@@ -313,17 +307,17 @@ impl<'i> Places<'i> {
             .map_or(place, |levelling| levelling.at(place))
     }
 
-    /// The line, `None` if it was never written.
+    /// The line at `place`, `None` if it was never written.
     pub fn read(&self, place: Place) -> Option<Line> {
         self.image.read(self.at(place))
     }
 
-    /// What lies beside it.
+    /// The sideband of the line at `place`.
     pub fn sideband(&self, place: Place) -> Option<[u8; 8]> {
         self.image.sideband(self.at(place))
     }
 
-    /// Writes those words of it, and what lies beside it.
+    /// Writes the given words of the line at `place`, and its sideband.
     pub fn write(&mut self, place: Place, line: &Line, words: u8, sideband: Option<[u8; 8]>) {
         let at = self.at(place);
         self.image.write(at, line, words, sideband);
@@ -338,7 +332,6 @@ impl<'i> Places<'i> {
     }
 }
 
-/// What wear levelling makes of a plan.
 impl Plan {
     #[inline]
     pub(super) fn at(&self, place: Place) -> Place {
@@ -348,7 +341,7 @@ impl Plan {
         }
     }
 
-    /// `place` is about to be written after `gate`: counts it, and gives what it waits for.
+    /// Counts a write of `place`, which waits for `gate`, and returns the step that it has to wait for.
     #[cold]
     pub(super) fn levelled(&mut self, place: Place, gate: Step) -> Step {
         let levelling = self.levelling.as_mut().expect("wear is levelled");
@@ -433,7 +426,6 @@ impl Plan {
         self.levelling = Some(levelling);
     }
 
-    /// Writes the registers of all regions that have moved lines, as an orderly shutdown does.
     pub(crate) fn flush_levelling(&mut self) {
         let Some(levelling) = self.levelling.take() else {
             return;
@@ -459,7 +451,6 @@ impl Plan {
         self.levelling = Some(levelling);
     }
 
-    /// Learns from the registers in the medium how lines lie.
     pub(crate) fn recover_levelling(&mut self) {
         let Some(mut levelling) = self.levelling.take() else {
             return;

@@ -16,43 +16,39 @@ use crate::stats::{Cause, Purpose};
 pub struct Step(pub(crate) u64);
 
 impl Step {
-    /// Always finished.
+    /// A step that is always finished.
     pub const PAST: Step = Step(0);
 
-    /// Its number in the one sequence of all steps.
+    /// The step's number in the one sequence of all steps.
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// The step at which the write that this one stores was accepted: the one before.
+    /// The step at which this store's write was accepted: the one before.
     pub fn accepted(self) -> Step {
         Step(self.0 - 1)
     }
 }
 
-/// What a step makes the hardware do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Nothing: the step is finished when all that it depends on is.
+    /// The step does nothing, and is finished when all that it depends on is.
     #[default]
     Join,
-    /// Use an on-chip unit.
     Unit(u8),
-    /// Cross the link to the processor.
     Cross(Message),
-    /// Read a line from the medium, or from its queued write if that is not done.
+    /// The step reads a line from the medium, or from its queued write if that is not done.
     Read,
-    /// Take a slot of a write queue: the write is in the persistence domain.
+    /// The step takes a slot of a write queue: the write is then in the persistence domain.
     Accept,
-    /// Write the line in the array.
     Store,
-    /// The write was coalesced with an earlier one and is done when that is.
+    /// The write was coalesced with an earlier one, and is done when that is.
     Coalesced,
-    /// Only what [`Notify`] says, for a request whose own steps cannot carry it.
+    /// The step only carries out its [`Notify`], for a request whose own steps cannot.
     Notify,
 }
 
-/// What the end of a step means to the request in its `request`: a set of bits.
+/// The effects of a step's end on the request in its `request`, a set of bits.
 pub(crate) struct Notify;
 
 impl Notify {
@@ -72,7 +68,7 @@ pub(crate) enum State {
     Finished,
 }
 
-/// The dependency that finished last, and the purpose under which waiting for it is booked.
+/// The dependency that finished last, and the purpose that the wait for it is booked under.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Critical {
     pub step: Step,
@@ -80,7 +76,7 @@ pub(crate) struct Critical {
 }
 
 pub(crate) const DEPENDENCIES: usize = 3;
-/// The dependency slot for the order of a line's accesses; waiting for it is booked under `hazard`.
+/// The dependency slot for the order of a line's accesses. A wait for it is booked under `hazard`.
 pub(crate) const HAZARD: usize = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,20 +84,19 @@ pub(crate) struct StepRecord {
     pub action: Action,
     pub state: State,
     pub pending: u8,
-    /// A write of an encryption counter, for the counter write queue.
     pub counter: bool,
-    /// A further use of a unit for the same line.
+    /// Whether the step uses a unit a further time for the same line.
     pub again: bool,
-    /// A write that is merged with the queued one of its line whatever becomes of its group's others.
+    /// Whether the write is merged with the queued write of its line whatever becomes of its group's other writes.
     pub merges: bool,
     pub purpose: Purpose,
-    /// When the step was ready and when it began, in picoseconds.
+    /// The times at which the step was ready and began, in picoseconds.
     pub ready: u64,
     pub begun: u64,
     pub critical: Critical,
-    /// When a medium access entered its queue, in picoseconds; 0 before.
+    /// The time at which a medium access entered its queue, in picoseconds; 0 before that.
     pub queued: u64,
-    /// A store's place in the order of acceptance, or the store that it was merged with; an accept step's
+    /// For a store its place in the order of acceptance, or the store that it was merged with; for an accept step the
     /// earlier write of the line.
     pub sequence: u64,
     /// The first step that waits for this one, as step << 2 | dependency slot; 0 for none.
@@ -110,12 +105,13 @@ pub(crate) struct StepRecord {
     /// The line of a medium access, and the overlay's number for it.
     pub place: u64,
     pub flight: u32,
-    /// A write's payload; a read's writer.
+    /// The payload of a write, or the writer that a read depends on.
     pub link: u64,
-    /// What the step's end means ([`Notify`]) to which request, an index into the table of requests.
+    /// The effects of the step's end ([`Notify`]), and the request that they are on, an index into the table of
+    /// requests.
     pub request: u32,
     pub notify: u8,
-    /// The first step of an unanswered request: the booking of its latency will read the steps from
+    /// Whether this is the first step of an unanswered request. The booking of its latency will read the steps from
     /// here on.
     pub kept: bool,
     /// The group of an accept step, plus one; 0 for none.
@@ -128,9 +124,9 @@ pub(crate) struct Steps {
     next: u64,
     /// Steps created with nothing to wait for.
     pub fresh: Vec<Step>,
-    /// Plans take effect at once and make no steps.
     pub at_once: bool,
-    /// What all steps of the present plan wait for: its request has crossed the link. The past if there is none.
+    /// The step that all steps of the present plan wait for, because its request has to cross the link first; the past
+    /// if there is no link.
     pub arrived: Step,
 }
 
@@ -140,7 +136,7 @@ thread_local! {
     static SPARE: Cell<Vec<StepRecord>> = const { Cell::new(Vec::new()) };
 }
 
-/// Steps of a ring that is kept, at most: 10 MB.
+/// Steps of a ring that is kept for reuse, at most: 10 MB.
 const MOST_SPARE: usize = 1 << 16;
 
 impl Drop for Steps {
@@ -180,7 +176,6 @@ impl Steps {
         &mut self.ring[step.0 as usize & mask]
     }
 
-    /// The step that the next [`Steps::create`] will make.
     #[inline]
     pub fn upcoming(&self) -> Step {
         Step(self.next)
@@ -191,8 +186,8 @@ impl Steps {
         step.0 < self.base || self.get(step).state == State::Finished
     }
 
-    /// Creates a step. If `held`, it waits for [`Steps::release`] as well as for its dependencies. Most of these are the
-    /// past and known to be where it is called, so it is compiled there.
+    /// Creates a step. If `held`, it waits for [`Steps::release`] as well as for its dependencies. Most dependencies
+    /// are the past, which is known at the call, so the function is inlined there.
     #[inline(always)]
     pub fn create(
         &mut self,
@@ -243,7 +238,8 @@ impl Steps {
         step
     }
 
-    /// `after`, of a step of a plan whose request has to have arrived: what belongs to that plan has.
+    /// Makes a step wait for the arrival of its plan's request too, unless one of its dependencies is a step of the
+    /// plan that waits itself.
     #[cold]
     fn not_before(
         &mut self,
@@ -265,7 +261,8 @@ impl Steps {
         after
     }
 
-    /// Puts dependency `slot` of `step` first among those that wait for `on`, which is not finished; returns the next.
+    /// Puts dependency `slot` of `step` first among those that wait for `on`, which is not finished. Returns the
+    /// previous first.
     #[inline]
     fn wait_for(&mut self, on: Step, step: Step, slot: usize) -> u64 {
         let waiter = step.0 << 2 | slot as u64;
@@ -325,13 +322,11 @@ impl Steps {
         self.fresh.clear();
     }
 
-    /// Unfinished steps, for the message of a deadlock.
     pub fn unfinished(&self) -> impl Iterator<Item = (Step, &StepRecord)> {
         self.since(self.base)
             .filter(|(_, record)| record.state != State::Finished)
     }
 
-    /// The steps that wait for `step`, for the same message.
     pub fn waiters(&self, step: Step) -> Vec<Step> {
         let (mut waiters, mut link) = (Vec::new(), self.get(step).waiters);
         while link != 0 {
@@ -342,7 +337,6 @@ impl Steps {
         waiters
     }
 
-    /// Steps from number `from` on, if they are not before the base.
     pub fn since(&self, from: u64) -> impl Iterator<Item = (Step, &StepRecord)> {
         let steps = (from.max(self.base)..self.next).map(Step);
         steps.map(|step| (step, self.get(step)))

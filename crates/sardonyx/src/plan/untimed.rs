@@ -14,20 +14,20 @@ use crate::medium::image::Image;
 use crate::medium::params::Unit;
 use crate::stats::Cause;
 
-/// What was done for integrity.
+/// The work done for integrity.
 #[derive(Debug, Default)]
 pub struct Counted {
-    /// Lines of the medium that were looked at, some of them more than once: by a recovery outright, then by reads.
+    /// Lines of the medium that were looked at, possibly several times: by a recovery outright, then by reads.
     pub looked: Vec<Place>,
-    /// How many of them outright.
+    /// The number of lines looked at outright.
     pub outright: usize,
-    /// Keyed hashes for which the unit was used.
+    /// The number of keyed hashes for which the unit was used.
     pub hashes: u64,
     /// Lines that were written.
     pub written: Vec<(Place, Line)>,
 }
 
-/// An image and what has been written over it.
+/// An image, and writes over it that have no time.
 pub struct Untimed {
     plan: Plan,
 }
@@ -40,8 +40,8 @@ impl Untimed {
         Untimed { plan }
     }
 
-    /// Over `image`, for trying things out: what is written takes effect at once, nobody keeps what was asked, and
-    /// [`Untimed::forget`] makes the image what it was.
+    /// Plans over `image`, for trying things out. Writes take effect at once, requests are not recorded, and
+    /// [`Untimed::forget`] restores the image.
     pub fn tried_out(image: Image) -> Untimed {
         let mut plan = Plan::new(image, true);
         plan.steps.at_once = true;
@@ -54,12 +54,11 @@ impl Untimed {
         handle(&mut self.plan)
     }
 
-    /// What was asked, if it is kept.
     fn journal(&mut self) -> Option<&mut Journal> {
         self.plan.observers.find_mut()
     }
 
-    /// Why a plan could not be carried out; `None` if all could.
+    /// The reason why a plan could not be carried out; `None` if all could.
     pub fn failure(&self) -> Option<Exhausted> {
         self.plan.failure
     }
@@ -74,7 +73,7 @@ impl Untimed {
         &self.plan.contents.image
     }
 
-    /// The same, to be changed; only while nothing lies over it.
+    /// The image, mutable. Nothing may lie over it.
     pub fn image_mut(&mut self) -> &mut Image {
         debug_assert!(self.plan.contents.overlay.is_empty());
         &mut self.plan.contents.image
@@ -90,7 +89,7 @@ impl Untimed {
         self.plan.contents.newest(place)
     }
 
-    /// What lies over the image: places in order, their newest lines, and what lies beside them.
+    /// The lines over the image, by place in order: their newest bytes and sidebands.
     pub fn overlaid(&self) -> impl Iterator<Item = (Place, Line, Option<[u8; 8]>)> {
         let contents = &self.plan.contents;
         let mut places: Vec<Place> = contents.overlay.written().collect();
@@ -103,12 +102,13 @@ impl Untimed {
         lines.map(move |(place, line)| (place, line, contents.newest_sideband(place)))
     }
 
-    /// The requests, and what was encrypted, since the last `forget` or `settle`.
+    /// The requests and encryptions since the last `forget` or `settle`.
     pub fn asked(&self) -> &Journal {
         self.plan.observers.find().expect("it is always kept")
     }
 
-    /// What a power cut would leave: the image with all that lies over it, and registers as reserve power dumps them.
+    /// The image that a power cut would leave: with all that lies over it, and with registers as reserve power dumps
+    /// them.
     pub fn left(&self) -> Image {
         let mut image = self.image().copy();
         for (place, line, beside) in self.overlaid() {
@@ -125,7 +125,7 @@ impl Untimed {
         self.plan.steps.upcoming().0
     }
 
-    /// What lies over the image, write by write, from the one numbered `from` on.
+    /// The writes over the image, from the one numbered `from` on.
     pub fn writes(&self, from: u64) -> impl Iterator<Item = MediumWrite> {
         let writes = self.plan.steps.since(from);
         let writes = writes.filter(|(_, record)| record.action == Action::Accept);
@@ -135,12 +135,12 @@ impl Untimed {
         })
     }
 
-    /// Counts from now on what is done for integrity.
+    /// Counts the work done for integrity from now on.
     pub fn count(&mut self) {
         self.plan.looked = Some(RefCell::default());
     }
 
-    /// What has been done for integrity since counting began, from the write numbered `from` on.
+    /// The work done for integrity since counting began, from the write numbered `from` on.
     pub fn counted(&self, from: u64) -> Counted {
         let looked = self.plan.looked.as_ref();
         let looked = looked.map_or(Vec::new(), |looked| looked.borrow().clone());

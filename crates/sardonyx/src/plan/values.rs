@@ -38,7 +38,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Both writes: accepted and done when this one and `other` are.
+    /// Combines two writes: both are accepted and done when the returned one is.
     pub fn and(self, other: Stored, plan: &mut Plan) -> Stored {
         Stored {
             accepted: plan.both(self.accepted, other.accepted),
@@ -46,7 +46,7 @@ impl Stored {
         }
     }
 
-    /// Nothing had to be written: both moments are `step`.
+    /// A write that was not necessary: both moments are `step`.
     pub fn at(step: Step) -> Stored {
         Stored {
             accepted: step,
@@ -58,16 +58,16 @@ impl Stored {
 /// A line's write as a guard sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Written<'l> {
-    /// The line as it will be, whole, once its bytes exist.
+    /// The whole line as it will be, once its bytes exist.
     pub line: At<&'l Line>,
-    /// What is written beside it, if anything is.
+    /// The sideband that is written, if any is.
     pub sideband: Option<[u8; 8]>,
-    /// When it is accepted and done.
+    /// The steps at which the write is accepted and done.
     pub stored: Stored,
 }
 
 impl Written<'_> {
-    /// What lies beside the line then.
+    /// The line's sideband after the write.
     pub fn beside(&self, place: Place, plan: &Plan) -> Option<[u8; 8]> {
         self.sideband.or_else(|| plan.peek_sideband(place))
     }
@@ -85,7 +85,7 @@ impl Promise {
 }
 
 impl Plan {
-    /// Finished when both are.
+    /// A step that finishes when both given ones have.
     #[inline]
     pub fn both(&mut self, a: Step, b: Step) -> Step {
         if a == b || self.steps.is_finished(b) {
@@ -112,7 +112,7 @@ impl Plan {
         Promise(self.steps.create(Action::Join, self.purpose, none, true))
     }
 
-    /// The promised step is `step`.
+    /// Keeps a promise: the promised step is `step`.
     pub fn keep(&mut self, promise: Promise, step: Step) {
         if self.steps.at_once {
             return;

@@ -7,7 +7,7 @@ use super::{At, Plan, Step, Stored, Written};
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::stats::{Cause, Purpose};
 
-/// Which queue a write waits in.
+/// The queue in which a write waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queue {
     /// The data write queue.
@@ -23,8 +23,8 @@ impl Plan {
         self.write_words(place, data, 0xff, None, gate, Queue::Data)
     }
 
-    /// Writes those 8-byte words of a line whose bit is set in `words`, and with them, atomically,
-    /// the 8 bytes beside the line if `sideband` has any.
+    /// Writes the 8-byte words of a line whose bit is set in `words`, together with the sideband if one is given,
+    /// atomically.
     pub fn write_words(
         &mut self,
         place: Place,
@@ -44,7 +44,7 @@ impl Plan {
         self.put(place, At::new(&line, data.at), words, sideband, gate, queue)
     }
 
-    /// The write `stored` of `place`, which a promise holds back, brings these bytes beside the line.
+    /// Adds a sideband to the write `stored` of `place`, which a promise holds back.
     pub fn put_beside(&mut self, place: Place, stored: Stored, beside: [u8; 8]) {
         let at = self.at(place);
         if !self.steps.at_once {
@@ -61,7 +61,7 @@ impl Plan {
         image.write(at, &line, 0, Some(beside));
     }
 
-    /// Refuses the line at `place`, some words of which stay, if the guard says that it is another.
+    /// Refuses the line at `place`, some words of which stay, if the guard does not find it as it was last written.
     fn expect_held(&mut self, place: Place) {
         let Some(guard) = self.guard.take() else {
             return;
@@ -72,8 +72,8 @@ impl Plan {
         self.guard = Some(guard);
     }
 
-    /// The same for a line that differs from the newest one at `place` in those words at most: a cache
-    /// writes its copy back. Where an attacker changed the line it differs in others, and the copy counts.
+    /// Writes words back from a cache's copy of a line, which differs from the newest line at `place` in those words at
+    /// most. Where an attacker changed the line it differs in others, and the copy counts.
     pub fn write_back(
         &mut self,
         place: Place,
@@ -85,7 +85,7 @@ impl Plan {
         self.put(place, data, words, None, gate, queue)
     }
 
-    /// The newest line at `place` with those words of `line`.
+    /// The newest line at `place` with the given words of `line`.
     fn over_newest(&self, place: Place, line: &Line, words: u8) -> Line {
         let newest = self.contents.newest(self.at(place)).unwrap_or(ZERO_LINE);
         merged(newest, line, words)
@@ -121,7 +121,7 @@ impl Plan {
         })
     }
 
-    /// Writes to the array's line at `place` what the layers know under another name.
+    /// Writes `data` to the array's line at `place`, which the layers know under another name.
     pub(super) fn put_at(
         &mut self,
         place: Place,

@@ -18,7 +18,7 @@ pub enum Value {
     Word(&'static str),
 }
 
-/// What a key takes.
+/// The values that a key takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Allowed {
     /// An integer of the range, both ends included.
@@ -53,13 +53,13 @@ pub enum Allowed {
     Bool,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A word of a grammar of its own.
+    /// A word of the key's own grammar.
     Text {
-        /// The word that a text is.
+        /// Finds the word that a text stands for.
         known: fn(&str) -> Option<&'static str>,
-        /// What may be written.
+        /// A description of the grammar.
         range: &'static str,
-        /// Words that stand for all when an assumed one is varied.
+        /// Words that stand for all others when an assumed value is varied.
         tried: &'static [&'static str],
     },
 }
@@ -70,7 +70,7 @@ pub const MAX_LATENCY_PS: u64 = 1_000_000_000_000;
 pub const MAX_ENERGY_NJ: u64 = 10_000;
 
 impl Allowed {
-    /// What may be written, for errors and the documentation.
+    /// Describes the allowed values, for errors and the documentation.
     pub fn range(&self) -> String {
         match *self {
             Allowed::Int { min, max } => format!("{min} to {max}"),

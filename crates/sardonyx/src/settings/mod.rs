@@ -26,20 +26,20 @@ pub enum Origin {
 /// The values that an assumed parameter may plausibly have instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// Anything between two values, written as in a machine's file; and why these, with the source where there is one.
+    /// Anything between two values, written as in a machine's file, and the reason, with its source where there is one.
     Between(&'static str, &'static str, &'static str),
-    /// No other value can change a figure of a comparison; and why.
+    /// No other value can change a figure of a comparison, for this reason.
     Inert(&'static str),
 }
 
-/// What must be so if a parameter is to do anything: another one is on.
+/// A condition without which a parameter does nothing: another one is switched on.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Whether it is.
+    /// Whether the condition holds.
     pub met: fn(&Settings) -> bool,
-    /// The parameters that say so.
+    /// The parameters that decide the condition.
     pub switches: &'static [&'static str],
-    /// What they would have to say, as in `think.loads is more than 0`.
+    /// The condition in words, as in `think.loads is more than 0`.
     pub what: &'static str,
 }
 
@@ -57,9 +57,9 @@ pub struct Row {
     /// The values that an assumed default may have instead. A key of words or a flag needs none: it may have its other
     /// words.
     pub doubt: Option<Doubt>,
-    /// The value that a pass of the crash explorer with this pressure sets it to; `None`: it stays.
+    /// The value that a pass of the crash explorer with this pressure sets the parameter to; `None` leaves it.
     pub pressed: fn(&Pressure) -> Option<u64>,
-    /// Without which it does nothing, and is an error where a user sets it.
+    /// The condition without which the parameter does nothing, and is an error where a user sets it.
     pub needs: Option<Needs>,
 }
 
@@ -91,7 +91,7 @@ impl Row {
         self
     }
 
-    /// Whether it does anything under `settings`.
+    /// Whether the parameter does anything under `settings`.
     pub fn matters(&self, settings: &Settings) -> bool {
         self.needs.is_none_or(|needs| (needs.met)(settings))
     }
@@ -105,7 +105,7 @@ impl Row {
 /// A parameter whose value is a `T`.
 #[derive(Debug)]
 pub struct Key<T> {
-    /// All of it but the type.
+    /// The key without its type.
     pub row: Row,
     of: PhantomData<fn() -> T>,
 }
@@ -245,7 +245,7 @@ pub struct CacheKey {
 /// Largest on-chip cache; larger ones would only fill the host's memory.
 const MAX_CACHE_BYTES: u64 = 1 << 28;
 
-/// Of a number of ways that nobody gives.
+/// The alternatives of a number of ways that no paper gives.
 const WAYS: Doubt = Doubt::Between("4", "16", "from 4 ways to the 16 of SCA's counter cache");
 
 impl CacheKey {
@@ -273,7 +273,7 @@ impl CacheKey {
         }
     }
 
-    /// Whether entries are lines, of which a whole number of sets must fit.
+    /// Whether entries are lines, so that the size must be a whole number of sets.
     pub fn is_of_lines(&self) -> bool {
         self.entry_bytes == LINE_BYTES as u64
     }
@@ -281,15 +281,15 @@ impl CacheKey {
 
 /// A key or a pair of keys, whatever their types: what a layer lists.
 pub trait AnyKey: Sync {
-    /// Its parameters.
+    /// The parameters of the key or the pair.
     fn rows(&self) -> Vec<&Row>;
 
-    /// The cache, if it is one.
+    /// The cache, if this is one.
     fn cache(&self) -> Option<&CacheKey> {
         None
     }
 
-    /// What a pass of the crash explorer that presses so sets them to, by their names.
+    /// The names and values that a pass of the crash explorer with this pressure sets.
     fn pressed(&self, by: &Pressure) -> Vec<(&'static str, u64)> {
         let rows = self.rows().into_iter();
         let pressed = rows.filter_map(|row| Some((row.name, (row.pressed)(by)?)));
@@ -318,7 +318,7 @@ impl AnyKey for CacheKey {
         Some(self)
     }
 
-    /// One set; an entry that is not a line is four times as many.
+    /// Shrinks the cache to one set. A table whose entries are not lines gets four times as many entries.
     fn pressed(&self, by: &Pressure) -> Vec<(&'static str, u64)> {
         let Some(lines) = by.cache_lines else {
             return Vec::new();
@@ -334,10 +334,10 @@ impl AnyKey for CacheKey {
 
 /// A type that a parameter can have.
 pub trait Setting: Copy {
-    /// From a value that has passed the key's range.
+    /// Converts a value that has passed the key's range.
     fn from_value(value: Value) -> Self;
 
-    /// To a value.
+    /// Converts to a value.
     fn value(self) -> Value;
 }
 
@@ -401,11 +401,11 @@ macro_rules! words {
 }
 pub use words;
 
-/// The parameters of a layer: how each is made ([`Key`] says of what), where its default comes from and
-/// what it means. For a cache: what both names begin with, bytes of an entry and in all, where those
-/// come from, and the two meanings. `in Between(low, high, why)` says what an assumed number may be
-/// instead, `in Inert(why)` why that cannot matter; `needs N` names the [`Needs`] without which it does nothing;
-/// `under f` gives a [`Pressure`]'s value of a count.
+/// Declares the parameters of a layer: the constructor of each (see [`Key`]), the origin of its default and its
+/// meaning. For a cache: the prefix of both names, the bytes of an entry and in all, the origin of those, and the two
+/// meanings. `in Between(low, high, why)` gives the alternatives of an assumed number, `in Inert(why)` the reason why
+/// it cannot matter; `needs N` names the [`Needs`] without which it does nothing; `under f` gives a [`Pressure`]'s
+/// value of a count.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! keys {
@@ -468,7 +468,7 @@ impl Settings {
         }
     }
 
-    /// Sets both.
+    /// Sets both values of a cache.
     pub fn set_cache(&mut self, key: &CacheKey, cache: CacheParams) {
         self.set(&key.bytes, cache.bytes);
         self.set(&key.ways, cache.ways);
@@ -499,8 +499,8 @@ impl Settings {
     }
 }
 
-/// Parameters that every machine must give: what their names begin with, then for each the rest of its
-/// name, what it takes and what it means.
+/// Declares parameters that every machine must give: the prefix of their names, and for each the rest of its name, its
+/// kind and its meaning.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! rows {
@@ -512,8 +512,8 @@ macro_rules! rows {
 }
 pub use rows;
 
-/// A struct whose fields are parameters of one section, a line each, with what the field's key is
-/// called, takes and means. A key without a field (in brackets) is read by somebody else.
+/// Declares a struct whose fields are parameters of one section, a line each, with the name of the field's key, its
+/// kind and its meaning. A key without a field (in brackets) is read elsewhere.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! section {

@@ -9,9 +9,9 @@ use super::Key;
 pub struct Pressure {
     /// The number of lines in a metadata cache; `None`: the machine's.
     pub cache_lines: Option<u64>,
-    /// Whether queues, and whatever else is filled and then written, have room for a few entries only.
+    /// Whether queues, and everything else that is filled and then written, have room for a few entries only.
     pub short: bool,
-    /// The number of writes from one persisted mark to the limit that it sets, and other distances; `None`: the
+    /// The number of writes from one persisted mark to the limit that it sets, and similar distances; `None` leaves the
     /// machine's.
     pub stride: Option<u64>,
     /// Whether different contents have equal fingerprints.
@@ -23,7 +23,7 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// All pressures at once: the keys that answer are those that some pass sets.
+    /// All pressures at once. The keys that respond are those that some pass sets.
     pub fn all() -> Pressure {
         Pressure {
             cache_lines: Some(2),
@@ -36,9 +36,9 @@ impl Pressure {
     }
 }
 
-/// A number that a layer or a part of the machine keeps in a fixed number of bits, or a table with a fixed size: at such a limit a fault can
-/// show that no run from the beginning reaches. The crash explorer's plan has passes that reach the limit, or says that
-/// none does.
+/// A number that a layer or a part of the machine keeps in a fixed number of bits, or a table of a fixed size. At such
+/// a limit a fault can show that no run from the beginning reaches. The crash explorer's plan has passes that reach the
+/// limit, or says that none does.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     /// The name of what is limited, for reports.
@@ -47,21 +47,20 @@ pub struct Limit {
     pub bits: u32,
     /// The key that sets where counting begins, if it can begin elsewhere than at 0.
     pub begins: Option<&'static Key<u64>>,
-    /// Whether pads, or what they begin with, are made of it: then different numbers must not give the same pad.
+    /// Whether pads, or the values that they begin with, are made of the number: then different numbers must not give
+    /// the same pad.
     pub pads: bool,
-    /// How a run comes to it.
+    /// The way in which a run reaches the limit.
     pub reached: Reached,
 }
 
-/// The key that says where the lines of a crash run begin.
 const CRASH_FIRST: &str = "pages.crash_first";
-/// Lines of a page.
 const PAGE_LINES: u64 = 64;
 /// Powers of two beyond which lines lie in passes about high places.
 pub const HIGH: &[u32] = &[16, 24, 32];
 
 impl Limit {
-    /// One that begins at 0, of which no pad is made, and that no run reaches: why.
+    /// A limit of a number that begins at 0 and of which no pad is made, and the reason why no run reaches it.
     pub const fn unreached(name: &'static str, bits: u32, why: &'static str) -> Limit {
         Limit {
             name,
@@ -72,7 +71,7 @@ impl Limit {
         }
     }
 
-    /// The number of passes that reach it.
+    /// The number of passes that reach the limit.
     pub fn passes(&self) -> usize {
         match self.reached {
             Reached::Near { bits, .. } | Reached::High { bits } => bits.len(),
@@ -98,7 +97,7 @@ impl Limit {
         }
     }
 
-    /// Its name, and why no run reaches it, if none does.
+    /// The limit's name and the reason why no run reaches it, if none does.
     pub fn never(&self) -> Option<(&'static str, &'static str)> {
         match self.reached {
             Reached::Never(why) => Some((self.name, why)),
@@ -110,21 +109,21 @@ impl Limit {
 /// How a run reaches a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// It begins `below` before 2 to each of these powers, one a pass: where the number is carried into a further byte,
-    /// and where a narrower width than the declared one would overflow.
+    /// The number begins `below` before 2 to each of these powers, one power for each pass: where the number is carried
+    /// into another byte, and where a narrower width than the declared one would overflow.
     Near {
         /// The powers.
         bits: &'static [u32],
         /// The distance below the power of two.
         below: u64,
     },
-    /// Lines lie on both sides of 2 to each of these powers, one a pass, in a medium that has as many.
+    /// Lines lie on both sides of 2 to each of these powers, one power for each pass, in a medium that has as many.
     High {
         /// The powers.
         bits: &'static [u32],
     },
-    /// Keys under [`Pressure::limits`] make every run of such a pass reach it.
+    /// Keys under [`Pressure::limits`] make every run of such a pass reach the limit.
     Pressed,
-    /// No run reaches it, for this reason.
+    /// No run reaches the limit, for this reason.
     Never(&'static str),
 }

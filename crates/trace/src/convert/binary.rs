@@ -6,7 +6,7 @@ use std::io::{BufRead, ErrorKind, Read};
 use super::parse::ParsedRequest;
 
 pub(super) const INSTRUCTION: usize = 64;
-/// Most bytes of one of gem5's messages, and of the memory that one packet touches.
+/// Bytes of one gem5 message, or of the memory that one packet touches, at most.
 const MOST: u64 = 1 << 20;
 /// gem5's ticks in a second, where a trace does not say.
 const TICKS: u64 = 1_000_000_000_000;
@@ -28,8 +28,8 @@ impl From<std::io::Error> for Bad {
     }
 }
 
-/// ChampSim's instructions of 64 bytes: an address in `source_memory` is a load, one in `destination_memory` a
-/// store. The moment of an access is its instruction's number.
+/// ChampSim's instructions of 64 bytes. An address in `source_memory` is a load, one in `destination_memory` a store.
+/// The number of the instruction is the moment of its accesses.
 #[derive(Default)]
 pub(super) struct ChampSim {
     waiting: VecDeque<ParsedRequest>,
@@ -72,7 +72,8 @@ impl ChampSim {
     }
 }
 
-/// gem5's packet trace: `gem5`, then messages of protobuf, each after its length. The first is the head.
+/// gem5's packet trace: the word `gem5`, then protobuf messages, each after its length. The first message is the
+/// header.
 pub(super) struct Gem5 {
     clock_khz: u64,
     ticks: Option<u64>,
@@ -115,7 +116,7 @@ impl Gem5 {
         Ok(self.waiting.pop_front())
     }
 
-    /// The requests of a packet: a line each. Packets that move no bytes have none.
+    /// Turns a packet into a request for each line. Packets that move no bytes have none.
     fn packet(&mut self, packet: &[u8]) -> Result<(), String> {
         let fields = fields(packet)?;
         let (Some(tick), Some(command), Some(address)) =
@@ -149,7 +150,6 @@ impl Gem5 {
     }
 }
 
-/// A message after its length; none at the end of the file.
 fn message(from: &mut impl BufRead) -> Result<Option<Vec<u8>>, Bad> {
     if from.fill_buf()?.is_empty() {
         return Ok(None);

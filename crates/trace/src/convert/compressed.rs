@@ -8,7 +8,6 @@ const GZIP: &[u8] = b"\x1f\x8b";
 const XZ: &[u8] = b"\xfd7zXZ\0";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 
-/// Reads `from`, decompressed if it is compressed.
 pub(super) fn open(mut from: impl Read + 'static) -> Result<Box<dyn BufRead>> {
     let mut first = Vec::new();
     from.by_ref()
@@ -28,7 +27,6 @@ pub(super) fn open(mut from: impl Read + 'static) -> Result<Box<dyn BufRead>> {
     })
 }
 
-/// A file that is written, compressed if its name ends like that.
 pub(super) enum CompressedFile {
     Plain(BufWriter<File>),
     Gzip(flate2::write::GzEncoder<BufWriter<File>>),
@@ -55,7 +53,7 @@ impl CompressedFile {
         })
     }
 
-    /// Writes what is left, and waits until the file is on its disk.
+    /// Flushes the file and waits until it is on its disk.
     pub(super) fn finish(self) -> Result<()> {
         let file = match self {
             CompressedFile::Plain(file) => file,

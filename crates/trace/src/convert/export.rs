@@ -24,7 +24,7 @@ pub struct Exported {
 /// NVMain's CPU clock, and the clock of DRAMsim3's DDR4-2400.
 const CLOCK_KHZ: u64 = 2_000_000;
 const DRAMSIM3_KHZ: u64 = 1_200_000;
-/// Instructions between two accesses that are written for ChampSim, at most: 1 GiB of them.
+/// Instructions between two accesses that are written for ChampSim, at most. That many take 1 GiB.
 const LONGEST_GAP: u64 = 1 << 24;
 
 /// Writes the reads and writes of `source` as an NVMain trace at `to`. A cycle is the sum of the
@@ -161,7 +161,6 @@ fn cannot_be_written(to: &Path) -> impl Fn(std::io::Error) -> TraceError + Copy 
     }
 }
 
-/// The clock of the trace's cycles; `usual` if it says none.
 fn clock_khz(source: &Source, usual: u64) -> Result<u64, TraceError> {
     let clock = source.provenance().clock_khz().map_err(|clock| {
         let problem = format!("clock_mhz is {clock}; {CLOCK_REMEDY}");
@@ -170,7 +169,6 @@ fn clock_khz(source: &Source, usual: u64) -> Result<u64, TraceError> {
     Ok(clock.unwrap_or(usual))
 }
 
-/// An error if ChampSim would need too many instructions for the gap.
 fn no_longer_than_written(gap: u64, to: &Path) -> Result<(), TraceError> {
     if gap <= LONGEST_GAP {
         return Ok(());
@@ -182,7 +180,7 @@ fn no_longer_than_written(gap: u64, to: &Path) -> Result<(), TraceError> {
     Err(TraceError::file(to, problem))
 }
 
-/// One of ChampSim's instructions, in a loop of 1 KiB of code: no branch, a register, at most one access.
+/// One ChampSim instruction in a loop of 1 KiB of code: no branch, one register, at most one access.
 fn instruction(number: u64, access: Option<(bool, u64)>) -> [u8; INSTRUCTION] {
     let mut bytes = [0; INSTRUCTION];
     bytes[..8].copy_from_slice(&(0x40_0000 + number % 256 * 4).to_le_bytes());
@@ -194,7 +192,6 @@ fn instruction(number: u64, access: Option<(bool, u64)>) -> [u8; INSTRUCTION] {
     bytes
 }
 
-/// 64 bytes as 128 digits.
 struct Hex<'a>(&'a Line);
 
 impl std::fmt::Display for Hex<'_> {

@@ -114,7 +114,7 @@ impl Format {
         }
     }
 
-    /// Accesses are a program's own, from before any cache.
+    /// Whether accesses are a program's own, from before any cache.
     fn at_core(self) -> bool {
         matches!(
             self,
@@ -122,13 +122,14 @@ impl Format {
         )
     }
 
-    /// Addresses are a memory bus's. Those of programs are virtual, and so are Ramulator's instruction traces, whose
-    /// lines its frontend translates.
+    /// Whether addresses are those of a memory bus. Programs have virtual addresses, and so do Ramulator's instruction
+    /// traces, whose lines its frontend translates.
     fn is_physical(self) -> bool {
         !self.at_core() && self != Format::RamulatorInstructions
     }
 
-    /// Cycles are stamps of a memory bus; what counts instructions, or nothing, is played by a core.
+    /// Whether moments are arrivals at memory. Cycles are stamps of a memory bus; a trace that counts instructions, or
+    /// nothing, is played by a core.
     fn arrivals(self) -> Arrivals {
         match self.clock().0 {
             GapUnit::Cycles => Arrivals::Open,
@@ -232,7 +233,7 @@ impl Default for ImportOptions {
     }
 }
 
-/// Longest line of text that any of the formats needs, with room to spare.
+/// The longest line of text that a format needs, with room to spare.
 const LONGEST: u64 = 4096;
 
 /// Converts the trace `from` of another simulator to the trace file `to`; returns the number of records written.
@@ -308,7 +309,7 @@ pub fn import(
     writer.finish()
 }
 
-/// A file that counts the bytes that were read of it.
+/// A file that counts the bytes read from it.
 struct CountedFile(File, Rc<Cell<u64>>);
 
 impl Read for CountedFile {
@@ -383,10 +384,10 @@ fn provenance(path: &Path, format: Format, options: &ImportOptions) -> Provenanc
     provenance
 }
 
-/// Turns requests into records: gaps from moments, contents where there are none.
+/// Turns requests into records: moments become gaps, and writes without contents get some.
 struct Records<'a> {
     options: &'a ImportOptions,
-    /// Loads and stores of a core, before any cache.
+    /// Whether records are loads and stores of a core, from before any cache.
     at_core: bool,
     /// The contents of lines of which only parts are written.
     held: FxHashMap<u64, Line>,

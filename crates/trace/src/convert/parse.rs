@@ -15,7 +15,7 @@ pub(super) struct ParsedRequest {
     pub(super) write: bool,
     pub(super) byte: u64,
     pub(super) data: Option<Line>,
-    /// Some bytes of the line from `byte` on, where a write has not the whole line.
+    /// Bytes of the line from `byte` on, of a write that does not cover the whole line.
     pub(super) part: Vec<u8>,
     pub(super) thread: u16,
 }
@@ -33,21 +33,19 @@ impl ParsedRequest {
     }
 }
 
-/// Requests of the lines that have been read and are not yet taken.
 pub(super) type ParsedRequests = VecDeque<ParsedRequest>;
 
 pub(super) struct Parser {
     format: Format,
     levels: Vec<u64>,
-    /// NVMain's trace has no `NVMV1` in front.
+    /// Whether an NVMain trace lacks `NVMV1` in front.
     old: bool,
-    /// Instructions so far, or cycles of a trace that gives those between two requests.
+    /// Instructions so far, or cycles where the trace gives the cycles between two requests.
     moment: u64,
     threads: FxHashMap<u64, usize>,
 }
 
 const LEVELS: [&str; 6] = ["channel", "rank", "bank group", "bank", "row", "column"];
-/// Most bytes that one access touches.
 const WIDEST: u64 = 4096;
 
 impl Parser {
@@ -69,7 +67,7 @@ impl Parser {
         })
     }
 
-    /// Puts the requests of line `number` into `out`: none for a header, a comment (`#` or `//`) and a blank line.
+    /// Puts the requests of line `number` into `out`. Headers, blank lines and comments (`#` or `//`) have none.
     pub(super) fn line(
         &mut self,
         number: u64,
@@ -113,7 +111,8 @@ impl Parser {
         Ok(())
     }
 
-    /// `BUBBLES LOAD [WRITEBACK]`, or `BUBBLES ADDRESS R|W`: so many instructions, then one that reads.
+    /// Parses `BUBBLES LOAD [WRITEBACK]`, or `BUBBLES ADDRESS R|W`: that many instructions, then one that accesses
+    /// memory.
     fn instructions(&mut self, words: &[&str], out: &mut ParsedRequests) -> Result<(), String> {
         const FORM: &str = "BUBBLES LOAD [WRITEBACK] or BUBBLES ADDRESS R|W";
         let [bubbles, address, more @ ..] = words else {
@@ -138,7 +137,7 @@ impl Parser {
         Ok(())
     }
 
-    /// DRAMSys: `CYCLE[:] [(BYTES)] read|write ADDRESS [DATA]`.
+    /// Parses DRAMSys: `CYCLE[:] [(BYTES)] read|write ADDRESS [DATA]`.
     fn dramsys(&mut self, words: &[&str], out: &mut ParsedRequests) -> Result<(), String> {
         const FORM: &str = "CYCLE: [(BYTES)] read|write ADDRESS [DATA]";
         let [cycle, rest @ ..] = words else {
@@ -176,7 +175,7 @@ impl Parser {
         self.touch((write, hex(address)?, width), &data, 0, out)
     }
 
-    /// Pin's pinatrace: `PC: R|W ADDRESS`.
+    /// Parses Pin's pinatrace: `PC: R|W ADDRESS`.
     fn pinatrace(&mut self, words: &[&str], out: &mut ParsedRequests) -> Result<(), String> {
         let [place, op, address] = words else {
             return Err(shape(words, "PC: R|W ADDRESS"));
@@ -186,7 +185,7 @@ impl Parser {
         self.touch((is_write(op, "R", "W")?, hex(address)?, 1), &[], 0, out)
     }
 
-    /// Valgrind's lackey with --trace-mem=yes: `I ADDRESS,SIZE`, and indented `L`, `S` or `M` (load and store).
+    /// Parses Valgrind's lackey with --trace-mem=yes: `I ADDRESS,SIZE`, and indented `L`, `S` or `M` (load and store).
     fn lackey(
         &mut self,
         text: &str,
@@ -219,7 +218,7 @@ impl Parser {
         Ok(())
     }
 
-    /// DynamoRIO's view of a memory trace: `.. T12 read 8 byte(s) @ 0x1000 by PC ..`.
+    /// Parses DynamoRIO's view of a memory trace: `.. T12 read 8 byte(s) @ 0x1000 by PC ..`.
     fn dynamorio(&mut self, words: &[&str], out: &mut ParsedRequests) -> Result<(), String> {
         let Some(at) = words.windows(2).position(|two| two == ["byte(s)", "@"]) else {
             // Headings, markers and the counts at the end.
@@ -265,7 +264,6 @@ impl Parser {
         )
     }
 
-    /// A request for each line that an access of some bytes touches.
     fn touch(
         &self,
         (write, byte, size): (bool, u64, u64),
@@ -323,7 +321,7 @@ impl Parser {
     }
 }
 
-/// Version 0 (`old`) has no old data.
+/// Parses NVMain. Version 0 (`old`) has no old data.
 fn nvmain(words: &[&str], old: bool) -> Result<ParsedRequest, String> {
     let (form, most) = match old {
         true => (
@@ -362,7 +360,7 @@ fn load_store(words: &[&str]) -> Result<ParsedRequest, String> {
     Ok(ParsedRequest::new(write, number(address)?))
 }
 
-/// Ramulator 1's memory trace: `ADDRESS [R|W]`, hexadecimal.
+/// Parses Ramulator 1's memory trace: `ADDRESS [R|W]`, hexadecimal.
 fn memory(words: &[&str]) -> Result<ParsedRequest, String> {
     let (address, write) = match words {
         [address] => (address, false),
@@ -372,7 +370,7 @@ fn memory(words: &[&str]) -> Result<ParsedRequest, String> {
     Ok(ParsedRequest::new(write, hex(address)?))
 }
 
-/// DRAMSim2's traces of kinds k6, mase and misc: `HEXADDRESS OP CYCLE [DATA]`; what follows the cycle is dropped.
+/// Parses DRAMSim2's kinds k6, mase and misc: `HEXADDRESS OP CYCLE [DATA]`. Everything after the cycle is dropped.
 fn dramsim2(words: &[&str]) -> Result<ParsedRequest, String> {
     let [address, op, cycle, more @ ..] = words else {
         return Err(shape(words, "HEXADDRESS OP CYCLE [DATA]"));
@@ -437,7 +435,6 @@ fn decimal(word: &str, what: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{what} `{word}` is not a decimal number of at most 64 bits"))
 }
 
-/// Decimal, or hexadecimal after 0x.
 fn number(word: &str) -> Result<u64, String> {
     match word.starts_with("0x") || word.starts_with("0X") {
         true => hex(word),
@@ -445,7 +442,7 @@ fn number(word: &str) -> Result<u64, String> {
     }
 }
 
-/// Bytes as hexadecimal digits, the first two of them byte 0.
+/// Parses hexadecimal digits, of which the first two are byte 0.
 fn hex_bytes(word: &str) -> Result<Vec<u8>, String> {
     let digits = word.strip_prefix("0x").unwrap_or(word);
     let bad = || format!("data `{word}` is not pairs of hexadecimal digits");
@@ -474,7 +471,7 @@ fn hex(word: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("address `{word}` is not a hexadecimal number of at most 64 bits"))
 }
 
-/// 128 hex digits, the first two of them byte 0.
+/// Parses 128 hexadecimal digits, of which the first two are byte 0.
 fn bytes(word: &str) -> Result<Line, String> {
     let bad = || {
         format!(

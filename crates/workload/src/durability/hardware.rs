@@ -14,21 +14,20 @@ use sardonyx::machine::pieces;
 
 const LINE: u64 = LINE_BYTES as u64;
 
-/// Where in a line the number of the last transaction stands.
 const DONE: u64 = LINE - 8;
 
-/// Nothing of its own but that number.
+/// Durability by the hardware's log. The program keeps nothing of its own but the number of its last transaction.
 #[derive(Clone, Copy)]
 pub struct Hardware {
-    /// Which lines share a line of counters.
+    /// How lines share a line of counters.
     sharing: Sharing,
-    /// Where the number of the last transaction stands.
     done: u64,
     end: u64,
 }
 
 impl Hardware {
-    /// That of a core of so many: if there are several each has a line of its own for its number, from `start` on.
+    /// The durability of core `core` of `cores`. If there are several cores, each has a line of its own for its number,
+    /// from `start` on.
     pub fn new(sharing: Sharing, start: u64, (core, cores): (u64, u64)) -> Hardware {
         let (line, end) = match cores {
             1 => (0, start),
@@ -88,14 +87,13 @@ impl Durability for Hardware {
 struct HardwareTransaction<'m> {
     memory: &'m mut dyn PersistentMemory,
     number: u64,
-    /// Lines stored to, in the order of their first store.
     changed: Vec<u64>,
     span: u64,
     done: u64,
 }
 
 impl HardwareTransaction<'_> {
-    /// `flush_data()` of all that was changed: the lines, then their counters.
+    /// Flushes all that was changed, `flush_data()` of SCA: the lines, then their counters.
     fn flush_data(&mut self) {
         for line in &self.changed {
             self.memory.flush(*line);

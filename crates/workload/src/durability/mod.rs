@@ -38,7 +38,7 @@ pub trait Durability: Send {
         region: Range<u64>,
     ) -> Result<Recovered, Fault>;
 
-    /// What the log holds, be it sensible or not: for who has to explain a failure.
+    /// The log's content, be it sensible or not, for explaining a failure.
     fn log(&self, memory: &mut dyn PersistentMemory) -> LoggedItems;
 }
 
@@ -61,7 +61,7 @@ pub struct LoggedItems {
     pub lines: Vec<(u64, Line)>,
 }
 
-/// What recovery found.
+/// The findings of a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// The last transaction that is visible, 0 for none.
@@ -70,7 +70,7 @@ pub struct Recovered {
     pub restored: u64,
 }
 
-/// Which durability a program runs with.
+/// The durability that a program runs with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DurabilityKind {
     /// SCA's undo log, written by the program.
@@ -97,7 +97,7 @@ impl DurabilityKind {
         }
     }
 
-    /// The durability for such a stack: nothing of the program's own where the hardware keeps a log.
+    /// The durability for such a stack: the hardware's log if the stack has one, else SCA's undo log.
     pub fn on(stack: &Stack) -> DurabilityKind {
         match stack.keeps_log() {
             true => DurabilityKind::Hardware,
@@ -105,8 +105,8 @@ impl DurabilityKind {
         }
     }
 
-    /// For transactions that change up to `lines` lines, of a core of those that share the region; what each
-    /// keeps follows the root line.
+    /// Makes the durability of one of the cores that share the region, for transactions that change up to `lines`
+    /// lines. Its own data follow the root line.
     pub(super) fn build(
         self,
         sharing: Sharing,

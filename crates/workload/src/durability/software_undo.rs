@@ -22,32 +22,32 @@ const VALID: u64 = 0;
 const TRANSACTION: u64 = 8;
 const ENTRIES: u64 = 16;
 
-/// Where the log lies, and what is wrong with its transactions.
+/// The log's position, and the mistake in its transactions if there is one.
 #[derive(Clone, Copy)]
 pub struct SoftwareUndo {
     /// The header's first byte.
     pub start: u64,
-    /// Which lines share a line of counters.
+    /// How lines share a line of counters.
     pub sharing: Sharing,
-    /// Lines that it has room for.
+    /// The number of lines that the log has room for.
     pub capacity: u64,
-    /// What is wrong with its transactions, or done beyond need.
+    /// The mistake in its transactions, or the work that they do beyond need.
     pub mutant: Option<Mutant>,
 }
 
 /// The header's three numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The entries are to be put back.
+    /// Whether the entries are to be put back.
     pub valid: bool,
-    /// Of this transaction; if not valid, the last one visible.
+    /// The transaction that the entries belong to; if they are not valid, the last visible one.
     pub transaction: u64,
-    /// How many there are.
+    /// The number of entries.
     pub entries: u64,
 }
 
 impl Header {
-    /// What the header line begins with.
+    /// The bytes that the header line begins with.
     pub fn bytes(self) -> [u8; 24] {
         let words = [u64::from(self.valid), self.transaction, self.entries];
         let bytes = words.map(u64::to_le_bytes);
@@ -75,7 +75,6 @@ impl SoftwareUndo {
         self.block(index) + (1 + index % PER_BLOCK) * LINE
     }
 
-    /// The lines that `entries` entries take, header left out.
     fn lines(&self, entries: u64) -> Vec<u64> {
         let firsts = (0..entries.div_ceil(PER_BLOCK)).map(|block| self.block(block * PER_BLOCK));
         let mut lines: Vec<u64> = firsts.collect();
@@ -206,8 +205,8 @@ fn store(memory: &mut dyn PersistentMemory, at: u64, bytes: &[u8], atomic: bool)
     }
 }
 
-/// `counter_cache_writeback()` once for each counter line that covers one of `lines`, of which it
-/// covers `span` bytes.
+/// Writes counters back: `counter_cache_writeback()` once for each counter line that covers one of `lines`. A counter
+/// line covers `span` bytes.
 pub(super) fn write_back_counters(memory: &mut dyn PersistentMemory, lines: &[u64], span: u64) {
     let mut spans: Vec<u64> = lines.iter().map(|line| line / span).collect();
     spans.sort_unstable();
@@ -221,7 +220,7 @@ struct Change {
     home: u64,
     old: Line,
     new: Line,
-    /// The bytes that were stored.
+    /// Bytes from here up to `to` were stored.
     from: usize,
     to: usize,
 }
@@ -332,8 +331,8 @@ impl UndoTransaction<'_> {
         self.write_back(&homes, none, last, Mutant::NoCountersAfterData);
     }
 
-    /// Flushes `lines` and writes their counters back, but for three mistakes: no line is flushed,
-    /// the last one is not, the counters are not written back.
+    /// Flushes `lines` and writes their counters back. Three mistakes leave something out: no line is flushed, the last
+    /// one is not, or the counters are not written back.
     fn write_back(&mut self, lines: &[u64], none: Mutant, last: Mutant, counters: Mutant) {
         let flushed = match self.log.mutant {
             Some(mutant) if mutant == none => 0,
@@ -375,7 +374,6 @@ impl UndoTransaction<'_> {
         self.memory.mark(Mark { transaction, phase });
     }
 
-    /// The change of the line at `home`, which begins with its old bytes.
     fn change(&mut self, home: u64) -> &mut Change {
         let next = self.changes.len();
         let index = *self.by_home.entry(home).or_insert(next);
@@ -394,7 +392,6 @@ impl UndoTransaction<'_> {
     }
 }
 
-/// Loads see the transaction's own stores.
 impl Bytes for UndoTransaction<'_> {
     fn load(&mut self, at: u64, bytes: &mut [u8]) {
         for (home, within, part) in pieces(at, bytes.len()) {

@@ -21,10 +21,10 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     },
 };
 
-/// In a node, behind its head and 15 addresses of items: 16 of children.
+/// Offset of the children in a node. The head and 15 addresses of items come first; 16 children follow.
 const CHILDREN: u64 = 256;
 const NODE: u64 = 384;
-/// Node bytes a key in a tree of random keys, of which nodes hold about ten.
+/// Bytes of nodes for each key in a tree of random keys, whose nodes hold about ten.
 const NODE_SHARE: u64 = 37;
 
 struct BTree {
@@ -87,7 +87,7 @@ impl BTree {
         memory.store_u64(COUNT, count + 1);
     }
 
-    /// Splits the full `child`, which is child `index` of `above`, around its middle key.
+    /// Splits the full `child`, which is child `index` of `above`, at its middle key.
     fn split(&self, memory: &mut dyn Bytes, above: &mut Head, index: usize, mut child: Head) {
         let right = allocate(memory, NODE);
         let tail = DEGREE as u64 * 8;
@@ -110,7 +110,6 @@ impl BTree {
     }
 }
 
-/// A walk over a tree that may be anything.
 struct BTreeWalk<'s> {
     keys: WalkedKeys,
     spec: &'s ProgramSpec,

@@ -22,10 +22,10 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     },
 };
 
-/// In a leaf, behind 15 addresses of items: the next leaf, 0 for none. An inner node has 16 children.
+/// Offset of the next leaf's address in a leaf, after 15 addresses of items; 0 for none. An inner node has 16 children.
 const NEXT: u64 = VALUES + MOST as u64 * 8;
 const NODE: u64 = 256;
-/// Node bytes a key in a tree of random keys, of which nodes hold about ten.
+/// Bytes of nodes for each key in a tree of random keys, whose nodes hold about ten.
 const NODE_SHARE: u64 = 27;
 
 struct BPlusTree {
@@ -86,8 +86,8 @@ impl BPlusTree {
         memory.store_u64(COUNT, count + 1);
     }
 
-    /// Splits the full `child`, which is child `index` of `above`: an inner node around its middle key,
-    /// a leaf before its ninth key, which guides.
+    /// Splits the full `child`, which is child `index` of `above`: an inner node at its middle key, a leaf before its
+    /// ninth key, which guides.
     fn split(&self, memory: &mut dyn Bytes, above: &mut Head, index: usize, mut child: Head) {
         let right = allocate(memory, NODE);
         let tail = DEGREE as u64 * 8;
@@ -119,17 +119,15 @@ impl BPlusTree {
     }
 }
 
-/// A walk over a tree that may be anything.
 struct BPlusTreeWalk<'s> {
     keys: WalkedKeys,
     spec: &'s ProgramSpec,
     depth: Option<usize>,
-    /// What the last leaf says comes next.
+    /// The leaf that the last leaf names as the next one.
     next: Option<u64>,
 }
 
 impl BPlusTreeWalk<'_> {
-    /// Checks what is below `at`; its least key.
     fn node(
         &mut self,
         memory: &mut dyn Bytes,

@@ -17,14 +17,14 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     },
 };
 
-/// In the root line: the first and the last node of the queue, the first free node; the number of
-/// the first item, and how many items are queued.
+/// Offsets in the root line: the first and the last node of the queue, the first free node, the number of the first
+/// item, and the number of queued items.
 const HEAD: u64 = 0;
 const TAIL: u64 = 8;
 const FREE: u64 = 16;
 const FIRST: u64 = 24;
 const COUNT: u64 = 32;
-/// Offset in a node, whose item follows its header line. Address 0 is not a node.
+/// Offset in a node, whose item follows its header line. No node has address 0.
 const NEXT: u64 = 0;
 
 struct ChainQueue {
@@ -38,7 +38,6 @@ impl ChainQueue {
         LINE + self.spec.item_bytes
     }
 
-    /// Puts the next item into the node that was freed last.
     fn put(&self, memory: &mut dyn Bytes) {
         let node = memory.load_u64(FREE);
         let (first, count) = (memory.load_u64(FIRST), memory.load_u64(COUNT));
@@ -78,7 +77,7 @@ impl ChainQueue {
 }
 
 impl Program for ChainQueue {
-    /// Half full, after every node has been in the queue once.
+    /// Fills the queue to half, after every node has been in it once.
     fn setup(&self, memory: &mut dyn Bytes) {
         let mut free = 0;
         for index in (0..self.nodes).rev() {

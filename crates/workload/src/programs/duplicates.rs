@@ -21,27 +21,26 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     },
 };
 
-/// Contents of the pool: number 0 is zeros, number 1 the one that is written most.
+/// Number of contents in the pool. Content 0 is zeros, content 1 is written most.
 const POOL: u64 = 12;
 const ZEROS: u64 = 0;
 const FAVOURITE: u64 = 1;
-/// Lines that setup gives the favourite, if that is half of them at most: one more, and a count of one
-/// byte is full.
+/// Lines that setup gives the favourite content, or half of all lines if those are fewer. With one more line, a count
+/// of one byte is full.
 const FAVOURITES: u64 = 254;
 /// The first lines, which are overwritten most.
 const HOT: u64 = 20;
-/// Lines that a transaction overwrites for each line of an item.
 const OVERWRITTEN: u64 = 4;
 
-/// What a word may be XORed with: no check bits of a word under any matrix of [`sardonyx::ecc`] change, nor
-/// does the CRC-32 of the line. Two that are independent, of the 1,023 that there are, and their sum.
+/// Values that a word may be XORed with: neither the check bits of the word under any matrix of [`sardonyx::ecc`] nor
+/// the CRC-32 of the line change. Of the 1,023 that exist these are two independent ones and their sum.
 const TWINS: [u64; 4] = [
     0,
     0x0006_3645_C7C4_17C8,
     0x004A_68E5_7FA6_041A,
     0x0006_3645_C7C4_17C8 ^ 0x004A_68E5_7FA6_041A,
 ];
-/// The byte at which the word begins that is XORed.
+/// The first byte of the word that is XORed.
 const TWISTED: usize = 56;
 
 struct Duplicates {
@@ -50,13 +49,13 @@ struct Duplicates {
     lines: u64,
 }
 
-/// The contents of the pool where classes are drawn: a line of each.
+/// The contents of the pool where classes are drawn, a line each.
 static DRAWN: LazyLock<[Line; POOL as usize]> = LazyLock::new(|| {
     let class = |id: usize| Class::ALL[id.saturating_sub(1) % Class::ALL.len()];
     std::array::from_fn(|id| class(id).line(id as u64))
 });
 
-/// The twin number `twin` of content `id`; number 0 is the content itself.
+/// Twin `twin` of content `id`. Twin 0 is the content itself.
 fn content(contents: Contents, id: u64, twin: u64) -> Line {
     let mut line = [0; LINE_BYTES];
     match (contents, id) {
@@ -73,7 +72,6 @@ fn content(contents: Contents, id: u64, twin: u64) -> Line {
     line
 }
 
-/// The id and the twin that `line` is, if it is one.
 fn read(contents: Contents, line: &Line) -> Option<(u64, u64)> {
     let first = u64::from_le_bytes(line[..8].try_into().expect("8 bytes"));
     let starts_alike = |id: &u64| content(contents, *id, 0)[..8] == line[..8];
@@ -88,7 +86,6 @@ impl Duplicates {
         self.heap.start + index * LINE
     }
 
-    /// A content that only transaction `number` (0: setup) writes, and only to line `index`.
     fn unique(&self, number: u64, index: u64) -> u64 {
         POOL + number * self.lines + index
     }
@@ -163,7 +160,6 @@ mod tests {
     use super::*;
     use sardonyx::ecc::{Matrix, check_word};
 
-    /// Breaks if a twin is told from its content by anything but its bytes.
     #[test]
     fn twins_differ_and_no_fingerprint_tells() {
         let all = [ZEROS, FAVOURITE, 5, 1 << 40].into_iter();

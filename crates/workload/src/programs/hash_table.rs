@@ -25,14 +25,14 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     },
 };
 
-/// In the root line: items in the table, and the first free byte of the heap.
+/// Offsets in the root line: the number of items in the table, and the first free byte of the heap.
 const COUNT: u64 = 0;
 const FREE: u64 = 8;
 /// Offsets in a node, whose item follows its header line.
 const KEY: u64 = 0;
 const NEXT: u64 = 8;
 
-/// The table: buckets (addresses of nodes, 0 for none), then nodes.
+/// A table of buckets (addresses of nodes, 0 for none), followed by the nodes.
 struct HashTable {
     spec: ProgramSpec,
     heap: Heap,

@@ -34,8 +34,8 @@ programs! { SHARED:
     shared_queue
 }
 
-/// A data structure and what one transaction does to it. Its few own numbers stand in the root line,
-/// the first of its region, whose last eight bytes are left to the durability.
+/// A data structure and what one transaction does to it. Its few numbers stand in the root line, the first of its
+/// region, whose last eight bytes belong to the durability.
 pub trait Program: Send {
     /// Makes the structure, filled to the footprint, in a region of zeros.
     fn setup(&self, memory: &mut dyn Bytes);
@@ -44,29 +44,29 @@ pub trait Program: Send {
     /// power never failed.
     fn apply(&self, number: u64, memory: &mut dyn Bytes);
 
-    /// The locks that this takes if other cores do the same: of all that it will touch, in an order that all
-    /// keep to.
+    /// The locks that a transaction takes if other cores run the same program: one for everything that it will touch,
+    /// in an order that all cores keep to.
     fn locks(&self, _number: u64) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Whether the structure's invariants hold, from the bytes alone; reads all of it.
+    /// Checks the structure's invariants from the bytes alone; reads all of it.
     ///
     /// # Errors
     /// The first that does not.
     fn check(&self, memory: &mut dyn Bytes) -> Result<(), Fault>;
 }
 
-/// What a program's file says of it.
+/// The description that a program's file exports.
 #[derive(Debug)]
 pub struct ProgramFile {
     /// Its name on the command line.
     pub name: &'static str,
     /// What a transaction does.
     pub line: &'static str,
-    /// Its smallest footprint, if two items are not more.
+    /// The smallest footprint of the program, unless two items need more.
     pub least_bytes: u64,
-    /// Makes it, and its heap, which begins at this byte.
+    /// Builds the program, and the heap that begins at this byte.
     pub(super) build: fn(ProgramSpec, u64) -> (Heap, Box<dyn Program>),
 }
 
@@ -76,22 +76,20 @@ const PAGE: u64 = 4096;
 
 /// Instructions of one step of a search that touch no memory (assumed).
 const STEP: u32 = 10;
-/// Lines, items left out, that a transaction may change: a tree's rebalancing up to its root.
+/// Lines, items left out, that a transaction may change, for example by rebalancing a tree up to its root.
 const REBALANCED: u64 = 256;
 
 impl ProgramSpec {
-    /// Lines that one transaction changes at most, whatever the program.
     pub(super) fn most_lines(&self) -> u64 {
         2 * self.item_bytes / LINE + REBALANCED
     }
 
-    /// The key that transaction (or setup step) `number` inserts.
     fn key(&self, number: u64) -> u64 {
         Random::new(self.seed, number).draw()
     }
 }
 
-/// The bytes of the region that hold items, nodes and buckets; it ends the region.
+/// The bytes of the region that hold items, nodes and buckets. They end the region.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heap {
     start: u64,
@@ -99,27 +97,24 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    /// At least `bytes` bytes from `start` on.
     fn new(start: u64, bytes: u64) -> Heap {
         let end = (start + bytes).next_multiple_of(COUNTER_SPAN);
         Heap { start, end }
     }
 
-    /// Whether a block of `len` bytes aligned to lines may lie at `at`.
     fn holds(&self, at: u64, len: u64) -> bool {
         at.is_multiple_of(LINE) && at >= self.start && at <= self.end && self.end - at >= len
     }
 }
 
-/// In the root line of a tree: the root node, keys in the tree, the first free byte of the heap.
+/// Offsets in the root line of a tree: the root node, the number of keys, the first free byte of the heap.
 const TOP: u64 = 0;
 const COUNT: u64 = 8;
 const FREE: u64 = 16;
 
-/// The keys of a tree that may be anything, counted as a walk meets them.
+/// The keys of a tree whose bytes may be anything, counted as a walk meets them.
 struct WalkedKeys {
     heap: Heap,
-    /// The first free byte of the heap.
     free: u64,
     count: u64,
     left: u64,
@@ -142,12 +137,11 @@ impl WalkedKeys {
         })
     }
 
-    /// Whether a node or an item of `len` bytes may lie at `at`.
     fn hold(&self, at: u64, len: u64) -> bool {
         self.heap.holds(at, len) && at < self.free
     }
 
-    /// The next is `key`, at `at` in the node at `node`.
+    /// Meets `key`, which stands at `at` in the node at `node`.
     fn next(&mut self, key: u64, at: u64, node: u64) -> Result<(), Fault> {
         if self.last.is_some_and(|last| last >= key) {
             return fault(at, format!("key {key:#x} is out of order"));
@@ -173,7 +167,6 @@ fn fault<T>(at: u64, what: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { at, what })
 }
 
-/// Eight bytes a word.
 fn words<const N: usize>(bytes: &[u8]) -> [u64; N] {
     let (words, _) = bytes.as_chunks::<8>();
     std::array::from_fn(|i| u64::from_le_bytes(words[i]))

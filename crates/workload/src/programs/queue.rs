@@ -23,7 +23,7 @@ pub(super) fn build(spec: ProgramSpec, heap: u64) -> (Heap, Box<dyn Program>) {
     (heap, Box::new(queue))
 }
 
-/// In the root line: the number of the next item to be taken out, and to be put in.
+/// Offsets in the root line: the number of the next item to take out, and of the next to put in.
 const HEAD: u64 = 0;
 const TAIL: u64 = 8;
 
@@ -51,7 +51,7 @@ impl RingQueue {
 }
 
 impl Program for RingQueue {
-    /// Half full, at the end of a lap, so that the first lap touches what setup has written.
+    /// Fills the queue to half, at the end of a lap, so that the first lap touches what setup has written.
     fn setup(&self, memory: &mut dyn Bytes) {
         for number in 0..self.capacity {
             self.put(memory, number);
@@ -75,7 +75,7 @@ impl Program for RingQueue {
         }
     }
 
-    /// One for both ends: who takes has to know what was put in.
+    /// One lock serves both ends, because whoever takes an item has to know what was put in.
     fn locks(&self, _number: u64) -> Vec<u64> {
         vec![0]
     }

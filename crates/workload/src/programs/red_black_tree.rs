@@ -18,12 +18,12 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     },
 };
 
-/// Offsets in a node's header line; its item follows. Address 0 is not a node.
+/// Offsets in a node's header line. Its item follows, and no node has address 0.
 const KEY: u64 = 0;
 const CHILD: [u64; 2] = [8, 16];
 const PARENT: u64 = 24;
 const RED: u64 = 32;
-/// No tree is deeper: twice the logarithm of 2^64 keys.
+/// Depth that no tree exceeds: twice the logarithm of 2^64 keys.
 const DEEPEST: usize = 128;
 
 struct RedBlackTree {
@@ -65,7 +65,6 @@ impl RedBlackTree {
         self.rebalance(memory, node);
     }
 
-    /// Restores the colours above the new red node `at`.
     fn rebalance(&self, memory: &mut dyn Bytes, mut at: u64) {
         loop {
             let mut parent = memory.load_u64(at + PARENT);
@@ -101,7 +100,7 @@ impl RedBlackTree {
         }
     }
 
-    /// Moves `at` down to `side` (0 is left), its other child up.
+    /// Moves `at` down to `side` (0 is left) and its other child up.
     fn rotate(&self, memory: &mut dyn Bytes, at: u64, side: usize) {
         let up = memory.load_u64(at + CHILD[1 - side]);
         let moved = memory.load_u64(up + CHILD[side]);
@@ -123,14 +122,12 @@ impl RedBlackTree {
     }
 }
 
-/// A walk over a tree that may be anything.
 struct RedBlackWalk<'s> {
     keys: WalkedKeys,
     spec: &'s ProgramSpec,
 }
 
 impl RedBlackWalk<'_> {
-    /// Black nodes on each way down from `at`.
     fn node(
         &mut self,
         memory: &mut dyn Bytes,

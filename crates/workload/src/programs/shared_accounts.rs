@@ -22,7 +22,6 @@ pub const PROGRAM: ProgramFile = ProgramFile {
     },
 };
 
-/// What each account has at first.
 const FIRST: u64 = 1_000_000;
 
 struct Accounts {
@@ -36,7 +35,6 @@ impl Accounts {
         self.heap.start + account * self.spec.item_bytes
     }
 
-    /// From which account which amount goes to which.
     fn transfer(&self, number: u64) -> (u64, u64, u64) {
         let mut random = Random::new(self.spec.seed, number);
         let from = random.below(self.accounts);
@@ -44,7 +42,7 @@ impl Accounts {
         (from, random.below(1000), to)
     }
 
-    /// What `account` holds with that amount after so many changes: both, then words that follow from them.
+    /// The content of `account` with that amount after so many changes: both numbers, then words that follow from them.
     fn content(&self, account: u64, amount: u64, changes: u64) -> Vec<u8> {
         let word = |index| match index {
             0 => amount,

@@ -6,14 +6,14 @@ use crate::{Bytes, Fault, Numbers};
 
 /// The minimum degree.
 pub const DEGREE: usize = 8;
-/// Most keys of a node.
+/// Keys of a node, at most.
 pub const MOST: usize = 2 * DEGREE - 1;
-/// Where a node's keys begin, and what lies behind their two lines: an address a key.
+/// Offset of a node's keys. Two lines of keys precede the values, an address for each key.
 pub const KEYS: u64 = 8;
 pub const VALUES: u64 = 128;
-/// In a node's first word, beside the count.
+/// A flag in a node's first word, beside the count.
 pub const LEAF: u64 = 1 << 32;
-/// No tree is deeper: 2^64 keys, at least 7 a node.
+/// Depth that no tree exceeds: 2^64 keys, at least 7 in each node.
 pub const DEEPEST: usize = 24;
 
 /// The first two lines of a node.
@@ -24,6 +24,8 @@ pub struct Head {
 }
 
 impl Head {
+    /// Loads the head of the node at `at`.
+    ///
     /// # Errors
     /// There are more keys than a node has.
     pub fn load(memory: &mut dyn Bytes, at: u64) -> Result<Head, Fault> {
@@ -39,7 +41,7 @@ impl Head {
         Ok(Head { at, leaf, keys })
     }
 
-    /// Writes the count and the keys from `from` on.
+    /// Writes the count, and the keys from index `from` on.
     pub fn store(&self, memory: &mut dyn Bytes, from: usize) {
         let leaf = if self.leaf { LEAF } else { 0 };
         memory.store_u64(self.at, self.keys.len() as u64 | leaf);
@@ -68,7 +70,7 @@ pub fn insert_word(memory: &mut dyn Bytes, at: u64, index: usize, len: usize, wo
     memory.store(at + index as u64 * 8, &after);
 }
 
-/// Copies so many words.
+/// Copies `words` words from `from` to `to`.
 pub fn copy(memory: &mut dyn Bytes, from: u64, to: u64, words: usize) {
     let mut bytes = vec![0; words * 8];
     memory.load(from, &mut bytes);

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use super::super::error::{ConfigError, Result};
 use super::{Entries, Foreign, MachineKeys, PlacedValue, order};
 
-/// Bytes of our lines.
 const LINE: u64 = 64;
-/// A section that the C library's face reads itself, and what DRAMsim3 writes beside its results.
+/// Entries that the C library's interface reads itself begin like this.
 const OURS: &str = "sardonyx.";
 /// Protocols that begin like this have bank groups.
 const GROUPED: [&str; 7] = ["DDR4", "DDR5", "GDDR5", "GDDR5X", "GDDR6", "HBM", "HBM2"];
@@ -195,8 +194,9 @@ fn mapping(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     Ok(())
 }
 
-/// DRAMsim3 moves transactions on to a queue of commands for each bank, where writes wait as well; here they stay in one
-/// queue, which has the room of both. When it drains was held to DRAMsim3's curves (docs/hosts/simulators.md).
+/// Sizes the queues. DRAMsim3 moves transactions to a queue of commands for each bank, where writes wait as well. Here
+/// writes stay in one queue, which gets the room of both. The watermark was fitted to DRAMsim3's curves
+/// (docs/hosts/simulators.md).
 fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     const QUEUE: &str = "system.trans_queue_size";
     let closed = entries.word("system.row_buf_policy", "OPEN_PAGE") == "CLOSE_PAGE";
@@ -214,8 +214,8 @@ fn queues(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     Ok(())
 }
 
-/// Energies from the part's currents (mA) and its voltage, as DRAMsim3 has them: what a command takes beyond an open
-/// rank's standby, and the standby of a rank whose rows are closed. Nothing where a current is missing.
+/// Computes energies from the part's currents (mA) and its voltage, as DRAMsim3 does: what a command takes beyond an
+/// open rank's standby, and the standby of a rank whose rows are closed. Without a current nothing is computed.
 fn power(
     entries: &Entries,
     keys: &mut MachineKeys,
@@ -256,7 +256,6 @@ fn power(
     Ok(())
 }
 
-/// `[section]`, `key = value`, and comments after `;` or `#`.
 fn parse(text: &str, file: &str) -> Result<BTreeMap<String, PlacedValue>> {
     let (mut all, mut section) = (BTreeMap::new(), "sardonyx".to_owned());
     for (number, line) in text.lines().enumerate() {

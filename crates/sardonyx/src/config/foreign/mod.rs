@@ -14,20 +14,16 @@ use std::sync::{Mutex, PoisonError};
 
 use super::error::{ConfigError, KeyPlace, Result};
 
-/// A machine that another simulator's file describes.
 #[derive(Debug)]
 pub(super) struct Foreign {
-    /// The simulator.
     pub simulator: &'static str,
-    /// The machine of ours that says what the file does not.
+    /// The machine of ours that gives the values which the file does not have.
     pub base: &'static str,
-    /// Keys and values, each with the line that it comes from.
     pub keys: Vec<(String, String, KeyPlace)>,
-    /// What could not be carried over, in sentences.
     pub notes: Vec<String>,
 }
 
-/// The machine in `text`, if the ending of `file` is another simulator's.
+/// Reads the machine in `text`, if the ending of `file` is another simulator's.
 ///
 /// # Errors
 /// The line that cannot be, with the remedy.
@@ -42,7 +38,8 @@ pub(super) fn read(text: &str, file: &str) -> Option<Result<Foreign>> {
     }
 }
 
-/// Says on standard error what of `file` could not be carried over: once, however often a process reads it.
+/// Reports on standard error which entries of `file` were not carried over: once, however often a process reads the
+/// file.
 pub(super) fn tell(file: &str, notes: &[String]) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,14 +50,13 @@ pub(super) fn tell(file: &str, notes: &[String]) {
     }
 }
 
-/// A value and its line.
 #[derive(Clone, Debug)]
 struct PlacedValue {
     text: String,
     line: usize,
 }
 
-/// The entries of a file by their names, and which of them were asked for.
+/// The entries of a file by name, and the names that were asked for.
 struct Entries<'f> {
     file: &'f str,
     all: BTreeMap<String, PlacedValue>,
@@ -125,7 +121,6 @@ impl<'f> Entries<'f> {
         }
     }
 
-    /// A whole number from 1 on.
     fn count(&self, name: &str, otherwise: u64) -> Result<u64> {
         match self.whole(name, otherwise)? {
             0 => self.fault(name, "0 of them are no memory".to_owned(), "give 1 or more"),
@@ -133,7 +128,7 @@ impl<'f> Entries<'f> {
         }
     }
 
-    /// The names that nobody has asked for.
+    /// Names of entries that nobody has asked for.
     fn left_out(&self) -> Vec<String> {
         let used = self.used.borrow();
         let all = self.all.keys().filter(|name| !used.contains(*name));
@@ -141,7 +136,6 @@ impl<'f> Entries<'f> {
     }
 }
 
-/// Collects the keys of a machine.
 struct MachineKeys<'e, 'f> {
     entries: &'e Entries<'f>,
     keys: Vec<(String, String, KeyPlace)>,
@@ -157,7 +151,7 @@ impl<'e, 'f> MachineKeys<'e, 'f> {
         }
     }
 
-    /// `medium.KEY` is `value`, as the entry `from` says.
+    /// Sets `medium.KEY` to `value`, which the entry `from` gives.
     fn put(&mut self, key: &str, value: impl ToString, from: &str) {
         let line = self.entries.all.get(from).map_or(1, |entry| entry.line);
         let place = self.entries.place(line);
@@ -165,7 +159,6 @@ impl<'e, 'f> MachineKeys<'e, 'f> {
             .push((format!("medium.{key}"), value.to_string(), place));
     }
 
-    /// A timing in cycles, the same here.
     fn same(&mut self, key: &str, from: &str, otherwise: u64) -> Result<()> {
         let cycles = self.entries.whole(from, otherwise)?;
         self.put(&format!("timing.{key}"), cycles, from);
@@ -190,8 +183,8 @@ impl<'e, 'f> MachineKeys<'e, 'f> {
     }
 }
 
-/// The order of an address's fields as `medium.mapping` has it, from names of another simulator's, the most
-/// significant first. A bank group is part of the bank.
+/// Translates the order of an address's fields, the most significant first, from another simulator's names to those of
+/// `medium.mapping`. A bank group is part of the bank.
 fn order(fields: &[&str], known: &[(&str, &str)]) -> Option<(String, bool)> {
     let mut ours: Vec<&str> = Vec::new();
     let (mut groups, mut banks) = (None, None);

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use super::super::error::{ConfigError, Result};
 use super::{Entries, Foreign, MachineKeys, PlacedValue, order};
 
-/// Data rate, and bytes of a line.
 const RATE: u64 = 2;
 const LINE: u64 = 64;
-/// Entries of NVMain's output, and of what its own front end needs.
+/// Entries of NVMain's output, and of its own front end.
 const SILENT: [&str; 8] = [
     "CPUFreq",
     "DeviceWidth",

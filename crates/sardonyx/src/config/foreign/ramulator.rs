@@ -7,11 +7,10 @@ use super::super::error::{ConfigError, Result};
 use super::tree::{self, Leaf};
 use super::{Entries, Foreign, MachineKeys, PlacedValue};
 
-/// Bytes of our lines.
 const LINE: u64 = 64;
 const PRESETS: &str = include_str!("ramulator.tsv");
 
-/// A standard: columns of a burst, and the names of the lists that 2.1 exports.
+/// A DRAM standard: the columns of a burst, and the names of the lists that Ramulator 2.1 exports.
 struct Standard {
     name: &'static str,
     prefetch: u64,
@@ -62,7 +61,7 @@ const STANDARDS: [Standard; 6] = [
                   nRFCpb nRREFD nREFI nREFIpb tCK_ps",
     },
 ];
-/// Entries that have a meaning of their own elsewhere here, or that follow from others.
+/// Entries whose meaning other keys have here, or that follow from others.
 const SILENT: [&str; 12] = [
     "org.density",
     "org.dq",
@@ -78,7 +77,6 @@ const SILENT: [&str; 12] = [
     "timing.nRREFD",
 ];
 
-/// A machine in the YAML of 2.0, or in what 2.1 exports.
 pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     let leaves = tree::read(text, file)?;
     let Some(at) = leaves.iter().position(|leaf| leaf.ends(&["dram", "impl"])) else {
@@ -116,7 +114,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Foreign> {
     machine(standard, all, file)
 }
 
-/// A machine in 1.0's .cfg, whose parts and speeds have the names of 2.0.
+/// Reads a machine in 1.0's .cfg, whose parts and speeds have the names of 2.0.
 pub(super) fn read_first(text: &str, file: &str) -> Result<Foreign> {
     const NAMES: [(&str, &str); 5] = [
         ("standard", "impl"),
@@ -162,7 +160,7 @@ fn standard(name: &str, line: usize, file: &str) -> Result<&'static Standard> {
     })
 }
 
-/// The name of an entry below the DRAM's. 2.1 has lists: of levels without names, and of timings.
+/// The name of an entry below the DRAM's. Ramulator 2.1 has lists there: levels without names, and timings.
 fn name_of(standard: &Standard, path: &[String]) -> String {
     let named = |names: &str, at: &str| {
         let at: usize = at.parse().ok()?;
@@ -222,7 +220,7 @@ fn machine(
     Ok(keys.finish("Ramulator", "ddr4-2400", &known))
 }
 
-/// What the preset of a table says, where the file does not say it itself, has the line of the preset's name.
+/// Adds the entries of a preset that the file does not give itself. They get the line of the preset's name.
 fn fill(all: &mut BTreeMap<String, PlacedValue>, table: &str, file: &str) -> Result<()> {
     let Some(preset) = all.get(&format!("{table}.preset")).cloned() else {
         return Ok(());
@@ -259,7 +257,7 @@ fn fill(all: &mut BTreeMap<String, PlacedValue>, table: &str, file: &str) -> Res
     Ok(())
 }
 
-/// Cycles of a time in nanoseconds, rounded as the standards say (JESD79-4's and JESD79-5's corrections).
+/// Converts nanoseconds to cycles, rounded as the standards say (JESD79-4's and JESD79-5's corrections).
 fn cycles(ns: f64, clock_ps: u64, standard: &Standard) -> u64 {
     let ps = (ns * 1000.0) as u64;
     match standard.name {
@@ -268,7 +266,6 @@ fn cycles(ns: f64, clock_ps: u64, standard: &Standard) -> u64 {
     }
 }
 
-/// Timings by their names, in cycles.
 struct Timings<'e, 'f> {
     entries: &'e Entries<'f>,
     standard: &'static str,
@@ -279,7 +276,7 @@ struct Timings<'e, 'f> {
 }
 
 impl Timings<'_, '_> {
-    /// What the file says in cycles or, as `tNAME`, in nanoseconds; else what the standard has for such a part.
+    /// The timing that the file gives in cycles or, as `tNAME`, in nanoseconds; else the standard's for such a part.
     fn of(&self, name: &str) -> Result<Option<u64>> {
         let in_ns = format!("timing.t{}", &name[1..]);
         if let Some(ns) = self.entries.real(&in_ns)? {
@@ -304,7 +301,7 @@ impl Timings<'_, '_> {
             .fault("timing.preset", problem, "add it to timing, in cycles")
     }
 
-    /// JEDEC's tables of what depends on the part's width, its density and the data rate.
+    /// Looks a timing up in JEDEC's tables by the part's width, its density and the data rate.
     fn by_table(&self, name: &str) -> Option<u64> {
         let wide = usize::from(self.dq > 8);
         let of_rate = |rates: &[u64], table: &[u64]| {
@@ -422,7 +419,6 @@ fn timing(
     Ok(())
 }
 
-/// Whether ranks are refreshed.
 fn refreshes(entries: &Entries, keys: &mut MachineKeys) -> bool {
     match entries.word("refreshmanager.impl", "AllBank").as_str() {
         "NoRefresh" | "No" => false,
@@ -469,7 +465,7 @@ fn geometry(entries: &Entries, keys: &mut MachineKeys, width: u64) -> Result<()>
     Ok(())
 }
 
-/// The order of addresses, the page policy and the queues; `ddr4-2400` has first-ready scheduling, as FRFCFS is.
+/// Sets the order of addresses, the page policy and the queues. `ddr4-2400` has first-ready scheduling, as FRFCFS is.
 fn controller(entries: &Entries, keys: &mut MachineKeys) -> Result<()> {
     const MAPPER: &str = "addrmapper.impl";
     const POLICY: &str = "rowpolicy.impl";

@@ -4,23 +4,22 @@ use saphyr_parser::{Event, Parser};
 
 use super::super::error::{ConfigError, Result};
 
-/// A value in a tree of mappings and lists.
 pub(super) struct Leaf {
-    /// Names and positions from the root on. Names of parts are in small letters without underscores, those of timings
-    /// and counts as they are.
+    /// Names and positions from the root on. Names of parts are in small letters without underscores; those of timings
+    /// and counts are unchanged.
     pub path: Vec<String>,
     pub text: String,
     pub line: usize,
 }
 
-/// A mapping or a list that is open: what comes next in it.
+/// An open mapping or list: the key or the position that comes next.
 enum OpenNode {
     Key,
     Value(String),
     Item(usize),
 }
 
-/// The leaves of `text` in their order.
+/// Returns the leaves of `text` in order.
 ///
 /// # Errors
 /// The line at which `text` is no YAML.
@@ -59,7 +58,6 @@ pub(super) fn read(text: &str, file: &str) -> Result<Vec<Leaf>> {
     Ok(leaves)
 }
 
-/// A value has ended.
 fn close(open: &mut [OpenNode]) {
     match open.last_mut() {
         Some(value @ OpenNode::Value(_)) => *value = OpenNode::Key,
@@ -78,7 +76,7 @@ impl OpenNode {
     }
 }
 
-/// `AddrMapper` and `addr_mapper` are one name; `nCCDL_WR` is a timing, which keeps its own.
+/// Normalises a name: `AddrMapper` and `addr_mapper` are one. `nCCDL_WR` is a timing, which keeps its own.
 fn name(text: &str) -> String {
     const KEPT: [&str; 4] = [
         "channel_width",

@@ -13,7 +13,7 @@ use crate::settings::Settings;
 /// A block of AES: an initial vector, or the most recent ciphertext of a chain.
 pub type Block = [u8; 16];
 
-/// Blocks of a line, each of which waits for the one before.
+/// Blocks of a line, each of which is encrypted under the ciphertext of the one before.
 pub const BLOCKS: usize = LINE_BYTES / size_of::<Block>();
 
 /// Encrypts and decrypts chains of lines.
@@ -22,16 +22,16 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// Under the processor's key.
+    /// Chains under the processor's key.
     pub fn new(settings: &Settings) -> Feedback {
         Feedback {
             cipher: pad::cipher(settings),
         }
     }
 
-    /// The initial vector of chain `chain` number `nonce`, which must never be asked for again: a nonce
-    /// encrypted (SP 800-38A Appendix C), so that nobody can foresee it. Counter mode encrypts no such
-    /// block: the last byte of its blocks is below 4.
+    /// The initial vector of chain `chain` number `nonce`, which must never be asked for twice. It is an encrypted
+    /// nonce (SP 800-38A Appendix C), so that nobody can foresee it. Counter mode encrypts no such block: the last byte
+    /// of its blocks is below 4.
     pub fn initial_vector(&self, nonce: u64, chain: u8) -> Block {
         let mut block = [0; 16];
         block[..8].copy_from_slice(&nonce.to_be_bytes());
@@ -50,7 +50,7 @@ impl Feedback {
         line
     }
 
-    /// The same from under it.
+    /// Decrypts the next line of a chain whose most recent ciphertext is `recent`.
     pub fn decrypt(&self, recent: &mut Block, line: &Line) -> Line {
         let mut plain = *line;
         let chain = Decryptor::inner_iv_init(self.cipher.clone(), &Array::from(*recent));
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!((there, back), (last(&secret), last(&secret)));
     }
 
-    /// By the definition, C = P xor E(the ciphertext before it), across lines.
+    /// Checks chains across lines against the definition, C = P xor E(the ciphertext before it).
     #[test]
     fn lines_go_on_where_the_line_before_ended() {
         let feedback = under("000102030405060708090a0b0c0d0e0f");

@@ -19,7 +19,7 @@ use crate::stats::Cause;
 const CUT: &str =
     "each counter is atomic with its line; the global counter's mark is in the medium";
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Policy> = File {
     layers: &[
         global(
@@ -60,14 +60,14 @@ pub static FILE: File<Policy> = File {
 struct CoLocated {
     pads: Pads,
     global: GlobalCounter,
-    /// Counters on chip; without them decryption begins when the line is there.
+    /// Counters on chip. Without them decryption begins only when the line is there.
     cache: Option<CounterTags>,
     counted: u64,
     wasted: u64,
 }
 
 impl CoLocated {
-    /// Without a counter cache (Fig. 5(a)), or with one (Fig. 5(b)).
+    /// Builds the policy without a counter cache (Fig. 5(a)) or with one (Fig. 5(b)).
     fn build(settings: &Settings, cache: Option<CounterTags>, layout: &mut Layout) -> Encryption {
         layout.keep_beside("its encryption counter");
         Box::new(CoLocated {

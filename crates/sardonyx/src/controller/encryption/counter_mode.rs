@@ -18,12 +18,12 @@ use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
-/// What a counter line that is written for one counter does with the seven others.
+/// The choice of counters that go with a counter line which is written for one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Siblings {
-    /// It carries only counters whose data are accepted.
+    /// Only counters whose data are accepted are written.
     Accepted,
-    /// They ride along, accepted or not: the naive way, for the crash explorer to catch.
+    /// All eight are written, accepted or not: the naive way, for the crash explorer to catch.
     RideAlong,
 }
 
@@ -68,7 +68,6 @@ const KEYS: &[&dyn AnyKey] = &[
     &SETS,
 ];
 
-/// A policy whose lines draw from one global counter.
 pub(super) const fn global(
     name: &'static str,
     build: fn(&Settings, &mut Layout) -> Encryption,
@@ -93,7 +92,7 @@ pub(super) const fn global(
     }
 }
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Policy> = File {
     layers: &[
         Policy {
@@ -179,16 +178,16 @@ pub static FILE: File<Policy> = File {
 const REGION: &str = "counters";
 const PER_LINE: u64 = 8;
 
-/// Which writes are counter-atomic: one group of the line and its counter.
+/// The writes that are counter-atomic, which means that the line and its counter are one group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Atomicity {
-    /// Those that demand it (SCA's selective counter-atomicity).
+    /// Writes that demand it (SCA's selective counter-atomicity).
     Marked,
-    /// All (SCA's full counter-atomicity).
+    /// All writes (SCA's full counter-atomicity).
     Every,
-    /// None, and nobody writes counters back on demand: they leave the cache when they are evicted.
+    /// No write, and nobody writes counters back on demand: they leave the cache when they are evicted.
     Never,
-    /// None is needed: whatever the array shows, its counter is known (SCA's ideal).
+    /// No write has to be: the counter of whatever the array shows is known (SCA's ideal).
     Free,
 }
 
@@ -210,7 +209,6 @@ struct CounterMode {
 }
 
 impl CounterMode {
-    /// Each line counts its own writes; marked writes are counter-atomic.
     fn per_line(settings: &Settings, layout: &mut Layout) -> CounterMode {
         let lines = layout.data_lines().div_ceil(PER_LINE);
         let region = layout.reserve(REGION, lines);
@@ -250,7 +248,7 @@ impl CounterMode {
         }
     }
 
-    /// When a counter just changed may leave the chip: after its data, or whenever it likes.
+    /// The step after which a changed counter may leave the chip: after its data are accepted, or at once.
     fn ripe(&self, stored: Stored, known: Step) -> Step {
         let waits = self.siblings == Siblings::Accepted && self.atomicity != Atomicity::Never;
         if waits { stored.accepted } else { known }
@@ -265,7 +263,7 @@ impl CounterMode {
     }
 }
 
-/// Eight counters of eight bytes a line; with `persist` each is accepted with its line.
+/// Describes lines of eight counters of eight bytes. With `persist` each counter is accepted with its line.
 fn counter_lines(region: &Region, persist: bool) -> CounterLines {
     CounterLines {
         region: region.clone(),
@@ -396,7 +394,7 @@ impl Layer for CounterMode {
         self.pads.unstored(cached.at, &mut plan);
     }
 
-    /// `counter_cache_writeback()`: writes a dirty hit whole and keeps it; always ready.
+    /// Writes a dirty hit back whole and keeps it, `counter_cache_writeback()` of SCA. Its bytes exist already.
     fn persist_metadata(&mut self, a: Place, after: Step, plan: &mut Plan) -> Stored {
         if matches!(self.atomicity, Atomicity::Never | Atomicity::Free) {
             return Stored::at(after);

@@ -12,13 +12,13 @@ const PER_TAG: u64 = 8;
 
 #[derive(Clone, Copy, Default)]
 struct TagEntry {
-    /// Which eight lines, plus one; 0 is empty.
+    /// The number of the eight lines whose counters these are, plus one; 0 is empty.
     tag: u64,
     used: u64,
     fetched: [Option<Step>; PER_TAG as usize],
 }
 
-/// The cache: set-associative, LRU.
+/// A set-associative cache of counters with least-recently-used replacement.
 pub struct CounterTags {
     ways: usize,
     sets: SetIndex,
@@ -43,7 +43,7 @@ impl CounterTags {
         }
     }
 
-    /// Looks the counter of `a` up; gives the step after which it is there.
+    /// Looks up the counter of `a`, and returns the step after which it is there.
     pub fn find(&mut self, a: Place) -> Option<Step> {
         self.lookups += 1;
         self.clock += 1;
@@ -55,7 +55,7 @@ impl CounterTags {
         fetched
     }
 
-    /// The counter of `a` is there after `at`.
+    /// Notes that the counter of `a` is there after `at`.
     pub fn insert(&mut self, a: Place, at: Step) {
         self.clock += 1;
         let clock = self.clock;
@@ -71,7 +71,7 @@ impl CounterTags {
         set[way].fetched[(a.0 % PER_TAG) as usize] = Some(at);
     }
 
-    /// The part of the look-ups that needed no access to the medium.
+    /// The share of look-ups that needed no access to the medium.
     pub fn hits(&self) -> Amount {
         Amount::Part {
             of: self.lookups,
@@ -79,7 +79,7 @@ impl CounterTags {
         }
     }
 
-    /// Starts counting look-ups anew.
+    /// Counts look-ups from zero again.
     pub fn forget_figures(&mut self) {
         (self.lookups, self.hits) = (0, 0);
     }

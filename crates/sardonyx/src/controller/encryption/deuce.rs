@@ -74,7 +74,7 @@ const LIMITS: &[Limit] = &[
     PLACES,
 ];
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Policy> = File {
     layers: &[Policy {
         about: About {
@@ -123,11 +123,10 @@ fn build(settings: &Settings) -> Encryption {
     })
 }
 
-/// What lies beside a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Beside {
     counter: u32,
-    /// Words that have changed since the epoch began, a bit each.
+    /// Words that have changed since the epoch began, a bit for each.
     changed: u32,
 }
 
@@ -145,7 +144,7 @@ impl Beside {
     }
 }
 
-/// Two virtual counters over a medium with eight bytes beside each line.
+/// Encryption with two virtual counters, over a medium with eight bytes beside each line.
 struct Deuce {
     pads: Pads,
     epoch: u64,
@@ -167,7 +166,6 @@ impl Deuce {
         counter & !(self.epoch - 1)
     }
 
-    /// `line` under the pads that `beside` says, or from under them.
     fn crypt(&self, a: Place, beside: Beside, line: &Line) -> Line {
         let leading = u64::from(beside.counter);
         let under = |counter| self.pads.crypt(a, counter, line);
@@ -185,7 +183,6 @@ impl Deuce {
         out
     }
 
-    /// Makes the pads that `beside` says, after `known`.
     fn make_pads(&self, beside: Beside, known: Step, plan: &mut Plan) -> Step {
         let one = self.pads.unstored(known, plan);
         if beside.changed == 0 || beside.changed == self.all() {
@@ -201,7 +198,7 @@ impl Deuce {
         differ.fold(0, |bits, (word, _)| bits | 1 << word)
     }
 
-    /// The counter of the write after `old`, and whether it begins an epoch.
+    /// The counter of the write after the one under `old`, and whether it begins an epoch.
     fn next(&self, old: u64, plan: &mut Plan) -> (u64, bool) {
         let next = old.wrapping_add(1).max(self.first);
         let begins = old == 0 || self.trailing(next) != self.trailing(old);

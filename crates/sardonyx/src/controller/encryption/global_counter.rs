@@ -11,12 +11,12 @@ use crate::medium::layout::{Layout, Region};
 use crate::plan::{At, Plan, Queue, Step};
 use crate::settings::{Needs, Settings, keys, words};
 
-/// How the global counter survives a power cut, which SCA does not say.
+/// How the global counter survives a power cut. SCA does not say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survival {
-    /// From a mark in the medium that is written before any counter beyond it is used.
+    /// A mark in the medium bounds the counters in use. It is written before any counter beyond it is used.
     HighWater,
-    /// It goes on from the greatest counter that the image shows.
+    /// The counter continues from the greatest one that the image shows.
     Paper,
 }
 
@@ -46,7 +46,7 @@ keys! {
         "The first encryption counter that is drawn where the medium shows no greater";
 }
 
-/// What limits a counter that all lines draw from.
+/// Limits of a counter that all lines draw from.
 pub const LIMITS: &[Limit] = &[
     Limit {
         name: "encryption counters",
@@ -61,7 +61,7 @@ pub const LIMITS: &[Limit] = &[
     LAST,
     PLACES,
 ];
-/// The same where each line counts by itself.
+/// Limits of counters that each line keeps for itself.
 pub const LIMITS_PER_LINE: &[Limit] = &[
     Limit {
         name: "encryption counters",
@@ -76,14 +76,14 @@ pub const LIMITS_PER_LINE: &[Limit] = &[
     LAST,
     PLACES,
 ];
-/// Powers of two that a run's counters come to. What is carried into the last byte is carried into all before.
+/// Powers of two that a run's counters reach. A carry into the last byte passes through all bytes before it.
 const WIDTHS: &[u32] = &[16, 32, 56];
 const LAST: Limit = Limit::unreached(
     "the last encryption counter",
     64,
     "it takes 2^64 writes; a global counter then refuses to go on",
 );
-/// Places, of which pads are made.
+/// The limit of places, of which pads are made.
 pub const PLACES: Limit = Limit {
     name: "places in pads",
     bits: 56,
@@ -92,7 +92,7 @@ pub const PLACES: Limit = Limit {
     reached: Reached::High { bits: HIGH },
 };
 
-/// A mark: after `written`, counters up to `limit` may be used.
+/// Counters up to `limit` may be used after `written`.
 #[derive(Clone, Copy)]
 struct CounterMark {
     limit: u64,
@@ -106,19 +106,18 @@ impl CounterMark {
     }
 }
 
-/// The register, and its mark in the medium.
+/// The counter's register, and its mark in the medium.
 pub struct GlobalCounter {
     survival: Survival,
     stride: u64,
     region: Region,
-    /// The last counter drawn.
     value: u64,
-    /// The last two, the older first.
+    /// The last two marks, the older one first.
     marks: [CounterMark; 2],
 }
 
 impl GlobalCounter {
-    /// A counter that has never been drawn; its mark gets a region of its own.
+    /// A counter that has never been drawn. Its mark gets a region of its own.
     pub fn new(settings: &Settings, layout: &mut Layout) -> GlobalCounter {
         GlobalCounter {
             survival: settings.get(&SURVIVAL),
@@ -157,7 +156,7 @@ impl GlobalCounter {
         At::new(self.value, self.marks[usize::from(!older)].written)
     }
 
-    /// Starts anew after a power cut; `shown` is the greatest counter that the image shows.
+    /// Begins again after a power cut. `shown` finds the greatest counter that the image shows.
     pub fn recover(&mut self, shown: impl FnOnce(&mut Plan) -> u64, plan: &mut Plan) {
         let known = match self.survival {
             Survival::Paper => shown(plan),

@@ -7,7 +7,7 @@ use crate::controller::{Class, Encryption, Layer, Storey, Write};
 use crate::line::Place;
 use crate::plan::{Fetched, Plan, Step, Stored};
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Policy> = File {
     layers: &[Policy {
         about: About {
@@ -28,7 +28,7 @@ pub static FILE: File<Policy> = File {
     }],
 };
 
-/// The layer.
+/// Builds the layer that does not encrypt.
 pub fn build() -> Encryption {
     Box::new(NoEncryption)
 }

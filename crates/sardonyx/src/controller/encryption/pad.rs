@@ -21,12 +21,12 @@ keys! {
         "Encrypt, and make MACs, under keys of which this byte, the first being 1, differs: what does not depend on it shows";
 }
 
-/// Which pads take energy.
+/// The pads that cost energy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charged {
-    /// Each that is made.
+    /// Every pad that is made.
     EachUse,
-    /// Those of writes that are stored.
+    /// Pads of writes that are stored.
     StoredWrites,
 }
 
@@ -38,12 +38,12 @@ keys! {
         "Pads that take energy: of each use, or of writes that are stored";
 }
 
-/// AES under [`KEY`], or another one.
+/// AES under [`KEY`], or under another key that the settings ask for.
 pub(super) fn cipher(settings: &Settings) -> Aes128 {
     Aes128::new(&Array::from(other(KEY, settings)))
 }
 
-/// `key`, or the one that is asked for instead.
+/// `key`, or another one if the settings ask for it.
 pub fn other(mut key: [u8; 16], settings: &Settings) -> [u8; 16] {
     if let Some(byte) = settings.get(&OTHER_KEY).checked_sub(1) {
         key[byte as usize] ^= 1 << (byte % 8);
@@ -59,7 +59,7 @@ pub struct Pads {
 }
 
 impl Pads {
-    /// Pads under [`KEY`], or another one.
+    /// Makes pads under [`KEY`], or under another key that the settings ask for.
     pub fn new(settings: &Settings) -> Pads {
         Pads {
             cipher: cipher(settings),
@@ -67,7 +67,8 @@ impl Pads {
         }
     }
 
-    /// Makes a pad after `after` under which nothing is stored: of a read, or of a write that is a duplicate.
+    /// Makes a pad after `after` under which nothing is stored: that of a read, or of a write that turns out a
+    /// duplicate.
     #[inline]
     pub fn unstored(&self, after: Step, plan: &mut Plan) -> Step {
         match self.charged {
@@ -76,13 +77,13 @@ impl Pads {
         }
     }
 
-    /// `line` under the pad of (`a`, `counter`), or from under it.
+    /// Encrypts or decrypts `line` under the pad of (`a`, `counter`).
     pub fn crypt(&self, a: Place, counter: u64, line: &Line) -> Line {
         crypt(&self.cipher, initial_value(a, counter), line)
     }
 
-    /// What `stored`, read from `a`, was before it was encrypted under `counter`; nothing if that is 0, as of a line
-    /// that was never written.
+    /// Decrypts `stored`, which was read from `a`, under `counter`. Under counter 0, that of a line never written,
+    /// nothing comes out.
     #[inline]
     pub fn decrypt(&self, a: Place, stored: Fetched, counter: At<u64>, plan: &mut Plan) -> Fetched {
         let stored = plan.opened(a, stored, counter);
@@ -95,8 +96,8 @@ impl Pads {
     }
 }
 
-/// The initial value of a line's four blocks: the counter, then the place, then the block's number,
-/// which is what a carry-free increment of the last byte counts.
+/// The initial value of a line's four blocks: the counter, the place and the number of the block. A carry-free
+/// increment of the last byte counts the blocks.
 fn initial_value(a: Place, counter: u64) -> [u8; 16] {
     let mut iv = [0; 16];
     iv[..8].copy_from_slice(&counter.to_be_bytes());
@@ -104,7 +105,7 @@ fn initial_value(a: Place, counter: u64) -> [u8; 16] {
     iv
 }
 
-/// AES-CTR of four blocks whose counter block's last two bits start at zero or do not carry out.
+/// Applies AES-CTR to four blocks. The last two bits of the counter block start at zero, so no carry leaves them.
 fn crypt(cipher: &Aes128, iv: [u8; 16], line: &Line) -> Line {
     let mut blocks = [Array::from(iv); 4];
     for (number, block) in blocks.iter_mut().enumerate() {
@@ -130,7 +131,7 @@ pub(super) mod tests {
         all.try_into().unwrap()
     }
 
-    /// NIST SP 800-38A, F.5.1.
+    /// Checks the mode against NIST SP 800-38A, F.5.1.
     #[test]
     fn the_mode_is_nists() {
         let cipher = Aes128::new(&Array::from(bytes("2b7e151628aed2a6abf7158809cf4f3c")));

@@ -53,7 +53,7 @@ const LIMITS: &[Limit] = &[
     PLACES,
 ];
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Policy> = File {
     layers: &[Policy {
         about: About {
@@ -89,7 +89,7 @@ const REGION: &str = "counters";
 struct Split {
     pads: Pads,
     region: Region,
-    /// Of lines of counters, which never differ from the medium's.
+    /// A cache of lines of counters, which never differ from the medium's.
     cache: MetadataCache,
     bits: u64,
     first: u64,
@@ -123,20 +123,19 @@ fn build(settings: &Settings, layout: &mut Layout) -> Encryption {
     })
 }
 
-/// A line that has been written under a counter.
 struct Sealed {
     stored: Stored,
     place: Place,
     counter: u64,
 }
 
-/// The words of a line that counter `slot` is made of: its own, and the major number.
+/// The words of a line that counter `slot` is made of: its minor number's, and the major number's.
 fn words(slot: u64) -> u8 {
     let bits = split_counters::bits_of(slot);
     1 | 1 << (bits.start / 64) | 1 << ((bits.end - 1) / 64)
 }
 
-/// The line at `place` as it is on its way, or else as it is read.
+/// The newest line at `place`, from its write on the way if there is one.
 fn newest(place: Place, after: Step, plan: &mut Plan) -> Fetched {
     match plan.under_way(place).accepted == Step::PAST {
         true => plan.read(place, after),
@@ -150,7 +149,6 @@ impl Split {
         self.region.line(a.0 / PER_LINE)
     }
 
-    /// Writes `data` to `a` under `counter`.
     fn write_under(
         &self,
         a: Place,
@@ -165,7 +163,8 @@ impl Split {
         plan.write_words(a, At::new(&line, at), 0xff, None, gate, Queue::Data)
     }
 
-    /// Writes all other lines of the page of `a` under their counters in `now`, which have been under those in `before`.
+    /// Encrypts all other lines of the page of `a` again: they have been under their counters in `before`, and are
+    /// written under those in `now`.
     fn encrypt_page(
         &mut self,
         a: Place,

@@ -25,7 +25,7 @@ use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::AnyKey;
 
 const ENTRIES: u64 = 8;
-/// Lines of the table: for the largest cache that can be asked for, as a layout does not hang on what is on chip.
+/// Lines of the table. They suffice for the largest cache, because a layout must not depend on what is on chip.
 const LINES: u64 = (1 << 28) / 64 / ENTRIES;
 const REGION: &str = "shadow";
 
@@ -39,7 +39,7 @@ const KEYS: &[&dyn AnyKey] = &[
     &MAC_PLACE,
 ];
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[bonsai(
         "anubis",
@@ -90,9 +90,9 @@ impl TreePolicy for Shadow {
         is_due(versions, line, counted, self.stride)
     }
 
-    /// An entry that is on its way already is waited for; one that names another line goes when that line's
-    /// write-back has been accepted. That would never be for a line of the group at hand: two of a group that have
-    /// one slot do not both stay.
+    /// Notes the line in the table. An entry that is on its way already is waited for. An entry of another line is
+    /// replaced when that line's write-back has been accepted. For a line of the group at hand that would never come,
+    /// so two lines of a group that share a slot do not both stay.
     fn dirtied(&mut self, slot: usize, place: Place, plan: &mut Plan) -> KeptTree {
         let (at, entry) = (slot as u64 / ENTRIES, slot as u64 % ENTRIES);
         let place_of_line = self.table.line(at);
@@ -132,8 +132,8 @@ impl TreePolicy for Shadow {
         written.collect()
     }
 
-    /// Finds the versions that the table names again, makes the nodes that it names anew, from the lowest up, and
-    /// compares the highest level with the register.
+    /// Restores the versions that the table names, makes the nodes that it names from the lowest level up, and compares
+    /// the highest level with the register.
     fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
         let named = self.named(plan);
         for level in 0..trees.levels.tree.height() {

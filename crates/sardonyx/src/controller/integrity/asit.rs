@@ -32,12 +32,11 @@ use crate::plan::guard::Guard;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::Settings;
 
-/// The region of the table.
 pub(super) const REGION: &str = "shadow-nodes";
-/// Its lines: for the largest cache that can be asked for, as a layout does not hang on what is on chip.
+/// Lines of the table. They suffice for the largest cache, because a layout must not depend on what is on chip.
 const LINES: u64 = (1 << 28) / LINE_BYTES as u64;
 const LOW_BYTES: usize = 6;
-/// Where they begin: after the place and the MAC.
+/// The low bytes of counters begin here, after the place and the MAC.
 const LOW_AT: usize = 16;
 
 const TABLE_LIMITS: &[Limit] = &[
@@ -49,7 +48,7 @@ const TABLE_LIMITS: &[Limit] = &[
     ),
 ];
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[tree(
         "anubis-asit",
@@ -64,7 +63,7 @@ pub static FILE: File<Integrity> = File {
     designs: &[],
 };
 
-/// The guard, with nodes of versions as `leaves` says.
+/// Builds the guard, whose nodes of versions are restored as `leaves` says.
 pub(super) fn build(
     leaves: Leaves,
     settings: &Settings,
@@ -78,12 +77,13 @@ pub(super) fn build(
     }))
 }
 
-/// How a recovery has the nodes of versions again that the cache alone had.
+/// The way in which a recovery restores the nodes of versions that only the cache had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaves {
     /// The table has a copy of each, which is written at each change.
     Copied,
-    /// The table names them. Memory has them as of the last multiple of this, and the MACs of their lines say the rest.
+    /// The table names the nodes. Memory has them as of the last multiple of this number, and the MACs of their lines
+    /// give the rest.
     Tried(u64),
 }
 
@@ -114,7 +114,7 @@ fn entry_of(place: Place, node: &Line) -> Line {
     entry
 }
 
-/// The entry of a node that is made anew from below.
+/// The entry of a node that a recovery makes from the nodes below it.
 fn named(place: Place) -> Line {
     let mut entry = ZERO_LINE;
     put(&mut entry, 0, place.0 + 1);
@@ -125,7 +125,7 @@ pub(super) fn place_of(entry: &Line) -> Option<Place> {
     word(entry, 0).checked_sub(1).map(Place)
 }
 
-/// The node of versions that an entry has, with the upper bytes of what memory has of it.
+/// The node of versions that an entry has a copy of. The copy's upper bytes come from memory's node.
 pub(super) fn node_of(entry: &Line, kept: &Line) -> Line {
     let mut node = *kept;
     for number in 0..ARITY as usize {
@@ -141,7 +141,6 @@ struct Asit {
     table: Region,
 }
 
-/// Counter `number` of a node is `value`, and the node's MAC follows.
 fn count(
     levels: &mut Levels<Sums>,
     (level, index): (usize, u64),
@@ -157,7 +156,6 @@ fn count(
     At::new(line, at)
 }
 
-/// All above the node `index` of versions follow.
 fn follow(levels: &mut Levels<Sums>, index: u64, plan: &mut Plan) {
     let (mut index, mut node) = (index, levels.known(0, index, Step::PAST, plan));
     for level in 0..levels.tree.height() {
@@ -172,7 +170,7 @@ fn follow(levels: &mut Levels<Sums>, index: u64, plan: &mut Plan) {
 }
 
 impl Asit {
-    /// Puts the changed nodes into the cache, and what the table has to have of them into the group; gives what the
+    /// Puts the changed nodes into the cache, and their entries in the table into the group. Returns the step that the
     /// group has to wait for.
     fn keep(
         &mut self,
@@ -204,6 +202,7 @@ impl Asit {
             let newest = || plan.peek(line).unwrap_or(ZERO_LINE);
             let entry = noted.get(&line).map_or_else(newest, |(entry, ..)| *entry);
             let before = place_of(&entry);
+            // Another node of this group needs the table's entry, so this one goes to memory at once.
             let is_taken =
                 before.is_some_and(|before| before != *place && changed.contains(&before));
             if is_due || is_taken {
@@ -213,10 +212,12 @@ impl Asit {
                 continue;
             }
             let is_copied = level == 0 && self.leaves == Leaves::Copied;
+            // An entry that only names its node does not change with the node.
             if !is_copied && before == Some(*place) {
                 known = plan.both(known, plan.under_way(line).accepted);
                 continue;
             }
+            // The other node's entry may go only when memory has that node.
             let gate = match before {
                 Some(before) if before != *place => plan.under_way(before).accepted,
                 _ => Step::PAST,
@@ -233,7 +234,8 @@ impl Asit {
         known
     }
 
-    /// Memory's nodes of versions as the table says, by the greatest sum; what it names of each level.
+    /// Restores memory's nodes of versions from the table, where the table's have the greater sum. Returns the nodes
+    /// that the table names, by level.
     fn restore_versions(&self, trees: &mut Trees<Sums>, plan: &mut Plan) -> Vec<BTreeSet<u64>> {
         let mut of_level = vec![BTreeSet::new(); trees.levels.tree.height()];
         for line in plan.written(&self.table) {
@@ -307,7 +309,7 @@ impl Scheme<Sums> for Asit {
         plan.group(&stored);
     }
 
-    /// Restores the versions that the table has, makes the nodes that it names anew, from the lowest up, and compares
+    /// Restores the versions that the table has, makes the nodes that it names from the lowest level up, and compares
     /// the sums of the highest level with the register.
     fn recover(&mut self, trees: &mut Trees<Sums>, plan: &mut Plan) {
         let named = self.restore_versions(trees, plan);

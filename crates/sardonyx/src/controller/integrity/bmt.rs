@@ -28,12 +28,12 @@ use crate::plan::guard::Guard;
 use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::{AnyKey, Settings, keys, words};
 
-/// When a write is in the persistence domain.
+/// The moment when a write is in the persistence domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepts {
-    /// When the root that has it has been computed.
+    /// The root that includes it has been computed.
     WithRoot,
-    /// Before; reserve power computes the rest of a path that a cut finds under way.
+    /// Its root need not be computed: reserve power completes a path that a cut finds under way.
     BeforeRoot,
 }
 
@@ -56,7 +56,7 @@ pub const KEYS: &[&dyn AnyKey] = &[
     &MAC_PLACE,
 ];
 
-/// What a scheme with a Bonsai tree declares.
+/// Declares a scheme with a Bonsai tree.
 pub const fn bonsai(
     name: &'static str,
     keys: &'static [&'static dyn AnyKey],
@@ -70,7 +70,7 @@ pub const fn bonsai(
     super::guarded::tree(name, keys, cut, &[], (build, power_fail))
 }
 
-/// The guard of a Bonsai tree under the policy that `policy` makes.
+/// Builds the guard of a Bonsai tree under the policy that `policy` makes.
 pub fn build<P: TreePolicy>(
     settings: &Settings,
     layout: &mut Layout,
@@ -89,37 +89,37 @@ pub fn build<P: TreePolicy>(
 /// Trees of hashes over versions.
 pub type BonsaiTrees = Trees<Hashes>;
 
-/// In which order the hashes of paths are computed.
+/// The order in which the hashes of paths are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// A path begins when the one before it has come to the root.
     Sequential,
     /// A level of a path begins when the one before it has been through that level.
     Pipelined,
-    /// The same, and paths of lines that are written as one are one where they meet.
+    /// Paths are pipelined, and those of lines that are written as one are merged where they meet.
     Coalesced,
 }
 
-/// What becomes of a line that the cache has, and the medium has not.
+/// The fate of a line that the cache has and the medium has not.
 pub enum KeptTree {
-    /// It stays there; what has changed it is not accepted before this.
+    /// It stays in the cache. Its changes are not accepted before this step.
     After(Step),
-    /// It goes to the medium with what has changed it.
+    /// It goes to the medium together with its changes.
     Through,
 }
 
-/// What a scheme decides.
+/// The decisions of a scheme.
 pub trait TreePolicy: Send + 'static {
-    /// Whether a changed line of `level` (0 is versions) goes to the medium in the group of what has changed it.
+    /// Whether a changed line of `level` (0 is versions) goes to the medium in the group that changes it.
     fn through(&self, level: usize) -> bool;
 
-    /// Whether a changed line of versions does, in which these versions have been counted on and none has
-    /// overflowed; [`Policy::through`] if it is not said.
+    /// Whether a changed line of versions goes to the medium in the group that counts on these versions, if none of
+    /// them has overflowed. The default is [`TreePolicy::through`].
     fn through_versions(&self, _versions: &Versions, _line: &Line, _counted: &[u64]) -> bool {
         self.through(0)
     }
 
-    /// In which order hashes are computed.
+    /// The order in which hashes are computed.
     fn order(&self) -> Order {
         Order::Pipelined
     }
@@ -128,27 +128,27 @@ pub trait TreePolicy: Send + 'static {
         false
     }
 
-    /// The line at `place`, in that slot of the cache, is about to differ from the medium.
+    /// Hears that the line at `place`, in that slot of the cache, is about to differ from the medium.
     fn dirtied(&mut self, _slot: usize, _place: Place, _plan: &mut Plan) -> KeptTree {
         KeptTree::After(Step::PAST)
     }
 
-    /// What has to be accepted with all that a group has made differ.
+    /// Writes that have to be accepted with everything that a group has made differ.
     fn noted(&mut self, _plan: &mut Plan) -> SmallVec<[Stored; 4]> {
         SmallVec::new()
     }
 
-    /// Makes the tree whole after a cut, and compares it with the register where the scheme does so.
+    /// Repairs the tree after a cut, and compares it with the register where the scheme does so.
     fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan);
 }
 
 type Changed = ((usize, u64), Open);
 
-/// A policy, and how far paths have been computed.
+/// A policy, and the state of its path computations.
 pub struct Bonsai<P> {
     policy: P,
     accepts: Accepts,
-    /// The steps after which the last path was through each level.
+    /// The step after which the last path has passed each level.
     through: Vec<Step>,
 }
 
@@ -171,8 +171,8 @@ impl Levels<Hashes> {
 }
 
 impl BonsaiTrees {
-    /// Counts the write on, and gives the line of versions and the slot; at an overflow all 64 lines get new MACs, those
-    /// of `group` with the others of the group.
+    /// Counts the write, and returns the line of versions and whether it overflowed. An overflow gives all lines that
+    /// the line of versions covers new MACs, except those of `group`, which get theirs anyway.
     fn count(&mut self, number: u64, group: &[Pending], plan: &mut Plan) -> (u64, Bump) {
         let index = self.versions.index_of(number);
         let open = self.levels.open(0, index, plan);
@@ -198,7 +198,7 @@ impl BonsaiTrees {
         (index, bump)
     }
 
-    /// A MAC of what is in a line that is not written, whose version has become another with the major number.
+    /// Renews the MAC of a line that is not written, but whose version has changed with the major number.
     fn carry_over(&mut self, number: u64, place: Place, before: &Line, plan: &mut Plan) {
         let old = self.versions.get(before, number);
         if old == 0 {
@@ -232,7 +232,7 @@ impl BonsaiTrees {
 }
 
 impl<P: TreePolicy> Bonsai<P> {
-    /// All above the line `index` of versions follows; the register is known after the step that this gives.
+    /// Updates everything above line `index` of versions. The register is known after the step that this returns.
     fn follow(&mut self, levels: &mut Levels<Hashes>, index: u64, plan: &mut Plan) -> Step {
         let start = levels.open(0, index, plan).at;
         let mut at = match self.policy.order() {
@@ -258,7 +258,7 @@ impl<P: TreePolicy> Bonsai<P> {
         at
     }
 
-    /// The same of several lines, each node once.
+    /// Updates everything above several lines of versions, each node once.
     fn follow_all(
         &mut self,
         levels: &mut Levels<Hashes>,
@@ -288,7 +288,7 @@ impl<P: TreePolicy> Bonsai<P> {
         done
     }
 
-    /// Puts a changed line into the cache, from where it goes when its room is wanted.
+    /// Puts a changed line into the cache, which writes it back when its room is wanted.
     fn keep(
         &mut self,
         levels: &mut Levels<Hashes>,
@@ -323,8 +323,8 @@ impl<P: TreePolicy> Bonsai<P> {
 type Counted = BTreeMap<u64, (SmallVec<[u64; 4]>, bool)>;
 
 impl BonsaiTrees {
-    /// Counts the versions of what `group` writes. A line of the encryption's counters in it is versions itself: what
-    /// they are now is on its way already, and nothing of it is anybody's to count.
+    /// Counts the versions of the lines that `group` writes. A line of the encryption's counters in the group is a line
+    /// of versions itself: its new bytes are on their way already, so nothing in it is counted.
     fn count_all(&mut self, group: &[Pending], plan: &mut Plan) -> Counted {
         let mut counted = Counted::new();
         for write in group {
@@ -347,7 +347,6 @@ impl BonsaiTrees {
         counted
     }
 
-    /// Gives the written line a MAC, and keeps what is on its way to the medium.
     fn protect(&mut self, write: &Pending, plan: &mut Plan) {
         let mut settled = Settled {
             line: At::new(Some(write.line.value), write.line.at),
@@ -375,7 +374,7 @@ impl BonsaiTrees {
 }
 
 impl<P: TreePolicy> Bonsai<P> {
-    /// All above these lines of versions follows; the group is accepted after the step that this gives.
+    /// Updates everything above these lines of versions. The group is accepted after the step that this returns.
     fn follow_leaves(
         &mut self,
         levels: &mut Levels<Hashes>,
@@ -396,9 +395,10 @@ impl<P: TreePolicy> Bonsai<P> {
         }
     }
 
-    /// Whether a changed line of the tree goes to the medium with the group that has counted on these.
+    /// Whether a changed line of the tree goes to the medium with the group that has counted on `counted`.
     fn is_through(&self, versions: &Versions, counted: &Counted, changed: &Changed) -> bool {
         let ((level, index), open) = changed;
+        // After an overflow the line of versions has to be there with its new MACs, whatever the policy.
         match counted.get(index).filter(|_| *level == 0) {
             None => self.policy.through(*level),
             Some((_, true)) => true,
@@ -406,7 +406,6 @@ impl<P: TreePolicy> Bonsai<P> {
         }
     }
 
-    /// Writes a changed line of the tree to the medium.
     fn write_node(
         &self,
         levels: &mut Levels<Hashes>,
@@ -440,6 +439,7 @@ impl<P: TreePolicy> Scheme<Hashes> for Bonsai<P> {
         let leaves = counted.keys().copied().collect();
         let root = self.follow_leaves(&mut trees.levels, leaves, plan);
         let levels = &mut trees.levels;
+        // A line of counters in the group is on its way already, and must not be written once more as a leaf.
         for write in group {
             if let Some((_, index)) = levels.tree.find(write.place) {
                 levels.open.remove(&(0, index));

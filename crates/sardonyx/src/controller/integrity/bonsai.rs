@@ -16,12 +16,12 @@ use crate::controller::metadata_cache::SETS;
 use crate::plan::Plan;
 use crate::settings::{AnyKey, keys, words};
 
-/// What a lazy tree does about nodes that a cut has lost.
+/// The reaction of a lazy tree to nodes that a cut has lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterCut {
-    /// Memory is held against the register.
+    /// Memory is compared with the register.
     Compare,
-    /// The register is made what memory has.
+    /// The register is recomputed from memory.
     Rehash,
 }
 
@@ -44,7 +44,7 @@ const LAZY: &[&dyn AnyKey] = &[
     &super::macs::MAC_PLACE,
 ];
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[
         bonsai(

@@ -12,20 +12,20 @@ use crate::line::Line;
 const COUNTER_BYTES: usize = 7;
 /// Bits of a counter.
 pub const COUNTER_BITS: u64 = 8 * COUNTER_BYTES as u64;
-/// The word that has the MAC.
+/// The word of a node that has its MAC.
 pub const MAC_WORD: u64 = 7;
 const MAC_AT: usize = ARITY as usize * COUNTER_BYTES;
-/// The key of MACs of nodes, as public as all others.
+/// The key of the MACs of nodes, as public as all keys here.
 const KEY: &[u8; 16] = b"sardonyx: counte";
 
-/// What counts in such nodes never gets to the end.
+/// The limits of such nodes' counters, whose end no run reaches.
 pub const LIMITS: &[Limit] = &[Limit::unreached(
     "versions of a counter tree",
     COUNTER_BITS as u32,
     "it takes 2^56 writes of a line",
 )];
 
-/// A node of eight counters and a MAC.
+/// Nodes of eight counters and a MAC. The counter above a node is the sum of the node's counters.
 pub struct Sums;
 
 impl Node for Sums {
@@ -63,7 +63,7 @@ pub fn sum(node: &Line) -> u64 {
     (0..ARITY).map(|number| counter(node, number)).sum()
 }
 
-/// The MAC of a node under the counter above it; 0 of one that has counted nothing.
+/// The MAC of a node under the counter above it; 0 for a node that has counted nothing.
 fn mac(level: usize, index: u64, node: &Line, above: u64) -> u64 {
     if above == 0 && node[..MAC_AT].iter().all(|byte| *byte == 0) {
         return 0;
@@ -76,7 +76,7 @@ fn mac(level: usize, index: u64, node: &Line, above: u64) -> u64 {
     hasher.finish().max(1)
 }
 
-/// `node` with counter `number` at `value`, and the MAC that follows.
+/// Sets counter `number` of `node` to `value` and updates the MAC.
 pub fn counted(level: usize, index: u64, node: &Line, number: u64, value: u64) -> Line {
     let mut node = *node;
     let from = number as usize * COUNTER_BYTES;

@@ -33,7 +33,7 @@ use crate::stats::Cause;
 /// Builds a scheme's guard.
 pub type Build = fn(&Settings, &mut Layout) -> Option<Box<dyn Guard>>;
 
-/// What a scheme with a tree declares.
+/// Declares a scheme with a tree.
 pub const fn tree(
     name: &'static str,
     keys: &'static [&'static dyn AnyKey],
@@ -59,7 +59,8 @@ pub const fn tree(
     }
 }
 
-/// The register of a tree over versions that lie so, and reserve power; both learn versions as `learns` says.
+/// Builds the register and the reserve power of a tree over versions in this format. Both learn versions as `learns`
+/// says.
 pub fn root<N: Node>(
     (format, learns): (VersionFormat, Learns),
     settings: &Settings,
@@ -74,23 +75,23 @@ pub struct Pending {
     pub line: At<Line>,
     pub sideband: Option<[u8; 8]>,
     pub stored: Stored,
-    /// What it is encrypted under, where counters are versions.
+    /// The counter that the line is encrypted under, where counters are versions.
     pub counter: Option<u64>,
-    /// It is not accepted before this is kept.
+    /// A promise that has to be kept before the write is accepted.
     pub held: Option<Promise>,
 }
 
-/// The number of a group, the last of its writes, and all.
+/// A group: its number, the last of its writes, and all of them.
 pub type Group = (u32, Step, Vec<Pending>);
 
-/// What a line that the request at hand writes is to whoever comes between its groups: as the last of them that has
-/// been settled leaves it, or as the request found it. A group is accepted before those that are settled after it.
+/// The state of a line that the request at hand writes, as seen between its groups: as the last settled group leaves
+/// it, or else as the request found it. A group is accepted before the groups that are settled after it.
 pub struct Settled {
     pub line: Fetched,
     pub sideband: Option<[u8; 8]>,
 }
 
-/// MACs, versions and the tree, and what of them is on chip.
+/// MACs, versions and the tree, and the parts of them that are on chip.
 pub struct Trees<N> {
     pub macs: Where,
     pub versions: Versions,
@@ -98,21 +99,18 @@ pub struct Trees<N> {
     pub levels: Levels<N>,
     verify: Verify,
     pending: Vec<Pending>,
-    /// Places of groups of the request that have not been settled.
     unsettled: Vec<Place>,
     pub under_way: FxHashMap<Place, Settled>,
-    /// The line that was read last and has not been verified, and after which step it was asked for.
+    /// The line that was read last and has not been verified, and the step after which it was asked for.
     asked: Option<(Place, Step)>,
-    /// What the write that is about to come is not accepted before.
+    /// The promise that the coming write waits for.
     held: Option<Promise>,
-    /// Lines of MACs that the group at hand has changed.
     open_macs: BTreeMap<u64, Open>,
-    /// MACs of the group that lie beside their lines.
     beside: BTreeMap<Place, At<u64>>,
 }
 
 impl<N: Node> Trees<N> {
-    /// Reserves room for all of it, and knows nothing yet; what its cache writes back waits in `queue`.
+    /// Reserves room for all of it and knows nothing yet. The cache's write-backs wait in `queue`.
     pub fn reserve(
         format: VersionFormat,
         queue: Queue,
@@ -135,7 +133,6 @@ impl<N: Node> Trees<N> {
         }
     }
 
-    /// The line of MACs with that number, as one that the group changes.
     fn open_macs(&mut self, index: u64, plan: &mut Plan) -> &mut Open {
         let place = self.macs.region.line(index);
         let cache = &mut self.levels.cache;
@@ -149,7 +146,7 @@ impl<N: Node> Trees<N> {
         })
     }
 
-    /// The MAC of the line with that number before the group, which may have looked it up already.
+    /// The MAC of line `number` before the group, as memory or the group's opened line has it.
     pub fn old_mac(&mut self, number: u64, sideband: Option<[u8; 8]>, plan: &mut Plan) -> u64 {
         match self.macs.beside {
             true => beside(sideband),
@@ -160,7 +157,7 @@ impl<N: Node> Trees<N> {
         }
     }
 
-    /// The MAC of the line at `place`, which has that number, is computed when all is known that goes into it.
+    /// Records the MAC of line `number` at `place`, which is computed once all of its inputs are known.
     pub fn put_mac(&mut self, (place, number): (Place, u64), mac: At<u64>, plan: &mut Plan) {
         let at = plan.unit(Unit::Mac, mac.at);
         if self.macs.beside {
@@ -172,8 +169,8 @@ impl<N: Node> Trees<N> {
         open.at = plan.both(at, open.at);
     }
 
-    /// Lets the group's writes go when `known` is, with their MACs; and gives the further writes by which MACs come to
-    /// the medium.
+    /// Lets the group's writes go once `known` is finished, with their MACs. Returns the additional writes that bring
+    /// MACs to the medium.
     pub fn write_macs(
         &mut self,
         group: &[Pending],
@@ -210,7 +207,7 @@ impl<N: Node> Trees<N> {
         written
     }
 
-    /// What of the tree the line at `place` is, if it is one of the encryption's counters: its index in the lowest level.
+    /// The index in the tree's lowest level of the line at `place`, if it holds the encryption's counters.
     pub fn leaf(&self, place: Place) -> Option<u64> {
         let (counters, _) = self.versions.counters.as_ref()?;
         let is_counters = counters.region.contains(place);
@@ -227,8 +224,8 @@ impl<N: Node> Trees<N> {
         self.macs.number(place).is_some() || self.leaf(place).is_some()
     }
 
-    /// A read may wait for a write of the same request, which cannot go before its versions and MACs have: these must
-    /// not wait for what the read waits for.
+    /// The step that metadata of a read have to wait for. A read may wait for a write of the same request, which cannot
+    /// go before its versions and MACs: these must not wait for what the read waits for.
     fn after(&self, after: Step) -> Step {
         match self.pending.is_empty() {
             true => after,
@@ -236,7 +233,6 @@ impl<N: Node> Trees<N> {
         }
     }
 
-    /// What was read at `place`, which has that number, under `version`.
     fn verify(
         &mut self,
         (place, number): (Place, u64),
@@ -263,7 +259,7 @@ impl<N: Node> Trees<N> {
         verified(place, got, (is_right, mac.at), self.verify, plan)
     }
 
-    /// Whether the line with that number is what its version, in `versions`, and its MAC vouch for, as they are on chip or
+    /// Whether line `number` is the one that its version, in `versions`, and its MAC vouch for, as they are on chip or
     /// in memory.
     fn vouches(&self, number: u64, got: Option<&Line>, versions: &Line, plan: &Plan) -> bool {
         let Some(place) = self.macs.place(number) else {
@@ -287,9 +283,9 @@ impl<N: Node> Trees<N> {
         }
     }
 
-    /// The line `index` of versions as the MACs of its lines say, by trial of less than `stride` versions further than
-    /// memory's; written if memory has an older one. A line whose MAC no version is right for is left, for who reads it
-    /// to refuse.
+    /// Restores line `index` of versions by trying versions, less than `stride` writes further than memory's, against
+    /// the MACs of its lines. It is written if memory has an older one. A line whose MAC fits no version is left to its
+    /// readers to refuse.
     pub fn restore_versions(&mut self, index: u64, stride: u64, plan: &mut Plan) -> Line {
         let mut line = self.levels.own(0, index, plan);
         for number in self.versions.numbers(index) {
@@ -304,6 +300,7 @@ impl<N: Node> Trees<N> {
 
     fn tried(&self, line: &Line, number: u64, stride: u64, plan: &mut Plan) -> Option<Line> {
         let place = self.macs.place(number)?;
+        // A line without a MAC was never written, so its version must be 0.
         if self.mac_of((place, number), plan) == 0 {
             return (self.versions.get(line, number) == 0).then_some(*line);
         }
@@ -319,7 +316,7 @@ impl<N: Node> Trees<N> {
     }
 }
 
-/// The same groups as the layers above have made, in the order of their last writes.
+/// Sorts writes into the groups that the layers above have made, in the order of the groups' last writes.
 fn groups(pending: Vec<Pending>, plan: &Plan) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for write in pending {
@@ -340,31 +337,31 @@ fn groups(pending: Vec<Pending>, plan: &Plan) -> Vec<Group> {
     groups
 }
 
-/// The words in which `line` differs from the newest one at `place`.
+/// The words in which `line` differs from the newest line at `place`.
 pub fn differing(place: Place, line: &Line, plan: &Plan) -> u8 {
     let newest = plan.peek(place).unwrap_or(ZERO_LINE);
     let differs = |at: &usize| word(&newest, *at) != word(line, *at);
     (0..8).filter(differs).fold(0, |all, at| all | 1 << at)
 }
 
-/// What a scheme decides.
+/// The decisions of a scheme.
 pub trait Scheme<N: Node>: Send + 'static {
-    /// A protected line is written: gives the step after which all that belongs to it is in the array. If nothing else
-    /// is said, it is settled with its group.
+    /// Hears that a protected line is written, and returns the step after which all that belongs to it is in the array.
+    /// By default the write is settled with its group.
     fn write(&mut self, trees: &mut Trees<N>, write: Pending, _plan: &mut Plan) -> Step {
         let done = write.stored.done;
         trees.pending.push(write);
         done
     }
 
-    /// Counts the writes of a group, and writes with it what has to be accepted with it.
+    /// Counts the writes of a group, and adds the writes that have to be accepted with it.
     fn settle(&mut self, trees: &mut Trees<N>, group: &[Pending], plan: &mut Plan);
 
-    /// Makes the tree whole after a cut, and compares it with the register where the scheme does so.
+    /// Repairs the tree after a cut, and compares it with the register where the scheme does so.
     fn recover(&mut self, trees: &mut Trees<N>, plan: &mut Plan);
 }
 
-/// Trees under a scheme.
+/// Trees under a scheme, as a guard.
 pub struct Guarded<N, S> {
     pub trees: Trees<N>,
     pub scheme: S,
@@ -447,6 +444,7 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
             line: At::past(plan.peek(place)),
             sideband: plan.peek_sideband(place),
         });
+        // A MAC beside the line is not known before the group is settled, and neither is a leaf's path to the root.
         let is_held = trees.macs.beside || trees.leaf(place).is_some();
         trees.held = is_held.then(|| plan.promise());
         trees.held.map_or(Step::PAST, Promise::step)
@@ -502,6 +500,7 @@ impl<N: Node, S: Scheme<N>> Guard for Guarded<N, S> {
     fn finish(&mut self, plan: &mut Plan) {
         let plan = &mut plan.because(Cause::Integrity);
         let pending = std::mem::take(&mut self.trees.pending);
+        // A single write needs no sorting into groups.
         if let [_] = pending.as_slice() {
             self.scheme.settle(&mut self.trees, &pending, plan);
         } else {

@@ -3,10 +3,10 @@
 
 use siphasher::sip::SipHasher24 as Whole;
 
-/// Bytes of all parts, at most: a place, a version, a line and what lies beside it.
+/// Bytes of all parts, at most: a place, a version, a line and the bytes beside it.
 const MOST: usize = 96;
 
-/// Parts, and the key that they are hashed under.
+/// A SipHash-2-4 hasher: its parts and their key.
 pub struct SipHasher24 {
     whole: Whole,
     bytes: [u8; MOST],
@@ -14,7 +14,7 @@ pub struct SipHasher24 {
 }
 
 impl SipHasher24 {
-    /// No part yet.
+    /// Begins a hash without any part.
     #[inline]
     pub fn new_with_key(key: &[u8; 16]) -> SipHasher24 {
         SipHasher24 {
@@ -24,7 +24,7 @@ impl SipHasher24 {
         }
     }
 
-    /// One more part.
+    /// Adds a part.
     #[inline]
     pub fn write(&mut self, part: &[u8]) {
         self.bytes[self.len..self.len + part.len()].copy_from_slice(part);

@@ -20,26 +20,26 @@ pub struct Open {
     pub line: Line,
     /// The step after which its bytes exist.
     pub at: Step,
-    /// The step after which all that earlier groups have changed of it may leave the chip.
+    /// The step after which the changes of earlier groups may leave the chip.
     pub ripe: Step,
 }
 
-/// The tree, and what of it is on chip.
+/// The tree, and the part of it that is on chip.
 pub struct Levels<N> {
     pub tree: Tree,
-    /// Of nodes, of what they stand over, and of lines of MACs, which never differ from the medium's.
+    /// A cache of nodes, of the lines below them, and of lines of MACs, which never differ from the medium's.
     pub cache: MetadataCache,
-    /// What there is of the highest level's lines, as of what has been handled.
+    /// The on-chip root: what is kept of the highest level's lines, as of the writes handled so far.
     pub register: Line,
     /// Lines that the group at hand has changed, by level and index.
     pub open: BTreeMap<(usize, u64), Open>,
-    /// Nothing is accepted before: what a recovery has written.
+    /// The step before which nothing is accepted: a recovery's writes.
     pub recovered: Step,
     nodes: PhantomData<N>,
 }
 
 impl<N: Node> Levels<N> {
-    /// A tree of which nothing is known yet; what the cache writes back waits in `queue`.
+    /// A tree of which nothing is known yet. The cache's write-backs wait in `queue`.
     pub fn new(tree: Tree, queue: Queue, settings: &Settings) -> Levels<N> {
         Levels {
             tree,
@@ -56,7 +56,7 @@ impl<N: Node> Levels<N> {
         self.tree.line(level, index).expect("a line of the level")
     }
 
-    /// What stands above line `index` of `level`, verified.
+    /// The value that is kept above line `index` of `level`, verified.
     pub fn above(&mut self, level: usize, index: u64, after: Step, plan: &mut Plan) -> At<u64> {
         let above = match self.tree.is_top(level) {
             true => At::past(self.register),
@@ -65,7 +65,7 @@ impl<N: Node> Levels<N> {
         At::new(self.tree.kept::<N>(level, index, &above.value), above.at)
     }
 
-    /// Line `index` of `level` in the cache, verified if it was not there.
+    /// Looks up line `index` of `level`, and verifies it if it was not in the cache.
     pub fn fetch(&mut self, level: usize, index: u64, after: Step, plan: &mut Plan) -> Lookup {
         let place = self.line(level, index);
         if self.cache.peek(place).is_some() {
@@ -91,13 +91,13 @@ impl<N: Node> Levels<N> {
         At::new(*self.cache.line(cached), cached.at)
     }
 
-    /// The line at `place` as it is on chip, or as memory says, unverified.
+    /// The line at `place` as it is on chip, or else as memory has it, unverified.
     pub fn peek(&self, place: Place, plan: &Plan) -> Line {
         let cached = self.cache.peek(place).copied();
         cached.or_else(|| plan.peek(place)).unwrap_or(ZERO_LINE)
     }
 
-    /// Writes all that memory has not, and the register.
+    /// Writes all lines that memory lacks, and the register.
     pub fn flush(&mut self, plan: &mut Plan) {
         let plan = &mut plan.because(Cause::Integrity);
         self.cache.flush(plan);
@@ -117,12 +117,12 @@ impl<N: Node> Levels<N> {
             .collect()
     }
 
-    /// What the register has kept over a cut.
+    /// The register's content, kept over a cut.
     pub fn kept_register(&self, plan: &Plan) -> Line {
         plan.peek(self.tree.register.line(0)).unwrap_or(ZERO_LINE)
     }
 
-    /// Refuses the medium if its root is not the register's; what is read then has this one.
+    /// Refuses the medium if its root is not the register's. Later reads are verified by the given `register`.
     pub fn compare(&mut self, register: Line, plan: &mut Plan) {
         if self.kept_register(plan) != register {
             plan.refuse(self.tree.register.line(0));
@@ -130,8 +130,8 @@ impl<N: Node> Levels<N> {
         self.register = register;
     }
 
-    /// Makes all levels above `level` anew from what memory has of it, compares with the register, and writes the nodes
-    /// that differ.
+    /// Rebuilds all levels above `level` from memory's lines of it, compares the result with the register, and writes
+    /// the nodes that differ.
     pub fn rebuild_above(&mut self, level: usize, plan: &mut Plan) {
         let lines = self.written(level, plan);
         let (levels, register) = self.tree.rebuild::<N>(level, lines);
@@ -153,7 +153,7 @@ impl<N: Node> Levels<N> {
         }
     }
 
-    /// Writes a line that a recovery has made anew, if memory has another.
+    /// Writes a line that a recovery has computed, if memory has another.
     pub fn restore(&mut self, place: Place, line: &Line, plan: &mut Plan) {
         if plan.peek(place).unwrap_or(ZERO_LINE) != *line {
             let plan = &mut plan.because(Cause::Integrity);
@@ -162,7 +162,7 @@ impl<N: Node> Levels<N> {
         }
     }
 
-    /// What memory has of a line of the tree, which has to be right whatever stands above it.
+    /// Memory's line of the tree, which must be right whatever stands above it.
     pub fn own(&self, level: usize, index: u64, plan: &mut Plan) -> Line {
         let Some(place) = self.tree.line(level, index) else {
             return ZERO_LINE;
@@ -174,7 +174,7 @@ impl<N: Node> Levels<N> {
         line
     }
 
-    /// Makes node `index` of `level` anew from the lines below it.
+    /// Computes node `index` of `level` from the lines below it, and writes it if memory has another.
     pub fn remake(&mut self, level: usize, index: u64, plan: &mut Plan) {
         let mut node = ZERO_LINE;
         let below = self.tree.lines(level - 1);

@@ -24,14 +24,14 @@ figures! { "Integrity";
     INTEGRITY_CACHE_HIT_RATE: Ratio More "integrity_cache_hit_rate", "share of look-ups in the cache of MACs and nodes that hit";
 }
 
-/// The keys of schemes with MACs.
+/// Keys of the schemes with MACs.
 pub const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS];
-/// The same of schemes whose MACs may lie beside their lines.
+/// Keys of the schemes whose MACs may lie beside their lines.
 pub const PLACED_KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &MAC_PLACE];
-/// The units of schemes with MACs.
+/// Units of the schemes with MACs.
 pub const UNITS: &[Unit] = &[Unit::Mac, Unit::Metadata];
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[Integrity {
         about: About {
@@ -66,7 +66,7 @@ pub static FILE: File<Integrity> = File {
     designs: &[],
 };
 
-/// MACs that say nothing of freshness; their lines never differ from the medium's.
+/// MACs without freshness. Their lines never differ from the medium's.
 pub struct Mac {
     /// Where they lie.
     pub at: Where,
@@ -74,7 +74,7 @@ pub struct Mac {
 }
 
 impl Mac {
-    /// MACs at those places.
+    /// Builds MACs that lie as `at` says.
     pub fn new(at: Where, settings: &Settings) -> Mac {
         Mac {
             at,
@@ -87,7 +87,7 @@ impl Mac {
         line.map_or(0, mac) == kept
     }
 
-    /// Whether the line at `place` has the MAC that is on chip, or in memory.
+    /// Whether the MAC on chip, or else in memory, is that of the line at `place`.
     pub fn is_held(&self, place: Place, cache: &MetadataCache, plan: &Plan) -> bool {
         let Some((at, number)) = self.at.of_line(place) else {
             return true;
@@ -98,14 +98,14 @@ impl Mac {
         self.is_right(place, line.as_ref(), word(&macs, number), plan)
     }
 
-    /// The line read from `place`, verified against `kept`, its MAC; and whether it is believed.
+    /// The line read from `place`, verified against its MAC `kept`.
     pub fn verified(&self, place: Place, got: Fetched, kept: At<u64>, plan: &mut Plan) -> Fetched {
         let is_right = self.is_right(place, got.value.as_ref(), kept.value, plan);
         verified(place, got, (is_right, kept.at), self.verify, plan)
     }
 
-    /// Puts the MAC of a line that is written into the line of MACs that `cached` is, and writes it, in one group
-    /// with the line. Gives when both are in the array.
+    /// Puts the MAC of a written line into its line of MACs, which `cached` names, and writes that in one group with
+    /// the line. Returns the step after which both are in the array.
     pub fn put(
         &self,
         (cached, cache): (Lookup, &mut MetadataCache),
@@ -129,7 +129,6 @@ impl Mac {
     }
 }
 
-/// MACs alone, and a cache of their lines.
 struct Cached {
     macs: Mac,
     cache: MetadataCache,

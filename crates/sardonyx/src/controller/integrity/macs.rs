@@ -14,22 +14,22 @@ use crate::medium::params::Unit;
 use crate::plan::{At, Fetched, Plan, Step};
 use crate::settings::{Settings, keys, words};
 
-/// The region of MACs.
+/// The name of the region of MACs.
 pub const REGION: &str = "macs";
-/// MACs of a line.
+/// MACs in a line.
 pub const PER_LINE: u64 = 8;
-/// Public, as the encryption's key is: a simulator keeps no secrets, and its attacker does not look.
+/// The key of MACs, public as the encryption's key is: a simulator keeps no secrets, and its attacker does not look.
 const KEY: [u8; 16] = *b"sardonyx: a MAC!";
 
-/// Another, so that no MAC under a version is one without.
+/// The key of MACs under versions. It differs, so that no MAC under a version is one without.
 const VERSION_KEY: [u8; 16] = *b"sardonyx: newest";
 
-/// When what has been read may be used.
+/// The moment when bytes that have been read may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verify {
-    /// When it has been verified.
+    /// They are used once they have been verified.
     Wait,
-    /// At once; it is verified beside that.
+    /// They are used at once, and verified at the same time.
     Speculate,
 }
 
@@ -41,7 +41,7 @@ keys! {
         "When a line that was read may be used: after it is verified, or at once";
 }
 
-/// Where MACs lie.
+/// The place of MACs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacPlace {
     /// Eight to a line of a region of their own.
@@ -72,14 +72,14 @@ mechanisms! {
 /// What vouches for a line: its version and its MAC.
 #[derive(Clone, Copy, Debug)]
 pub struct Vouched {
-    /// How often the line was written.
+    /// The number of times that the line was written.
     pub version: u64,
-    /// The MAC that is kept of it; 0 if it never was.
+    /// The line's kept MAC; 0 if it was never written.
     pub mac: u64,
 }
 
-/// What was read at `place`, or nothing if it is not `right` by what is kept of it, known after `kept`; usable when
-/// `verify` says.
+/// Ends a verification: returns the line read at `place`, or nothing if it is not `right`. The metadata that decide it
+/// are known after `kept`; `verify` says when the line may be used.
 pub fn verified(
     place: Place,
     got: Fetched,
@@ -101,14 +101,14 @@ pub fn verified(
     At::new(got.value, usable)
 }
 
-/// Where the MACs lie, and what they are.
+/// The places of MACs, and their computation.
 #[derive(Clone, Debug)]
 pub struct Where {
-    /// Each region that is protected, with the number of its first MAC.
+    /// Each protected region, with the number of its first MAC.
     regions: Vec<(Region, u64)>,
-    /// Lines that are protected, with those left out so that regions begin where they should.
+    /// The number of protected lines, with numbers left out so that regions begin where they should.
     pub count: u64,
-    /// The lines of MACs; none if they lie beside lines.
+    /// The lines of MACs; empty if MACs lie beside their lines.
     pub region: Region,
     /// Whether MACs lie beside their lines.
     pub beside: bool,
@@ -116,8 +116,8 @@ pub struct Where {
 }
 
 impl Where {
-    /// Reserves room for a MAC of each line that `layout` has so far, but for lines of `counters`; the first line of each
-    /// region has a number that `by` divides, itself a multiple of [`PER_LINE`].
+    /// Reserves room for a MAC of each line that `layout` has so far, except lines of `counters`. The first line of
+    /// each region has a number that `by` divides, which itself is a multiple of [`PER_LINE`].
     pub fn reserve(
         (by, at): (u64, MacPlace),
         counters: Option<&CounterLines>,
@@ -133,7 +133,7 @@ impl Where {
         Where::new(regions, count, (region, at), settings)
     }
 
-    /// The same in a layout in which it is reserved.
+    /// Finds the MACs again in a layout in which they are reserved.
     pub fn from_layout(
         (by, at): (u64, MacPlace),
         counters: Option<&CounterLines>,
@@ -162,7 +162,7 @@ impl Where {
         }
     }
 
-    /// The MAC of `line` at `place` with what lies beside it; never 0, which says that nothing was written.
+    /// The MAC of `line` at `place` with its sideband. It is never 0, which means that nothing was written.
     pub fn mac(&self, place: Place, line: &Line, sideband: Option<[u8; 8]>) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.keys[0]);
         let sideband = sideband.filter(|_| !self.beside); // what lies there is the MAC
@@ -173,7 +173,7 @@ impl Where {
         hasher.finish().max(1)
     }
 
-    /// The same under the line's version, which counts its writes.
+    /// The MAC of a line under its version, which counts its writes.
     pub fn mac_of_version(
         &self,
         place: Place,
@@ -191,8 +191,8 @@ impl Where {
         hasher.finish().max(1)
     }
 
-    /// Whether `by` vouches for what is at `place`. A line that was never written has version 0: nobody can take the
-    /// bytes of another away.
+    /// Whether `by` vouches for the line at `place`. A line that was never written has version 0, so nobody can take
+    /// away the bytes of a written line.
     pub fn vouches(
         &self,
         by: Vouched,
@@ -208,14 +208,14 @@ impl Where {
         }
     }
 
-    /// The number of the line at `place` among those protected; none of MACs and nodes.
+    /// The number of the line at `place` among the protected ones; `None` for MACs and nodes.
     #[inline]
     pub fn number(&self, place: Place) -> Option<u64> {
         let (region, first) = self.regions.iter().find(|(r, _)| r.contains(place))?;
         Some(first + place.0 - region.first.0)
     }
 
-    /// The line with that number, if there is one.
+    /// The place of line `number`, if there is such a line.
     pub fn place(&self, number: u64) -> Option<Place> {
         let has =
             |(region, first): &&(Region, u64)| (*first..first + region.lines).contains(&number);
@@ -223,12 +223,12 @@ impl Where {
         Some(Place(region.first.0 + number - first))
     }
 
-    /// The protected lines, by region.
+    /// Iterates over the protected regions.
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         self.regions.iter().map(|(region, _)| region)
     }
 
-    /// The line that has the MAC of the line at `place`, and which of its words that is; none of MACs and nodes.
+    /// The line with the MAC of the line at `place`, and the MAC's word in it; `None` for MACs and nodes.
     pub fn of_line(&self, place: Place) -> Option<(Place, usize)> {
         let number = self.number(place)?;
         if self.beside {
@@ -239,8 +239,9 @@ impl Where {
     }
 }
 
-/// Data and `regions`, each with the number of its first MAC, and how many there are. Each begins a line of MACs:
-/// of two lines that are written as one, such as one of data and its counter's, each has a line of MACs of its own.
+/// Numbers data and `regions`: the number of each region's first MAC, and how many numbers there are. Each region
+/// begins a line of MACs, so that two lines which are written as one, such as data and their counters, have separate
+/// lines of MACs.
 fn protected(
     layout: &Layout,
     regions: &[Region],

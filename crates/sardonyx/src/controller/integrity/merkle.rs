@@ -23,7 +23,7 @@ use crate::plan::storey::Storey;
 use crate::plan::{At, Fetched, Plan, Queue, Step, Written};
 use crate::stats::Cause;
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[Integrity {
         settles_groups: false,
@@ -63,7 +63,6 @@ struct Merkle {
 }
 
 impl Merkle {
-    /// The line `index` of MACs is `line`, and all above it follows.
     fn follow(&mut self, index: u64, line: At<Line>, plan: &mut Plan) {
         let (mut index, mut line, levels) = (index, line, &mut self.levels);
         for level in 0..levels.tree.height() {
@@ -92,7 +91,7 @@ impl Storey for Merkle {
         self.levels.flush(plan);
     }
 
-    /// Makes all nodes anew from the MACs, and compares with the register.
+    /// Computes all nodes from the MACs again, and compares them with the register.
     fn recover(&mut self, plan: &mut Plan) {
         self.levels.rebuild_above(0, plan);
     }
@@ -135,7 +134,7 @@ impl Guard for Merkle {
     }
 }
 
-/// The register, as it follows what comes into the persistence domain.
+/// The register, which follows every line that comes into the persistence domain.
 struct Root {
     at: Where,
     above: Followed<Hashes>,

@@ -27,7 +27,8 @@ pub const DEFAULT: &str = none::NAME;
 
 files! { Integrity: none mac merkle bonsai supermem osiris triad anubis plp sgx asit phoenix }
 
-/// Whether an integrity can stand below the layers that `layout` was reserved for: if not, under which setting, and what to do.
+/// Checks that an integrity can stand below the layers that `layout` was reserved for. If it cannot, the error names
+/// the setting and the remedy.
 ///
 /// # Errors
 /// It cannot.

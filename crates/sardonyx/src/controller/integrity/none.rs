@@ -2,10 +2,10 @@
 
 use crate::controller::layers::{About, File, Integrity, Refuses};
 
-/// Its name.
+/// The name of the integrity that does nothing.
 pub const NAME: &str = "none";
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[Integrity {
         about: About {

@@ -35,7 +35,7 @@ const OWN_KEYS: &[&dyn AnyKey] = &[
     &MAC_PLACE,
 ];
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[bonsai(
         "osiris",
@@ -53,7 +53,6 @@ struct StopLoss {
     stride: u64,
 }
 
-/// Whether one of the versions that have been counted is at the end of a stride.
 pub(super) fn is_due(versions: &Versions, line: &Line, counted: &[u64], stride: u64) -> bool {
     let due = |number: &u64| versions.since(line, *number, stride) == 0;
     counted.iter().any(due)
@@ -68,7 +67,7 @@ impl TreePolicy for StopLoss {
         is_due(versions, line, counted, self.stride)
     }
 
-    /// Tries the version of every line that has a MAC, and makes all nodes anew.
+    /// Tries versions for every line that has a MAC, and computes all nodes again.
     fn recover(&mut self, trees: &mut BonsaiTrees, plan: &mut Plan) {
         let of_macs = match trees.macs.beside {
             true => trees

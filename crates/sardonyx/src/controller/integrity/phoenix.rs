@@ -22,7 +22,7 @@ use crate::settings::AnyKey;
 
 const KEYS: &[&dyn AnyKey] = &[&VERIFY, &CACHE, &SETS, &STOP_LOSS, &MAC_PLACE];
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[tree(
         "phoenix",

@@ -14,14 +14,14 @@ use crate::controller::metadata_cache::SETS;
 use crate::plan::Plan;
 use crate::settings::{AnyKey, keys, words};
 
-/// How paths are computed.
+/// The order of path computations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Updates {
-    /// One after the other.
+    /// Each path begins when the one before it is complete.
     Sequential,
-    /// A level after the other.
+    /// A path's level begins when the path before has passed that level.
     Pipelined,
-    /// The same, merged where they meet.
+    /// Paths are pipelined and merged where they meet.
     Coalesced,
 }
 
@@ -44,7 +44,7 @@ const KEYS: &[&dyn AnyKey] = &[
     &MAC_PLACE,
 ];
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[bonsai(
         "plp",

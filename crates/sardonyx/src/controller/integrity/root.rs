@@ -22,23 +22,24 @@ use crate::medium::layout::{Layout, Region};
 use crate::plan::start_gap::Places;
 use crate::settings::Settings;
 
-/// Versions that a line on chip is ahead of the medium's, at most: all that a minor number counts.
+/// The most that a version on chip is ahead of the medium's: as far as a minor number counts.
 const MOST_AHEAD: u64 = crate::controller::split_counters::MOST_MINOR;
 
-/// What says which versions the chip knows.
+/// The lines from which reserve power learns the versions that the chip knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learns {
-    /// The lines of versions that are accepted, and nothing else.
+    /// It learns from accepted lines of versions only.
     Versions,
-    /// Those, and the MACs that are accepted: the version is the one under which the line's MAC is right.
+    /// It learns from lines of versions, and from accepted MACs: the version is the one under which the line's MAC is
+    /// right.
     Macs,
-    /// The same, and a table names what is on chip alone, so that a dump must leave nothing of it.
+    /// It learns as with `Macs`. A table names the nodes that only the chip has, so a dump must clear the table.
     NamedMacs,
-    /// Those, and the copies in the table.
+    /// It learns from lines of versions, and from the copies of nodes in the table.
     Table,
 }
 
-/// The nodes above what stands in the lowest level, and the register.
+/// The nodes above the lowest level, and the register.
 pub struct Followed<N> {
     pub tree: Tree,
     pub levels: Vec<Nodes>,
@@ -56,13 +57,13 @@ impl<N: Node> Followed<N> {
         }
     }
 
-    /// The tree over these lines.
+    /// Builds the tree over these lines.
     pub fn begin(&mut self, leaves: Nodes) {
         (self.levels, self.register) = self.tree.rebuild::<N>(0, leaves);
     }
 
-    /// Line `index` of the lowest level is `line`, and the register's line in the medium follows; if asked for, so do
-    /// all nodes between.
+    /// Sets line `index` of the lowest level to `line`, and updates the nodes above it and the register's line in the
+    /// medium. The nodes are written only if asked for.
     pub fn follow(&mut self, index: u64, line: Line, writes_nodes: bool, image: &mut Places) {
         let (mut index, mut line) = (index, line);
         for level in 0..self.tree.height() {
@@ -83,23 +84,23 @@ impl<N: Node> Followed<N> {
     }
 }
 
-/// The register, and all that it follows from.
+/// The register, and everything that it follows from.
 pub struct Root<N> {
     macs: Where,
     versions: Versions,
     learns: Learns,
-    /// A table of what is on chip.
+    /// The table that names nodes on chip.
     table: Option<Region>,
-    /// Lines of versions as the chip knows them, of what is accepted.
+    /// Lines of versions as the chip knows them, as of what has been accepted.
     newest: Nodes,
     above: Followed<N>,
-    /// The lines of MACs that have been looked at.
+    /// Lines of MACs that have been searched for versions.
     known: BTreeMap<u64, Line>,
     dumps: bool,
 }
 
 impl<N: Node> Root<N> {
-    /// Knows nothing yet.
+    /// Makes the register of a layout, which knows nothing yet.
     pub fn from_layout(
         format: VersionFormat,
         learns: Learns,
@@ -125,12 +126,14 @@ impl<N: Node> Root<N> {
         self.newest.get(&index).copied().unwrap_or(ZERO_LINE)
     }
 
-    /// The versions of the lines of line `index` of MACs, which has been written; the line of versions that is another.
+    /// Learns versions from line `index` of MACs, which has been written. Returns the line of versions that has
+    /// changed.
     fn look(&mut self, index: u64, image: &Places) -> Option<u64> {
         let now = image.read(self.macs.region.line(index));
         let now = now.unwrap_or(ZERO_LINE);
         let before = self.known.insert(index, now).unwrap_or(ZERO_LINE);
         let mut changed = None;
+        // A word that is as it was belongs to a line that has not been written now.
         for at in (0..PER_LINE as usize).filter(|at| word(&now, *at) != word(&before, *at)) {
             let found = self.look_at(index * PER_LINE + at as u64, word(&now, at), image);
             changed = found.or(changed);
@@ -138,7 +141,7 @@ impl<N: Node> Root<N> {
         changed
     }
 
-    /// The version of the line with that number, whose MAC is `mac`.
+    /// Learns the version of line `number` from its MAC.
     fn look_at(&mut self, number: u64, mac: u64, image: &Places) -> Option<u64> {
         let place = self.macs.place(number);
         let place = place.filter(|_| !self.versions.is_counter(number))?;
@@ -159,7 +162,6 @@ impl<N: Node> Root<N> {
         Some(of)
     }
 
-    /// What is accepted at `place` says of versions, if MACs do.
     fn look_for_macs(&mut self, place: Place, image: &Places) -> Option<u64> {
         let macs = &self.macs.region;
         if macs.contains(place) {
@@ -169,7 +171,6 @@ impl<N: Node> Root<N> {
         self.look_at(number, beside(image.sideband(place)), image)
     }
 
-    /// The versions that the table's line at `place` has a copy of, if it is newer than what is known.
     fn look_up(&mut self, place: Place, image: &Places) -> Option<u64> {
         let entry = image.read(place)?;
         let region = &self.versions.region;
@@ -185,14 +186,14 @@ impl<N: Node> Root<N> {
         index
     }
 
-    /// All above the line `index` of versions follows, and the register's line in the medium does.
+    /// Updates all nodes above line `index` of versions, and the register's line in the medium.
     fn follow(&mut self, index: u64, image: &mut Places) {
         let writes_nodes = self.dumps && self.learns != Learns::Versions;
         self.above
             .follow(index, self.newest(index), writes_nodes, image);
     }
 
-    /// Own versions alone: counters are the encryption's to write.
+    /// Writes line `index` of own versions. Counters are left to the encryption.
     fn write_versions(&mut self, index: u64, image: &mut Places) {
         if index < self.versions.region.lines {
             let place = self.versions.region.line(index);
@@ -200,7 +201,6 @@ impl<N: Node> Root<N> {
         }
     }
 
-    /// The index of the line of counters at `place`, whose bytes are known from now on.
     fn learn_counters(&mut self, place: Place, image: &Places) -> Option<u64> {
         let (counters, _) = self.versions.counters.as_ref()?;
         let is_counters = counters.region.contains(place);
@@ -210,7 +210,7 @@ impl<N: Node> Root<N> {
         Some(index)
     }
 
-    /// Puts back what the run has written over what reserve power knows better.
+    /// Restores a line that the run has written over what reserve power knows better.
     fn put_back(&mut self, place: Place, image: &mut Places) {
         if self.macs.region.contains(place) {
             // Under versions of the run, and at an overflow of lines that nobody has written now.
@@ -239,7 +239,6 @@ impl<N: Node> Root<N> {
         }
     }
 
-    /// The MAC of the line with that number, if it has a version.
     fn write_mac(&self, number: u64, image: &mut Places) {
         let index = self.versions.index_of(number);
         let version = self.versions.get(&self.newest(index), number);
@@ -261,7 +260,8 @@ impl<N: Node> Root<N> {
         }
     }
 
-    /// From now on reserve power writes all that it knows: nodes that a table names are gone with the cache.
+    /// Makes reserve power write all that it knows from now on, because nodes that a table names are lost with the
+    /// cache.
     fn take_over(&mut self, image: &mut Places) {
         self.dumps = true;
         let Some(table) = self.table.clone() else {

@@ -32,7 +32,7 @@ use crate::plan::{At, Plan, Queue, Step};
 use crate::settings::Settings;
 use crate::stats::Cause;
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[
         Integrity {
@@ -80,7 +80,7 @@ struct Sgx {
     sound: bool,
 }
 
-/// The node `index` of `level`, just looked up, has become `node` after `known`.
+/// Sets the node that was just looked up to `node`, which exists after `known`.
 fn renew(
     levels: &mut Levels<Sums>,
     cached: Lookup,
@@ -93,7 +93,6 @@ fn renew(
     at
 }
 
-/// The node `index` of versions has become `node`, and all above it follow.
 fn follow(levels: &mut Levels<Sums>, index: u64, node: At<Line>, plan: &mut Plan) {
     let (mut index, mut node) = (index, node);
     for level in 0..levels.tree.height() {
@@ -163,7 +162,8 @@ impl Scheme<Sums> for Sgx {
 
     fn settle(&mut self, _trees: &mut Trees<Sums>, _group: &[Pending], _plan: &mut Plan) {}
 
-    /// As published, believes the register; else makes all nodes anew from the versions, and compares with it.
+    /// Believes the register as published; the sound variant computes all nodes again from the versions and compares
+    /// them with the register.
     fn recover(&mut self, trees: &mut Trees<Sums>, plan: &mut Plan) {
         let levels = &mut trees.levels;
         if !self.sound {

@@ -10,7 +10,7 @@ use super::bmt::{BonsaiTrees, KEYS, TreePolicy, bonsai, build};
 use crate::controller::layers::{File, Integrity};
 use crate::plan::Plan;
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[bonsai(
         "supermem",

@@ -12,7 +12,7 @@ use crate::line::{Line, Place};
 use crate::medium::layout::Region;
 use crate::settings::{CacheParams, Settings};
 
-/// SipHash-2-4 of `parts` one after the other; 0 is taken by "nothing".
+/// SipHash-2-4 of `parts` one after the other. It is never 0, which stands for "nothing".
 fn hash(key: &[u8; 16], parts: &[&[u8]]) -> u64 {
     let mut hasher = SipHasher24::new_with_key(key);
     hasher.write(&parts.concat());
@@ -26,8 +26,8 @@ fn bytes(rig: &Rig, place: u64) -> Option<Line> {
     rig.plan.peek(Place(place))
 }
 
-/// The place of each line that is protected, in the order of their MACs: of data and of each region before those. A
-/// region begins where a line of MACs does, or one of `together` versions.
+/// The place of each protected line in the order of their MACs: data first, then each region before the MACs. A region
+/// begins where a line of MACs does, or one of `together` versions.
 fn protected(rig: &Rig, before: &[Region], together: usize) -> Vec<Option<u64>> {
     let mut places = Vec::new();
     let data = std::iter::once((0, rig.layout.data_lines()));
@@ -51,7 +51,8 @@ fn version(line: &Line, slot: usize, together: usize) -> u64 {
     }
 }
 
-/// MACs under the versions that lie in `region`, or of data under the counters there; how many lines have one.
+/// Compares the MACs under the versions that lie in `region`, or of data under the counters there. Returns how many
+/// lines have one.
 fn versioned(
     rig: &Rig,
     before: &[Region],
@@ -113,8 +114,8 @@ fn versioned(
     (places.iter().enumerate().map(mac).collect(), counted)
 }
 
-/// Everything of a Bonsai tree: MACs under versions, and a tree over the lines of these; or over those of the
-/// encryption's counters, which are the versions of data and stand behind the others. How many lines that were.
+/// Compares everything of a Bonsai tree: MACs under versions, and a tree over the lines of these, or over the
+/// encryption's counters, which are the versions of data and come after the others. Returns how many lines that were.
 fn compare_bonsai(rig: &Rig, over_counters: bool) -> usize {
     let all = rig.layout.regions();
     let own = all.iter().position(|region| region.name == "macs").unwrap();
@@ -158,7 +159,7 @@ fn compare_bonsai(rig: &Rig, over_counters: bool) -> usize {
     compared
 }
 
-/// The MACs as they should be, in the order of the region: of each line of data and of each region before it.
+/// The MACs as they should be, in the order of the region: of data first, then of each region before it.
 fn macs(rig: &Rig, before: &[Region]) -> Vec<u64> {
     let mut macs = Vec::new();
     let data = std::iter::once((0, rig.layout.data_lines()));
@@ -264,7 +265,7 @@ const BONSAI: &[&str] = &[
     "esd-sound+fca@plp",
 ];
 
-/// The same where the tree stands over the encryption's counters.
+/// Schemes, and stacks below them, in which the tree stands over the encryption's counters.
 const OVER_COUNTERS: &[&str] = &[
     "fca@bonsai",
     "fca@bonsai-lazy",

@@ -42,7 +42,7 @@ fn node(level: u64, index: usize, counters: &[u64]) -> Line {
     line
 }
 
-/// Everything that integrity keeps, from the versions that the medium has; those, by the number of the line.
+/// Compares all that integrity keeps, computed from the medium's versions. Returns those versions by the line's number.
 fn compare(rig: &Rig) -> Vec<u64> {
     let all = rig.layout.regions();
     let own = all.iter().position(|region| region.name == "macs").unwrap();

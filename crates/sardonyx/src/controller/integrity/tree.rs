@@ -9,27 +9,27 @@ use super::macs::word;
 use crate::line::{Line, Place, ZERO_LINE};
 use crate::medium::layout::{Layout, Region};
 
-/// Hashes of a node.
+/// Children of a node.
 pub const ARITY: u64 = 8;
 /// Bytes of the register.
 pub const REGISTER_BYTES: u64 = crate::line::LINE_BYTES as u64;
-/// Where reserve power dumps the register.
+/// The name of the region to which reserve power dumps the register.
 pub const REGISTER: &str = "integrity-root";
-/// Another key than that of MACs, so that no line of nodes is a MAC's.
+/// The key of hashes differs from that of MACs, so that no line of nodes has a MAC's value.
 const KEY: [u8; 16] = *b"sardonyx: nodes!";
-/// A region a level, from the lowest up: enough for 2^61 lines of MACs.
+/// The names of the levels' regions, from the lowest up. They are enough for 2^61 lines of MACs.
 const NAMES: [&str; 20] = [
     "nodes-1", "nodes-2", "nodes-3", "nodes-4", "nodes-5", "nodes-6", "nodes-7", "nodes-8",
     "nodes-9", "nodes-10", "nodes-11", "nodes-12", "nodes-13", "nodes-14", "nodes-15", "nodes-16",
     "nodes-17", "nodes-18", "nodes-19", "nodes-20",
 ];
 
-/// Where the tree lies.
+/// The places of the tree.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The lines of the lowest level, and above them a region of nodes for each level.
+    /// The region of the lowest level, and above it a region of nodes for each level.
     levels: Vec<Region>,
-    /// Further lines of the lowest level, and the index of the first.
+    /// Further lines of the lowest level, and the index of the first of them.
     more: Option<(u64, Region)>,
     /// The register's line.
     pub register: Region,
@@ -48,7 +48,7 @@ impl Tree {
         tree
     }
 
-    /// The same in a layout in which it is reserved.
+    /// Finds the tree again in a layout in which it is reserved.
     pub fn from_layout(leaves: Region, more: Option<Region>, layout: &Layout) -> Tree {
         let mut tree = Tree::over_leaves(leaves, more);
         let nodes = NAMES.iter().map_while(|name| layout.region(name).cloned());
@@ -72,7 +72,7 @@ impl Tree {
         self.levels.len()
     }
 
-    /// The lines of `level`, with those that it leaves out between two regions.
+    /// The number of lines of `level`, counting the indices left out between two regions.
     pub fn lines(&self, level: usize) -> u64 {
         match &self.more {
             Some((first, more)) if level == 0 => first + more.lines,
@@ -80,7 +80,7 @@ impl Tree {
         }
     }
 
-    /// Line `index` of `level`; none where a level leaves one out.
+    /// The place of line `index` of `level`; `None` where a level leaves the index out.
     pub fn line(&self, level: usize, index: u64) -> Option<Place> {
         let own = &self.levels[level];
         match &self.more {
@@ -96,7 +96,7 @@ impl Tree {
         std::iter::once((0, self.levels[level].clone())).chain(more)
     }
 
-    /// The index of the first of the further lines of the lowest level.
+    /// The index of the first of the lowest level's further lines.
     pub fn first_more(&self) -> Option<u64> {
         self.more.as_ref().map(|(first, _)| *first)
     }
@@ -109,8 +109,8 @@ impl Tree {
         self.line(level, (0..level).fold(index, |index, _| index / ARITY))
     }
 
-    /// The line of `level` above a line of the tree, or that line itself; `None` if the line lies above `level` or is
-    /// not in the tree.
+    /// The line of `level` above a line of the tree, or the line itself; `None` if the line lies above `level` or
+    /// outside the tree.
     pub fn over_node(&self, place: Place, level: usize) -> Option<Place> {
         let (own, index) = self.find(place)?;
         let up = level.checked_sub(own)?;
@@ -125,7 +125,7 @@ impl Tree {
         level + 1 == self.levels.len()
     }
 
-    /// The line that `place` is: its level and its index there.
+    /// The level and the index of the line at `place`.
     pub fn find(&self, place: Place) -> Option<(usize, u64)> {
         (0..self.height()).find_map(|level| {
             let mut regions = self.regions(level);
@@ -134,7 +134,7 @@ impl Tree {
         })
     }
 
-    /// Rebuilds the levels above `level`, from its lines that hold something: nodes by level from the lowest up, and
+    /// Rebuilds the levels above `level` from its non-zero lines. Returns the nodes by level, from the lowest up, and
     /// the register.
     pub fn rebuild<N: Node>(&self, level: usize, lines: Nodes) -> (Vec<Nodes>, Line) {
         let mut levels: Vec<Nodes> = Vec::new();
@@ -153,7 +153,7 @@ impl Tree {
         (levels, below.remove(&0).unwrap_or(ZERO_LINE))
     }
 
-    /// Has the node above line `index` of `level`, or the register, say `of` of it.
+    /// Writes `of` into the node above line `index` of `level`, or into the register.
     pub fn put<N: Node>(&self, level: usize, index: u64, above: &mut Line, of: u64) {
         match self.is_top(level) {
             true => put(above, index % ARITY, of),
@@ -161,7 +161,7 @@ impl Tree {
         }
     }
 
-    /// What the node above line `index` of `level`, or the register, says of it.
+    /// Reads the value that the node above line `index` of `level`, or the register, has of it.
     pub fn kept<N: Node>(&self, level: usize, index: u64, above: &Line) -> u64 {
         match self.is_top(level) {
             true => word(above, (index % ARITY) as usize),
@@ -170,10 +170,10 @@ impl Tree {
     }
 }
 
-/// What a node has of each of the eight lines below it, by which these are right. The register has the same of the
-/// highest level's lines, in words.
+/// The format of a node: a value for each of the eight lines below it, by which these are right. The register has the
+/// values of the highest level's lines, in words.
 pub trait Node: Send + 'static {
-    /// What stands above line `index` of `level`, whose content is `line`.
+    /// The value that belongs above line `index` of `level`, whose content is `line`.
     fn of(level: usize, index: u64, line: &Line) -> u64;
 
     /// Whether that line is right below `above`.
@@ -181,15 +181,16 @@ pub trait Node: Send + 'static {
         Self::of(level, index, line) == above
     }
 
-    /// Whether the line is right whatever stands above it.
+    /// Whether the line is right, whatever stands above it.
     fn is_whole(_level: usize, _index: u64, _line: &Line) -> bool {
         true
     }
 
-    /// What `node` has of line `number` of those below it.
+    /// Reads the value that `node` has of line `number` of those below it.
     fn kept(node: &Line, number: u64) -> u64;
 
-    /// Has `node`, by its level and index, have `of` of line `number` of those below it.
+    /// Writes `of` as the value that `node` has of line `number` of those below it. `place` is the node's level and
+    /// index.
     fn put(place: (usize, u64), node: &mut Line, number: u64, of: u64);
 }
 
@@ -210,7 +211,7 @@ impl Node for Hashes {
     }
 }
 
-/// Lines of a level by their index.
+/// Lines of a level by index.
 pub type Nodes = std::collections::BTreeMap<u64, Line>;
 
 /// Sets word `number` of `line`.

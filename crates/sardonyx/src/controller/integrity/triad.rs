@@ -31,7 +31,7 @@ const KEYS: &[&dyn AnyKey] = &[
     &MAC_PLACE,
 ];
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Integrity> = File {
     layers: &[bonsai(
         "triad",

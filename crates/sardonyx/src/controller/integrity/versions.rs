@@ -21,12 +21,12 @@ keys! {
         under |by| by.stride.map(|stride| if stride > 2 { 2 } else { 0 });
 }
 
-/// What a tree stands over.
+/// The leaves of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// Versions of the integrity's own, of every line.
+    /// The integrity keeps a version of every line.
     OwnVersions,
-    /// The lines of the encryption's counters; tables and logs have versions.
+    /// The encryption's counters are the versions of data; only tables and logs have versions of their own.
     Counters,
 }
 
@@ -45,7 +45,7 @@ keys! {
         "From where on versions are counted, the major ones where there are minor ones";
 }
 
-/// The regions of versions, by the bits of a minor number.
+/// Names of the regions of versions, by the bits of a minor number.
 const NAMES: [&str; 8] = [
     "versions",
     "versions-1",
@@ -57,19 +57,19 @@ const NAMES: [&str; 8] = [
     "versions-7",
 ];
 
-/// How versions lie in a line.
+/// The format of versions in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionFormat {
-    /// Eight of eight bytes.
+    /// A line has eight versions of eight bytes.
     Whole,
-    /// A major number and 64 minor ones of so many bits.
+    /// A line has a major number and 64 minor ones of this many bits.
     Split(u64),
-    /// Eight of seven bytes and a MAC: a node of a counter tree.
+    /// A line has eight versions of seven bytes and a MAC: a node of a counter tree.
     Node,
 }
 
 impl VersionFormat {
-    /// What the settings say of the versions below a Bonsai tree.
+    /// The format that the settings give for versions below a Bonsai tree.
     pub fn from_settings(settings: &Settings) -> VersionFormat {
         match settings.get(&MINOR_BITS) {
             0 => VersionFormat::Whole,
@@ -92,14 +92,14 @@ impl VersionFormat {
     }
 }
 
-/// Where the versions lie. Protected lines are known by their numbers.
+/// The places of versions. Protected lines are known by their numbers.
 #[derive(Clone, Debug)]
 pub struct Versions {
-    /// Their lines.
+    /// The lines of own versions.
     pub region: Region,
     format: VersionFormat,
     first: u64,
-    /// Counters that are the versions of data, and the number of the first line that is none of data.
+    /// The counters that are versions of data, and the number of the first line after the data.
     pub counters: Option<(CounterLines, u64)>,
     /// The index of the first line of counters in the lowest level of the tree.
     first_counters: u64,
@@ -130,7 +130,8 @@ impl Versions {
         (macs, versions, tree)
     }
 
-    /// The same in a layout in which they are reserved, for reserve power, which counts on from what is there.
+    /// Finds the versions again in a layout in which they are reserved. Reserve power counts on from the versions that
+    /// it finds.
     pub fn from_layout(
         format: VersionFormat,
         settings: &Settings,
@@ -154,13 +155,13 @@ impl Versions {
         (macs, versions, tree)
     }
 
-    /// Versions of a line.
+    /// Versions in a line.
     #[inline]
     pub fn per_line(&self) -> u64 {
         self.format.per_line()
     }
 
-    /// The counters that have the version of the line with that number, if it is a counter.
+    /// The counters, and the slot there, that hold the version of line `number`, if a counter is its version.
     fn counter_of(&self, number: u64) -> Option<(&CounterLines, u64)> {
         let (counters, _) = self
             .counters
@@ -169,7 +170,7 @@ impl Versions {
         Some((counters, number % counters.per_line))
     }
 
-    /// Whether the version of the line with that number is the encryption's counter.
+    /// Whether the version of line `number` is the encryption's counter.
     pub fn is_counter(&self, number: u64) -> bool {
         self.counter_of(number).is_some()
     }
@@ -187,7 +188,7 @@ impl Versions {
         first..first + per_line
     }
 
-    /// The bits of a line that the version with that number has to itself.
+    /// The bits of a line that only the version of line `number` uses.
     pub fn bits_of(&self, number: u64) -> std::ops::Range<usize> {
         if let Some((counters, slot)) = self.counter_of(number) {
             return (counters.bits)(slot);
@@ -209,7 +210,7 @@ impl Versions {
         self.own(number) % self.per_line()
     }
 
-    /// The line of the tree's lowest level that has the version of the line with that number.
+    /// The index in the tree's lowest level of the line with the version of line `number`.
     #[inline]
     pub fn index_of(&self, number: u64) -> u64 {
         match self.counter_of(number) {
@@ -218,7 +219,7 @@ impl Versions {
         }
     }
 
-    /// The version of the line with that number in `line`; 0 is that of a line that was never written.
+    /// The version of line `number`, which stands in `line`; 0 if it was never written.
     pub fn get(&self, line: &Line, number: u64) -> u64 {
         if let Some((counters, slot)) = self.counter_of(number) {
             return (counters.counter)(line, slot);
@@ -231,7 +232,8 @@ impl Versions {
         }
     }
 
-    /// How far the version with that number is from the last multiple of `stride`, which a minor number's overflow is.
+    /// The distance of line `number`'s version from the last multiple of `stride`. An overflow of a minor number is a
+    /// multiple.
     pub fn since(&self, line: &Line, number: u64, stride: u64) -> u64 {
         match self.format {
             VersionFormat::Split(_) => minor(line, self.slot(number)) % stride,
@@ -239,8 +241,7 @@ impl Versions {
         }
     }
 
-    /// Counts one more write of the protected line with that number. A line that has been written has a minor number of
-    /// 1 at least.
+    /// Counts one more write of protected line `number`. After its first write a line's minor number is at least 1.
     pub fn bump(&self, line: &mut Line, number: u64) -> Bump {
         let (index, slot) = (self.index_of(number), self.slot(number));
         match self.format {
@@ -258,8 +259,7 @@ impl Versions {
         }
     }
 
-    /// `line`, in which the version of the protected line with that number is `steps` writes later; none if it would
-    /// overflow meanwhile.
+    /// Returns `line` with the version of line `number` increased by `steps` writes; `None` if it would overflow.
     pub fn later(&self, line: &Line, number: u64, steps: u64) -> Option<Line> {
         let mut later = *line;
         (0..steps)
@@ -267,7 +267,7 @@ impl Versions {
             .then_some(later)
     }
 
-    /// The newer versions of two lines, each by itself; of two nodes the one that has counted more.
+    /// Merges two lines of versions: each newer version counts, or in case of two nodes the one that has counted more.
     pub fn newest(&self, one: &Line, other: &Line) -> Line {
         let age = |line: &Line| match self.format {
             VersionFormat::Whole => 0,
@@ -293,13 +293,13 @@ impl Versions {
     }
 }
 
-/// The encryption's counters, if they are leaves of a tree over such versions.
+/// The encryption's counters, if they are the leaves of a tree over such versions.
 fn counters(format: VersionFormat, settings: &Settings, layout: &Layout) -> Option<CounterLines> {
     let asked = format != VersionFormat::Node && settings.get(&LEAVES) == Leaves::Counters;
     layout.counters().filter(|_| asked).cloned()
 }
 
-/// The number of the first protected line that has a version of the integrity's own.
+/// The number of the first protected line whose version is the integrity's own.
 fn first_own(format: VersionFormat, counters: bool, layout: &Layout) -> u64 {
     match counters {
         true => layout.data_lines().next_multiple_of(format.per_line()),

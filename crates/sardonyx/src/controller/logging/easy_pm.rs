@@ -19,14 +19,14 @@ use crate::plan::{At, Plan, Queue, Step, Stored};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
-/// Where the number of valid headers of the bucket that is being filled is kept.
+/// The place of the number of valid headers of the bucket that is being filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Valid {
-    /// In the transaction's registers, which reserve power dumps.
+    /// The transaction's registers have it, which reserve power dumps.
     Registers,
-    /// In the bucket's line, a write a header.
+    /// The bucket's line has it, which is written once for each header.
     Medium,
-    /// In both; a recovery believes the bucket's.
+    /// Both have it; a recovery believes the bucket's.
     Both,
 }
 
@@ -64,7 +64,7 @@ mechanisms! {
         under |settings| settings.get(&VALID_HEADERS) != Valid::Registers;
 }
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Logging> = File {
     layers: &[Logging {
         about: About {
@@ -131,14 +131,12 @@ const NONCE: usize = 1;
 const HEADER_IV: usize = 2;
 const DATA_IV: usize = 4;
 
-/// One chain of a bucket that is being filled.
 #[derive(Clone, Copy, Default)]
 struct Chain {
     recent: Block,
     known: Step,
 }
 
-/// The last bucket of a transaction.
 #[derive(Clone, Copy, Default)]
 struct LastBucket {
     headers: Chain,
@@ -155,7 +153,6 @@ struct Chained {
     pitch: u64,
     records: u64,
     buckets: u64,
-    /// The last nonce that a vector was made of.
     nonce: u64,
     filling: Vec<LastBucket>,
 }
@@ -185,12 +182,11 @@ impl Chained {
         Place(self.bucket(bucket).0 + 1 + record)
     }
 
-    /// Line `index` of the chain of old lines.
     fn data_at(&self, bucket: u16, index: u64) -> Place {
         Place(self.bucket(bucket).0 + 1 + self.records + index)
     }
 
-    /// The AES unit's work on a line whose first block can begin after `after`.
+    /// Uses the AES unit for a line whose first block can begin after `after`.
     fn aes(&self, after: Step, plan: &mut Plan) -> Step {
         let mut plan = plan.because(Cause::Encryption);
         let mut done = plan.unit(Unit::Aes, after);

@@ -34,7 +34,7 @@ const fn about(name: &'static str) -> About {
     }
 }
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Logging> = File {
     layers: &[
         Logging {
@@ -78,7 +78,7 @@ fn build(order: Persist, settings: &Settings, below: Top, layout: &mut Layout) -
     Box::new(UndoLog::new(sealing, settings, below, programs, layout))
 }
 
-/// Lines of the log as the layer below encrypts lines.
+/// Log lines that the layer below encrypts like all other lines.
 struct ByCounters {
     order: Persist,
     first: u64,
@@ -86,7 +86,7 @@ struct ByCounters {
 }
 
 impl ByCounters {
-    /// Line `index` of record `record` of `bucket`; the header is the first.
+    /// Line `index` of record `record` of `bucket`. The header has index 0.
     fn line(&self, bucket: u16, record: u64, index: usize) -> Logical {
         let bucket = self.first + u64::from(bucket) * self.pitch;
         Logical(bucket + record * RECORD_LINES + index as u64)

@@ -2,10 +2,10 @@
 
 use crate::controller::layers::{About, File, Logging};
 
-/// Its name.
+/// The name of the logging that does nothing.
 pub const NAME: &str = "none";
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Logging> = File {
     layers: &[Logging {
         about: About {

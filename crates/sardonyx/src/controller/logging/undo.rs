@@ -28,28 +28,28 @@ use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 use crate::units::Time;
 
-/// Old lines in a record, beside its header.
+/// Old lines in a record, without its header.
 pub const PER_RECORD: usize = 7;
-/// Buckets that a line of registers names.
+/// Buckets that a line of registers can name.
 pub const MOST_BUCKETS: u64 = 16;
 
-/// In which order buckets come back.
+/// The order in which buckets are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketReuse {
-    /// The one that was given up first.
+    /// The bucket that was given up first is taken.
     Fifo,
-    /// The one that was given up last.
+    /// The bucket that was given up last is taken.
     Lifo,
 }
 
 words!(BucketReuse { "fifo" => Fifo, "lifo" => Lifo });
 
-/// Where buckets begin.
+/// The position of buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketPlacement {
-    /// Each where the one before ends.
+    /// Each bucket begins where the one before it ends.
     Packed,
-    /// Each in another bank than the one before.
+    /// Each bucket begins in another bank than the one before it.
     Staggered,
 }
 
@@ -109,9 +109,8 @@ pub static KEYS: [&dyn AnyKey; 7] = [
     &TIMEOUT,
 ];
 
-/// The number of lines from the beginning of a bucket of `lines` lines to that of the next. Staggered, it is an odd
-/// number of runs of lines in one bank. The number of banks is a power of two, so buckets then begin in all banks in
-/// turn before one comes again.
+/// The distance between the beginnings of two buckets of `lines` lines. If they are staggered, it is an odd number of
+/// runs of lines in one bank: because the number of banks is a power of two, buckets then begin in all banks in turn.
 pub fn pitch(settings: &Settings, lines: u64) -> u64 {
     let run = mapping::run(settings);
     match settings.get(&PLACEMENT) {
@@ -120,12 +119,12 @@ pub fn pitch(settings: &Settings, lines: u64) -> u64 {
     }
 }
 
-/// What a power cut does to a log.
+/// The effect of a power cut on a log.
 pub const CUT: &str =
     "registers are dumped on reserve power; old lines of transactions under way are put back";
-/// What the log manager keeps in so many bits, and has room for.
+/// Limits of the log manager's numbers and tables.
 pub const LIMITS: &[Limit] = &[BUCKETS_NAMED, BUCKET_NUMBERS];
-/// Buckets that registers name.
+/// The limit of the buckets that registers name.
 pub const BUCKETS_NAMED: Limit = Limit {
     name: "buckets of a transaction",
     bits: MOST_BUCKETS.ilog2(),
@@ -133,7 +132,7 @@ pub const BUCKETS_NAMED: Limit = Limit {
     pads: false,
     reached: Reached::Pressed,
 };
-/// Numbers of buckets.
+/// The limit of bucket numbers.
 pub const BUCKET_NUMBERS: Limit = Limit {
     name: "numbers of buckets",
     bits: 16,
@@ -184,14 +183,14 @@ pub struct LogEntry {
     pub old: At<Line>,
 }
 
-/// How lines of the log lie in memory, and how they are encrypted.
+/// The format of log lines in memory, and their encryption.
 pub trait Sealing: Send {
-    /// Whether the registers have the number of a bucket's headers; if not, [`Sealing::read`] finds it.
+    /// Whether the registers count a bucket's headers. If not, [`Sealing::read`] finds them.
     fn counts_in_registers(&self) -> bool {
         true
     }
 
-    /// A transaction takes the bucket of `spot`.
+    /// Hears that a transaction takes the bucket of `spot`.
     fn open(&mut self, _spot: Spot, _plan: &mut Plan) {}
 
     /// Writes old line number `entry` of a record.
@@ -204,8 +203,8 @@ pub trait Sealing: Send {
         plan: &mut Plan,
     ) -> Stored;
 
-    /// Writes the header of a record. It may count after `valid` at the earliest, and does once what this
-    /// gives is accepted.
+    /// Writes the header of a record. The header may count after `valid` at the earliest, and does once the returned
+    /// write is accepted.
     fn header(
         &mut self,
         spot: Spot,
@@ -215,7 +214,8 @@ pub trait Sealing: Send {
         plan: &mut Plan,
     ) -> Stored;
 
-    /// What a power cut has left in `bucket`, which has `headers` headers by the registers; oldest first.
+    /// Reads the entries that a power cut has left in `bucket`, oldest first. By the registers the bucket has `headers`
+    /// headers.
     fn read(
         &mut self,
         bucket: u16,
@@ -224,7 +224,7 @@ pub trait Sealing: Send {
         plan: &mut Plan,
     ) -> Vec<LogEntry>;
 
-    /// Learns from the medium's bytes what it has to know after a power cut.
+    /// Learns from the medium's bytes after a power cut.
     fn recover(&mut self, _plan: &mut Plan) {}
 
     /// Bytes of registers that it needs on chip.
@@ -241,45 +241,40 @@ pub fn addresses(header: &Line) -> impl Iterator<Item = Logical> {
     (0..count as usize).map(move |entry| Logical(number(&words[entry])))
 }
 
-/// Why a line may not be written yet.
+/// The reason why a line may not be written yet.
 #[derive(Clone, Copy)]
 enum WriteLock {
-    /// Its entry is in the open record of this slot.
+    /// The line's entry is in the open record of this slot.
     Open(usize),
-    /// Its entry is found after a cut from this step on.
+    /// A recovery finds the line's entry only from this step on.
     Closed(Step),
 }
 
-/// The record that is being filled.
 #[derive(Default)]
 struct OpenRecord {
     lines: SmallVec<[Logical; PER_RECORD]>,
-    /// Its old lines are accepted.
+    /// The step after which the record's old lines are accepted.
     accepted: Step,
-    /// Which of the manager's records it is.
     number: u64,
 }
 
-/// One transaction's registers.
 #[derive(Default)]
 struct TransactionSlot {
-    /// Who is in it, and in which transaction; 0 for none.
+    /// The core and the number of its transaction; number 0 for none.
     core: u32,
     transaction: u64,
     buckets: Vec<u16>,
-    /// Headers in the last bucket.
     headers: u64,
-    /// From when on the last bucket may be written.
+    /// The step before which the last bucket may not be written.
     bucket_free: Step,
     open: OpenRecord,
-    /// All headers until now are accepted.
+    /// The step after which all headers so far are accepted.
     durable: Step,
-    /// Lines that it has logged.
     logged: Vec<Logical>,
 }
 
 impl TransactionSlot {
-    /// What reserve power dumps, with the number of headers or without.
+    /// The line that reserve power dumps, with the number of headers or without.
     fn dumped(&self, counts: bool) -> Line {
         let mut line = ZERO_LINE;
         line[..8].copy_from_slice(&self.transaction.to_le_bytes());
@@ -294,7 +289,6 @@ impl TransactionSlot {
     }
 }
 
-/// What a line of registers said at a cut.
 struct RegistersFound {
     transaction: u64,
     headers: u64,
@@ -302,7 +296,7 @@ struct RegistersFound {
 }
 
 impl RegistersFound {
-    /// None if no transaction was under way, or nothing of it was in the log.
+    /// Parses registers; `None` if no transaction was under way, or none of its entries was in the log.
     fn parse(line: &Line, buckets: u64, records: u64) -> Option<RegistersFound> {
         let word = |at: usize| u64::from_le_bytes(line[at..at + 8].try_into().expect("8 bytes"));
         let (transaction, headers, count) = (word(0), word(8), word(16));
@@ -335,21 +329,20 @@ struct LogCounts {
 pub struct UndoLog<S> {
     below: Top,
     sealing: S,
-    /// Lines of the programs.
     lines: u64,
     registers: Region,
     records: u64,
     buckets: u64,
     timeout: Time,
     slots: Vec<TransactionSlot>,
-    /// Buckets that belong to nobody, the next to be taken first; each not before a step.
+    /// Buckets that belong to nobody, in the order in which they will be taken, each with the step before which it must
+    /// not be written.
     free: VecDeque<(u16, Step)>,
     reuse: BucketReuse,
     locks: FxHashMap<Logical, WriteLock>,
     timers: FxHashMap<Timer, (usize, u64)>,
-    /// Records begun.
     begun: u64,
-    /// A recovery has cleared the registers.
+    /// The step after which a recovery has cleared the registers.
     ready: Step,
     counts: LogCounts,
 }
@@ -393,7 +386,8 @@ impl<S: Sealing> UndoLog<S> {
         self.slots.iter().position(of_core)
     }
 
-    /// Where the open record of `slot` lies, in a new bucket if need be; none if there is none.
+    /// The position of the open record of `slot`, in a new bucket if the last one is full; `None` if no bucket is left
+    /// for it.
     fn record(&mut self, slot: usize, plan: &mut Plan) -> Option<Spot> {
         let this = &mut self.slots[slot];
         let mut spot = Spot {
@@ -439,7 +433,7 @@ impl<S: Sealing> UndoLog<S> {
         Some(spot)
     }
 
-    /// Gives the open record of `slot` its header: from some step on its entries count.
+    /// Writes the header of the open record of `slot`, which makes its entries count from some step on.
     fn close(&mut self, slot: usize, plan: &mut Plan) {
         let open = std::mem::take(&mut self.slots[slot].open);
         if open.lines.is_empty() {
@@ -476,13 +470,12 @@ impl<S: Sealing> UndoLog<S> {
         }
     }
 
-    /// What the registers of `slot` said at a cut.
+    /// The registers of `slot` as a cut has left them.
     fn found(&self, slot: u64, plan: &mut Plan) -> Option<RegistersFound> {
         let dumped = plan.scan(self.registers.line(slot)).unwrap_or(ZERO_LINE);
         RegistersFound::parse(&dumped, self.buckets, self.records)
     }
 
-    /// The old lines of bucket `index` of the transaction `found`, oldest first.
     fn entries(&mut self, found: &RegistersFound, index: usize, plan: &mut Plan) -> Vec<LogEntry> {
         let is_last = index + 1 == found.buckets.len();
         let headers = if is_last { found.headers } else { self.records };

@@ -27,10 +27,10 @@ pub(super) const FREE_PLACES: Limit = Limit::unreached(
     8 * ENTRY as u32,
     "the programs' lines of zeros share one place; a pass without spare lines comes near",
 );
-/// Hashed slots for mappings decided of late; two lines that share one only wait longer.
+/// Slots, chosen by a hash, for recently decided mappings. Two lines that share one only wait longer.
 const RECENT: usize = 4096;
 
-/// Entries of a line, and bytes of one, with a count beside each or without.
+/// The number of entries in a line, and the bytes of one, with a count beside each entry or without.
 fn shape(counted: bool) -> (u64, usize) {
     match counted {
         true => (10, ENTRY + 1),
@@ -38,18 +38,18 @@ fn shape(counted: bool) -> (u64, usize) {
     }
 }
 
-/// The entry of a line, just looked up.
+/// The entry of a line, after a look-up.
 #[derive(Clone, Copy, Debug)]
 pub struct AmtEntry {
     /// The line.
     pub line: Logical,
-    /// Where it lies, if anywhere.
+    /// The place of the line, if it has one.
     pub place: Option<Place>,
-    /// The line of the table.
+    /// The line of the table that has the entry.
     pub cached: Lookup,
 }
 
-/// The count of references to a place, just looked up.
+/// The count of references to a place, after a look-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Count {
     place: Place,
@@ -58,17 +58,17 @@ pub struct Count {
     cached: Lookup,
 }
 
-/// The two moments of a change of a table.
+/// The two moments of a change in a table.
 #[derive(Clone, Copy, Debug)]
 pub struct When {
-    /// From here on later requests find it.
+    /// Later requests find the change from here on.
     pub decided: Step,
-    /// From here on it may leave the chip.
+    /// The change may leave the chip from here on.
     pub ripe: Step,
 }
 
 impl When {
-    /// Both at once.
+    /// A change that may leave the chip as soon as it is found.
     pub fn at(step: Step) -> When {
         When {
             decided: step,
@@ -77,22 +77,22 @@ impl When {
     }
 }
 
-/// The table.
+/// The address mapping table.
 pub struct Amt {
     region: Region,
-    /// The cache that it is read through; its owner may use it for other tables as well.
+    /// The cache of the table. Its owner may use it for other tables as well.
     pub cache: MetadataCache,
     per_line: u64,
     entry_bytes: usize,
     recent: Vec<Step>,
     mapped: u64,
-    /// An entry beyond them is not a mapping (a power cut may have torn it).
+    /// The number of places. An entry beyond it is not a mapping: a power cut may have torn it.
     places: u64,
 }
 
 impl Amt {
-    /// A table for the data lines of `layout`: ten entries a line with a count beside each, of the
-    /// references to the *place* of that number, or twelve without.
+    /// Reserves a table for the data lines of `layout`. A table line has ten entries with a count each, of the
+    /// references to the *place* of that number, or twelve entries without counts.
     pub fn new(counted: bool, cache: MetadataCache, layout: &mut Layout) -> Amt {
         let places = layout.data_lines();
         let (per_line, entry) = shape(counted);
@@ -108,12 +108,12 @@ impl Amt {
         }
     }
 
-    /// Logical lines with a place.
+    /// The number of logical lines that have a place.
     pub fn mapped(&self) -> u64 {
         self.mapped
     }
 
-    /// Bytes of the table that a logical line takes, the unused end of each line shared out.
+    /// Bytes of the table for each logical line, including its share of a table line's unused end.
     pub fn bytes_per_line(&self) -> f64 {
         64.0 / self.per_line as f64
     }
@@ -140,8 +140,8 @@ impl Amt {
         }
     }
 
-    /// Reads the line through `below`. One that is not mapped takes as long as a read of its own place,
-    /// where somebody else's line may lie.
+    /// Reads the line through `below`. A line that is not mapped takes as long as a read of its own place, where
+    /// another line may lie.
     pub fn read(
         &mut self,
         below: &mut Encryption,
@@ -183,7 +183,7 @@ impl Amt {
         }
     }
 
-    /// Makes `count` another.
+    /// Replaces a count.
     pub fn set_count(&mut self, count: Count, refer: References, ripe: Step, plan: &mut Plan) {
         let (_, from) = self.spot(count.place.0);
         let mut plan = plan.because(Cause::Reclaim);
@@ -197,7 +197,7 @@ impl Amt {
         self.spot(line.0).0
     }
 
-    /// `stored`, and the mapping of `line` after it if `order` demands that.
+    /// Adds the mapping of `line` to `stored`, after it, if `order` demands that.
     pub fn persist(
         &mut self,
         line: Logical,
@@ -215,8 +215,7 @@ impl Amt {
         map.and(stored, &mut plan)
     }
 
-    /// Writes back the mappings of the lines around `line`, and what the layer below keeps of the
-    /// places where they lie.
+    /// Writes back the mappings of the lines around `line`, and the metadata of the places where they lie.
     pub fn persist_span(
         &mut self,
         below: &mut Encryption,
@@ -226,6 +225,7 @@ impl Amt {
     ) -> Stored {
         let first = line.0 - line.0 % SPAN;
         let (mut stored, mut tables, mut spans) = (Stored::at(after), Vec::new(), Vec::new());
+        // Eight lines may have their entries in two lines of the table, each of which is looked up once.
         for line in first..first + SPAN {
             let (table, from) = self.spot(line.min(self.places - 1));
             let cached = match tables.iter().find(|(known, _)| *known == table) {
@@ -249,8 +249,8 @@ impl Amt {
         stored
     }
 
-    /// Fetches what a look-up of `line`, and of the place where it probably lies, will touch into the
-    /// host's caches. No effect on results.
+    /// Prefetches into the host's caches what a look-up of `line`, and of the place where it probably lies, will touch.
+    /// No effect on results.
     pub fn hint(&self, below: &Encryption, line: Logical, plan: &Plan) {
         let (place, from) = self.spot(line.0);
         let known = match self.cache.peek(place) {
@@ -278,7 +278,7 @@ impl Amt {
         }
     }
 
-    /// Puts right, in the cache, the counts that differ from `lines_at` (logical lines at a place).
+    /// Corrects, in the cache, the counts that differ from `lines_at`, the logical lines at each place.
     pub fn recount(&mut self, lines_at: &Paged<u32>, plan: &mut Plan) {
         for place in plan.written(&self.region) {
             let index = place.0 - self.region.first.0;
@@ -296,7 +296,7 @@ impl Amt {
     }
 }
 
-/// The table in `layout`, for who reads it from the bytes alone.
+/// The table in `layout`, for readers who have only the bytes.
 pub fn placement(counted: bool, layout: &Layout) -> Placement {
     let regions = layout.regions().iter();
     let region = regions.clone().find(|region| region.name == REGION);
@@ -312,14 +312,13 @@ pub fn placement(counted: bool, layout: &Layout) -> Placement {
     })
 }
 
-/// The five-byte number at `from`, less one; a zero is none.
+/// The five-byte number at `from`, less one; `None` for zero.
 pub(super) fn number(line: &Line, from: usize) -> Option<u64> {
     let mut bytes = [0; 8];
     bytes[..ENTRY].copy_from_slice(&line[from..from + ENTRY]);
     u64::from_le_bytes(bytes).checked_sub(1)
 }
 
-/// The five bytes of `number` plus one.
 pub(super) fn number_bytes(number: u64) -> [u8; ENTRY] {
     let bytes = (number + 1).to_le_bytes();
     bytes[..ENTRY].try_into().expect("5 bytes")

@@ -30,7 +30,7 @@ keys! {
         in Between("262144", "1048576", "half and twice ESD's own; the rivals' entries are larger than ESD's");
 }
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Mapping> = File {
     layers: &layers::<BySha1>("dedup-sha1", "dedup-sha1-sound"),
     designs: &[
@@ -49,7 +49,6 @@ pub static FILE: File<Mapping> = File {
     ],
 };
 
-/// Bytes of a whole SHA-1.
 const SHA1_BYTES: usize = 20;
 
 struct BySha1 {
@@ -61,7 +60,8 @@ impl Fingerprint for BySha1 {
     const UNIT: Unit = Unit::Sha1;
     const GUESSES: bool = false;
 
-    /// A sound one always compares, so that no mapping is accepted before the content that it shares.
+    /// Builds the fingerprint and its tables. The sound variant always compares, so that no mapping is accepted before
+    /// the content that it shares.
     fn build(settings: &Settings, sound: bool, layout: &mut Layout) -> (BySha1, Tables) {
         let buckets = layout.data_lines().div_ceil(2);
         let cache = &FINGERPRINT_CACHE;

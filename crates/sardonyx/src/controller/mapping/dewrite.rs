@@ -47,7 +47,7 @@ mechanisms! {
     MISSED = "duplicates guessed new", least 30;
 }
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Mapping> = File {
     layers: &layers::<ByCrc32>("dewrite", "dewrite-sound"),
     designs: &[
@@ -67,12 +67,12 @@ pub static FILE: File<Mapping> = File {
 };
 
 const CRC_BYTES: usize = 4;
-/// Bytes of metadata a line, as DeWrite gives them: 16 bytes and 3 bits.
+/// Bytes of metadata for each line, as DeWrite states them: 16 bytes and 3 bits.
 const BYTES_PER_LINE: f64 = 16.375;
 
-/// The outcomes of the last writes, and a majority vote on the next.
+/// A predictor that takes the majority of the last writes' outcomes as its guess.
 struct Predictor {
-    /// How many are remembered, 64 at most.
+    /// The number of remembered outcomes, 64 at most.
     history: u32,
     outcomes: u64,
 }
@@ -88,10 +88,9 @@ impl Predictor {
     }
 }
 
-/// CRC-32, and the guesses.
 struct ByCrc32 {
     predictor: Predictor,
-    /// Guesses and outcomes, as ESD Fig. 4 numbers them: T1, F2, T3, F4.
+    /// Counts of guesses and outcomes, as ESD Fig. 4 numbers them: T1, F2, T3, F4.
     guesses: [u64; 4],
 }
 
@@ -161,7 +160,7 @@ impl Fingerprint for ByCrc32 {
 mod tests {
     use super::*;
 
-    /// Against a list of the outcomes, at every length that the configuration allows.
+    /// Checks the vote against a list of the outcomes, at every length that the configuration allows.
     #[test]
     fn the_majority_of_the_remembered_outcomes_is_the_guess() {
         for history in 1..=64 {

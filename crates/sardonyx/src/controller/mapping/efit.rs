@@ -39,19 +39,19 @@ struct EfitEntry {
     refer: u8,
 }
 
-/// What a hit says.
+/// An entry whose check bits match.
 #[derive(Clone, Copy, Debug)]
 pub struct Similar {
     slot: usize,
-    /// Where content with these check bits lies.
+    /// The place of content with these check bits.
     pub place: Place,
     /// The step after which the entry exists.
     pub at: Step,
-    /// `referH`: how often the content was referred to of late, 0 to 255.
+    /// The number of recent references to the content, `referH`, from 0 to 255.
     pub refer: u8,
 }
 
-/// The table.
+/// The fingerprint table on chip.
 pub struct Efit {
     policy: Replacement,
     refresh_every: u64,
@@ -60,7 +60,7 @@ pub struct Efit {
     sets: SetIndex,
     checks: Vec<u64>,
     entries: Vec<EfitEntry>,
-    /// Which entry speaks of a place, so that it can be dropped when the place is freed.
+    /// The entry for each place, to be dropped when the place is freed.
     of_place: FxHashMap<u64, u32>,
     clock: u64,
 }
@@ -91,7 +91,7 @@ impl Efit {
         }
     }
 
-    /// Counts a look-up, and ages all entries when it is time to; whether it was.
+    /// Counts a look-up. At regular intervals it ages all entries, and returns whether it did.
     pub fn tick(&mut self) -> bool {
         self.clock += 1;
         let is_due = self.refresh_every != 0 && self.clock.is_multiple_of(self.refresh_every);
@@ -119,20 +119,21 @@ impl Efit {
         })
     }
 
-    /// One more line refers to this entry's place.
+    /// Counts one more reference to this entry's place.
     pub fn refer(&mut self, similar: Similar) {
         let entry = &mut self.entries[similar.slot];
         entry.refer = entry.refer.saturating_add(1);
         entry.stamp = self.clock;
     }
 
-    /// The entry speaks of another place from now on.
+    /// Makes the entry name another place from now on.
     pub fn replace(&mut self, similar: Similar, place: Place, at: Step) {
         let check = self.checks[similar.slot];
         self.fill(similar.slot, check, place, at);
     }
 
-    /// Enters content with these check bits, in the stead of the least useful entry of its set; whether there was one.
+    /// Enters content with these check bits over the least useful entry of its set. Returns whether that entry was in
+    /// use.
     pub fn insert(&mut self, check: u64, place: Place, at: Step) -> bool {
         let first = self.first(check);
         let worth = |slot: &usize| {
@@ -151,7 +152,7 @@ impl Efit {
         leaves
     }
 
-    /// Nobody may refer to `place` any more.
+    /// Drops the entry of `place`, to which nobody may refer any more.
     pub fn forget(&mut self, place: Place) {
         if let Some(slot) = self.of_place.remove(&place.0) {
             self.entries[slot as usize].place = NONE;

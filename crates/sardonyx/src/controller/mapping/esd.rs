@@ -27,7 +27,7 @@ use crate::plan::{At, Fetched, Plan, Queue, Step, Stored};
 use crate::settings::{AnyKey, Settings, keys, words};
 use crate::stats::Cause;
 
-/// What becomes of an EFIT entry whose check bits match but whose content does not.
+/// The fate of an EFIT entry whose check bits match but whose content does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collision {
     /// The old entry stays, the new line is not entered.
@@ -40,10 +40,10 @@ pub enum Collision {
 
 words!(Collision { "keep" => Keep, "replace" => Replace, "multi" => Multi });
 
-/// What becomes of the old place of an overwritten line.
+/// The fate of an overwritten line's old place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reclaim {
-    /// A persistent count beside the AMT says when nobody refers to it any more.
+    /// A persistent count beside the AMT tells when nobody refers to it any more.
     Counted,
     /// It is never used again; the leak is counted (the paper is silent).
     Paper,
@@ -146,7 +146,7 @@ const fn mapping(
     }
 }
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Mapping> = File {
     layers: &[
         mapping(
@@ -199,25 +199,25 @@ struct EsdCounts {
     rewrites: u64,
 }
 
-/// What the search for a content came to, and what becomes of EFIT if the line is unique.
+/// The outcome of the search for a content, and for a unique line the change of EFIT.
 enum SearchOutcome {
     Duplicate(Place),
-    /// Unique, and not entered.
+    /// The line is unique and is not entered.
     Unique,
     New(u64),
     Instead(Similar),
 }
 
-/// When a mapping leaves the chip.
+/// The moment when a mapping leaves the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Persistence {
-    /// When it is evicted, whatever the program asks for: the paper says no more. A platform that drains
-    /// the cache at a power cut is taken for granted.
+    /// When it is evicted, whatever the program asks for, because the paper says no more. This takes a platform for
+    /// granted that drains the cache at a power cut.
     Evicted,
-    /// Also with a counter-atomic write, and when the program writes metadata back.
+    /// It also leaves with a counter-atomic write, and when the program writes metadata back.
     OnDemand,
-    /// With its line, always: a write is accepted when its line, its counter and then its mapping are; a
-    /// place is used again when its last unmapping is.
+    /// It always leaves with its line. A write is accepted when its line, its counter and then its mapping are; a place
+    /// is reused when its last unmapping is accepted.
     Always,
 }
 
@@ -229,7 +229,7 @@ struct Esd {
     efit: Efit,
     amt: Amt,
     places: Allocator,
-    /// Logical lines at a place when no count is kept in hardware: for the figures only.
+    /// Logical lines at each place where hardware keeps no count. Only figures use it.
     lines_at: Paged<u32>,
     leaked: u64,
     counts: EsdCounts,
@@ -263,7 +263,7 @@ impl Esd {
         })
     }
 
-    /// What a write below must keep, and what its mapping must.
+    /// The order that a write below has to keep, and the order of its mapping.
     fn demands(&self, order: Persist) -> (Persist, Persist) {
         match self.persistence {
             Persistence::Evicted => (order, Persist::Relaxed),
@@ -272,7 +272,7 @@ impl Esd {
         }
     }
 
-    /// Whether the content is in the medium already, and the step after which that is known.
+    /// Searches for the content in the medium, and returns the step after which the outcome is known.
     fn search(&mut self, data: At<&Line>, plan: &mut Plan) -> At<SearchOutcome> {
         let check = ecc::check_word(self.matrix, data.value); // free: it came with the line
         let look = plan.unit(Unit::Fingerprints, data.at);
@@ -284,6 +284,7 @@ impl Esd {
         let (mut similar, mut last, mut full) = (self.efit.find(check, None), None, None);
         self.counts.hits += u64::from(similar.is_some());
         while let Some(hit) = similar {
+            // An entry that cannot count another reference is not compared.
             if hit.refer >= self.refer_max {
                 full = Some(hit);
             } else {
@@ -316,8 +317,8 @@ impl Esd {
         At::new(found, known)
     }
 
-    /// Maps the line of `entry` to `place`, where it has just been written if it is `fresh`, and settles
-    /// who refers to what. A mapping that must persist with its line is written back at once.
+    /// Maps the line of `entry` to `place`, where it has just been written if it is `fresh`, and updates the
+    /// references. A mapping that must persist with its line is written back at once.
     fn remap(
         &mut self,
         entry: AmtEntry,
@@ -339,6 +340,7 @@ impl Esd {
         let when = When { decided, ripe };
         self.amt.set(&entry, place, when, plan);
         if self.reclaim == Reclaim::Paper {
+            // The place was counted as leaked when its last line left it; a new duplicate uses it again.
             let lines = self.lines_at.at(place.0);
             self.leaked -= u64::from(*lines == 0 && !fresh);
             *lines += 1;

@@ -45,20 +45,20 @@ mechanisms! {
     KNOWN_IN_MEDIUM = "duplicates known in the medium", least 30;
 }
 
-/// What one full deduplication does otherwise than another.
+/// The differences between full deduplications.
 pub trait Fingerprint: Send + Sized + 'static {
-    /// The parameters that it declares, beside those of every full deduplication.
+    /// The parameters of the fingerprint, in addition to those of every full deduplication.
     const KEYS: &'static [&'static dyn AnyKey];
-    /// The figures that it counts, likewise.
+    /// The figures of the fingerprint, in addition to those of every full deduplication.
     const FIGURES: &'static [&'static Figure] = &[];
-    /// The mechanisms that it has of its own: buckets that get full, and counts that stay so, unless it says otherwise.
+    /// The mechanisms of the fingerprint. By default these are full buckets, and counts that stay full.
     const MECHANISMS: &'static [&'static Mechanism] = &[&FULL_COUNT, &BEYOND_BUCKET, &BEYOND_GONE];
-    /// The unit that computes it.
+    /// The unit that computes the fingerprint.
     const UNIT: Unit;
-    /// It guesses ahead of the verdict whether a line is a duplicate.
+    /// Whether it guesses, before the verdict, if a line is a duplicate.
     const GUESSES: bool;
 
-    /// It, and the tables; `sound` ones survive a power cut.
+    /// Builds the fingerprint and the tables. `sound` tables survive a power cut.
     fn build(settings: &Settings, sound: bool, layout: &mut Layout) -> (Self, Tables);
 
     /// The fingerprint of `data`.
@@ -79,21 +79,21 @@ pub trait Fingerprint: Send + Sized + 'static {
         false
     }
 
-    /// The guess turned out to be about a line that `duplicate` says the truth of.
+    /// Learns whether the guess was right: `duplicate` is the verdict on the line.
     fn learn(&mut self, _guessed_new: bool, _duplicate: bool, _plan: &mut Plan) {}
 
-    /// Bytes of metadata that a line has in `tables` with an entry for every line.
+    /// Bytes of metadata for each line, in `tables` with an entry for every line.
     fn bytes_per_line(&self, tables: &Tables) -> f64;
 
-    /// Forgets its own figures.
+    /// Forgets the figures of the fingerprint.
     fn forget_figures(&mut self) {}
 
-    /// Its own figures.
+    /// Adds the figures of the fingerprint.
     fn figures(&self, _out: &mut Figures) {}
 }
 
-/// The mapping as published, and one made to survive a power cut: a write is accepted when its line,
-/// its counter and then its mapping are; after a cut the other tables are made anew from the mappings.
+/// The published mapping, and one that survives a power cut. In that one a write is accepted when its line, its counter
+/// and then its mapping are, and a recovery rebuilds the other tables from the mappings.
 pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str) -> [Mapping; 2] {
     [
         Mapping {
@@ -123,7 +123,8 @@ pub const fn layers<F: Fingerprint>(published: &'static str, sound: &'static str
     ]
 }
 
-/// Fingerprints lie in the index under no key, and where an entry of it lies is made of the fingerprint.
+/// Regions that reveal fingerprints: they lie in the index under no key, and the position of an entry is made of its
+/// fingerprint.
 const SHOWS: &[&str] = &[INDEX, INVERSE];
 
 const LIMITS: &[Limit] = &[
@@ -184,11 +185,10 @@ struct FullDedupCounts {
     collisions: u64,
 }
 
-/// The mapping over an encryption.
 struct FullDedup<F> {
     fingerprint: F,
     tables: Tables,
-    /// Bytes of a fingerprint that are kept.
+    /// Bytes of a fingerprint that the index keeps.
     kept: usize,
     counts: FullDedupCounts,
     below: Encryption,
@@ -206,7 +206,8 @@ impl<F: Fingerprint> FullDedup<F> {
         })
     }
 
-    /// Looks for the content of `data`: its entry, if there is one, and the step after which all is known.
+    /// Searches for the content of `data`: returns its entry, if there is one, and the step after which the result is
+    /// known.
     fn find(&mut self, digest: At<Digest>, data: &Line, plan: &mut Plan) -> At<Option<Match>> {
         let index = &mut self.tables.index;
         let mut search = index.search(digest.value, digest.at);
@@ -318,6 +319,7 @@ impl<F: Fingerprint> Layer for FullDedup<F> {
         }
         let room = self.tables.allocate(entry, known, plan);
         let mut gate = plan.both(write.gate, room.unmapped);
+        // A line encrypted ahead of the verdict must not be written before it.
         if F::GUESSES {
             gate = plan.both(gate, known);
         }

@@ -7,7 +7,7 @@ use crate::controller::{Class, Encryption, Layer, Storey, Write, stands_on_below
 use crate::line::{Logical, Place};
 use crate::plan::{Fetched, Plan, Step, Stored};
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Mapping> = File {
     layers: &[Mapping {
         about: About {

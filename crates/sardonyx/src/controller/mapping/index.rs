@@ -20,23 +20,23 @@ mechanisms! {
     BEYOND_GONE = "entries gone from beyond a full bucket", least 0;
 }
 
-/// The last byte of a bucket: entries that lie beyond it because it was full.
+/// The last byte of a bucket counts the entries that lie beyond the bucket because it was full.
 const OVERFLOW: usize = 63;
 
-/// The index's region.
+/// The name of the index's region.
 pub const INDEX: &str = "fingerprints";
 
 /// Bytes of the longest fingerprint.
 pub const DIGEST_BYTES: usize = 20;
 
-/// A fingerprint; the bytes that it does not have are 0.
+/// A fingerprint. Bytes that it does not have are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
     bytes: [u8; DIGEST_BYTES],
 }
 
 impl Digest {
-    /// A digest of at most [`DIGEST_BYTES`] bytes; what is beyond them is left out.
+    /// Makes a digest of at most [`DIGEST_BYTES`] bytes; further ones are left out.
     pub fn new(digest: &[u8]) -> Digest {
         let len = digest.len().min(DIGEST_BYTES);
         let mut bytes = [0; DIGEST_BYTES];
@@ -51,15 +51,15 @@ impl Digest {
     }
 }
 
-/// An entry with the wanted digest, and how far the search has come.
+/// An entry with the wanted digest, and the state of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Match {
-    /// The bucket that the entry lies in, as the cache has it.
+    /// The bucket with the entry, as the cache has it.
     pub cached: Lookup,
     slot: usize,
-    /// Where the content lies.
+    /// The place of the content.
     pub place: Place,
-    /// How many lines refer to it.
+    /// The number of lines that refer to it.
     pub count: References,
     /// The step after which all of this is known.
     pub at: Step,
@@ -71,23 +71,23 @@ pub struct BucketSearch {
     bucket: u64,
     walked: u64,
     current: Option<(Lookup, Line, usize)>,
-    /// The step after which what it has found so far is known.
+    /// The step after which the findings so far are known.
     pub at: Step,
 }
 
-/// The index.
+/// The index from fingerprints to places.
 pub struct Index {
     region: Region,
-    /// Bytes of a digest in an entry, of an entry, and entries of a bucket.
+    /// Bytes of a digest in an entry, bytes of an entry, and entries in a bucket.
     digest: usize,
     entry: usize,
     per_bucket: usize,
-    /// A new entry takes the slot of one with the same digest whose count is full: nobody will share
-    /// that one any more, and thousands of them would stand in a search's way (*assumed*, as for ESD).
+    /// Whether a new entry takes the slot of one with the same digest whose count is full. Nobody will share that one
+    /// any more, and thousands of them would slow searches down (*assumed*, as for ESD).
     moves: bool,
-    /// A power cut may have taken what the other tables speak of.
+    /// Whether a power cut may have taken entries that other tables refer to.
     recovered: bool,
-    /// Its cache on chip.
+    /// The cache of the index on chip.
     pub cache: MetadataCache,
     entries: u64,
 }
@@ -136,7 +136,7 @@ impl Index {
         }
     }
 
-    /// The next entry with the digest, `None` when there is no more.
+    /// The next entry with the digest; `None` after the last one.
     pub fn next(&mut self, search: &mut BucketSearch, plan: &mut Plan) -> Option<Match> {
         loop {
             let (cached, line, from) = match search.current.take() {
@@ -166,6 +166,7 @@ impl Index {
                 });
             }
             search.walked += 1;
+            // Nothing overflowed from this bucket, or every bucket has been visited.
             if line[OVERFLOW] == 0 || search.walked == self.region.lines {
                 return None;
             }
@@ -173,7 +174,7 @@ impl Index {
         }
     }
 
-    /// One more line refers to the place of a match just given; a full count stays.
+    /// Counts one more line that refers to the place of a match just found. A full count stays.
     pub fn refer(&mut self, found: &Match, ripe: Step, plan: &mut Plan) -> References {
         let count = found.count.one_more();
         if count != found.count {
@@ -185,7 +186,7 @@ impl Index {
         count
     }
 
-    /// Enters content at `place`, referred to once; gives the bucket that it came to lie in.
+    /// Enters content at `place`, with one reference, and returns the bucket of the entry.
     pub fn insert(&mut self, digest: Digest, place: Place, when: When, plan: &mut Plan) -> u64 {
         let mut plan = plan.because(Cause::Lookup);
         let (mut bucket, mut at, ripe) = (self.home(&digest), when.decided, when.ripe);
@@ -222,8 +223,8 @@ impl Index {
         bucket
     }
 
-    /// One line less refers to `place`, whose entry lies in `bucket`; true if it was the last one,
-    /// and the entry is gone.
+    /// Counts one line less that refers to `place`, whose entry lies in `bucket`. Returns true if it was the last one,
+    /// and the entry is removed.
     pub fn unrefer(&mut self, bucket: u64, place: Place, when: When, plan: &mut Plan) -> bool {
         if self.recovered && bucket >= self.region.lines {
             return false;
@@ -254,6 +255,7 @@ impl Index {
         let blank = &[0; 26][..self.entry];
         self.cache.set_bytes(cached, from, blank, ripe, &mut plan);
         self.entries -= 1;
+        // The buckets that the entry was pushed beyond count one such entry less.
         let (mut passed, mut at) = (self.home(&digest), cached.at);
         if passed != bucket {
             plan.exercise(&BEYOND_GONE);
@@ -262,6 +264,7 @@ impl Index {
             let cached = self.cache.revisit(self.region.line(passed), at, &mut plan);
             at = cached.at;
             let beyond = self.cache.line(cached)[OVERFLOW];
+            // A full counter of such entries no longer knows their number, so it stays.
             if beyond != u8::MAX {
                 let less = [beyond.saturating_sub(1)]; // 0 only after a power cut
                 self.cache
@@ -302,7 +305,7 @@ impl Index {
         self.cache.set_bytes(cached, at, &byte, when.ripe, plan);
     }
 
-    /// The places that the medium's bytes of a bucket speak of, with their counts.
+    /// The places in a bucket according to the medium's bytes, with their counts.
     pub fn scan(&self, bucket: u64, plan: &mut Plan) -> Vec<(Place, References)> {
         if bucket >= self.region.lines {
             return Vec::new(); // torn by a power cut
@@ -315,7 +318,7 @@ impl Index {
         (0..self.per_bucket).filter_map(entry).collect()
     }
 
-    /// How many entries there are, learnt from elsewhere (the inverse table).
+    /// Sets the number of entries, learnt elsewhere (from the inverse table).
     pub fn set_entries(&mut self, entries: u64) {
         self.entries = entries;
         self.recovered = true;

@@ -3,7 +3,7 @@
 //! Left out: keeping the bytes secret, which is the layer below's.
 
 pub mod amt;
-/// The worked example of `docs/simulator/add-a-design.md`, in tests alone.
+/// The worked example of `docs/simulator/add-a-design.md`. Only tests use it.
 pub mod dedup_fold;
 pub mod efit;
 pub mod figures;
@@ -25,7 +25,6 @@ mechanisms! {
     FULL_MEDIUM = "writes to a full medium", least 30, by &[("pages.crash_short", 1)];
 }
 
-/// What every mapping does that lets lines share places.
 const SHARING: &[&Mechanism] = &[
     &DUPLICATE,
     &OWN_AGAIN,

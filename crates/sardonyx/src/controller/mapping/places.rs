@@ -10,25 +10,25 @@ use crate::mechanisms::{Value, mechanisms};
 use crate::plan::{Plan, Step};
 use crate::settings::{Settings, keys, words};
 
-/// Which of the freed places a line gets.
+/// The freed place that a line gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
-    /// The one that was freed first.
+    /// The place that was freed first.
     Fifo,
-    /// The one that was freed last.
+    /// The place that was freed last.
     Lifo,
-    /// The one nearest the line's own.
+    /// The place nearest to the line's own.
     Nearest,
 }
 
 words!(Reuse { "fifo" => Fifo, "lifo" => Lifo, "nearest" => Nearest });
 
-/// Where a unique line goes while there are places that nobody has used.
+/// The destination of a unique line while unused places are left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// To its own place if that is free, then to a freed one, then to the top of the data region.
+    /// Its own place if that is free, else a freed one, else one from the top of the data region.
     Home,
-    /// As in a log: to a freed place, then to the lowest that has not been used.
+    /// A freed place, else the lowest one that has not been used, as in a log.
     Log,
 }
 
@@ -54,10 +54,10 @@ mechanisms! {
 }
 
 const PAGE: usize = 4096;
-/// Pages from this one on are looked up by a hash: a table of what lies before a high place would be large.
+/// Pages from this one on are kept in a hash map, because an array up to a high place would be large.
 const FAR: usize = 1 << 15;
 
-/// An array that takes memory only where it has been touched; all defaults at first.
+/// An array of default values that takes memory only where it has been touched.
 #[derive(Default)]
 pub struct Paged<T> {
     pages: Vec<Option<Box<[T]>>>,
@@ -76,7 +76,7 @@ impl<T: Copy + Default> Paged<T> {
         page.map_or(T::default(), |page| page[index as usize % PAGE])
     }
 
-    /// The value at `index`, to be changed.
+    /// The value at `index`, mutable.
     #[inline]
     pub fn at(&mut self, index: u64) -> &mut T {
         let page = index as usize / PAGE;
@@ -108,9 +108,8 @@ impl PlacePool {
     }
 }
 
-/// Places that were freed; some may have been taken again since.
+/// Freed places, of which some may have been taken again since.
 enum Freed {
-    /// In the order in which they were freed.
     InOrder(VecDeque<Place>, Reuse),
     ByPlace(BTreeSet<Place>),
 }
@@ -132,7 +131,6 @@ impl Freed {
         }
     }
 
-    /// Takes the one out whose turn it is for a line whose own place is `home`.
     fn take(&mut self, home: Place) -> Option<Place> {
         match self {
             Freed::InOrder(places, Reuse::Lifo) => places.pop_back(),
@@ -148,26 +146,27 @@ impl Freed {
     }
 }
 
-/// Unmappings that are kept before those are forgotten that have finished; so few that short runs come to it.
+/// Finished unmappings are forgotten when there are more than this many; the number is small so that short runs reach
+/// it.
 const UNMAPPED: usize = 4;
 
 /// Hands out places and takes them back.
 pub struct Allocator {
     fresh: Fresh,
     used: PlacePool,
-    /// In `freed`, and so not to be put there again.
+    /// Places in `freed`, which must not be put there twice.
     queued: PlacePool,
     freed: Freed,
     unmapped: FxHashMap<u64, Step>,
     unmapped_limit: usize,
-    /// Everything at and above it has been handed out once, or everything below it in a log.
+    /// All places at and above it have been handed out once; in a log, all below it.
     edge: u64,
     lines: u64,
     in_use: u64,
 }
 
 impl Allocator {
-    /// All of `lines` places are free.
+    /// An allocator of `lines` places, all free.
     pub fn new(lines: u64, settings: &Settings) -> Allocator {
         let fresh = settings.get(&FRESH);
         let lines = lines.saturating_sub(settings.get(&RETIRED));
@@ -208,6 +207,7 @@ impl Allocator {
     fn another(&mut self, home: Place) -> Option<Place> {
         while let Some(place) = self.freed.take(home) {
             self.queued.put(place, false);
+            // The place may have been taken as some line's own since it was freed.
             if !self.used.has(place) {
                 return Some(place);
             }
@@ -220,7 +220,6 @@ impl Allocator {
         None
     }
 
-    /// The next place that has not been handed out at the edge.
     fn next(&mut self) -> Option<Place> {
         match self.fresh {
             Fresh::Home => {
@@ -235,19 +234,19 @@ impl Allocator {
         }
     }
 
-    /// `place` is in use, whether it was or not.
+    /// Marks `place` as used, whether it was or not.
     pub fn take(&mut self, place: Place) {
         self.in_use += u64::from(!self.used.has(place));
         self.used.put(place, true);
     }
 
-    /// One line less refers to `place`, not the last, once `unmapped` is finished.
+    /// Notes that one line less, not the last, refers to `place` once `unmapped` is finished.
     pub fn let_go(&mut self, place: Place, unmapped: Step, plan: &mut Plan) {
         plan.exercise(&LEFT);
         self.gate(place, unmapped, plan);
     }
 
-    /// Whoever writes `place` next waits for `unmapped`, whether that was the last line or not.
+    /// Makes the next writer of `place` wait for `unmapped`, whether the last line left it or another one.
     fn gate(&mut self, place: Place, unmapped: Step, plan: &mut Plan) {
         if plan.is_past(unmapped) {
             return;
@@ -263,8 +262,8 @@ impl Allocator {
         }
     }
 
-    /// Nobody refers to `place` any more, once `unmapped` is finished. A design whose tables do not
-    /// survive a power cut may say so twice afterwards.
+    /// Frees `place`, to which nobody refers once `unmapped` is finished. A design whose tables do not survive a power
+    /// cut may free a place twice afterwards.
     pub fn free(&mut self, place: Place, unmapped: Step, plan: &mut Plan) {
         self.in_use -= u64::from(self.used.has(place));
         self.used.put(place, false);
@@ -303,7 +302,7 @@ mod tests {
         Allocator::new(4, &Settings::default())
     }
 
-    /// Which places lines with these own places get, after 2, 0 and 3 have been freed in this order.
+    /// The places that lines with these own places get, after 2, 0 and 3 have been freed in this order.
     fn reused(reuse: Reuse, fresh: Fresh, homes: [u64; 3]) -> [u64; 3] {
         let mut plan = Plan::new(Image::new(), true);
         let mut places = four(reuse, fresh);

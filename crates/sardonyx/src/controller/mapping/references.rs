@@ -3,30 +3,30 @@
 //! counted as leaked. Source: ESD (HPCA 2023) Sec. III-B has one byte for `referH`; that a count in the medium is
 //! one as well, and stays when it is full, is *assumed*. Left out: where the byte lies.
 
-/// A count of references, as the table has it.
+/// A count of references in one byte, as the table stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct References(u8);
 
-/// What remains when a line gives up its reference.
+/// The count after a line gave up its reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// An unknown number: the count was full, and stays.
+    /// The number is unknown: the count was full, and stays.
     Unknown,
-    /// No line was counted: a power cut has taken the count.
+    /// No line was counted, because a power cut has taken the count.
     Nobody,
-    /// This number of lines; [`References::NONE`] after the last.
+    /// The remaining lines; [`References::NONE`] after the last.
     Some(References),
 }
 
 impl References {
-    /// No line.
+    /// The count of no line.
     pub const NONE: References = References(0);
-    /// One line.
+    /// The count of one line.
     pub const ONE: References = References(1);
-    /// A count at which it stays for ever.
+    /// A count that never falls again.
     pub const FULL: References = References(u8::MAX);
 
-    /// What the byte in the table says.
+    /// Reads a count from its byte in the table.
     pub const fn of_byte(byte: u8) -> References {
         References(byte)
     }
@@ -41,17 +41,17 @@ impl References {
         References(u8::try_from(lines).unwrap_or(u8::MAX))
     }
 
-    /// Whether it is too large to be trusted to fall.
+    /// Whether the count is too large to be trusted to fall.
     pub fn is_full(self) -> bool {
         self == References::FULL
     }
 
-    /// With one line more; a full count stays.
+    /// Counts one line more. A full count stays.
     pub fn one_more(self) -> References {
         References(self.0.saturating_add(1))
     }
 
-    /// With one line less.
+    /// Counts one line less.
     pub fn one_less(self) -> Left {
         match self {
             References::FULL => Left::Unknown,

@@ -18,7 +18,7 @@ use crate::plan::{Plan, Queue, Step, Stored};
 use crate::settings::{CacheKey, Settings};
 use crate::stats::Cause;
 
-/// The region of the inverse table.
+/// The name of the inverse table's region.
 pub const INVERSE: &str = "inverse";
 const PER_LINE: u64 = 12;
 const BITS: u64 = 512;
@@ -27,9 +27,9 @@ const BITS: u64 = 512;
 pub struct Room {
     /// The free place in the medium that the line gets.
     pub place: Place,
-    /// The place must not be written before this step: its old owners' unmapping.
+    /// The step before which the place must not be written: the unmapping of its old owners.
     pub unmapped: Step,
-    /// What of the look-up of the line's mapping is still true.
+    /// The part of the line's mapping look-up that is still valid.
     entry: AmtEntry,
 }
 
@@ -37,15 +37,15 @@ pub struct Room {
 pub struct Tables {
     /// Fingerprint → place.
     pub index: Index,
-    /// Logical line → place; its cache is that of inverse table and free map, too.
+    /// Logical line → place. Its cache also serves the inverse table and the free map.
     pub amt: Amt,
     inverse: Region,
     free_map: Option<Region>,
-    /// Which places are free.
+    /// The allocation of places.
     pub places: Allocator,
     /// Places whose count is full: never freed again.
     pub leaked: u64,
-    /// Mappings persist with their lines, and nothing but they is believed after a power cut.
+    /// Whether mappings persist with their lines, so that a recovery believes them and nothing else.
     pub sound: bool,
 }
 
@@ -72,7 +72,7 @@ impl Tables {
         }
     }
 
-    /// What a write must keep below.
+    /// The order that a write has to keep below.
     pub fn demand(&self, order: Persist) -> Persist {
         match self.sound {
             true => Persist::CounterAtomic,
@@ -80,7 +80,7 @@ impl Tables {
         }
     }
 
-    /// The line of `entry` shares the content that was found.
+    /// Makes the line of `entry` share the content that was found.
     pub fn share(&mut self, entry: AmtEntry, found: &Match, when: When, plan: &mut Plan) -> Stored {
         let decided = when.decided;
         let ripe = plan
@@ -97,8 +97,8 @@ impl Tables {
         Stored::at(self.leave(&entry, when, plan))
     }
 
-    /// The line of `entry`, just mapped elsewhere, leaves its old place; gives the step after which that
-    /// one may be written again.
+    /// Removes the line of `entry`, just mapped elsewhere, from its old place. Returns the step after which that place
+    /// may be written again.
     fn leave(&mut self, entry: &AmtEntry, when: When, plan: &mut Plan) -> Step {
         let order = self.demand(Persist::Relaxed);
         let mapped = Stored::at(when.ripe);
@@ -109,7 +109,7 @@ impl Tables {
         ripe
     }
 
-    /// A free place for the line of `entry`; in a full medium the line gives its old place up first.
+    /// Allocates a place for the line of `entry`. In a full medium the line gives its old place up first.
     pub fn allocate(&mut self, mut entry: AmtEntry, decided: Step, plan: &mut Plan) -> Room {
         let home = Place(entry.line.0);
         let mut free = self.places.allocate(home, plan);
@@ -123,6 +123,7 @@ impl Tables {
                 self.amt.table_line(entry.line),
                 plan.because(Cause::Mapping),
             );
+            // The old place's tables may have pushed the mapping's line out of the cache.
             entry.cached = self.amt.cache.revisit(table, decided, &mut plan);
             entry.place = None;
         }
@@ -137,8 +138,8 @@ impl Tables {
         }
     }
 
-    /// The line that asked for `room` was `kept` there; `digest` is entered unless there is none (a log
-    /// line).
+    /// Enters the line that asked for `room` and was `kept` there. Its `digest` is entered too, if there is one: a log
+    /// line has none.
     pub fn keep(
         &mut self,
         room: &Room,
@@ -204,13 +205,13 @@ impl Tables {
             .set_bytes(cached, byte, &new, ripe, &mut plan);
     }
 
-    /// Bytes that a line of memory has in these tables if each has an entry for every line: mapping,
-    /// inverse table and index. The free map's bit and the buckets' padding are left out.
+    /// Bytes of these tables for each line of memory, if each has an entry for every line: mapping, inverse table and
+    /// index. The free map's bit and the buckets' padding are left out.
     pub fn bytes_per_line(&self) -> u64 {
         2 * ENTRY as u64 + self.index.entry_bytes() as u64
     }
 
-    /// Bytes of the entries in use: as many mappings as lines, the rest as many as contents.
+    /// Bytes of the entries in use. Mappings count by lines, all others by contents.
     pub fn bytes_in_use(&self) -> u64 {
         let entries = self.index.entries() * self.index.entry_bytes() as u64;
         let (mappings, places) = (self.amt.mapped(), self.places.in_use());
@@ -229,7 +230,7 @@ impl Tables {
         self.index.cache.flush(&mut plan.because(Cause::Lookup));
     }
 
-    /// Learns from the bytes which places are free.
+    /// Learns from the medium's bytes which places are free.
     pub fn recover(&mut self, plan: &mut Plan) {
         let places = &mut self.places;
         self.amt.scan(plan, |_, place| places.take(place));
@@ -254,7 +255,7 @@ impl Tables {
         self.index.set_entries(entries);
     }
 
-    /// Starts counting anew.
+    /// Counts figures from zero again.
     pub fn forget_figures(&mut self) {
         self.amt.cache.forget_figures();
         self.index.cache.forget_figures();

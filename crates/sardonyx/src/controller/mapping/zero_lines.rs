@@ -49,7 +49,7 @@ mechanisms! {
     WAS_ZERO = "lines that were zeros", least 30;
 }
 
-/// What this file has.
+/// The layers and designs of this file.
 pub static FILE: File<Mapping> = File {
     layers: &[Mapping {
         about: About {

@@ -17,28 +17,28 @@ use crate::line::{Line, Logical};
 use crate::medium::params::CachesParams;
 use crate::plan::Step;
 
-/// Most cores: the last level has a bit for each.
+/// The largest number of cores: the last level has a bit for each.
 pub const MAX_CORES: usize = 64;
 
-/// Which cache answered.
+/// The cache that answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum HitLevel {
-    /// The core's first.
+    /// The core's first level.
     L1 = 0,
-    /// The core's second.
+    /// The core's second level.
     L2 = 1,
-    /// The shared last one.
+    /// The shared last level.
     Llc = 2,
 }
 
-/// A line found; good until the next call that changes the caches.
+/// A line that was found. It is valid until the next call that changes the caches.
 #[derive(Clone, Copy, Debug)]
 pub struct Hit {
     slot: u32,
-    /// Who had it.
+    /// The level that had the line.
     pub level: HitLevel,
-    /// The read that still brings it, as named at [`Caches::fill`]; 0 if it is there.
+    /// The read that still brings the line, as named at [`Caches::fill`]; 0 if the line is there.
     pub filling: u32,
 }
 
@@ -51,16 +51,16 @@ pub struct WriteBack {
     pub data: Line,
     /// The step after which the bytes exist.
     pub at: Step,
-    /// A counter-atomic variable in it has been stored since the last time.
+    /// Whether a counter-atomic variable in it has been stored since its last write-back.
     pub atomic: bool,
 }
 
-/// All cores' caches.
+/// The caches of all cores.
 pub struct Caches {
     l1: Vec<Private>,
     l2: Vec<Private>,
     llc: Shared,
-    /// Accesses that the last level has answered, and those that it has not.
+    /// Accesses that the last level has answered, and those that went to memory.
     llc_accesses: [u64; 2],
 }
 
@@ -83,7 +83,7 @@ impl Caches {
         }
     }
 
-    /// Looks `line` up for `core`; a level below hands it up.
+    /// Looks `line` up for `core`. A lower level that has it passes it up.
     #[inline]
     pub fn find(&mut self, core: usize, line: Logical) -> Option<Hit> {
         match self.l1[core].find(line.0) {
@@ -92,8 +92,7 @@ impl Caches {
         }
     }
 
-    /// Looks whether any cache has `line`, which the inclusive last level knows; nobody takes it, and it is no
-    /// more recent than before.
+    /// Looks `line` up in any cache, which the inclusive last level knows. No cache takes it, and its recency stays.
     pub fn probe(&self, line: Logical) -> Option<Hit> {
         let slot = self.llc.peek(line.0)?;
         Some(self.hit(slot, HitLevel::Llc))
@@ -110,7 +109,7 @@ impl Caches {
         self.llc.touch_ahead(line.0);
     }
 
-    /// Whether `line` is here; if so its bytes are fetched likewise.
+    /// Whether `line` is in the last level. If it is, its bytes are prefetched too.
     #[inline]
     pub fn touch_hit_ahead(&self, line: Logical) -> bool {
         self.llc.touch_hit_ahead(line.0)
@@ -143,8 +142,8 @@ impl Caches {
         }
     }
 
-    /// Takes `line`, which is nowhere here, for `core`; its bytes are there after `at`, brought by the
-    /// read `filling`. Gives the hit, and the line that had to go if it was dirty.
+    /// Takes `line`, which no cache has, for `core`. Its bytes, brought by the read `filling`, are there after `at`.
+    /// Returns the hit, and the evicted line if it was dirty.
     pub fn fill(
         &mut self,
         core: usize,
@@ -170,7 +169,7 @@ impl Caches {
         (self.hit(slot, HitLevel::Llc), gone)
     }
 
-    /// The read `filling` has brought `line`.
+    /// Notes that the read `filling` has brought `line`.
     pub fn filled(&mut self, line: Logical, filling: u32) {
         if let Some(slot) = self.llc.peek(line.0) {
             let state = self.llc.state_mut(slot);
@@ -180,7 +179,7 @@ impl Caches {
         }
     }
 
-    /// The bytes of a line found.
+    /// The bytes of a line that was found.
     pub fn line(&self, hit: Hit) -> &Line {
         self.llc.bytes(hit.slot)
     }
@@ -199,22 +198,22 @@ impl Caches {
         }
     }
 
-    /// Whether `core` has logged `line`, which it has just found, in its transaction: the log bit of L1.
+    /// Whether `core` has logged `line`, just found, in its transaction: the log bit of L1.
     pub fn is_logged(&self, core: usize, line: Logical) -> bool {
         self.l1[core].is_logged(line.0)
     }
 
-    /// Sets that bit.
+    /// Sets the log bit of `line` for `core`.
     pub fn set_logged(&mut self, core: usize, line: Logical) {
         self.l1[core].set_logged(line.0);
     }
 
-    /// Clears all of them of `core`: a transaction begins or ends.
+    /// Clears all log bits of `core`, because a transaction begins or ends.
     pub fn clear_logged(&mut self, core: usize) {
         self.l1[core].clear_logged();
     }
 
-    /// When the bytes of a line found are there.
+    /// The step after which the bytes of a line found are there.
     pub fn ready(&self, hit: Hit) -> Step {
         self.llc.state(hit.slot).at
     }
@@ -231,7 +230,7 @@ impl Caches {
         self.take_dirt(slot, line.0)
     }
 
-    /// The same, and the line goes (`clflush`, non-temporal stores).
+    /// The line's bytes for memory if it is dirty; the line is dropped (`clflush`, non-temporal stores).
     pub fn flush(&mut self, line: Logical) -> Option<WriteBack> {
         let slot = self.llc.peek(line.0)?;
         let written = self.take_dirt(slot, line.0);
@@ -269,9 +268,9 @@ impl Caches {
         Some(written)
     }
 
-    /// Evicts a line that `draw` chooses: three times in four one of the most urgent, which are counter-atomic
-    /// ones if there are any, else dirty ones; gives its bytes if it was dirty. A line that is still on its
-    /// way stays.
+    /// Evicts a line that `draw` chooses: three times in four one of the most urgent lines, which are counter-atomic
+    /// ones if there are any, else dirty ones. Returns its bytes if it was dirty. A line that is still on its way
+    /// stays.
     pub fn evict_drawn(
         &mut self,
         mut draw: impl FnMut(usize) -> usize,
@@ -295,7 +294,7 @@ impl Caches {
         Some((Logical(line), self.flush(Logical(line))))
     }
 
-    /// Evicts `line`, if it is here; gives it if it was dirty.
+    /// Evicts `line`, if the caches have it. Returns it if it was dirty.
     pub fn evict(&mut self, line: Logical) -> Option<WriteBack> {
         let slot = self.llc.peek(line.0)?;
         match self.llc.state(slot).filling {
@@ -304,12 +303,12 @@ impl Caches {
         }
     }
 
-    /// Whether `line` holds a counter-atomic variable stored since it was last written back.
+    /// Whether `line` holds a counter-atomic variable stored since its last write-back.
     pub fn is_atomic(&self, hit: Hit) -> bool {
         self.llc.state(hit.slot).atomic
     }
 
-    /// Takes `line` out of the private levels of all cores but those in `keep`.
+    /// Drops `line` from the private levels of all cores except those in `keep`.
     fn leave_private(&mut self, slot: u32, line: u64, keep: u64) {
         let state = self.llc.state_mut(slot);
         let mut leaving = state.sharers & !keep;

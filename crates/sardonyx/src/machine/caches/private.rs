@@ -8,7 +8,7 @@ const LOGGED: u32 = 1 << 31;
 
 pub(super) struct Private {
     sets: Sets,
-    /// Line + 1, 0 for none; the most recent of a set first.
+    /// Tags: line + 1, 0 for none. The most recent of a set comes first.
     tags: Vec<u64>,
     slots: Vec<u32>,
 }
@@ -23,7 +23,7 @@ impl Private {
         }
     }
 
-    /// Where the last level holds `line`, which is then the most recent, if it is here.
+    /// The last level's slot of `line`, if this level has it. The line becomes the most recent.
     #[inline]
     pub fn find(&mut self, line: u64) -> Option<u32> {
         let first = self.sets.first(line);
@@ -38,7 +38,6 @@ impl Private {
         Some(slots[0] & !LOGGED)
     }
 
-    /// Takes a line that is not here, dropping the least recent one.
     pub fn insert(&mut self, line: u64, slot: u32) {
         let first = self.sets.first(line);
         let set = first..first + self.sets.ways;
@@ -50,28 +49,25 @@ impl Private {
         (tags[0], slots[0]) = (line + 1, slot);
     }
 
-    /// Whether the log bit of `line`, which has just been found here or taken, is set.
+    /// Whether the log bit of `line` is set. The line has just been found here or taken.
     pub fn is_logged(&self, line: u64) -> bool {
         let first = self.sets.first(line);
         debug_assert_eq!(self.tags[first], line + 1);
         self.slots[first] & LOGGED != 0
     }
 
-    /// Sets it.
     pub fn set_logged(&mut self, line: u64) {
         let first = self.sets.first(line);
         debug_assert_eq!(self.tags[first], line + 1);
         self.slots[first] |= LOGGED;
     }
 
-    /// Clears all log bits.
     pub fn clear_logged(&mut self) {
         for slot in &mut self.slots {
             *slot &= !LOGGED;
         }
     }
 
-    /// Drops `line` if it is here.
     pub fn remove(&mut self, line: u64) {
         let first = self.sets.first(line);
         let tags = &mut self.tags[first..first + self.sets.ways];
@@ -83,7 +79,7 @@ impl Private {
     }
 }
 
-/// The last of a few goes first: `rotate_right(1)` without its care for long slices.
+/// Moves the last of a few to the front: `rotate_right(1)` without its care for long slices.
 #[inline]
 fn to_front<T: Copy>(of: &mut [T]) {
     let Some(&last) = of.last() else { return };
@@ -114,7 +110,6 @@ impl Sets {
         self.sets as usize * self.ways
     }
 
-    /// The first slot of the set of `line`.
     #[inline]
     pub fn first(&self, line: u64) -> usize {
         let set = match self.power_of_two {

@@ -7,17 +7,13 @@ use crate::line::{LINE_BYTES, Line};
 use crate::medium::params::CacheLevel;
 use crate::plan::Step;
 
-/// What is known of a line besides its bytes.
 #[derive(Clone, Copy)]
 pub(super) struct State {
-    /// Cores whose private levels may hold it, a bit each.
     pub sharers: u64,
-    /// When its bytes are there.
     pub at: Step,
-    /// The read that brings it, by the reader's own name; 0 for none.
+    /// The read that brings the line, by the reader's own name; 0 for none.
     pub filling: u32,
     pub dirty: bool,
-    /// A counter-atomic variable in it has been stored.
     pub atomic: bool,
 }
 
@@ -31,9 +27,8 @@ const EMPTY: State = State {
 
 pub(super) struct Shared {
     sets: Sets,
-    /// Line + 1; 0 for none.
+    /// Tags: line + 1, 0 for none.
     tags: Vec<u64>,
-    /// When it was last used.
     used: Vec<u64>,
     states: Vec<State>,
     bytes: Vec<u8>,
@@ -54,7 +49,7 @@ impl Shared {
         }
     }
 
-    /// Where `line` is, and nothing else.
+    /// The slot of `line`, without any change.
     #[inline]
     pub fn peek(&self, line: u64) -> Option<u32> {
         let first = self.sets.first(line);
@@ -63,7 +58,6 @@ impl Shared {
         Some((first + way) as u32)
     }
 
-    /// Asks for the tags of the set of `line`, and when they were used.
     #[inline]
     pub fn touch_ahead(&self, line: u64) {
         let first = self.sets.first(line);
@@ -73,7 +67,7 @@ impl Shared {
         }
     }
 
-    /// Whether `line` is here; asks for its bytes if so, for the bytes that it will replace if not.
+    /// Whether `line` is here. Prefetches its bytes if it is, else the bytes that it will replace.
     #[inline]
     pub fn touch_hit_ahead(&self, line: u64) -> bool {
         let found = self.peek(line);
@@ -83,7 +77,7 @@ impl Shared {
         found.is_some()
     }
 
-    /// Where `line` is; it is then the most recent.
+    /// The slot of `line`, which becomes the most recent.
     pub fn find(&mut self, line: u64) -> Option<u32> {
         let slot = self.peek(line)?;
         self.touch(slot);
@@ -101,7 +95,6 @@ impl Shared {
         oldest.expect("a set has ways") as u32
     }
 
-    /// Puts `line` in `slot`.
     pub fn put(&mut self, slot: u32, line: u64, bytes: &Line, at: Step, filling: u32) {
         self.tags[slot as usize] = line + 1;
         self.states[slot as usize] = State {
@@ -117,7 +110,6 @@ impl Shared {
         self.tags[slot as usize] = 0;
     }
 
-    /// The line in `slot`, if there is one.
     #[inline]
     pub fn tag(&self, slot: u32) -> Option<u64> {
         self.tags[slot as usize].checked_sub(1)
@@ -143,7 +135,6 @@ impl Shared {
         &mut self.bytes.as_chunks_mut::<LINE_BYTES>().0[slot as usize]
     }
 
-    /// Slots with a line in them.
     pub fn occupied(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let tags = self.tags.iter().enumerate();
         tags.filter_map(|(slot, tag)| Some((slot as u32, tag.checked_sub(1)?)))

@@ -9,37 +9,36 @@ use crate::machine::{
 use crate::stats::Direction;
 use crate::units::Time;
 
-/// Picoseconds beyond the end of the engine's clock, which then ends the run.
+/// Picoseconds beyond the end of the engine's clock. A moment there ends the run.
 const BEYOND: u64 = 1 << 61;
-/// Accesses that are announced to the controller before they come, for the host's caches' sake.
+/// Accesses are announced to the controller this far ahead, for the host's caches.
 const HINT_AHEAD: usize = 12;
 const _: () = assert!(HINT_AHEAD <= LOOK_AHEAD);
 
-/// The requests of one trace at their stamps.
+/// Plays the requests of one trace at their stamps.
 pub struct TraceBus {
     core: usize,
     stream: Stream,
     period: Period,
-    /// Cycles up to the access taken last.
     cycles: u64,
-    /// What a sample has put between the stamps and the run's clock.
+    /// The time that a sample has put between the stamps and the run's clock.
     shift: u64,
     reads: u64,
     in_flight: u64,
-    /// Requests have gone by without a clock.
+    /// Whether requests have gone by without a clock.
     passed: bool,
     done: Time,
     line: Virtual,
 }
 
-/// The length of a cycle as a fraction of picoseconds.
 struct Period {
     ps: u64,
     of: u64,
 }
 
 impl TraceBus {
-    /// Source number `core`, whose trace counts cycles of its own clock, or of a core's of `clock`.
+    /// Plays `stream` as source number `core`. Its trace counts cycles of its own clock, or else of a core's of
+    /// `clock`.
     pub fn new(core: usize, clock: Time, stream: Stream) -> TraceBus {
         let period = match stream.clock_khz() {
             Some(khz) => Period {
@@ -180,7 +179,7 @@ impl Passing for TraceBus {
         None
     }
 
-    /// The next request comes as long after `now` as after the one that has gone by last.
+    /// Schedules the next request as long after `now` as it comes after the last skipped one.
     fn resume(&mut self, now: Time) {
         if std::mem::take(&mut self.passed) {
             self.shift = now.ps().saturating_sub(self.stamp(self.cycles));

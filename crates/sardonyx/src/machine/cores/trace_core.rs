@@ -18,36 +18,33 @@ use crate::units::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReadId(pub u64);
 
-/// What [`TraceCore::take`] gave away.
+/// The access that [`TraceCore::take`] gave away.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     /// The access.
     pub access: Access,
-    /// For a read, what [`TraceCore::read_done`] wants to be told.
+    /// For a read, the name that [`TraceCore::read_done`] wants.
     pub read: Option<ReadId>,
 }
 
 enum TraceHead {
-    /// An access, fetched at this tick.
     Ready(u64),
-    /// An access that waits for a read in flight.
     Blocked,
-    /// Nothing: the trace is over, and everything fetched.
     End,
 }
 
-/// How many slots a trace's gaps take: exactly, with what does not fill a slot carried on.
+/// Converts a trace's gaps to slots, exactly: the part that does not fill a slot carries over.
 struct Pace {
     slots: u128,
     of: u128,
     rest: u128,
-    /// Slots that reach beyond the end of the engine's clock, which then ends the run.
+    /// Slots that reach beyond the end of the engine's clock. A gap of so many ends the run.
     most: u128,
 }
 
 impl Pace {
-    /// An instruction takes a slot; a cycle of the trace's clock as many as fit in its length, and one
-    /// of an unknown clock as many as one of this core.
+    /// Gives an instruction one slot, a cycle of the trace's clock as many as fit in its length, and a cycle of an
+    /// unknown clock as many as one of this core.
     fn new(unit: GapUnit, clock_khz: Option<u64>, window: &ReorderWindow) -> Pace {
         let (slots, of) = match (unit, clock_khz) {
             (GapUnit::Instructions, _) => (1, 1),
@@ -70,7 +67,7 @@ impl Pace {
     }
 }
 
-/// One core, playing its stream.
+/// A core that plays its stream.
 pub struct TraceCore {
     core: usize,
     stream: Stream,
@@ -84,15 +81,13 @@ pub struct TraceCore {
     /// Gap instructions between the last access taken and the head.
     gap: u64,
     head: TraceHead,
-    /// By how much fetch lags behind full speed since time 0.
+    /// The lag of fetch behind full speed since time 0.
     fetch_lag: u64,
-    /// When the last instruction before the head was fetched.
     fetched: u64,
-    /// When the last write was taken.
     written: u64,
     passed: bool,
     line: Virtual,
-    /// Instructions that have gone by so, up to the access before the head.
+    /// Instructions of skipped accesses, up to the access before the head.
     over: u64,
 }
 
@@ -124,8 +119,8 @@ impl TraceCore {
         core
     }
 
-    /// When the head access can be presented; `None` while that hangs on a read in flight, and at
-    /// the end. Once it is known it stays, and it is never before the last [`TraceCore::read_done`].
+    /// The time at which the head access can be presented; `None` while that depends on a read in flight, and at the
+    /// end. Once it is known it stays, and it is never before the last [`TraceCore::read_done`].
     #[inline]
     pub fn next_arrival(&self) -> Option<Time> {
         match self.head {
@@ -134,8 +129,8 @@ impl TraceCore {
         }
     }
 
-    /// Gives away the head access at `now`; later than [`TraceCore::next_arrival`] if memory did not take it
-    /// at once, which delays all that follows.
+    /// Gives the head access away at `now`. If memory did not take it at [`TraceCore::next_arrival`], all that follows
+    /// is delayed.
     ///
     /// # Errors
     /// The trace is broken further on.
@@ -176,8 +171,8 @@ impl TraceCore {
         Ok(Taken { access, read })
     }
 
-    /// Memory has answered read `id` at `now`; the caches' latency comes on top. Answers are told in the
-    /// order of their times.
+    /// Takes the answer to read `id` at `now`, to which the caches' latency is added. Answers come in the order of
+    /// their times.
     ///
     /// # Panics
     /// If the read is not in flight.
@@ -190,14 +185,13 @@ impl TraceCore {
         }
     }
 
-    /// Instructions before the head access, at the end all; `None` if the trace counts cycles, because
-    /// then nobody knows.
+    /// Instructions before the head access, at the end all of them; `None` if the trace counts cycles and nobody knows.
     pub fn instructions(&self) -> Option<u64> {
         (self.unit == GapUnit::Instructions).then_some(self.at)
     }
 
-    /// When all instructions before the head have retired and the last write has been taken, as far
-    /// as answers tell; at the end, how long the core took.
+    /// The time at which all instructions before the head have retired and the last write has been taken, as far as
+    /// answers tell. At the end it is the time that the core took.
     pub fn retire_time(&self) -> Time {
         if self.at == 0 {
             return self.time(self.written);
@@ -218,7 +212,7 @@ impl TraceCore {
         self.settle();
     }
 
-    /// Finds out when the head is fetched, if the answers so far tell.
+    /// Computes when the head is fetched, if the answers so far tell.
     fn settle(&mut self) {
         self.head = TraceHead::Blocked;
         if self.gap > 0 {
@@ -245,7 +239,7 @@ impl TraceCore {
         self.head = TraceHead::Ready(fetch);
     }
 
-    /// Lets the window reach up to instruction `at`; false while that hangs on an answer.
+    /// Lets the window reach up to instruction `at`; false while that depends on an answer.
     fn pass_window(&mut self, at: u64) -> bool {
         let Some(reach) = self.window.pass(at) else {
             return false;
@@ -266,12 +260,12 @@ impl TraceCore {
     }
 }
 
-/// Accesses that are announced to the controller before they come, for the host's caches' sake.
+/// Accesses are announced to the controller this far ahead, for the host's caches.
 const HINT_AHEAD: usize = 12;
 const _: () = assert!(HINT_AHEAD <= LOOK_AHEAD);
 
-/// An access goes straight to memory, one a turn: of accesses that have waited for memory, the one that
-/// arrived first goes first.
+/// Sends accesses straight to memory, one a turn. Of accesses that have waited for memory, the one that arrived first
+/// goes first.
 impl Agent for TraceCore {
     fn name(&self) -> &str {
         self.stream.name()
@@ -329,7 +323,7 @@ impl Agent for TraceCore {
     }
 }
 
-/// Without a clock an access goes straight to memory too, and its instructions take no time.
+/// Sends accesses straight to memory without a clock too. Their instructions take no time.
 impl Passing for TraceCore {
     fn pass(&mut self, port: &mut Port, most: u64) -> Result<u64, RunError> {
         let mut passed = 0;

@@ -10,9 +10,8 @@ use crate::machine::system::Before;
 use crate::machine::{AddressSpace, CoreFigures, PAGE_LINES, PageTable};
 use crate::units::Time;
 
-/// Figures.
 impl Hosted {
-    /// Notes what the host's core `source` has done so far, for the figures about instructions.
+    /// Sets the work of the host's core `source` so far, for the figures about instructions.
     ///
     /// # Errors
     /// There is no such source.
@@ -22,7 +21,7 @@ impl Hosted {
         Ok(())
     }
 
-    /// Counts from zero again; state stays. Requests in flight are counted.
+    /// Counts from zero again. State stays, and requests in flight are counted.
     pub fn forget_figures(&mut self) {
         (self.port.reads, self.port.writes) = (Latencies::new(), Latencies::new());
         self.begin_counting(self.now());

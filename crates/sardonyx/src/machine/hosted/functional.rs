@@ -4,9 +4,9 @@ use super::{Hosted, HostedError};
 use crate::line::{LINE_BYTES, Logical};
 use crate::memory::Contents;
 
-/// Looks and changes that take no time: a debugger's, a loader's.
+/// Reads and changes memory in no time, for a debugger or a loader.
 impl Hosted {
-    /// What the host has written last at `address`, across lines.
+    /// Reads the host's last writes at `address`, across lines.
     ///
     /// # Errors
     /// The address lies nowhere.
@@ -22,8 +22,7 @@ impl Hosted {
         })
     }
 
-    /// Makes the bytes at `address` these, across lines. Memory gets them at once if it is at rest, else when
-    /// it next is.
+    /// Changes the bytes at `address`, across lines. Memory gets them at once if it is at rest, else when it next is.
     ///
     /// # Errors
     /// The address lies nowhere.
@@ -73,16 +72,15 @@ impl Hosted {
         Ok(())
     }
 
-    /// What the host has written last.
+    /// The host's last writes.
     ///
     /// # Panics
-    /// Nobody keeps it.
+    /// If nobody keeps them.
     pub(super) fn contents(&mut self) -> &mut Contents {
         let contents = self.port.memory.contents();
         contents.expect("what was written is kept")
     }
 
-    /// Memory gets what was changed behind its back, if it is at rest.
     pub(super) fn write_ahead(&mut self) {
         if !self.options.keep || !self.port.memory.is_at_rest() || self.began_with.is_some() {
             return;

@@ -31,19 +31,19 @@ crate::names::named! {
     }
 }
 
-/// How a host's memory is to be.
+/// Options of a host's memory.
 #[derive(Clone, Copy, Debug)]
 pub struct HostOptions {
     /// Sources of requests: the host's cores, or its ports.
     pub sources: usize,
-    /// When writes are answered.
+    /// The moment at which writes are answered.
     pub posted: Posted,
-    /// What unwritten lines read as.
+    /// The content of unwritten lines.
     pub unwritten: Unwritten,
-    /// What the host has written last is kept beside memory: for parts of lines, for looks, and to hold what
-    /// memory reads against. Without, it takes whole lines alone.
+    /// Whether the host's last writes are kept beside memory: for parts of lines, for looks, and to compare memory's
+    /// reads with. Without this, memory takes whole lines only.
     pub keep: bool,
-    /// A journal is kept, so that the power may be cut.
+    /// Whether a journal is kept, so that the power may be cut.
     pub journal: bool,
     /// Requests that warm the machine up and are left out of the statistics.
     pub warmup: u64,
@@ -62,95 +62,95 @@ impl Default for HostOptions {
     }
 }
 
-/// What is to be done.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostRequestKind<'b> {
-    /// Read so many bytes.
+    /// Reads so many bytes.
     Read(usize),
-    /// Write these; `persist` if the next fence of the source waits for it.
+    /// Writes bytes.
     Write {
-        /// At most a line.
+        /// The bytes, a line at most.
         bytes: &'b [u8],
-        /// The next fence of the source waits for it.
+        /// Whether the next fence of the source waits for the write.
         persist: bool,
-        /// With its encryption counter, or not at all.
+        /// Whether the write persists with its encryption counter or not at all.
         counter_atomic: bool,
-        /// Told once more when it is in the array, if it is answered before.
+        /// Whether the host is told again when the write is in the array, if it is answered before.
         tell_array: bool,
     },
-    /// Write the metadata of the line back (`counter_cache_writeback`); the next fence waits for it.
+    /// Writes the metadata of the line back (`counter_cache_writeback()`). The next fence waits for it.
     WriteCounters,
 }
 
-/// A request of the host's.
+/// A request of the host.
 #[derive(Clone, Copy, Debug)]
 pub struct HostRequest<'b> {
-    /// What to do.
+    /// The operation.
     pub kind: HostRequestKind<'b>,
-    /// The first byte.
+    /// The address of the first byte.
     pub address: u64,
-    /// Which source asks.
+    /// The number of the source that asks.
     pub source: u32,
     /// The host's own name for it.
     pub tag: u64,
-    /// When the host had it: latencies count from here. `None`: now.
+    /// The time at which the host had the request, from which latencies count; `None` means now.
     pub presented: Option<Time>,
 }
 
-/// What an answer is to.
+/// The event that an answer reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerKind {
-    /// A read: its bytes are there.
+    /// The bytes of a read are there.
     Read,
-    /// A write.
+    /// A write is answered.
     Written,
-    /// A write that was answered before is in the array.
+    /// A write that was answered before is now in the array.
     InArray,
-    /// A write-back of metadata.
+    /// A write-back of metadata is answered.
     Counters,
-    /// A flush: all earlier writes of the line are in the persistence domain.
+    /// A flush is complete: all earlier writes of the line are in the persistence domain.
     Flushed,
-    /// A fence: all that the source had persist or flushed is.
+    /// A fence is complete: all that the source had persist or flushed is in the persistence domain.
     Fenced,
 }
 
-/// An answer.
+/// An answer to the host.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
-    /// To what.
+    /// The event that the answer reports.
     pub what: AnswerKind,
-    /// The host's name for it.
+    /// The host's name for the request.
     pub tag: u64,
-    /// Who asked.
+    /// The number of the source that asked.
     pub source: u32,
-    /// When the host had it.
+    /// The time at which the host had the request.
     pub presented: Time,
-    /// When it entered the controller.
+    /// The time at which the request entered the controller.
     pub admitted: Time,
-    /// When it was in the persistence domain, if it has been.
+    /// The time at which it was in the persistence domain, if it has been.
     pub accepted: Option<Time>,
-    /// When it was in the array, if it has been.
+    /// The time at which it was in the array, if it has been.
     pub array: Option<Time>,
-    /// When it was answered.
+    /// The time of the answer.
     pub answered: Time,
-    /// The line, for a read.
+    /// The bytes of a read's line.
     pub line: Line,
-    /// Which byte of it the host asked for first, and how many.
+    /// The first byte of the line that the host asked for, and the number of bytes.
     pub part: (u8, u8),
-    /// A read's line had been written before.
+    /// Whether a read's line had been written before.
     pub written: bool,
 }
 
-/// Why something that a host asked for was not done.
+/// The reason why a host's request was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum HostedError {
-    /// There is no such design.
+    /// The design does not exist.
     #[error(transparent)]
     Design(#[from] UnknownDesign),
     /// The run needs more than there is.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
-    /// An address lies nowhere.
+    /// An address has no place in memory.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
     /// The address is beyond the machine.
@@ -164,7 +164,7 @@ pub enum HostedError {
         /// Bytes of the machine.
         capacity: u64,
     },
-    /// More bytes than a request may have, or none.
+    /// A request has more bytes than allowed, or none.
     #[error(
         "{size} bytes at {address:#x}: a request has 1 to {LINE_BYTES} bytes of one line; split it at lines"
     )]
@@ -174,15 +174,15 @@ pub enum HostedError {
         /// Bytes asked for.
         size: usize,
     },
-    /// No such source.
+    /// The source does not exist.
     #[error("source {source_number}: there are {sources}, numbered from 0; give host.sources")]
     Source {
-        /// What was given.
+        /// The given number.
         source_number: u32,
-        /// How many there are.
+        /// The number of existing sources.
         sources: usize,
     },
-    /// No sources, or more than can be told apart.
+    /// There are no sources, or more than can be told apart.
     #[error("host.sources={0}: give 1 to {MAX_SOURCES}")]
     Sources(usize),
     /// A line of the medium is not what was last written there.
@@ -202,21 +202,21 @@ pub enum HostedError {
         design: String,
         /// The number of the read among all requests, from 1.
         request: u64,
-        /// Where it read.
+        /// The address of the read.
         address: u64,
-        /// What was read, and what was written.
+        /// The byte that was read and the byte that was written.
         why: Box<Wrong>,
     },
-    /// What was asked for cannot be done now.
+    /// The request is not possible in the present state.
     #[error("{0}")]
     NotNow(&'static str),
-    /// What the host has written is not kept.
+    /// The host's writes are not kept.
     #[error("{0} needs what was written last, and with host.keep=no nobody keeps it")]
     NotKept(&'static str),
-    /// Requests that were never answered.
+    /// So many requests were never answered.
     #[error("{0} requests were never answered: a bug in Sardonyx")]
     Lost(usize),
 }
 
-/// Sources that requests are told apart by.
+/// The number of sources that can be told apart.
 pub const MAX_SOURCES: usize = 1024;

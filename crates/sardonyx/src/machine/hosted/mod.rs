@@ -31,7 +31,7 @@ use crate::memory::Memory;
 use crate::plan::journal::Journal;
 use crate::units::Time;
 
-/// The last time that a host may speak of: five hours.
+/// The last time that a host may name: five hours.
 const END: Time = Time::from_ps(18_000_000_000_000_000);
 
 #[derive(Clone)]
@@ -52,7 +52,6 @@ struct Flight {
     waiters: SmallVec<[u32; 2]>,
 }
 
-/// A flush or a fence that waits for acceptances.
 #[derive(Clone, Copy)]
 struct PersistWaiter {
     what: AnswerKind,
@@ -70,7 +69,7 @@ pub struct Hosted {
     port: Port,
     capacity: u64,
     addresses: Addresses,
-    /// Pages in use, where nobody keeps what was written there.
+    /// Pages in use, where nobody keeps the host's writes.
     pages: FxHashSet<u64>,
     flights: Vec<Flight>,
     free: Vec<u32>,
@@ -78,18 +77,17 @@ pub struct Hosted {
     waiters: Vec<PersistWaiter>,
     free_waiters: Vec<u32>,
     told: VecDeque<Told>,
-    /// How far the host's clock has come, as far as it has said.
+    /// The host's clock, as far as the host has told.
     clock: Time,
     cores: Vec<CoreFigures>,
     before: Option<Before>,
-    /// Where the journal began; once the first request has come.
+    /// The image with which the journal began, once the first request has come.
     began_with: Option<Image>,
     off: bool,
-    /// A loader has written, and no request has come.
+    /// Whether a loader has written while no request had come.
     loaded: bool,
     started: Instant,
 }
-/// Before a run.
 impl Hosted {
     /// A memory of `design`, at rest and never written.
     ///
@@ -151,7 +149,7 @@ impl Hosted {
         })
     }
 
-    /// The machine, as many sources as were asked for.
+    /// The machine, with as many cores as sources were asked for.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
@@ -167,7 +165,6 @@ impl Hosted {
     }
 }
 
-/// Where a host's addresses lie: they are physical.
 fn addresses(machine: &Machine) -> Addresses {
     machine.settings.get(&ADDRESSES).of(true)
 }

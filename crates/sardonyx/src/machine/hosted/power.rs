@@ -6,7 +6,6 @@ use crate::memory::Memory;
 use crate::plan::journal::Journal;
 use crate::units::Time;
 
-/// Power cuts.
 impl Hosted {
     /// Cuts the power: returns the journal and the image that it began with. Only recovery is possible afterwards.
     ///
@@ -26,9 +25,9 @@ impl Hosted {
         Ok((began_with, journal.expect("one is kept")))
     }
 
-    /// Restores the power, with `image` as what survived: a fresh controller recovers from it, in time. Requests in
-    /// flight are lost without an answer. Returns how many of the lines that the host had written hold what it wrote
-    /// last, and how many do not.
+    /// Restores the power with `image` as the bytes that survived: a fresh controller recovers from it, in time.
+    /// Requests in flight are lost without an answer. Returns how many of the lines that the host had written hold its
+    /// last write, and how many do not.
     ///
     /// # Errors
     /// The power is not off; the run cannot go on.

@@ -15,9 +15,8 @@ use crate::plan::At;
 use crate::stats::Direction;
 use crate::units::Time;
 
-/// Requests.
 impl Hosted {
-    /// Whether a request is taken now.
+    /// Whether memory takes a request now.
     ///
     /// # Errors
     /// The run cannot go on.
@@ -27,11 +26,11 @@ impl Hosted {
         Ok(self.port.memory.accepts())
     }
 
-    /// Sends a request; returns whether memory has taken it. If not, nothing has changed but the time: send it again
-    /// later.
+    /// Sends a request and returns whether memory has taken it. If it has not, only the time has changed: send the
+    /// request again later.
     ///
     /// # Errors
-    /// The request is none that can be, or the run cannot go on.
+    /// The request is impossible, or the run cannot continue.
     pub fn send(&mut self, asked: &HostRequest) -> Result<bool, HostedError> {
         self.powered()?;
         let presented = asked.presented.unwrap_or(self.clock);
@@ -166,7 +165,6 @@ impl Hosted {
         self.take();
     }
 
-    /// An error if the read at `address` that was admitted last has not returned what the host wrote last.
     fn verified(&self, address: u64) -> Result<(), HostedError> {
         match self.port.memory.wrong() {
             None => Ok(()),
@@ -179,8 +177,8 @@ impl Hosted {
         }
     }
 
-    /// Announces a request for `address`: what this computer needs for it is fetched ahead. No effect on results; an
-    /// impossible address has no effect at all.
+    /// Announces a request for `address`, so that this computer prefetches what it needs. No effect on results, and
+    /// none at all for an impossible address.
     pub fn hint(&mut self, source: u32, address: u64) {
         let line = Virtual(self.wrapped(address) / LINE_BYTES as u64);
         let is_one = line.0 < self.capacity / LINE_BYTES as u64 || self.port.pages.takes_frames();
@@ -192,8 +190,8 @@ impl Hosted {
         }
     }
 
-    /// Answers when all writes of the line sent before are in the persistence domain; the next fence of the
-    /// source waits for it.
+    /// Answers when all writes of the line sent before are in the persistence domain. The next fence of the source
+    /// waits for it.
     ///
     /// # Errors
     /// There is no such line or source.
@@ -209,7 +207,8 @@ impl Hosted {
         Ok(())
     }
 
-    /// Answers when all that the source has sent to persist, and flushed, is in the persistence domain.
+    /// Answers when all writes that the source has sent to persist, and all flushed ones, are in the persistence
+    /// domain.
     ///
     /// # Errors
     /// There is no such source.
@@ -227,7 +226,6 @@ impl Hosted {
         Ok(())
     }
 
-    /// Waits for the acceptance of writes in flight that are not accepted.
     fn wait(
         &mut self,
         what: AnswerKind,

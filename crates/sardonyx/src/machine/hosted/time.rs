@@ -7,14 +7,13 @@ use crate::exhausted::Exhausted;
 use crate::stats::Direction;
 use crate::units::Time;
 
-/// Time and answers.
 impl Hosted {
-    /// The present.
+    /// The present time.
     pub fn now(&self) -> Time {
         self.clock.max(self.port.memory.now())
     }
 
-    /// The time at which memory next does something on its own; [`Time::NEVER`] if it does nothing until it is asked.
+    /// The time of memory's next event; [`Time::NEVER`] if nothing happens until memory is asked.
     pub fn next_event(&self) -> Time {
         self.port.memory.next_event()
     }
@@ -24,7 +23,7 @@ impl Hosted {
         self.machine.engine.medium.timing.clock
     }
 
-    /// Moves time to `limit`: everything that happens up to and at it happens.
+    /// Advances time to `limit`, with all events up to and at it.
     ///
     /// # Errors
     /// The run cannot go on.
@@ -41,8 +40,8 @@ impl Hosted {
         Ok(())
     }
 
-    /// Moves time on up to `limit`, and no further than the first event that the host must know of: an answer,
-    /// or that memory takes requests again.
+    /// Advances time up to `limit`, but stops at the first event that the host must know of: an answer, or that memory
+    /// takes requests again.
     ///
     /// # Errors
     /// The run cannot go on.
@@ -72,7 +71,7 @@ impl Hosted {
         Ok(more)
     }
 
-    /// Ends the input: everything happens until nothing is left to happen.
+    /// Ends the input, and advances until nothing is left to happen.
     ///
     /// # Errors
     /// The run cannot go on, or a request was lost.
@@ -94,7 +93,7 @@ impl Hosted {
         Ok(())
     }
 
-    /// The next answer.
+    /// Takes the next answer.
     pub fn answer(&mut self) -> Option<Told> {
         self.told.pop_front()
     }
@@ -109,7 +108,6 @@ impl Hosted {
         self.in_flight
     }
 
-    /// All that happens until `time`, and at it.
     pub(super) fn settle(&mut self, time: Time) -> Result<(), HostedError> {
         while self.next_event() <= time {
             self.port.memory.advance_until(time);

@@ -22,11 +22,11 @@ const CHUNK: usize = 128;
 /// One access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// What the stream's [`GapUnit`] counts, since the stream's previous access.
+    /// The gap since the stream's previous access, in the stream's [`GapUnit`].
     pub gap: u64,
     /// Read or write.
     pub kind: Direction,
-    /// Fences and flushes since then.
+    /// Fences and flushes since the previous access.
     pub skipped: u32,
     /// The line, in the address space of its copy.
     pub line: Virtual,
@@ -34,35 +34,34 @@ pub struct Access {
     pub data: Line,
 }
 
-/// Which of how many copies of a trace a stream is.
+/// The number of a stream among the copies of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Copies {
-    /// This one, from 0; its address space.
+    /// The number of this copy, from 0, which is also its address space.
     pub copy: u32,
-    /// Copies in all.
+    /// The number of copies.
     pub of: u32,
-    /// The share of contents that each copy has for itself. Equal contents of a copy stay equal, and all share lines of
-    /// zeros.
+    /// The share of contents that each copy has to itself. Equal contents of a copy stay equal, and all copies share
+    /// lines of zeros.
     pub distinct: f64,
 }
 
 impl Copies {
-    /// The only one.
+    /// A trace without copies.
     pub const ONE: Copies = Copies {
         copy: 0,
         of: 1,
         distinct: 0.0,
     };
 
-    /// The copy's share of a machine with `capacity_lines` lines, its first page `skew` further into it than
-    /// that of the copy before.
+    /// The copy's share of a machine with `capacity_lines` lines. Its first page lies `skew` further into the share
+    /// than that of the copy before.
     pub fn space(self, capacity_lines: u64, addresses: Addresses, skew: u64) -> AddressSpace {
         let frames = PageFrames::share(capacity_lines, self.copy, self.of);
         let frames = frames.skewed(u64::from(self.copy) * skew);
         AddressSpace::Framed(frames.placed(addresses))
     }
 
-    /// What makes contents its own, if it has any.
     pub(super) fn own(self) -> Option<OwnContents> {
         (self.distinct > 0.0 && self.copy > 0).then(|| OwnContents {
             key: contents_key(self.copy),
@@ -82,7 +81,7 @@ pub struct Stream {
     ended: bool,
     gap: u64,
     skipped: u64,
-    /// Of these, those that come after the last access that is ready.
+    /// The fences and flushes after the last access that is ready.
     trailing: u32,
     taken: u64,
     ready: VecDeque<Access>,
@@ -128,12 +127,12 @@ impl Stream {
         self.unit
     }
 
-    /// The clock whose cycles the gaps count, if they do and the trace says which.
+    /// The clock whose cycles the gaps count, if they count cycles and the trace names the clock.
     pub fn clock_khz(&self) -> Option<u64> {
         self.clock_khz
     }
 
-    /// The access `k` after the next one, for `k` up to [`LOOK_AHEAD`].
+    /// The access `k` after the next one, for `k` less than [`LOOK_AHEAD`].
     #[inline]
     pub fn peek(&self, k: usize) -> Option<&Access> {
         self.ready.get(k)
@@ -142,7 +141,7 @@ impl Stream {
     /// The next access; `None` at the end.
     ///
     /// # Errors
-    /// Records further on are broken; the stream is then of no more use.
+    /// Records further on are broken. The stream is then of no more use.
     #[inline]
     pub fn next_access(&mut self) -> Result<Option<Access>, RunError> {
         let access = self.ready.pop_front();
@@ -153,7 +152,7 @@ impl Stream {
         Ok(access)
     }
 
-    /// Records up to the access taken last, and it.
+    /// The number of records up to and including the last access taken.
     pub fn taken(&self) -> u64 {
         self.taken
     }
@@ -206,7 +205,7 @@ impl Stream {
     }
 }
 
-/// 64 bytes of SplitMix64, seeded with the copy's number (mixed, or neighbours' would overlap).
+/// 64 bytes of SplitMix64, seeded with the copy's number, which is mixed, because neighbours' streams would overlap.
 fn contents_key(copy: u32) -> Line {
     let mut words = SplitMix64(mix(u64::from(copy)));
     let mut key = ZERO_LINE;
@@ -216,16 +215,14 @@ fn contents_key(copy: u32) -> Line {
     key
 }
 
-/// Contents that a copy has for itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwnContents {
     key: Line,
-    /// Those whose hash is below this are its own; at the largest, all.
+    /// Contents whose hash is below this are the copy's own; at the largest value, all are.
     below: u64,
 }
 
 impl OwnContents {
-    /// The copy's content for one of the trace's.
     pub(super) fn content(&self, data: &Line) -> Line {
         let words = data.as_chunks::<8>().0.iter();
         let hash = || words.fold(0, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
@@ -236,7 +233,7 @@ impl OwnContents {
     }
 }
 
-/// One to one: zeros stay zeros, the key itself (which XOR would turn into zeros) stays too.
+/// Translates contents one to one. Zeros stay zeros, and so does the key itself, which XOR would turn into zeros.
 fn keyed(data: &Line, key: &Line) -> Line {
     if *data == ZERO_LINE || data == key {
         return *data;

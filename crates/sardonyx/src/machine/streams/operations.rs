@@ -8,7 +8,6 @@ use crate::trace::{GapUnit, Level, Op, Record, Source};
 use crate::units::Time;
 
 const CHUNK: usize = 256;
-/// Bytes of a load whose size was not recorded.
 const LOADED: u8 = 8;
 
 /// The operations of a trace.
@@ -21,7 +20,7 @@ pub struct TraceOps {
 }
 
 impl TraceOps {
-    /// The records of `source` as those of one of `copies`.
+    /// Plays the records of `source` as those of one of `copies`.
     ///
     /// # Errors
     /// The trace is of another level, or counts cycles.

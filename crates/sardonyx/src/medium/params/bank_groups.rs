@@ -10,11 +10,12 @@ const GROUPED: Needs = Needs {
     what: "medium.geometry.groups is more than 1",
 };
 
-/// Timings between commands to one bank group, where a rank has several; a bank's group is its number modulo theirs.
+/// Timings between commands to one bank group, where a rank has several. A bank's group is its number modulo the number
+/// of groups.
 #[allow(non_snake_case)]
 #[derive(Clone, Debug, PartialEq)]
 pub struct BankGroups {
-    /// Groups of a rank.
+    /// The number of groups in a rank.
     pub count: u64,
     /// Column command to column command, by a read and by a write, as [`Timing::tCCD`].
     pub tCCD: [Cycles; 2],
@@ -22,14 +23,15 @@ pub struct BankGroups {
     pub tRRD: Cycles,
     /// End of write data to column read, as [`Timing::tWTR`].
     pub tWTR: Cycles,
-    /// Length of a refresh of one bank of each group (DDR5's REFsb); 0: all banks of a rank are refreshed at once.
+    /// The length of a refresh of one bank of each group (DDR5's REFsb); 0 means that all banks of a rank are refreshed
+    /// at once.
     pub tRFCsb: Cycles,
-    /// From such a refresh to an activate of the rank's other banks.
+    /// The time from such a refresh to an activate of the rank's other banks.
     pub tREFSBRD: Cycles,
 }
 
 impl BankGroups {
-    /// Banks of a rank that are refreshed together, of so many `banks`: they have successive numbers.
+    /// The number of a rank's `banks` that are refreshed together. They have successive numbers.
     #[must_use]
     pub fn refreshed_together(&self, banks: u64) -> u64 {
         match self.tRFCsb {
@@ -49,7 +51,7 @@ impl BankGroups {
         }
     }
 
-    /// Their parameters.
+    /// The parameters of bank groups.
     pub const ROWS: &'static [Row] = &[
         Row {
             default: Some((Value::Int(1), BankGroups::NONE)),
@@ -93,7 +95,7 @@ impl BankGroups {
         }
     }
 
-    /// The timings within a group, where 0 stands for that between groups.
+    /// Resolves timings within a group: 0 stands for the timing between groups.
     #[must_use]
     pub fn within(&self, between: &Timing) -> BankGroups {
         let or = |long, short| if long == 0 { short } else { long };

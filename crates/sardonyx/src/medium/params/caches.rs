@@ -11,7 +11,7 @@ pub struct CacheLevel {
     pub bytes: u64,
     /// Ways of a set.
     pub ways: usize,
-    /// From asking this level to its answer.
+    /// The time from asking this level to its answer.
     pub latency: Time,
 }
 
@@ -27,7 +27,7 @@ pub struct CachesParams {
 }
 
 impl CachesParams {
-    /// Their parameters.
+    /// The parameters of the caches.
     pub const ROWS: &'static [Row] = rows! { "caches.";
         "l1.bytes" int(64, 1 << 32), "Data cache of each core";
         "l1.ways" int(1, 64), "Its ways";
@@ -42,7 +42,7 @@ impl CachesParams {
         "llc.per_core" Allowed::Bool, "Its bytes are for each core: N cores share N times as much";
     };
 
-    /// As `settings` say.
+    /// The parameters in `settings`.
     pub fn from_settings(settings: &Settings) -> CachesParams {
         let level = |name| CacheLevel {
             bytes: settings.named(&format!("caches.{name}.bytes")),

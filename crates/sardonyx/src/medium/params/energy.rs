@@ -12,14 +12,14 @@ section! {
     [write: Energy] "write_nj" Allowed::Nj, "Writing a line";
 }
 
-/// Energy that parts take besides reading and writing, as the currents of their data sheets have it.
+/// Energy of parts besides reading and writing, as the currents of their data sheets give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankEnergy {
-    /// Writing a line of an open row.
+    /// The energy of writing a line of an open row.
     pub row_hit_write: Energy,
-    /// Refreshing a rank once.
+    /// The energy of refreshing a rank once.
     pub refresh: Energy,
-    /// A rank that does nothing, a microsecond.
+    /// The energy of an inactive rank in a microsecond.
     pub standby: Energy,
 }
 
@@ -33,7 +33,7 @@ impl RankEnergy {
         }
     }
 
-    /// Their parameters.
+    /// The parameters of a rank's energy.
     pub const ROWS: &'static [Row] = &[
         RankEnergy::none(
             "medium.energy.row_hit_write_nj",

@@ -3,7 +3,7 @@
 use super::{int, power_of_two};
 use crate::settings::section;
 
-/// Most banks (ranks times banks) a channel may have: the scheduler keeps them in one bit mask.
+/// Banks (ranks times banks) that a channel may have, at most: the scheduler keeps them in one bit mask.
 pub const MAX_BANKS: usize = 64;
 
 section! {
@@ -17,7 +17,7 @@ section! {
 }
 
 impl Geometry {
-    /// What a crash run sets so that its medium has as many lines as its programs, or a few more.
+    /// Settings of a crash run whose medium has as many lines as its programs, or a few more.
     pub const FULL: [(&str, u64); 5] = [
         ("medium.geometry.channels", 1),
         ("medium.geometry.ranks", 1),

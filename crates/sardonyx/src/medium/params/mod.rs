@@ -52,43 +52,43 @@ const fn cycles(min: u64) -> Allowed {
     Allowed::Cycles { min }
 }
 
-/// Everything about the medium.
+/// The parameters of the medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediumParams {
-    /// How many channels, ranks, banks, rows and lines there are.
+    /// The numbers of channels, ranks, banks, rows and lines.
     pub geometry: Geometry,
-    /// When commands may follow each other.
+    /// The distances between commands.
     pub timing: Timing,
-    /// When they may within a bank group.
+    /// The distances between commands to one bank group.
     pub groups: BankGroups,
-    /// How a line's number is cut up.
+    /// The division of a line's number into fields.
     pub mapping: AddressMapping,
-    /// Sizes of the queues in which requests wait, and when they drain.
+    /// The sizes of the queues in which requests wait, and their watermarks.
     pub queues: Queues,
-    /// How groups of writes are merged with queued ones.
+    /// The merging of groups of writes with queued writes.
     pub group_merging: GroupMerging,
-    /// A queued write that another was merged with takes a third.
+    /// Whether a queued write that another one was merged with takes a third.
     pub remerging: bool,
-    /// What answers in the place of banks, if the memory module has a buffer.
+    /// The buffer that replaces the banks, if the memory module has one.
     pub buffer: Option<BufferParams>,
-    /// What a write does to its cells, if that differs from write to write.
+    /// The programming of cells, if it differs from write to write.
     pub cells: Option<CellParams>,
-    /// Which array writes a read interrupts, if any.
+    /// The interruption of array writes by reads, if there is any.
     pub pausing: Option<PausingParams>,
-    /// Energy of an access, by what it does.
+    /// The energy of an access.
     pub energy: AccessEnergy,
-    /// Energy of ranks beside that.
+    /// The energy of ranks in addition to accesses.
     pub ranks: RankEnergy,
-    /// Writes a cell survives, for lifetimes.
+    /// The number of writes that a cell survives, for lifetimes.
     pub endurance: u64,
 }
 
 impl MediumParams {
-    /// What is of no section of its own.
+    /// Parameters that are in no section of their own.
     pub const ROWS: &'static [Row] =
         rows! { "medium."; "endurance" int(1, 1 << 60), "Writes that a cell survives"; };
 
-    /// As `settings` say.
+    /// The parameters in `settings`.
     pub fn from_settings(settings: &Settings) -> MediumParams {
         let mut queues = Queues::from_settings(settings);
         if let Scheduler::FrFcfs { starvation } = &mut queues.scheduler {
@@ -118,26 +118,26 @@ impl MediumParams {
     }
 }
 
-/// What the engine needs to know.
+/// The parameters of the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineParams {
     /// The medium.
     pub medium: MediumParams,
-    /// Requests that may be between admission and acceptance (a write) or answer (a read).
+    /// Requests that may be between admission and acceptance (writes) or answer (reads).
     pub ingress: usize,
     /// The on-chip units, indexed by [`Unit`].
     pub units: [UnitParams; Unit::ALL.len()],
-    /// What lies between the processor and all of these, if anything does.
+    /// The link between the processor and the memory, if there is one.
     pub link: Option<LinkParams>,
 }
 
 impl EngineParams {
-    /// What is neither the medium's nor a unit's.
+    /// Parameters that are neither the medium's nor a unit's.
     pub const ROWS: &'static [Row] = rows! { "engine.";
         "ingress" int(1, 1 << 20), "Requests between admission and acceptance or answer";
     };
 
-    /// As `settings` say.
+    /// The parameters in `settings`.
     pub fn from_settings(settings: &Settings) -> EngineParams {
         EngineParams {
             medium: MediumParams::from_settings(settings),

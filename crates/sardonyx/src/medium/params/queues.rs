@@ -4,30 +4,30 @@ use super::int;
 use crate::mechanisms::mechanisms;
 use crate::settings::{Allowed, Setting, Value, Word, keys, section, words};
 
-/// Which of the queued requests goes next.
+/// The choice of the queued request that goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// First ready (row hit), first come; after `starvation` row hits in a bank the oldest goes.
+    /// First ready (row hit), first come. After `starvation` row hits in a bank the oldest request goes.
     FrFcfs {
-        /// Row hits of one bank in a row before an older conflict must go; NVMain's is 4.
+        /// Row hits of one bank in succession before an older conflict must go; NVMain's value is 4.
         starvation: u32,
     },
-    /// Strictly in order of arrival.
+    /// Requests go strictly in order of arrival.
     Fcfs,
 }
 
-/// What becomes of a row after its column command.
+/// The state of a row after its column command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagePolicy {
-    /// It stays open until another row is needed.
+    /// The row stays open until another one is needed.
     Open,
-    /// It is precharged unless another queued request hits it.
+    /// The row is precharged unless another queued request hits it.
     Closed,
 }
 
 words!(PagePolicy { "open" => Open, "closed" => Closed });
 
-/// The number of row hits is a key of its own.
+/// Converts the word only: the number of row hits is a key of its own.
 impl Setting for Scheduler {
     fn from_value(value: Value) -> Scheduler {
         match value {
@@ -48,7 +48,7 @@ impl Word for Scheduler {
     const WORDS: &'static [&'static str] = &["fr-fcfs", "fcfs"];
 }
 
-/// The key of [`Scheduler::FrFcfs`]'s number.
+/// The key of the number in [`Scheduler::FrFcfs`].
 pub const STARVATION: &str = "medium.queues.starvation";
 
 section! {
@@ -86,7 +86,7 @@ mechanisms! {
 }
 
 impl Queues {
-    /// What a crash run sets so that the write queues have room for four lines and drain early.
+    /// Settings of a crash run whose write queues have room for four lines and drain early.
     pub const SHORT: [(&str, u64); 4] = [
         ("medium.queues.writes", 4),
         ("medium.queues.counter_writes", 4),
@@ -95,12 +95,12 @@ impl Queues {
     ];
 }
 
-/// How writes that are accepted together may be merged with queued writes of their lines.
+/// The merging of writes that are accepted together with queued writes of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupMerging {
-    /// All members or none; and no other write is merged with a member.
+    /// All members are merged or none, and no other write is merged with a member.
     All,
-    /// Each member by itself, as any other write; the others take slots, all at one instant.
+    /// Each member is merged by itself, as any other write. The others take slots, all at one instant.
     Member,
 }
 

@@ -21,22 +21,22 @@ keys! {
         "Programs: private lines of a core that think.loads draws from, in bytes" needs THINKS;
 }
 
-/// What a program does between two transactions.
+/// The work of a program between two transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Think {
     /// Instructions that touch no memory.
     pub instructions: u32,
     /// Loads of private lines, each waiting for the one before.
     pub loads: u32,
-    /// Private lines; none without loads.
+    /// The number of private lines, 0 without loads.
     pub lines: u64,
 }
 
 impl Think {
-    /// Its parameters.
+    /// The parameters of thinking.
     pub const KEYS: [&'static dyn AnyKey; 3] = [&THINK_INSTRUCTIONS, &THINK_LOADS, &THINK_BYTES];
 
-    /// As `settings` say.
+    /// The parameters in `settings`.
     pub fn from_settings(settings: &Settings) -> Think {
         let loads = settings.get(&THINK_LOADS);
         Think {

@@ -2,19 +2,19 @@
 
 use crate::settings::{Allowed, Word, keys, words};
 
-/// Where the addresses of a trace lie, or of a host that has its own cores.
+/// The placement of a trace's addresses, or of a host's that has its own cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Addresses {
-    /// As traced where they are physical, else at first touch.
+    /// Physical addresses are placed as traced, others at first touch.
     #[default]
     ByTrace,
-    /// At their own numbers, which have to be below the machine's capacity.
+    /// Addresses keep their numbers, which have to be below the machine's capacity.
     AsTraced,
-    /// Pages in the next free frame when they are first touched.
+    /// Pages take the next free frame when they are first touched.
     FirstTouch,
-    /// Pages in any frame, as on a host that has been up for long.
+    /// Pages take any frame, as on a host that has been up for long.
     Scattered,
-    /// At their own numbers modulo the capacity.
+    /// Addresses keep their numbers modulo the capacity.
     Wrapped,
 }
 
@@ -33,7 +33,7 @@ impl Addresses {
         tried: &["scattered"],
     };
 
-    /// What is meant for addresses that are `physical` or virtual: never [`Addresses::ByTrace`].
+    /// Resolves [`Addresses::ByTrace`] for addresses that are `physical` or virtual.
     #[must_use]
     pub fn of(self, physical: bool) -> Addresses {
         match (self, physical) {
@@ -44,15 +44,15 @@ impl Addresses {
     }
 }
 
-/// What the moments of a trace are.
+/// The meaning of a trace's moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Moments {
-    /// What the trace says.
+    /// The trace decides.
     #[default]
     ByTrace,
-    /// Arrivals at memory.
+    /// Moments are arrivals at memory.
     Open,
-    /// Gaps of a core.
+    /// Moments are gaps of a core.
     Closed,
 }
 

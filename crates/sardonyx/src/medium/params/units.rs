@@ -63,15 +63,14 @@ macro_rules! units {
     };
 }
 
-/// How many units there are, who says so, and what else it may be.
+/// The number of units with its source, and its alternatives.
 type SourcedNumber = ((Value, Origin), Option<Doubt>);
 
-/// One unit, whose interval says how much it does.
 const ONE: SourcedNumber = (
     (Value::Int(1), Origin::Source("its interval speaks for it")),
     None,
 );
-/// A unit a core: what computes a line's hash.
+/// One unit for each core, which computes a line's hash.
 const A_CORE: SourcedNumber = (
     (
         Value::Int(0),
@@ -86,10 +85,10 @@ const A_CORE: SourcedNumber = (
     )),
 );
 
-/// What a use of one costs that no machine has to say: latency, interval, energy.
+/// The latency, interval and energy of a unit that no machine has to give.
 type Cost = [((Value, Origin), Doubt); 3];
 
-/// The unit of integrity: no machine's paper has one.
+/// The cost of the integrity unit, which no machine's paper has.
 const MAC: Cost = [
     (
         (
@@ -136,13 +135,13 @@ units! {
     Mac "mac" "Keyed hash of a line (integrity)", ONE, MAC;
 }
 
-/// On-chip units of a kind: how long a use takes, how often one may begin, what it costs, how many
-/// there are; a use goes to the unit that is free first.
+/// On-chip units of a kind: the time of a use, the distance between two uses, the energy and the number of units. A use
+/// goes to the unit that is free first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UnitParams {
-    /// Time from a use's start to its result.
+    /// The time from a use's start to its result.
     pub latency: Time,
-    /// Time from one start to the next; 0 is any number at once.
+    /// The time from one start to the next; 0 allows any number at once.
     pub interval: Time,
     /// Energy of one use.
     pub energy: Energy,
@@ -151,7 +150,7 @@ pub struct UnitParams {
 }
 
 impl UnitParams {
-    /// Those of `unit`, as `settings` say; their `cores` if it is one a core.
+    /// The parameters of `unit` in `settings`, which gives their `cores` if there is one unit for each core.
     pub fn from_settings(unit: Unit, settings: &Settings) -> UnitParams {
         let name = unit.name();
         let number = match settings.named(&format!("units.{name}.number")) {

@@ -13,7 +13,7 @@ use crate::line::{Line, Place, ZERO_LINE};
 use crate::plan::{Plan, Step};
 
 impl Tables {
-    /// Makes all tables but the mapping anew, reading every mapped place through `below`.
+    /// Rebuilds all tables except the mapping, reading every mapped place through `below`.
     pub fn rebuild(
         &mut self,
         below: &mut Encryption,

@@ -13,30 +13,24 @@ use crate::machine::{
 };
 use crate::units::Time;
 
-/// What stands at the end of what has been done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlayerHead {
-    /// An operation, fetched at this tick.
     Ready(u64),
-    /// An operation, fetched at this tick, for which memory has no room.
+    /// The operation was fetched at this tick, but memory has no room for it.
     Stalled(u64),
-    /// An operation that waits for an answer.
     Blocked,
-    /// All operations that there are have been done.
     End,
 }
 
-/// What the head operation was found to need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Need {
     Nothing,
     Mshr,
     StoreQueue,
-    /// A lock that another core has.
     Lock,
 }
 
-/// One core, playing its operations.
+/// A core that plays its operations.
 pub struct Player<'s> {
     core: usize,
     source: Box<dyn OpSource + 's>,
@@ -45,9 +39,9 @@ pub struct Player<'s> {
     window: ReorderWindow,
     mshrs: Mshrs,
     store_queue: usize,
-    /// Ticks to the answer of each level; the last also lies on the way from memory.
+    /// Ticks to the answer of each level. The last one is also on the way of lines from memory.
     latency: [u64; 3],
-    /// Instructions before the head operation.
+    /// The number of instructions before the head operation.
     at: u64,
     fetch_lag: u64,
     fetched: u64,
@@ -56,7 +50,7 @@ pub struct Player<'s> {
     loads_out: usize,
     stores_out: usize,
     loaded: u64,
-    /// Writes that are not accepted, and when all others were known to be.
+    /// The number of writes that are not accepted, and the time by which all others were known to be.
     unaccepted: usize,
     persistent: u64,
     counts: Counts,
@@ -69,12 +63,12 @@ struct Waits {
     fence: u64,
     load: u64,
     memory: u64,
-    /// Of loads and stores, until their lines are in L1.
+    /// The time of loads and stores until their lines are in L1.
     access: u64,
 }
 
 impl<'s> Player<'s> {
-    /// Core number `core` of `machine` at time 0 before the first operation of `source`.
+    /// Core number `core` of `machine` at time 0, before the first operation of `source`.
     ///
     /// # Errors
     /// The first operations are broken.
@@ -119,7 +113,6 @@ impl<'s> Player<'s> {
         Ok(player)
     }
 
-    /// A line that `waiter` waited for has come from memory at `now`.
     fn line_came(&mut self, waiter: Waiter, now: Time) {
         let now = now.ps() * self.window.width;
         let back = now + self.latency[2];
@@ -144,14 +137,12 @@ impl<'s> Player<'s> {
         self.unblock();
     }
 
-    /// The lock that the head waits for is this core's since `now`.
     fn has_lock(&mut self, now: Time) {
         self.need = Need::Nothing;
         self.not_before(now.ps() * self.window.width + self.latency[2]);
         self.unblock();
     }
 
-    /// One of the writes that a fence waits for is accepted at `now`.
     fn accepted(&mut self, now: Time) {
         self.unaccepted -= 1;
         let known = now.ps() * self.window.width + self.latency[2];
@@ -159,7 +150,7 @@ impl<'s> Player<'s> {
         self.unblock();
     }
 
-    /// When everything before the head operation was retired, as far as answers tell.
+    /// The time at which everything before the head operation was retired, as far as answers tell.
     fn retire_time(&self) -> Time {
         let lag = self.window.lag();
         let last = self.at.saturating_sub(1);
@@ -167,7 +158,7 @@ impl<'s> Player<'s> {
         self.time(retired.max(self.loaded))
     }
 
-    /// The head operation, a store, has trapped: what the source says goes first.
+    /// Traps the head operation, a store: the source's handler goes first.
     fn fault(&mut self, fetch: u64) {
         let line = self.batch.ops()[self.next].line;
         let mut batch = Batch::default();
@@ -179,7 +170,6 @@ impl<'s> Player<'s> {
         self.settle();
     }
 
-    /// Gets more operations, the one before them having been fetched at tick `fetch`.
     fn refill(&mut self, fetch: u64) -> Result<(), RunError> {
         let now = self.time(fetch);
         self.next = 0;

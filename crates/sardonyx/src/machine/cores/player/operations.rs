@@ -5,14 +5,12 @@ use crate::line::{Line, Logical, Virtual};
 use crate::machine::{Mark, Op, OpKind, Port, RunError, Waiter, WriteBack};
 use crate::plan::Step;
 
-/// How many operations ahead hints are given, of the look-up and then of a miss.
+/// Hints are given this many operations ahead: first for the look-up, then for a miss.
 const FAR_AHEAD: usize = 12;
 const AHEAD: usize = 6;
 
-/// What an operation that is done has taken.
 struct Done {
     instructions: u64,
-    /// Whether memory was asked for something.
     asked: bool,
     missed: bool,
 }
@@ -33,7 +31,6 @@ impl Done {
         }
     }
 
-    /// A miss asks memory for the line.
     fn access(self, missed: bool) -> Done {
         Done {
             missed,
@@ -44,8 +41,8 @@ impl Done {
 }
 
 impl Player<'_> {
-    /// Does the head operation, fetched at tick `fetch`, if nothing is in its way; says whether
-    /// memory was asked for something.
+    /// Does the head operation, fetched at tick `fetch`, if nothing prevents it. Returns whether memory was asked for
+    /// anything.
     pub(super) fn play(&mut self, port: &mut Port, fetch: u64) -> Result<bool, RunError> {
         let op = self.batch.ops()[self.next];
         let line = match op.kind.has_line() {
@@ -78,7 +75,7 @@ impl Player<'_> {
         Ok(done.asked || evicted)
     }
 
-    /// Does what the operation is for; `None` if it has to wait, and will be tried again.
+    /// Does the work of the operation; `None` if it has to wait and will be tried again.
     #[inline]
     fn act(&mut self, port: &mut Port, op: Op, line: Logical, fetch: u64) -> Option<Done> {
         Some(match op.kind {
@@ -163,7 +160,6 @@ impl Player<'_> {
             })
     }
 
-    /// Hints of operations to come in this batch.
     #[inline]
     fn touch_ahead(&self, port: &mut Port) {
         if let Some(line) = self.touched(self.next + FAR_AHEAD) {
@@ -174,7 +170,6 @@ impl Player<'_> {
         }
     }
 
-    /// Hints of the first operations of a batch, which nothing came before.
     fn touch_first(&self, port: &mut Port) {
         for line in (0..FAR_AHEAD).filter_map(|at| self.touched(at)) {
             port.touch_cache_ahead(self.core, line);
@@ -184,7 +179,7 @@ impl Player<'_> {
         }
     }
 
-    /// The line of an operation of the batch; none for another in a row on the same line.
+    /// The line of an operation of the batch; `None` for a repetition of the line before.
     #[inline]
     fn touched(&self, at: usize) -> Option<Virtual> {
         let ops = self.batch.ops();
@@ -193,7 +188,7 @@ impl Player<'_> {
         (op.kind.has_line() && !again).then_some(op.line)
     }
 
-    /// Whether it missed; `None` if it has to wait.
+    /// Loads a line and returns whether it missed; `None` if the load has to wait.
     #[inline]
     fn load(&mut self, port: &mut Port, line: Logical, fetch: u64) -> Option<bool> {
         match port.caches().find(self.core, line) {
@@ -225,7 +220,6 @@ impl Player<'_> {
         }
     }
 
-    /// As [`Player::load`], of a line that no cache takes.
     fn load_past(&mut self, port: &mut Port, line: Logical, fetch: u64) -> Option<bool> {
         let asks = port.would_ask(line);
         if asks && !self.may_miss(port, fetch, Need::Mshr) {
@@ -248,7 +242,7 @@ impl Player<'_> {
         Some(asks)
     }
 
-    /// As [`Player::load`], and whether the line's old content went to a log.
+    /// Stores to a line as [`Player::load`] loads one. Also returns whether the line's old content went to a log.
     #[inline]
     fn store(
         &mut self,
@@ -347,7 +341,7 @@ impl Player<'_> {
         }
     }
 
-    /// A load or store has found its line, `latency` ticks away.
+    /// Books a load or store that has found its line, `latency` ticks away.
     #[inline]
     fn hit_in(&mut self, latency: u64) {
         self.counts.timed += 1;
@@ -382,7 +376,6 @@ impl Player<'_> {
     }
 }
 
-/// Instructions that move `len` bytes, eight each.
 #[inline]
 fn words(len: u8) -> u64 {
     u64::from(len.div_ceil(8))

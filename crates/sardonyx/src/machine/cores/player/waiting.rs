@@ -6,7 +6,7 @@ use crate::machine::{OpKind, Port};
 use crate::units::Time;
 
 impl Player<'_> {
-    /// Whether a miss can go to memory now; if not, says why the head waits.
+    /// Whether a miss can go to memory now. If it cannot, notes why the head waits.
     pub(super) fn may_miss(&mut self, port: &Port, fetch: u64, need: Need) -> bool {
         self.need = need;
         self.settle();
@@ -27,7 +27,7 @@ impl Player<'_> {
         }
     }
 
-    /// Finds out when the head is fetched, if the answers so far tell.
+    /// Computes when the head is fetched, if the answers so far tell.
     #[inline]
     pub(super) fn settle(&mut self) {
         self.head = PlayerHead::Blocked;
@@ -63,7 +63,7 @@ impl Player<'_> {
         self.head = PlayerHead::Ready(fetch);
     }
 
-    /// Lets the window reach up to instruction `at`; false while that hangs on an answer.
+    /// Lets the window reach up to instruction `at`; false while that depends on an answer.
     #[inline]
     pub(super) fn pass_window(&mut self, at: u64) -> bool {
         let Some(reach) = self.window.pass(at) else {
