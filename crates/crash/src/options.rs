@@ -5,14 +5,13 @@ use crate::attacker::report::Attacks;
 use crate::history::{History, HistoryError, Result};
 use crate::platform::{Platform, Tear};
 
-/// At which positions of a history the power is cut.
+/// The positions of a history at which the power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cuts {
-    /// At every position.
     All,
-    /// At this many positions, drawn from the seed.
+    /// This many positions, drawn from the seed.
     Sample(u64),
-    /// At this position alone.
+    /// Only this position.
     One(u64),
 }
 
@@ -35,7 +34,7 @@ impl Cuts {
         }
     }
 
-    /// The same, of those that are drawn at most so many.
+    /// Returns the cuts with at most this many positions drawn.
     pub(crate) fn at_most(self, positions: u64) -> Cuts {
         match self {
             Cuts::Sample(count) => Cuts::Sample(count.min(positions)),
@@ -52,7 +51,6 @@ impl Cuts {
     }
 }
 
-/// How to explore.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub platform: Platform,
@@ -63,9 +61,8 @@ pub struct Options {
     pub full_one_in: u64,
     /// The part of a line that a cut leaves whole while the line is being accepted.
     pub tear: Tear,
-    /// The attacks on each run, if it is attacked.
     pub attacks: Option<Attacks>,
-    /// Number of threads; 0: one for each processor.
+    /// The number of threads; 0 stands for one on each processor.
     pub threads: usize,
 }
 
