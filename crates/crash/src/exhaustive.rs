@@ -61,7 +61,6 @@ pub struct Proof {
     pub choices: u64,
     /// The most writes that could go at one choice.
     pub most_at_once: u64,
-    /// Cuts of the first life.
     pub cuts: u64,
     /// Different contents of the medium after a cut, each of which a second life began with.
     pub lives: u64,
@@ -80,7 +79,6 @@ pub struct Proof {
     pub seconds: f64,
 }
 
-/// The verdict of all orders on a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ShownInAll {
@@ -94,7 +92,6 @@ pub enum ShownInAll {
     Broken,
 }
 
-/// A violation, and the order of writes that shows it.
 #[derive(Clone, Debug, Serialize)]
 pub struct InOrder {
     #[serde(flatten)]
@@ -103,7 +100,6 @@ pub struct InOrder {
     pub order: Vec<u16>,
 }
 
-/// The findings so far.
 #[derive(Default)]
 struct OrdersFound {
     orders: u64,

@@ -5,13 +5,11 @@ use crate::attacker::report::Attacks;
 use crate::history::{History, HistoryError, Result};
 use crate::platform::{Platform, Tear};
 
-/// The positions of a history at which the power is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cuts {
     All,
     /// This many positions, drawn from the seed.
     Sample(u64),
-    /// Only this position.
     One(u64),
 }
 
@@ -34,7 +32,6 @@ impl Cuts {
         }
     }
 
-    /// Returns the cuts with at most this many positions drawn.
     pub(crate) fn at_most(self, positions: u64) -> Cuts {
         match self {
             Cuts::Sample(count) => Cuts::Sample(count.min(positions)),

@@ -27,7 +27,6 @@ const TOGETHER: u64 = 4096;
 /// This many accesses are planned at once when they are timed, which bounds the scoreboard.
 const AT_ONCE: usize = 4096;
 
-/// A medium, with what is written to it before the power goes.
 #[derive(Clone, Copy, Debug)]
 pub struct Filled {
     pub lines: u64,

@@ -46,7 +46,6 @@ pub struct Shown {
     pub recovered: u64,
 }
 
-/// One cut as one core shows it.
 #[derive(Clone, Copy, Default)]
 struct AtCut {
     backup: bool,

@@ -39,24 +39,17 @@ pub struct Image {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Only what was fenced.
     None,
     All,
     Early,
     Late,
-    /// A line in the middle of its stores.
     Prefix,
-    /// All stores up to one, in the program's order.
     UpTo,
-    /// Some of a line's words.
     Torn,
-    /// All combinations of few lines.
     Each,
     Pair,
     Drawn,
-    /// A line that has not been flushed for long, early.
     Stale,
-    /// An image from the command line, or of a reduction.
     Given,
 }
 
@@ -238,7 +231,6 @@ const UP_TO: u32 = 16;
 /// far as one line decides. A report names the later passes that were not completed.
 pub const FIRST: usize = 4;
 
-/// The cuts and images that an exploration covers.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
     pub platform: Platform,
@@ -340,7 +332,6 @@ struct Moment<'s> {
     cut: Cut,
     state: &'s PendingState,
     all: Vec<Over>,
-    /// Lines that were stored to recently, the latest first.
     recent: Vec<u32>,
     acked: u64,
 }

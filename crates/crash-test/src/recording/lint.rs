@@ -13,20 +13,15 @@ use crate::recording::source::{Frame, Sources, caller};
 use crate::recording::{Act, LINE, NOWHERE, Recording};
 use std::path::Path;
 
-/// A kind of fault that a recording shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LintFault {
-    /// A store to a line that was never flushed afterwards.
     NeverFlushed,
-    /// A flush after which its thread never fenced.
     NeverFenced,
     /// A store that another thread loaded, and made something persistent or printed something, before it was
     /// persistent.
     UsedTooEarly,
-    /// A flush of a line that was flushed since its last store.
     FlushedTwice,
-    /// A flush of a line that was never stored to.
     FlushedClean,
     /// A fence of a thread that had flushed nothing since its last.
     FenceForNothing,

@@ -117,7 +117,6 @@ pub struct Site {
 pub struct Module {
     pub path: PathBuf,
     pub start: u64,
-    /// The address after the last.
     pub end: u64,
     /// The offset of the first address in the file.
     pub offset: u64,
@@ -127,7 +126,6 @@ pub struct Module {
     /// The number of that program, among those that the recorded processes ran.
     #[serde(default)]
     pub of_program: u32,
-    /// A hash of the file's contents when it was recorded.
     #[serde(default)]
     pub hash: String,
 }
@@ -213,7 +211,6 @@ fn sites(provenance: &Provenance) -> Vec<Site> {
     sites.into_iter().enumerate().map(site).collect()
 }
 
-/// The code that ran, from the provenance.
 fn ran(provenance: &Provenance) -> Vec<Ran> {
     let told: Vec<Vec<u64>> = entry(provenance, "ran");
     let of_program = |entry: Vec<u64>| Ran::from_lengths(&entry);

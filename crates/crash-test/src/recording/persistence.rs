@@ -228,7 +228,6 @@ fn signature(recording: &Recording, state: &PendingState, event: usize) -> u32 {
 const RECENT: usize = 16;
 const OLD: u32 = 4096;
 
-/// Pending lines that were stored to recently, the latest first.
 pub fn recent(state: &PendingState) -> Vec<u32> {
     let changed = |slot: u32| state.changed[slot as usize];
     let latest = state.latest().next().map_or(0, changed);
@@ -298,7 +297,6 @@ pub fn replay(recording: &Recording, platform: Platform, visit: &mut impl Visit)
 
 struct Replay<'v, V, P: Iterator<Item = u32>> {
     state: PendingState,
-    /// The number of rises at the last cut.
     rises: u32,
     promises: Peekable<P>,
     visit: &'v mut V,
@@ -341,10 +339,8 @@ impl<V: Visit, P: Iterator<Item = u32>> Replay<'_, V, P> {
     }
 }
 
-/// All cuts of a recording, and all rises of its floors.
 #[derive(Debug, Default)]
 pub struct Course {
-    /// Positions at which the power may fail, in the order of events.
     pub cuts: Vec<Cut>,
     pub rises: Vec<Rise>,
 }

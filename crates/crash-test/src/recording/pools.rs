@@ -168,7 +168,6 @@ impl Pool {
         }))
     }
 
-    /// The hash of the contents after all stores.
     fn last_hash(&self, slots: &mut [&PersistenceUnit]) -> Result<String> {
         let mut ground = self.ground_file()?;
         slots.sort_unstable_by_key(|slot| slot.line);

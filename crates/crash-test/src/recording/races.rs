@@ -149,7 +149,6 @@ fn read(recording: &Recording) -> Result<(Vec<Load>, Vec<Printing>)> {
     Ok((loads, threads))
 }
 
-/// The pairs of a recording, in the order of their first loads.
 pub fn races(recording: &Recording) -> Result<Vec<RacePair>> {
     if recording.threads() < 2 || recording.platform.unit() != 64 {
         return Ok(Vec::new());

@@ -22,7 +22,6 @@ const SYSTEM: [&str; 6] = [
     "/cargo/registry/",
 ];
 
-/// A function, at a line of its source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Frame {
     pub file: Option<String>,
@@ -331,7 +330,6 @@ impl<'a> Sources<'a> {
         frames
     }
 
-    /// The stack of calls at a site, innermost first.
     pub fn stack(&mut self, site: u32) -> Vec<Frame> {
         if let Some(known) = self.stacks.get(&site) {
             return known.clone();

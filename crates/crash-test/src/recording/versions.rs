@@ -104,7 +104,6 @@ impl Versions {
         }
     }
 
-    /// A hash of a content; equal bytes have equal hashes.
     pub fn hash(&self, version: u32) -> u64 {
         let [high, low] = self.changes[version as usize].hash;
         u64::from(high) << 32 | u64::from(low)

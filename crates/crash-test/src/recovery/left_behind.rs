@@ -16,7 +16,6 @@ const LOOKS: usize = 100;
 /// The pause between two looks, in which killed processes end.
 const DYING: Duration = Duration::from_millis(1);
 
-/// The environment of a recovery in a folder.
 pub fn environment(folder: &Path) -> impl Iterator<Item = OsString> {
     let joined = |name: &std::ffi::OsStr, value: &std::ffi::OsStr| {
         let mut pair = name.to_owned();

@@ -24,7 +24,6 @@ use crate::{CrashTestError, Result};
 /// At most this much of a recovery's output is kept, from its end.
 const OUTPUT: u64 = 2000;
 
-/// The recovery: the command, and its limits.
 #[derive(Clone, Debug)]
 pub struct Recovery {
     /// The command's words, with `{pool}`, `{pool2}` .., `{pools}` and `{acks}` for the files.
@@ -76,7 +75,6 @@ fn without_numbers(line: &str) -> String {
         .collect()
 }
 
-/// The files that a recovery is given.
 #[derive(Clone, Copy, Debug)]
 pub struct RecoveryFiles<'a> {
     pub pools: &'a [PathBuf],
@@ -98,7 +96,6 @@ impl RecoveryFiles<'_> {
         }
     }
 
-    /// Replaces each known name in braces in a word by its file.
     fn replaced(&self, word: &str) -> OsString {
         let mut done = OsString::new();
         let mut rest = word;

@@ -193,7 +193,6 @@ fn difference<'a>(whole: &'a [u8], other: &'a [u8]) -> (Vec<&'a [u8]>, Vec<&'a [
     (lacks, has)
 }
 
-/// Checks that the program has printed a line for each operation.
 fn check_lines(recording: &Recording, operations: usize) -> Result<()> {
     let path = recording.path.display();
     if !recording.has_acks {

@@ -13,7 +13,6 @@ use crate::report::store::{Store, store};
 use crate::search::explore::Explored;
 use crate::search::reduce::Reduced;
 
-/// A line of code that may be the fault.
 pub(crate) struct Suspect<'a> {
     pub(crate) frame: Option<Frame>,
     pub(crate) through: &'a Option<String>,
@@ -42,7 +41,6 @@ pub(crate) fn weight(of: &Store, among: usize, late: bool) -> f64 {
     own * if late { 1.05 } else { 1.0 } * if never { NEVER } else { 1.0 } / among as f64
 }
 
-/// Violations that come down to the same lines of code.
 pub(crate) struct Cause {
     pub(crate) early: Vec<Store>,
     pub(crate) late: Vec<Store>,
@@ -51,7 +49,6 @@ pub(crate) struct Cause {
     pub(crate) kept: usize,
     pub(crate) round: usize,
     pub(crate) count: usize,
-    /// Seconds until the first was found.
     pub(crate) first: f64,
 }
 

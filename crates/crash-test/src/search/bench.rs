@@ -69,7 +69,6 @@ pub struct SearchState {
     pub stop: AtomicBool,
 }
 
-/// Damages each line that the program wrote, in files of the pools.
 fn damaged(recording: &Recording, pools: &[PathBuf], form: u32) -> Result<()> {
     let open = |path: &PathBuf| {
         (OpenOptions::new().write(true).open(path)).map_err(CrashTestError::io(path.display()))
@@ -203,7 +202,6 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The number of printed bytes that had been acknowledged by this cut.
     pub fn acked(&self, cut: u32) -> usize {
         let shared = self.shared;
         let event = shared.course.cuts[cut as usize].event;

@@ -41,7 +41,6 @@ impl Clock {
         self.ended.store(true, Ordering::Relaxed);
     }
 
-    /// The rest of the budget; `None` if it has no end.
     fn left(&self) -> Option<Duration> {
         if self.ended.load(Ordering::Relaxed) {
             return Some(Duration::ZERO);

@@ -66,7 +66,6 @@ impl StorePlaces {
             .collect()
     }
 
-    /// The lines of code whose stores are in `overs`.
     pub fn names(&self, recording: &Recording, overs: &[Over]) -> Vec<String> {
         let site = |over: &Over| {
             let versions = &recording.lines[over.slot as usize].versions;
@@ -76,7 +75,6 @@ impl StorePlaces {
         named.cloned().collect()
     }
 
-    /// The sites of the stores at `FILE:LINE`.
     pub fn named(&self, named: &str) -> Result<FxHashSet<u32>> {
         let name = named.rsplit('/').next().unwrap_or(named);
         self.sites.get(name).cloned().ok_or_else(|| {

@@ -43,7 +43,6 @@ pub(crate) struct Search<'a> {
     before: (usize, f64),
     /// The end and the output of a recovery that did not cope while the start was looked for.
     pub(crate) refused: Option<(Ended, String)>,
-    /// Time spent on recoveries that did not end.
     waited: Duration,
     /// The number of images that were handed out but not tried any more.
     late: u32,

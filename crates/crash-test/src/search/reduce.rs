@@ -208,7 +208,6 @@ struct Reduction<'a, 'b> {
 }
 
 impl Reduction<'_, '_> {
-    /// Runs an image, and compares its failure with the violation.
     fn outcome(&mut self, image: &Image, acked: usize) -> Result<ImageOutcome> {
         Ok(match self.bench.fails(image, acked, self.time)? {
             None => ImageOutcome::Passes,
@@ -227,7 +226,6 @@ impl Reduction<'_, '_> {
         Ok(self.outcome(&image, self.acked)? == ImageOutcome::Fails)
     }
 
-    /// Runs the image of what was fenced at a cut.
     fn at(&mut self, cut: u32, acked: usize) -> Result<ImageOutcome> {
         self.outcome(&Image::fenced(cut), acked)
     }

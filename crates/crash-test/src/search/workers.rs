@@ -52,7 +52,6 @@ impl Crew {
     }
 }
 
-/// Reduces a violation, unless a known cause explains it.
 fn reduced(bench: &mut Bench<'_>, image: &Image, reason: &Reason, start: u32) -> Result<Reduced> {
     let known = bench
         .shared
@@ -70,7 +69,6 @@ fn reduced(bench: &mut Bench<'_>, image: &Image, reason: &Reason, start: u32) ->
     reduce::reduce(bench, image, reason, start)
 }
 
-/// Does jobs as they come, until there are none.
 pub(crate) fn work(
     shared: &SearchState,
     bench: Result<Bench<'_>>,

@@ -606,7 +606,6 @@ impl<'n> Changes<'n> {
     }
 }
 
-/// Reads the number that these bits of a line make.
 pub(crate) fn number_of(line: &Line, bits: &Range<usize>) -> u64 {
     let bit = |at: usize| u64::from(line[at / 8] >> (at % 8) & 1);
     let numbered = bits.clone().enumerate();

@@ -73,7 +73,6 @@ pub struct Knowledge<'h> {
     pub before: Vec<Rc<Seen>>,
     /// The medium as it was 1, 2, 4 .. acceptances ago, the newest first: registers that lag are that far behind.
     pub near: Vec<Rc<Seen>>,
-    /// The medium before anybody wrote it.
     pub empty: Rc<Seen>,
     /// All contents that a line has had under each of its versions, with their MACs.
     under: FxHashMap<(Place, u64), Vec<Kept>>,
@@ -107,7 +106,6 @@ impl<'h> Knowledge<'h> {
         knowledge
     }
 
-    /// Looks at what `image` holds at the cut at that position.
     pub fn see(&self, position: u64, image: &Image) -> Seen {
         let on_chip = self.kept.as_deref().and_then(|kept| kept.on_chip());
         let reached = |place: &Place| !on_chip.is_some_and(|region| region.contains(*place));

@@ -140,7 +140,6 @@ impl<'h> Attacker<'h> {
         ChaCha8Rng::seed_from_u64(mix(self.history.seed) ^ own)
     }
 
-    /// Looks at the medium without what is written over it.
     fn see(&self) -> Rc<Seen> {
         let position = self.survivors.position();
         Rc::new(self.knowledge.see(position, self.survivors.untimed.image()))
@@ -169,7 +168,6 @@ impl<'h> Attacker<'h> {
         self.knowledge.before.push(now);
     }
 
-    /// The attacks of this look at that time.
     fn at(&self, look: u64, when: When) -> impl Iterator<Item = OneAttack> + use<> {
         let (each, wanted) = (self.asked.each, self.asked.one);
         let kinds = Attack::ALL.into_iter();

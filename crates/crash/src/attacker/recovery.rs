@@ -17,7 +17,6 @@ use sardonyx::controller::Controller;
 use sardonyx::machine::{Bytes, PersistentMemory, UntimedMemory};
 use sardonyx::plan::untimed::Untimed;
 
-/// An attack on a recovery that is about to begin, or none.
 pub struct Strike<'s> {
     seen: &'s Rc<Seen>,
     /// The kind of the attack, its source of chance, and the number of the access before which it comes; access 0 is

@@ -46,7 +46,6 @@ impl Attack {
     }
 }
 
-/// The number of attacks on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attacks {
     /// Cuts at which the attacker looks, spread evenly over the run.
@@ -67,7 +66,6 @@ pub struct OneAttack {
 }
 
 impl Attacks {
-    /// The attacks that every run of a plan gets.
     pub const USUAL: Attacks = Attacks {
         looks: 10,
         each: 8,
@@ -80,7 +78,6 @@ impl Attacks {
     }
 }
 
-/// The outcome of attacks of one kind at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Came {
     pub tried: u64,
@@ -125,7 +122,6 @@ impl Attacked {
         pairs.map(|(when, kind)| (when, kind, self.of(when, kind)))
     }
 
-    /// The smallest number of attacks that any kind had at any time.
     pub fn fewest(&self) -> u64 {
         let tried = self.each().map(|(_, _, came)| came.tried);
         tried.min().unwrap_or(0)

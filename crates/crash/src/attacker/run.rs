@@ -21,7 +21,6 @@ use sardonyx::plan::{At, Step};
 
 const REQUESTS: usize = 24;
 
-/// A request of the run, for a line.
 #[derive(Clone, Copy)]
 pub(crate) enum AttackRequest {
     Read(u64),
@@ -31,7 +30,6 @@ pub(crate) enum AttackRequest {
 }
 
 impl Attacker<'_> {
-    /// Makes all attacks of this look on the run that follows it.
     pub(crate) fn running(&mut self, look: u64, seen: &Rc<Seen>, found: &mut Attacked) {
         if self.at(look, When::Running).next().is_none() {
             return;

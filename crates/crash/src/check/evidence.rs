@@ -10,7 +10,6 @@ use sardonyx::line::{LINE_BYTES, Line, ZERO_LINE};
 use sardonyx::machine::{UntimedMemory, noise, read_untimed};
 use sardonyx_workload::{DurabilityKind, LoggedItems};
 
-/// Evidence names at most this many wrong lines.
 const MOST_LINES: usize = 8;
 const MOST_ENTRIES: usize = 4;
 const MOST_WORDS: usize = 3;

@@ -87,7 +87,6 @@ pub struct Checker<'h> {
     /// Set if the last state's recovery found no place for a line that it puts back; what programs read then is not
     /// compared.
     no_room: bool,
-    /// Lines that the controller put back at the last state.
     put_back: Vec<u64>,
     /// Lines stored to since the last state, on platforms that drain caches.
     stored: Vec<u64>,
@@ -182,7 +181,6 @@ impl<'h> Checker<'h> {
         self.judge();
     }
 
-    /// Applies one event and checks the cut after it.
     pub fn step(&mut self) {
         self.happen();
         if !self.changed.is_empty() {

@@ -35,9 +35,7 @@ enum Running {
 /// The transactions of a core that may be the last visible one after a cut.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Window {
-    /// The last transaction that must be visible.
     pub required: u64,
-    /// The last transaction that may be visible.
     pub allowed: u64,
 }
 
@@ -62,7 +60,6 @@ impl Window {
     }
 }
 
-/// The contents of a program's lines by transaction.
 #[derive(Clone, Debug)]
 pub struct Expected {
     pub spec: ProgramSpec,
@@ -250,7 +247,6 @@ impl Golden {
 }
 
 impl Expected {
-    /// What `line` holds when `visible` is the last visible transaction.
     pub fn content(&self, line: u64, visible: u64) -> &Line {
         let newest = self.versions.get(&line).and_then(|versions| {
             let older = versions.partition_point(|(number, _)| *number <= visible);

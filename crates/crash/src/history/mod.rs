@@ -143,7 +143,6 @@ pub struct Life {
     pub found: Vec<Vec<Line>>,
     pub programs: Vec<Golden>,
     pub seed: u64,
-    /// The pads of the life before.
     pub before: Option<Before>,
     /// The source of evictions, delays and pauses if it is not the seed, and whether they are recorded.
     pub scripting: Scripting,
@@ -163,7 +162,6 @@ impl Life {
     }
 }
 
-/// Programs that have been set up and have not run.
 pub struct SetUp {
     /// A history of no events, from which lives are made.
     nothing: History,

@@ -22,7 +22,6 @@ pub type Lines = [(u64, Line)];
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readable {
-    /// The number of unreadable lines at each cut.
     pub unreadable: Vec<u64>,
     /// The number of lines that were read at each cut.
     pub lines: u64,

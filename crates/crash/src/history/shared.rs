@@ -40,7 +40,6 @@ impl Joint {
         }
     }
 
-    /// Adds the next transaction of `core`, which gives these lines these contents.
     pub fn next(&mut self, core: usize, lines: impl Iterator<Item = (u64, Line)>) {
         let number = self.first[core] + self.changes[core].len() as u64 + 1;
         let mut changed = Vec::new();

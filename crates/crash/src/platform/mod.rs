@@ -80,7 +80,6 @@ const PAGE_LINES: u64 = 64;
 /// A torn line as it is whole, with the bytes beside it.
 pub type Whole = (Place, Line, Option<[u8; 8]>);
 
-/// A change since the last position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// Some words of a place of the medium.
@@ -497,7 +496,6 @@ fn is_register(change: &journal::OnChip) -> bool {
     change.domain == Domain::Registers
 }
 
-/// Recovers a fresh controller over `untimed` and writes the lines `drained`.
 pub fn drain_over(
     history: &History,
     untimed: &mut Untimed,

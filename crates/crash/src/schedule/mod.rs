@@ -53,7 +53,6 @@ pub struct Trial {
     /// The number of cores of the passes with several cores, 2 by default; with 1 there are no such passes.
     pub cores: Option<usize>,
     pub transactions: Option<u64>,
-    /// Bytes of a transaction's item, for all passes.
     pub item_bytes: Option<u64>,
     pub footprint: Option<u64>,
     pub options: Options,
@@ -83,7 +82,6 @@ struct PlanFound {
     kinds: BTreeMap<Kind, (u64, usize, Told)>,
     error: Option<(usize, HistoryError)>,
     attacked: BTreeMap<usize, Attacked>,
-    /// The run of the first violation of each kind.
     runs: BTreeMap<Kind, OneRun>,
 }
 
@@ -507,7 +505,6 @@ impl PlanFound {
         !all.is_broken() && lacks.any(|lack| lack.kept_by.is_empty() && comes(lack.had))
     }
 
-    /// Counts the early end of run `number`, of pass `index`.
     fn ended(&mut self, number: usize, index: usize, run: Run, what: &str) {
         self.passes[index].lost_cuts += 1;
         let told = Told {
@@ -532,7 +529,6 @@ impl PlanFound {
         }
     }
 
-    /// Adds how far a run of pass `index` has come.
     fn add(&mut self, index: usize, history: &History, explored: &ExploredCuts, sizes: CacheSizes) {
         let shown = PassShown {
             runs: 1,
@@ -548,7 +544,6 @@ impl PlanFound {
         self.passes[index].append(&shown);
     }
 
-    /// Adds the findings of run `number`, of pass `index`, which answers `question`.
     fn tell(
         &mut self,
         (number, index): (usize, usize),
@@ -570,7 +565,6 @@ impl PlanFound {
         }
     }
 
-    /// Shortens the first history of each kind, on so many `threads`.
     fn shorten(&mut self, threads: usize) {
         let found: Vec<(Kind, &OneRun)> =
             self.runs.iter().map(|(kind, run)| (*kind, run)).collect();

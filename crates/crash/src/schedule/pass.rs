@@ -18,7 +18,6 @@ pub(crate) const SWAPS: &str = "array-swap";
 /// The number of items of a shared structure, so few that cores meet.
 pub(crate) const MEETING: u64 = 6;
 
-/// The bytes of an item of a pass with long transactions.
 pub(crate) const LONG_ITEM: u64 = 4096;
 
 /// Writes between two counter marks in a pass that does not have them as near as can be. The number is odd, so half of
@@ -96,7 +95,6 @@ impl Pass {
         self
     }
 
-    /// Comes to the limits numbered `number` of the layers' lists.
     fn at_limits(mut self, number: usize) -> Pass {
         self.limits = Some(number);
         self.limited()
@@ -119,7 +117,6 @@ impl Pass {
         self
     }
 
-    /// Makes caches so small that lines leave them for want of room.
     fn cached(mut self, lines: u64) -> Pass {
         self.cached = Some(lines);
         self

@@ -6,13 +6,11 @@
 //! more are true with probability at most `e^(k - m) (m / k)^k`, where `m = p n > 0` and `k > m`. Left out: what the
 //! trials are.
 
-/// The smallest piece that is compared has this many bytes.
 pub const PIECE_BYTES: usize = 4;
 
 /// A result whose probability has a smaller binary logarithm is not taken for chance.
 pub const ALARM: f64 = -64.0;
 
-/// Counts trials, and those of them that came true.
 #[derive(Clone, Debug)]
 pub struct Chance {
     /// Chance makes a trial come true with at most this probability.

@@ -32,7 +32,6 @@ impl SecretContents {
         SecretContents { lines, words }
     }
 
-    /// Whether any eight bytes of `line` are one of these words.
     pub fn show_in(&self, line: &Line) -> bool {
         line.windows(8).any(|w| self.words.contains(&number(w)))
     }

@@ -71,7 +71,6 @@ pub struct Encrypted {
     pub plain: Line,
     /// The 8-byte words that were written, a bit each.
     pub words: u8,
-    /// The pad, in 8-byte words.
     pub pad: [u64; WORDS],
     /// The bytes of a part, if parts that do not change may keep their ciphertext.
     pub keeps: Option<usize>,

@@ -471,7 +471,6 @@ fn digests(
     found.find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// Whether both write the same places in the same order.
 fn are_placed_alike(this: &Again, other: &Again) -> bool {
     let places = |again: &Again| -> Vec<Place> {
         let covered = again.covered.iter();

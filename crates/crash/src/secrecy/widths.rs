@@ -21,7 +21,6 @@ use sardonyx::line::{LINE_BYTES, Line, Place, ZERO_LINE};
 /// After this many changes of a word, each to a new value, a rank is no accident: random values lack a bit with
 /// probability 2^-64.
 const ENOUGH: usize = 128;
-/// A line holds at most this many versions.
 const MOST_VERSIONS: u64 = 64;
 /// A hash has at least this many bits that change: one of a MAC, and one of a word that may as well be an address.
 const FEWEST: [u32; 2] = [12, 32];
@@ -79,7 +78,6 @@ impl Span {
         self.basis.len() as u32
     }
 
-    /// Whether as many bits change at a time as in a hash.
     fn is_hash(&self, fewest: u32) -> bool {
         // Half of a hash's bits change at each write; three eighths leave room for chance. A number that counts changes
         // far fewer.

@@ -19,7 +19,6 @@ pub struct AttackReport {
     pub rows: Vec<AttackRow>,
 }
 
-/// The outcome of attacks of one kind at one time.
 #[derive(Clone, Debug, Serialize)]
 pub struct AttackRow {
     /// The time: with the power off, while recovering, or in a run.
@@ -31,7 +30,6 @@ pub struct AttackRow {
     pub harmless: u64,
     pub undetected: u64,
     pub regions: BTreeMap<&'static str, u64>,
-    /// The first undetected attack.
     pub first: Option<Told>,
 }
 

@@ -82,7 +82,6 @@ impl Need {
     }
 }
 
-/// The options that limit what runs can reach.
 pub struct Bounds<'a> {
     pub stack: &'a Stack,
     pub machine: &'a Machine,
@@ -91,7 +90,6 @@ pub struct Bounds<'a> {
     pub options: Options,
     pub cores: Option<usize>,
     pub transactions: Option<u64>,
-    /// Keys and values that the user has set.
     pub overrides: &'a [(String, String)],
     pub once: bool,
 }
@@ -268,7 +266,6 @@ impl CacheSizes {
         }
     }
 
-    /// The number of different sizes of the cache with the fewest.
     pub fn count(&self) -> u64 {
         let counts = self.0.iter().map(|sizes| sizes.len() as u64);
         counts.min().unwrap_or(0)

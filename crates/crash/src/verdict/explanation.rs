@@ -14,7 +14,6 @@ use sardonyx::plan::journal::{Event, Mark, MediumWrite, Sealed};
 const EVENTS: usize = 12;
 const MARKS: usize = 8;
 const EVENTS_BEFORE: usize = 4;
-/// A tree has at most this many levels.
 const LEVELS: usize = 32;
 
 /// The events that led to `violation`, a line of text each.
@@ -164,7 +163,6 @@ fn counters(history: &History, position: u64, line: u64) -> Option<String> {
     })
 }
 
-/// The counter of `place` in a write of its line of counters.
 fn carried(history: &History, write: &MediumWrite, place: Place) -> Option<u64> {
     let covered = history.covered(write.place, write.words);
     covered

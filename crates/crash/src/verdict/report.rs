@@ -302,10 +302,8 @@ pub struct Told {
     pub place: Option<u64>,
     pub what: String,
     pub history: Vec<String>,
-    /// The run, if it is one of a plan's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
-    /// The number of the run's pass in the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<usize>,
     /// The attack, if nobody noticed it.
@@ -333,7 +331,6 @@ impl Told {
         told
     }
 
-    /// A violation: `run` has ended early because of `what`.
     pub fn ended(run: Run, what: &str) -> Told {
         Told {
             kind: Kind::RunEnded.name(),

@@ -14,7 +14,6 @@ use crate::verdict::violation::{Kind, Tally, Violation};
 use sardonyx::line::Class;
 use sardonyx::plan::script::{Script, Scripting};
 
-/// Shortening a finding takes at most this many runs.
 const MOST_RUNS: u64 = 160;
 /// After this many cuts no further run begins.
 const MOST_CUTS: u64 = 150_000;

@@ -55,7 +55,6 @@ impl Kind {
         }
     }
 
-    /// Whether it is about secrecy, and not about recoverability.
     pub fn is_secrecy(self) -> bool {
         matches!(
             self,

@@ -102,7 +102,6 @@ fn near_zero(number: u64) -> Line {
     line
 }
 
-/// Whether a line has no more than a few bits set.
 fn is_near_zero(line: &Line) -> bool {
     let bits: u32 = line.iter().map(|byte| byte.count_ones()).sum();
     (1..=8).contains(&bits)

@@ -54,7 +54,6 @@ impl Default for Handling<'_> {
 }
 
 pub struct Again {
-    /// Encrypted lines, in the order of handling.
     pub covered: Vec<Encrypted>,
     /// Writes of the medium that are not encrypted.
     pub beside: Vec<MediumWrite>,

@@ -74,7 +74,6 @@ impl Life {
         self.ask(Controller::flush);
     }
 
-    /// Returns an error if there was no room for something.
     pub fn fits(&self) -> Result<(), Exhausted> {
         self.untimed.failure().map_or(Ok(()), Err)
     }

@@ -50,7 +50,6 @@ impl History {
         keys.flat_map(|key| key.pressed(pressure)).collect()
     }
 
-    /// Whether the design tells duplicates from other lines.
     fn finds_duplicates(&self) -> bool {
         self.stack.tries().any(|one| *one == DUPLICATE)
     }
