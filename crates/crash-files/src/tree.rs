@@ -36,7 +36,7 @@ impl FileNode {
     }
 }
 
-/// Every inode that there ever is, whether a name leads to it or not.
+/// All inodes that there ever are, whether a name leads to them or not.
 #[derive(Clone, Debug)]
 pub struct FileTree {
     pub nodes: Vec<FileNode>,
@@ -44,7 +44,6 @@ pub struct FileTree {
 }
 
 impl FileTree {
-    /// An empty folder.
     #[cfg(test)]
     pub fn empty() -> FileTree {
         let mut tree = FileTree {
@@ -55,7 +54,7 @@ impl FileTree {
         tree
     }
 
-    /// What a folder holds, and the identity on its file system of every inode. Sockets, pipes and devices are left out.
+    /// Reads a folder, and the identity of every inode on its file system. Sockets, pipes and devices are left out.
     ///
     /// # Errors
     /// Something cannot be read.
@@ -113,7 +112,6 @@ impl FileTree {
         Ok(Some(inode))
     }
 
-    /// Adds an inode to which no name leads.
     pub fn add(&mut self, node: FileNode, mode: u32) -> Inode {
         self.nodes.push(node);
         Arc::make_mut(&mut self.modes).push(mode & 0o777);
@@ -145,7 +143,7 @@ impl FileTree {
         }
     }
 
-    /// What an operation does, where nothing is cut.
+    /// Does an operation, as if nothing were cut.
     pub fn apply(&mut self, act: &Act) {
         let mut enter = |name: &Name, target| self.enter(name.folder, &name.name, target);
         match act {
@@ -181,8 +179,8 @@ impl FileTree {
         }
     }
 
-    /// Damaged: for [form](damage) 0 an empty folder; for each other with the bytes of all files damaged, and for every
-    /// second with one file, another each time, empty.
+    /// A damaged copy: for [form](damage) 0 an empty folder; for each other form one with the bytes of all files
+    /// damaged, and for every second form with one file, another each time, empty.
     pub fn damaged(&self, form: u32) -> FileTree {
         let mut tree = self.clone();
         if form == 0 {
@@ -205,7 +203,7 @@ impl FileTree {
         tree
     }
 
-    /// The paths of all files, where the folder lies at `place`.
+    /// The paths of all files, if the folder lies at `place`.
     pub fn files(&self, place: &Path) -> Vec<PathBuf> {
         let files =
             (0..self.nodes.len()).filter(|&one| matches!(self.nodes[one], FileNode::File(_)));
@@ -255,18 +253,18 @@ impl FileTree {
         }
     }
 
-    /// Makes a folder that does not exist hold all of it.
+    /// Makes a folder that does not exist, with all of it.
     ///
     /// # Errors
-    /// No room.
+    /// There is no room.
     pub fn put(&self, folder: &Path) -> io::Result<()> {
         self.put_node(ROOT, folder, &mut BTreeMap::new(), 0)
     }
 
-    /// Makes a folder that is there hold all of it, and nothing else.
+    /// Makes a folder that exists hold all of it, and nothing else.
     ///
     /// # Errors
-    /// No room; something may not be removed.
+    /// There is no room, or something may not be removed.
     pub fn restore(&self, folder: &Path) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
@@ -311,7 +309,7 @@ impl FileTree {
         Ok(())
     }
 
-    /// The path of the first thing in which a folder differs from it, or in which it differs from the folder.
+    /// The path of the first difference between a folder and this one.
     ///
     /// # Errors
     /// Something cannot be read.
@@ -351,7 +349,7 @@ impl FileTree {
     }
 }
 
-/// Folders in folders beyond this are not shown: a cut may leave a folder that is in itself.
+/// Folders are shown to this depth, because a cut may leave a folder that is in itself.
 const DEEPEST: usize = 64;
 
 #[cfg(test)]
