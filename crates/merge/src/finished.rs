@@ -1,4 +1,4 @@
-//! A run to its end, and its figures.
+//! Runs a merge to its end, and computes its figures.
 
 use serde::Serialize;
 
@@ -8,9 +8,9 @@ use super::ksm::{Keys, KsmCounters, ModuleWork};
 use super::owner::Tell;
 use super::run::{PageCounts, Runner};
 
-/// Savings that are the same for so many passes have settled.
+/// Savings that stay the same for this many passes have settled.
 const SETTLED: usize = 10;
-/// Passes after which a run that has not settled is ended.
+/// A run that has not settled after this many passes is ended.
 const MOST_PASSES: usize = 200;
 
 pub(super) struct FinishedRun<'i> {
@@ -54,7 +54,7 @@ pub(super) fn finish<'i>(
         if now == 1 || saved(&counters[now - 1]) != saved(&counters[now - 2]) || now <= snapshots {
             (since, settled_ns) = (now, run.times_ns());
         }
-        // The first pass only remembers checksums.
+        // The first pass only remembers checksums, so its savings do not count.
         if passes.is_none() && now >= since.max(2) + SETTLED {
             break;
         }

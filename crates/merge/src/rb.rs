@@ -4,7 +4,6 @@
 
 pub const NIL: u32 = u32::MAX;
 
-/// A child's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Smaller contents.
@@ -175,7 +174,7 @@ impl RedBlackTree {
         set_parent(nodes, at, rising);
     }
 
-    /// Puts `new` (or `NIL`) where `old` hangs; its children and colour are left alone.
+    /// Hangs `new` (or `NIL`) where `old` hangs, without its children and colour.
     fn put<N: Node>(&mut self, nodes: &mut [N], old: u32, new: u32) {
         let above = parent(nodes, old);
         if above == NIL {
@@ -201,7 +200,7 @@ impl RedBlackTree {
         }
     }
 
-    /// Takes `at` out. With two children its successor takes its place.
+    /// Erases `at`. If it has two children its successor takes its place.
     pub fn erase<N: Node>(&mut self, nodes: &mut [N], at: u32) {
         let [left, right] = nodes[at as usize].links().children;
         let (hole, above, side, black);
@@ -239,7 +238,7 @@ impl RedBlackTree {
         }
     }
 
-    /// `at` (maybe `NIL`), the child of `above` on `side`, lacks a black node.
+    /// Mends the tree where `at` (maybe `NIL`), the child of `above` on `side`, lacks a black node.
     fn mend_black<N: Node>(
         &mut self,
         nodes: &mut [N],

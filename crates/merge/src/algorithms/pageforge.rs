@@ -36,7 +36,6 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
 /// The place of PageForge's module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
-    /// In a memory controller.
     Controller,
     /// At the on-chip network (4.1).
     Network,

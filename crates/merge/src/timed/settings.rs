@@ -1,6 +1,6 @@
-//! The keys of the timed machine: what the kernel's work costs a processor, how its thread moves, what the
-//! virtual machines hold, and how long is looked at. Left out: what a module beside the thread needs, which its
-//! algorithm says.
+//! The keys of the timed machine: the kernel's work on a processor, the moves of its thread, the contents of the
+//! virtual machines, and the length of the window. Left out: the needs of a module beside the thread, which its
+//! algorithm has.
 
 use crate::keys::row_list;
 use sardonyx::settings::{Row, keys, words};
