@@ -1,12 +1,12 @@
-//! Instructions of each thread. While there is one thread, QEMU itself adds to a counter of its own, and that is not looked at
-//! any more once there are several: QEMU then moves it.
+//! The instructions of each thread. While there is one thread, QEMU itself adds to a counter of its own, which is not
+//! read any more once there are several threads, because QEMU then moves it.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::api::{self, api};
 use super::threads::threaded;
 
-/// The number of threads that are told apart; later ones count with the last.
+/// The number of threads that are counted separately; later ones count with the last.
 pub const THREADS: usize = 1 << 14;
 
 #[repr(align(64))]
@@ -51,7 +51,7 @@ fn counted() -> &'static AtomicU64 {
     unsafe { &*ALONE.load(Ordering::Relaxed) }
 }
 
-/// Takes what QEMU has counted, before another thread begins.
+/// Takes QEMU's count, before another thread begins.
 pub fn take() {
     if !threaded() {
         add(0, counted().swap(0, Ordering::Relaxed));
