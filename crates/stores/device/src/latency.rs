@@ -1,4 +1,4 @@
-//! How long requests took within the device.
+//! The times of requests within the device.
 
 use std::time::Instant;
 
@@ -19,14 +19,12 @@ pub enum RequestKind {
 pub struct Quantiles {
     pub count: u64,
     pub median_us: f64,
-    /// The 99th percentile.
     pub p99_us: f64,
-    /// The 99.9th percentile.
     pub p999_us: f64,
     pub most_us: f64,
 }
 
-/// Nanoseconds of an hour; what takes longer counts as that.
+/// Nanoseconds of an hour; a longer request counts as an hour.
 const LONGEST: u64 = 3600 * 1_000_000_000;
 
 /// Times of all kinds of requests, to three digits.

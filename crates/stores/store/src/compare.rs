@@ -42,7 +42,7 @@ pub struct Asked {
     pub folder: Option<PathBuf>,
 }
 
-/// Takes the operations done and in all (0: unknown); false ends the run.
+/// Takes the number of operations done and in all (0 if unknown); false ends the run.
 pub type Tell<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 const TELL_EVERY: u64 = 4096;

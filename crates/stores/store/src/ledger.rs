@@ -1,5 +1,5 @@
-//! What an operation did to the array: its steps, and their sums by purpose as exact integers.
-//! Energies are sums times [`Energies`], so an energy changes when a parameter does, a count never.
+//! The work of operations in the array: its steps, and their sums by purpose as exact integers. Energies are sums times
+//! [`Energies`], so an energy changes when a parameter does, and a count never.
 
 use std::ops::AddAssign;
 

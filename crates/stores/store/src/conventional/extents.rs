@@ -1,4 +1,4 @@
-//! Which stretches of the file of chunks are free.
+//! The free stretches of the file of chunks.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ pub struct FileExtent {
     pub bytes: u32,
 }
 
-/// Free stretches: by where they begin, with neighbours joined.
+/// The free stretches by their beginnings, with neighbours joined.
 #[derive(Debug)]
 pub struct Extents {
     free: BTreeMap<u64, u64>,
-    /// The first free stretch that is long enough is looked for from here on, round the file.
+    /// A free stretch that is long enough is looked for from here on, around the file.
     from: u64,
     /// Freed since the last commit; a table on the drive may still name them.
     freed: Vec<FileExtent>,
@@ -62,7 +62,7 @@ impl Extents {
         self.freed.push(extent);
     }
 
-    /// Makes usable what was freed before the commit.
+    /// Makes room that was freed before the commit usable.
     pub fn committed(&mut self) {
         for extent in std::mem::take(&mut self.freed) {
             self.give_back(extent);

@@ -28,7 +28,7 @@ impl Modules {
         self.began = begin;
     }
 
-    /// Cycles of the translation table alone, on behalf of the module that is free first.
+    /// Adds cycles of the translation table only, on behalf of the module that is free first.
     pub fn table(&mut self, cycles: u64) {
         let first = (0..self.free.len()).min_by_key(|&module| self.free[module]);
         self.one(first.expect("a module"), cycles);
