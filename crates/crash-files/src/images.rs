@@ -17,7 +17,6 @@ pub enum ImageKind {
     Missing,
     /// Everything that is sure and one part of one operation, with what that part needs.
     Alone,
-    /// Everything that is sure, and all effects up to some operation.
     Prefix,
     /// Everything, with the data of one operation only in part.
     Torn,
@@ -101,7 +100,6 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Drops effects that lack something they need.
     pub fn drop_needy(&mut self) {
         for place in 0..self.optional.len() {
             if self.present[place] {
@@ -112,7 +110,6 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Adds effects that a chosen one needs.
     pub fn add_needed(&mut self) {
         for place in (0..self.optional.len()).rev() {
             if self.present[place] {

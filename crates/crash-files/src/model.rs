@@ -13,7 +13,6 @@ use crate::content::{PAGE, SECTOR};
 use crate::operations::{Act, Name, Operation, Sync};
 use crate::tree::{FileTree, Inode};
 
-/// The promises of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Platform {
     /// ext4 with `data=ordered` and delayed allocation
@@ -42,7 +41,6 @@ impl Platform {
         self != Platform::Strict
     }
 
-    /// Whether new blocks may hold deleted data.
     pub fn shows_stale(self) -> bool {
         self == Platform::Writeback
     }
@@ -77,7 +75,6 @@ pub enum EffectKind {
 
 #[derive(Clone, Debug)]
 pub struct Effect {
-    /// The index of its operation.
     pub operation: u32,
     pub what: EffectKind,
     /// Effects without which a cut cannot leave it; all of them come earlier.
@@ -440,7 +437,6 @@ impl Builder {
         }
     }
 
-    /// Makes an effect sure, with all that it needs.
     fn make_sure(&mut self, number: u32) {
         let mut left = vec![number];
         while let Some(number) = left.pop() {

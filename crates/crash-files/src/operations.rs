@@ -74,7 +74,6 @@ pub struct Operation {
     pub act: Act,
     /// The system call and its objects, for people: `rename("a.tmp", "a")`.
     pub shown: String,
-    /// The path of its object, below the folder.
     pub path: String,
     /// The index of its command among [`RecordedRun::commands`].
     pub command: u32,

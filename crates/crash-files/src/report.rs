@@ -7,7 +7,6 @@ use crate::model::{Class, Effect, EffectKind, Model};
 use crate::operations::{Act, Operation};
 use crate::search::{Cause, Explored};
 
-/// A cause's summary names this many operations of each side.
 const NAMED: usize = 2;
 /// This many calls of each operation's stack are kept.
 const CALLS: usize = 8;
@@ -154,7 +153,6 @@ fn shown(explored: &Explored, cause: &Cause) -> Value {
 }
 
 impl Explored {
-    /// The number of acknowledgements before a cut.
     fn acked(&self, cut: usize) -> usize {
         let before = &self.recording.operations[..cut];
         before

@@ -16,7 +16,6 @@ use crate::operations::{Act, Name};
 
 /// A file, a folder or a symbolic link, by its number in the tree; links of one file share it.
 pub type Inode = u32;
-/// The folder itself.
 pub const ROOT: Inode = 0;
 
 #[derive(Clone, Debug)]
@@ -203,7 +202,6 @@ impl FileTree {
         tree
     }
 
-    /// The paths of all files, if the folder lies at `place`.
     pub fn files(&self, place: &Path) -> Vec<PathBuf> {
         let files =
             (0..self.nodes.len()).filter(|&one| matches!(self.nodes[one], FileNode::File(_)));
@@ -227,7 +225,6 @@ impl FileTree {
         below.find_map(|(name, target)| self.path_below(*target, to, &path.join(name)))
     }
 
-    /// A hash of all that can be seen in it.
     pub fn hash(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         self.hash_node(ROOT, &mut hasher, 0);

@@ -142,7 +142,6 @@ pub struct OnReads<'a> {
     recording: &'a Recording,
     folder: TempDir,
     grounds: Vec<File>,
-    /// Recoveries are run at one cut in this many.
     every: u64,
 }
 
@@ -200,7 +199,6 @@ impl<'a> OnReads<'a> {
     }
 }
 
-/// The recoveries on what the cuts of a run left.
 #[derive(Default)]
 struct Recovered {
     cuts: u64,
@@ -210,7 +208,6 @@ struct Recovered {
 }
 
 impl Recovered {
-    /// Runs the recovery if this cut's turn has come.
     fn cut(&mut self, lines: &[(u64, Line)], runner: &OnReads<'_>) {
         self.cuts += 1;
         if self.cuts.is_multiple_of(runner.every) && self.problem.is_none() {

@@ -35,7 +35,6 @@ impl Default for Target {
 /// Pages of zeros in images, which may never have been touched, and the savings if they were and if they were not.
 #[derive(Clone, Debug, Serialize)]
 pub struct Untouched {
-    /// Pages of zeros in the images' last snapshots.
     pub zero_pages: u64,
     pub holes: u64,
     /// The share of pages saved as asked: with zeros `held` they are pages.

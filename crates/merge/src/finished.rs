@@ -10,7 +10,6 @@ use super::run::{PageCounts, Runner};
 
 /// Savings that stay the same for this many passes have settled.
 const SETTLED: usize = 10;
-/// A run that has not settled after this many passes is ended.
 const MOST_PASSES: usize = 200;
 
 pub(super) struct FinishedRun<'i> {
@@ -75,7 +74,6 @@ pub struct Metrics {
     pub saved_pages: u64,
     pub saved_zero_pages: u64,
     pub saving: f64,
-    /// Figures that only a run which merges has.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub merging: Option<Merging>,
 }

@@ -25,7 +25,6 @@ use std::cmp::Ordering;
 
 pub const PAGE_BYTES: usize = 4096;
 
-/// The bytes of a page.
 pub type PageBytes = [u8; PAGE_BYTES];
 
 /// A page of some machine: its number among all machines' pages, in the order in which they are scanned.

@@ -6,9 +6,7 @@ pub const NIL: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Smaller contents.
     Left = 0,
-    /// Larger contents.
     Right = 1,
 }
 
@@ -71,7 +69,6 @@ pub trait Node {
     fn links_mut(&mut self) -> &mut Links;
 }
 
-/// A tree over an array of nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct RedBlackTree {
     pub root: u32,

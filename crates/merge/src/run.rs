@@ -21,7 +21,6 @@ pub struct PageCounts {
     pub merged_frames: u64,
 }
 
-/// A run that proceeds pass by pass.
 pub trait Runner {
     /// Takes the machines' next snapshots, and makes one pass over all pages. False if `tell` ended it.
     fn pass(&mut self, tell: &mut dyn FnMut(u64) -> bool) -> bool;

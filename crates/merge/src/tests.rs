@@ -20,7 +20,6 @@ struct TimedWrite {
     content: u8,
 }
 
-/// Pages in memory that others write between any two looks.
 struct SharedPages {
     own: Vec<PageBytes>,
     frozen: HashMap<u32, PageBytes>,
@@ -33,7 +32,6 @@ struct SharedPages {
     frames: Vec<MappedFrame>,
 }
 
-/// A frame that a page maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum MappedFrame {
     Nothing,

@@ -21,7 +21,6 @@ const NEIGHBOURS: usize = 3;
 const REGIONS: usize = 12;
 const EXAMPLES: usize = 8;
 
-/// Pages that have not merged, by reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct WhyNot {
     pub pages: u64,
@@ -54,7 +53,6 @@ pub struct RegionCount {
     pub changed: u64,
 }
 
-/// Two pages that differ in a few bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pair {
     pub a: String,

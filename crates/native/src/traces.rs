@@ -14,7 +14,6 @@ use crate::progress::Progress;
 use crate::sources::Source;
 use crate::{bad, read};
 
-/// The name of our own format in a conversion.
 const OWN_FORMAT: &str = "sardonyx";
 
 /// The payload of the unwinding of a call that the user cancelled.

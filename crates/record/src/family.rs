@@ -19,7 +19,6 @@ struct Member {
 
 #[derive(Debug, Default)]
 pub struct Family {
-    /// The members by process, once there are several.
     members: FxHashMap<u32, Member>,
     current: u32,
     first: Option<u32>,
@@ -203,7 +202,6 @@ impl Family {
         }
     }
 
-    /// A note about children that became other programs, if there are any.
     pub fn note(&self) -> Option<String> {
         let first = self.first?;
         let others = self.members.iter().filter(|(p, _)| **p != first);

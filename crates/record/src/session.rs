@@ -25,7 +25,6 @@ use crate::request::Request;
 use crate::stream::{RecordedTrace, TraceStream};
 use crate::{RecordError, Result, program};
 
-/// Bytes of the first process's ring.
 const RING: u64 = 16 << 20;
 /// The time a program has to end by itself once the trace is long enough.
 const GRACE: Duration = Duration::from_secs(3);
@@ -154,7 +153,6 @@ impl Session<'_> {
         })
     }
 
-    /// Begins to follow processes that were forked since the last call.
     fn welcome(&self, seen: &mut BTreeSet<u32>, recorded: &mut Vec<FollowedProcess>) -> Result<()> {
         for process in self.newcomers(seen) {
             let path = self.folder.path().join(Ring::name(process));

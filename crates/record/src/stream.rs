@@ -36,7 +36,6 @@ pub struct TraceStream {
     kept: u64,
     identities: Vec<(u64, u64)>,
     notes: Vec<String>,
-    /// Hashes of the program's memory at its end, by line.
     held: Vec<(u64, u64)>,
     pub acks: bool,
     /// Lines of files that were stored to since a system call last made them sure.
@@ -45,7 +44,6 @@ pub struct TraceStream {
     lists: ProvenanceLists,
     pub ground: Option<PathBuf>,
     ended: bool,
-    /// The first site of the program that runs.
     first_site: usize,
     /// The program that took this one's place and is not recorded, as far as is known.
     lost: Option<String>,
@@ -85,7 +83,6 @@ pub struct RecordedTrace {
     pub verified: Option<Verified>,
 }
 
-/// Adds a range to ranges that do not touch each other.
 fn insert(ranges: &mut BTreeMap<u64, u64>, mut start: u64, mut end: u64) {
     while let Some((&from, &to)) = ranges.range(..=end).next_back()
         && to >= start

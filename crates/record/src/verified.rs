@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::pages::PAGE_LINES;
 
-/// At most this many differing lines are named.
 const NAMED: usize = 8;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-/// The size and the ways of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Geometry {
     pub bytes: u64,
@@ -245,7 +244,6 @@ impl L1 {
         }
     }
 
-    /// Removes all of these names from the table.
     fn forget_all(&self, names: std::ops::Range<u64>) {
         if names.end - names.start < self.names.len() as u64 {
             return names.for_each(|name| self.forget(name));
@@ -352,11 +350,9 @@ pub struct FirstLevel {
 // SAFETY: all words that it points to are atomic.
 unsafe impl Send for FirstLevel {}
 
-/// The word of [`FirstLevel::NOTHING`].
 static NO_WORD: AtomicU64 = AtomicU64::new(EMPTY);
 
 impl FirstLevel {
-    /// An L1 without any line.
     pub const NOTHING: FirstLevel = FirstLevel {
         front: &raw const NO_WORD,
         used: &raw const NO_WORD,
@@ -617,7 +613,6 @@ impl Caches {
         self.all_dirty(|line| pages.contains(&(line / 64)))
     }
 
-    /// All dirty lines for which `which` is true, in order.
     pub fn all_dirty(&self, which: impl Fn(u64) -> bool) -> Vec<u64> {
         let l1 = |core: &'_ CoreCaches| -> Vec<u64> {
             let tags = core.l1.tags.iter().map(|tag| tag.load(Relaxed));

@@ -86,7 +86,6 @@ pub enum RecorderEvent {
     /// A shared mapping of a file: its lines are counted from `line` at the file's first byte.
     File {
         line: u64,
-        /// The file's size in bytes.
         bytes: u64,
         /// The device and inode, by which another process's mapping is known to be of this file.
         identity: (u64, u64),
@@ -154,7 +153,6 @@ pub enum RecorderEvent {
     Forked(u32),
     Held {
         line: u64,
-        /// The [`hash`] of the line's bytes.
         hash: u64,
     },
     Note(Vec<u8>),
@@ -182,7 +180,6 @@ const WITH_SITE: u8 = 0x40;
 /// Comes before the length of an event that is no record, and the event in JSON: there is one for thousands of records.
 const IN_JSON: u8 = 0x80;
 
-/// A hash of a line's bytes.
 pub fn hash(bytes: &[u8; 64]) -> u64 {
     let (words, _) = bytes.as_chunks::<8>();
     (words.iter()).fold(0, |hash, word| splitmix64(hash ^ u64::from_le_bytes(*word)))
@@ -190,7 +187,6 @@ pub fn hash(bytes: &[u8; 64]) -> u64 {
 
 pub const LONGEST_RECORD: usize = 1 + 10 + 3 + 10 + 5 + 64;
 
-/// The most bytes that one [`RecorderEvent::Printed`] carries.
 pub const LONGEST_TEXT: usize = 4096;
 
 /// A length beyond this is damage: no event in JSON comes near it.
@@ -252,7 +248,6 @@ impl Encoder {
         at
     }
 
-    /// Encodes any event.
     pub fn event(&mut self, event: &RecorderEvent) -> Vec<u8> {
         if event.begins_anew() {
             *self = Encoder::default();
@@ -270,7 +265,6 @@ impl Encoder {
     }
 }
 
-/// The reason why bytes are not an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undecodable {
     Short,

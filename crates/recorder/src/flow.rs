@@ -24,7 +24,6 @@ pub struct Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     pub origin: Origin,
-    /// The address's distance from the base, in bytes.
     pub distance: u64,
     pub size: u8,
 }
@@ -38,7 +37,6 @@ pub enum Use {
         loads: bool,
         stores: bool,
     },
-    /// Unknown, so QEMU's callbacks tell it.
     Unknown,
     /// Unknown, and no access before it may be grouped with one after it.
     Barrier,

@@ -54,7 +54,6 @@ impl FramePlace {
     }
 }
 
-/// The contents of a page before its first touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstContents {
     /// Zeros; a page that is only read is the kernel's page of zeros.
@@ -100,7 +99,6 @@ pub struct Frames {
     next: u64,
     nameless: u64,
     draws: u64,
-    /// Pages whose contents came from the process that forked.
     inherited: FxHashSet<u64>,
 }
 
@@ -142,7 +140,6 @@ impl Frames {
         self.inherited = inherited;
     }
 
-    /// Whether the page held the parent's bytes when the process began.
     pub fn is_inherited(&self, page: u64) -> bool {
         !self.inherited.is_empty() && self.inherited.contains(&page)
     }
@@ -205,14 +202,12 @@ impl Frames {
         taken
     }
 
-    /// Notes that none of these pages holds the parent's bytes any more.
     pub fn disinherit(&mut self, first: u64, end: u64) {
         if !self.inherited.is_empty() {
             self.inherited.retain(|page| !(first..end).contains(page));
         }
     }
 
-    /// The pages of `first..end` in order, with their places.
     pub fn pages(&self, first: u64, end: u64) -> Vec<(u64, FramePlace)> {
         let pages = self.within(first, end).into_iter();
         pages.map(|page| (page, self.table[&page])).collect()

@@ -5,7 +5,6 @@ use crate::flow::{Access, Origin, Use};
 /// A group spans at most this many bytes: two lines, each with an access, wherever it begins.
 const SPAN: u64 = 64;
 
-/// A member of a group: an instruction's load, its store, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     pub insn: usize,

@@ -24,7 +24,6 @@ struct FileMapping {
     line: u64,
 }
 
-/// All shared mappings of files of a process.
 #[derive(Clone, Debug, Default)]
 pub struct Maps {
     /// The mappings in order of address, without overlaps.

@@ -54,13 +54,11 @@ pub struct PluginOptions {
     pub reader: u32,
     pub caches: Hierarchy,
     pub level: Level,
-    /// Set if the first read of a line carries its bytes.
     pub read_data: bool,
     pub follow_fork: bool,
     /// Set if children that store to mapped files are recorded in this ring, in one order.
     pub one_order: bool,
     pub numbers: FrameNumbers,
-    /// The order in which freed frames are used again at level `memory`.
     pub reuse: Reuse,
     pub clearing: Clearing,
     pub kernel: KernelTime,

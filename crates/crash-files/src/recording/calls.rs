@@ -11,7 +11,6 @@ use crate::recording::process::{self, identity};
 use crate::recording::{Mapping, Recorder};
 use crate::tree::{FileNode, Inode};
 
-/// Calls at which a thread stops.
 pub(super) const STOPPING: &[i64] = &[
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -92,7 +91,6 @@ pub(super) enum PendingAct {
         name: Name,
         path: PathBuf,
     },
-    /// A file without a name.
     Anonymous,
     Write {
         fd: i32,
@@ -162,7 +160,6 @@ impl Recorder {
         self.inode(&fs::symlink_metadata(path).ok()?)
     }
 
-    /// The file below the folder behind a descriptor, and its path.
     fn held(&self, thread: i32, fd: u64) -> Option<(Inode, String)> {
         let inode = self.inode(&process::file_metadata(thread, fd as i32)?)?;
         let link = process::link(thread, fd as i32)?;
@@ -551,7 +548,6 @@ impl Recorder {
         Some(begun)
     }
 
-    /// Records the operation of a call that has ended with this answer.
     pub(super) fn end(&mut self, thread: i32, begun: Begun, answer: i64) {
         if let PendingAct::Acknowledge { operation } = begun.pending {
             if let Act::Acknowledge { text } = &mut self.operations[operation].act {

@@ -62,7 +62,6 @@ impl Registers {
         all
     }
 
-    /// Makes the call that begins do nothing.
     pub(super) fn skip_call(&mut self, thread: i32) -> io::Result<()> {
         self.raw.orig_rax = u64::MAX;
         regset(libc::PTRACE_SETREGSET, thread, &mut self.raw)
@@ -97,7 +96,6 @@ impl Registers {
         all
     }
 
-    /// Makes the call that begins do nothing.
     pub(super) fn skip_call(&mut self, thread: i32) -> io::Result<()> {
         const NT_ARM_SYSTEM_CALL: libc::c_int = 0x404;
         let mut number: libc::c_int = -1;
@@ -133,7 +131,6 @@ pub(super) const STACK_AND_RETURN: [usize; 2] = [7, 16];
 /// it.
 #[cfg(target_arch = "aarch64")]
 pub(super) const STACK_AND_RETURN: [usize; 2] = [31, 30];
-/// The DWARF number of the instruction pointer.
 #[cfg(target_arch = "x86_64")]
 pub(super) const INSTRUCTION: usize = 16;
 #[cfg(target_arch = "aarch64")]

@@ -31,13 +31,11 @@ use machine::Registers;
 use process::MappedCode;
 use stack::Stacks;
 
-/// A run: the folder before it, and the operations below it.
 #[derive(Debug)]
 pub struct RecordedRun {
     /// The folder before the run, with every inode that there ever was.
     pub start: FileTree,
     pub operations: Vec<Operation>,
-    /// The commands of the programs that ran.
     pub commands: Vec<String>,
     /// The places of calls, and the files that they lie in; nothing else.
     pub places: Recording,
@@ -50,7 +48,6 @@ pub struct RecordedRun {
     pub seconds: f64,
 }
 
-/// A sync or a write of the run.
 #[derive(Clone, Debug)]
 pub struct Faultable {
     pub shown: String,
@@ -75,7 +72,6 @@ struct Mapping {
     inode: Inode,
     path: String,
     file: Arc<File>,
-    /// The site of the call that mapped it.
     site: u32,
 }
 
@@ -100,7 +96,6 @@ struct Recorder {
     root: PathBuf,
     device: u64,
     start: FileTree,
-    /// The folder by what was recorded so far.
     tree: FileTree,
     inodes: FxHashMap<(u64, u64), Inode>,
     /// Standard output and standard error, by identity.
@@ -142,11 +137,8 @@ const AT_CALL: i32 = libc::SIGTRAP | 0x80;
 pub struct Run<'a> {
     pub words: &'a [String],
     pub folder: &'a Path,
-    /// The run is ended after this time.
     pub limit: Duration,
-    /// The files of its standard output and standard error.
     pub outputs: [&'a Path; 2],
-    /// The descriptor whose text is kept.
     pub acks_fd: i32,
     pub fault: Option<Fault>,
     /// Asked now and then whether the program may continue.
@@ -552,7 +544,6 @@ impl Recorder {
         }
     }
 
-    /// The site of the call at which a thread has stopped.
     fn site(&mut self, thread: i32) -> u32 {
         let Some(known) = self.threads.get(&thread) else {
             return NOWHERE;
@@ -592,7 +583,6 @@ impl Recorder {
         site
     }
 
-    /// Keeps the file in which an instruction of a process lies.
     fn add_module(&mut self, process: i32, pc: u64) {
         let process = &self.processes[&process];
         let holds = |m: &Module| m.of_program == process.command && (m.start..m.end).contains(&pc);

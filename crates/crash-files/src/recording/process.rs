@@ -7,7 +7,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The longest path that the kernel takes.
 const PATH: usize = 4096;
 /// At most this much of one message is kept.
 const MESSAGE: usize = 1 << 20;
@@ -94,7 +93,6 @@ pub(super) fn link(thread: i32, fd: i32) -> Option<PathBuf> {
     fs::read_link(descriptor(thread, fd)).ok()
 }
 
-/// Opens the file behind a descriptor again, for reading.
 pub(super) fn reopen(thread: i32, fd: i32) -> Option<File> {
     File::open(descriptor(thread, fd)).ok()
 }
@@ -144,7 +142,6 @@ pub(super) fn of_thread(thread: i32) -> i32 {
         .unwrap_or(thread)
 }
 
-/// The command, for people.
 pub(super) fn command(process: i32) -> String {
     let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words = String::from_utf8_lossy(&words)

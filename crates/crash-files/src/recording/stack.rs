@@ -23,7 +23,6 @@ struct UnwindTable {
     bases: BaseAddresses,
     /// (offset in the file, length, address) of each loaded part
     parts: Vec<(u64, u64, u64)>,
-    /// The functions' entries by their first addresses.
     entries: Vec<FrameDescriptionEntry<SectionBytes>>,
 }
 
@@ -112,7 +111,6 @@ fn entries(
     found
 }
 
-/// The tables of every file that calls came from.
 #[derive(Default)]
 pub(super) struct Stacks {
     tables: FxHashMap<PathBuf, Option<UnwindTable>>,

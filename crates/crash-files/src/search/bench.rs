@@ -15,7 +15,6 @@ use crate::model::{EffectKind, Model};
 use crate::recording::RecordedRun;
 use crate::tree::FileTree;
 
-/// The data that all workers share and none changes.
 pub struct Case {
     pub recording: RecordedRun,
     pub model: Model,

@@ -51,7 +51,6 @@ pub struct CallSite {
     pub stack: Vec<Frame>,
 }
 
-/// One reason for which images fail, with their number.
 #[derive(Debug)]
 pub struct Cause {
     pub reduced: Reduced,
@@ -92,7 +91,6 @@ pub struct Explored {
     pub recording: RecordedRun,
     pub model: Model,
     pub platform: Platform,
-    /// The call site of each operation.
     pub places: Vec<CallSite>,
     pub found: Found,
     /// The end of the program's standard error.
@@ -392,7 +390,6 @@ fn undisturbed(case: &Case, bench: &mut Bench<'_>, found: &mut Found) -> Result<
     Ok(None)
 }
 
-/// The reason why there is nothing to search, if there is none.
 fn nothing(recording: &RecordedRun) -> Option<String> {
     if let Some(path) = &recording.unexplained {
         return Some(format!(
@@ -527,7 +524,6 @@ impl Search<'_> {
         self.explain(bench, image)
     }
 
-    /// Finds the cause of an image's failure.
     fn explain(&self, bench: &mut Bench<'_>, image: &FolderImage) -> Result<()> {
         let seconds = self.clock.passed().as_secs_f64();
         let mut run = |image: &FolderImage| {

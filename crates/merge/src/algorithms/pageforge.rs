@@ -33,7 +33,6 @@ pub(super) static ALGORITHM: Algorithm = Algorithm {
     }),
 };
 
-/// The place of PageForge's module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Site {
     Controller,

@@ -38,7 +38,6 @@ impl MachineImage {
 #[derive(Debug)]
 pub struct Images {
     pool: ContentPool,
-    /// The machines, in the order in which they are scanned.
     pub machines: Vec<MachineImage>,
     pub zero: Option<u32>,
 }
@@ -112,7 +111,6 @@ impl Images {
         Ok(Some(images))
     }
 
-    /// Numbers the contents in the order of their bytes.
     fn sort(&mut self) -> Result<(), ImageError> {
         let rank = self.pool.sort()?;
         self.zero = self.pool.zero().then_some(0);

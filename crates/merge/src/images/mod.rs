@@ -46,14 +46,12 @@ pub struct NamedRange {
 #[derive(Debug)]
 pub enum Data {
     Mapped(memmap2::Mmap),
-    /// Bytes read or made.
     Memory(Vec<u8>),
     /// Contents that a [`ContentPool`] knows: one number for each 4,096 bytes.
     Contents(Vec<u32>),
 }
 
 impl Data {
-    /// The bytes, if it has them.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Data::Mapped(map) => map,

@@ -25,7 +25,6 @@ pub(super) fn memory_ended(_: TryReserveError) -> ImageError {
     )
 }
 
-/// Bytes that some page holds.
 #[derive(Clone, Copy, Debug)]
 struct PooledContent {
     hash: u32,
@@ -35,7 +34,6 @@ struct PooledContent {
     head: u64,
 }
 
-/// Pages that follow each other in some data.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     first: u32,
@@ -50,7 +48,6 @@ pub struct Keep {
     pub needed: bool,
 }
 
-/// Data as a snapshot's extents name it.
 pub(super) enum SnapshotData {
     /// Bytes, by their number among the pool's data.
     Bytes(u32),
@@ -97,7 +94,6 @@ struct Candidate<'b> {
 }
 
 impl ContentPool {
-    /// An empty pool; `keep` is for live processes.
     pub fn new(keep: Option<Keep>) -> ContentPool {
         ContentPool {
             keep,

@@ -32,7 +32,6 @@ pub struct ProcessPages {
     pub shared_already: u64,
     /// Anonymous pages that are part of a huge page.
     pub huge: u64,
-    /// Pages that map the kernel's zero page.
     pub zero_page: u64,
     /// Anonymous pages that other processes map as well since a fork: one frame already, unmerged.
     pub forked: u64,

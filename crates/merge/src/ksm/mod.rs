@@ -35,7 +35,6 @@ pub enum Maps {
     Own,
     /// The merged frame on which its item hangs.
     Merged,
-    /// The kernel's zero page.
     Zero,
 }
 
@@ -131,9 +130,7 @@ pub struct KsmCounters {
 /// The outcomes of keys (checksums), and whether they were right (PageForge, Fig. 8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Keys {
-    /// Keys like those of the last pass.
     pub matches: u64,
-    /// Keys unlike those of the last pass.
     pub mismatches: u64,
     pub false_matches: u64,
 }
@@ -359,7 +356,6 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         true
     }
 
-    /// Begins a pass, for [`Ksm::step`].
     pub fn begin_pass(&mut self) {
         // The kernel starts each pass with an empty unstable tree. Items know by the parity whether they hang in it.
         self.unstable = RedBlackTree::default();
@@ -428,7 +424,6 @@ impl<C: PageStore, S: PageSearch> Ksm<C, S> {
         true
     }
 
-    /// Takes the page's item out of its tree.
     fn leave_tree(&mut self, page: Page) {
         let RmapItem { hangs, on, .. } = *self.item(page);
         match hangs {

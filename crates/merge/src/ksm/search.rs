@@ -38,7 +38,6 @@ pub enum TreeWalk {
     Lost,
 }
 
-/// The work of hardware that compares pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ModuleWork {
     pub tables: u64,

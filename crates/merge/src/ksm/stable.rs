@@ -45,7 +45,6 @@ impl Node for StableNode {
     }
 }
 
-/// The tree, with the kernel's counters of it.
 #[derive(Debug, Default)]
 pub struct Stable {
     nodes: Vec<StableNode>,

@@ -64,7 +64,6 @@ pub struct PageForge {
     call_ns: u64,
 }
 
-/// A part of a tree in the table.
 struct Batch {
     entries: [(u32, u32); OTHER_PAGES],
     count: usize,

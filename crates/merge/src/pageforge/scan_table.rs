@@ -29,7 +29,6 @@ struct Candidate {
     minikeys: [Option<u8>; SECTIONS],
 }
 
-/// The answer of `get_PFE_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// The key, once it is ready: the H bit.

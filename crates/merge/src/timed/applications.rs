@@ -22,7 +22,6 @@ pub struct Application {
     copies: &'static Key<u64>,
 }
 
-/// The load of an application, as some settings have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     pub queries_per_second: u64,

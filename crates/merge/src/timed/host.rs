@@ -11,7 +11,6 @@ use sardonyx::line::{LINE_BYTES, Virtual};
 use sardonyx::machine::{Batch, DIRECT, OpKind, PAGE_LINES};
 use sardonyx::units::Time;
 
-/// The virtual machines as the scheduler sees them.
 struct Vms<'v>(&'v [Queries]);
 
 impl Guests for Vms<'_> {
@@ -27,7 +26,6 @@ impl Guests for Vms<'_> {
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     pub pages_in_window: u64,
-    /// Lines of pages that the thread or a module has requested.
     pub merging_lines: u64,
     pub intervals: Vec<Time>,
     pub tables: Vec<Time>,

@@ -21,7 +21,6 @@ pub struct ModuleCosts {
     pub outside: bool,
 }
 
-/// The instructions that a core of `machine` executes in this many nanoseconds.
 pub fn instructions(machine: &Machine, ns: u64) -> u32 {
     let width = machine.core.width.max(1);
     (ns * 1_000 * width / machine.core.clock.ps()) as u32
@@ -31,7 +30,6 @@ pub fn instructions(machine: &Machine, ns: u64) -> u32 {
 pub struct ModuleJob {
     /// Pairs of frames to compare, with the number of lines until they differ or end.
     pub pairs: Vec<((u64, u64), u8)>,
-    /// Lines that are read only for the key.
     pub keys: Vec<u64>,
 }
 

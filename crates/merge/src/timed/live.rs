@@ -15,7 +15,6 @@ pub enum Touch {
     Compare(PageFrame, PageFrame, u8),
     /// Software has compared two frames under write protection.
     Final(PageFrame, PageFrame, u8),
-    /// Software has hashed a page.
     Hash(Page),
     Merged(Page, u32),
     Zeroed(Page),
@@ -95,7 +94,6 @@ impl<'i> Live<'i> {
         }
     }
 
-    /// Gives the page a frame of its own again, full of zeros.
     pub fn copy_zero(&mut self, page: Page) {
         self.written.insert(page, Box::new([0; PAGE_BYTES]));
     }

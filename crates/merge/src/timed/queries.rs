@@ -14,7 +14,6 @@ use sardonyx::units::Time;
 const CHUNK: u64 = 48;
 const SECOND: f64 = 1e12;
 
-/// A source of numbers that follow from a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryDraw(SplitMix64);
 
@@ -35,12 +34,10 @@ impl QueryDraw {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A draw of mean 1, like times between independent arrivals.
     fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 
-    /// A normal draw of mean 0 and deviation 1.
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
@@ -72,7 +69,6 @@ pub struct Done {
     pub sojourn: Time,
     /// The part of it that was spent waiting for queries before it and for the kernel's thread.
     pub waited: Time,
-    /// The part of it in which the kernel's thread had interrupted it.
     pub thread: Time,
     pub executed: Time,
 }

@@ -114,7 +114,6 @@ impl<'i> Start<'i, '_> {
     }
 }
 
-/// Writes some pages on frames of their own.
 fn churn<S: PageSearch>(ksm: &mut Ksm<Live<'_>, S>, settings: &Settings, draw: &mut QueryDraw) {
     let lines = settings.get(&keys::CHURN_LINES);
     for page in 0.. {

@@ -15,14 +15,10 @@ use sardonyx::units::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum CoreActivity {
-    /// The core waits for queries.
     Idle,
     Query,
-    /// The kernel's thread compares pages.
     Compare,
-    /// The kernel's thread hashes a page.
     Hash,
-    /// The kernel's thread does something else.
     Other,
 }
 
@@ -45,13 +41,9 @@ pub struct Costs {
     pub switch: u32,
     compare_line: u32,
     hash_line: u32,
-    /// See [`keys::VISIT`].
     pub visit: u32,
-    /// See [`keys::NODE`].
     pub node: u32,
-    /// See [`keys::MERGE`].
     pub merge: u32,
-    /// See [`keys::FAULT`].
     pub fault: u32,
     pub hashed_lines: u8,
     uncacheable: bool,
@@ -60,7 +52,6 @@ pub struct Costs {
     /// Set if the thread has an in-order core to itself.
     pub own_core: bool,
     pub sleep: Time,
-    /// See [`ksm::PAGES_TO_SCAN`].
     pub pages_to_scan: u64,
     placement: ThreadPlacement,
     slice: Time,
@@ -112,15 +103,10 @@ pub struct Filling {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Only instructions.
     Compute(u32),
-    /// A node of the kernel's trees, and instructions.
     Node { line: u64, instructions: u32 },
-    /// Reading lines of two frames.
     Compare { a: u64, b: u64, lines: u8 },
-    /// Reading the first lines of a frame.
     Hash { frame: u64, lines: u8 },
-    /// A module's table is filled and set to work.
     Table { calls: u32, filling: Filling },
 }
 

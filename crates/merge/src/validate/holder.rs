@@ -105,7 +105,6 @@ impl Holder {
         Ok(holder)
     }
 
-    /// Forks: the child holds the same contents, as `pages`.
     pub(super) fn fork(&mut self, pages: Range<Page>) -> Result<Holder> {
         let name = format!("sardonyx-{}-{}", std::process::id(), pages.start);
         let address = SocketAddr::from_abstract_name(&name).map_err(error)?;

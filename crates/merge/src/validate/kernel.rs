@@ -20,7 +20,6 @@ const KNOBS: [&str; 7] = [
 /// A pass takes well below a second here; a thread that does not answer in this time is stuck.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The sleep of a thread that is woken for each pass.
 pub(super) const LONG_MS: u64 = 10_000_000;
 
 pub(super) type Result<T> = std::result::Result<T, ImageError>;

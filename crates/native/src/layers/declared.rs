@@ -53,7 +53,6 @@ enum NumberKind {
     Count(u64),
 }
 
-/// A registered layer.
 pub struct Declared {
     pub name: &'static str,
     class: Mutex<Py<PyAny>>,
@@ -78,7 +77,6 @@ fn declared(slot: usize) -> &'static Declared {
     DECLARED.read().unwrap_or_else(PoisonError::into_inner)[slot]
 }
 
-/// Whether a layer of that name is in Python.
 pub fn is_declared(name: &str) -> bool {
     let all = DECLARED.read().unwrap_or_else(PoisonError::into_inner);
     all.iter().any(|known| known.name == name)

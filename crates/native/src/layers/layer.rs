@@ -38,7 +38,6 @@ macro_rules! given {
     };
 }
 
-/// A layer, and what is lent to it.
 struct Own {
     declared: &'static Declared,
     /// `None` if no object could be made of the class.

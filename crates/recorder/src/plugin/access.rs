@@ -207,14 +207,12 @@ pub extern "C" fn at_mark(_: c_uint, _: *mut c_void) {
     });
 }
 
-/// The callback [`past_caches`] with sites.
 pub extern "C" fn past_caches_site(vcpu: c_uint, info: MemInfo, address: u64, word: *mut c_void) {
     at_site(vcpu, word, |state| {
         state.past_caches(vcpu, address, size(info));
     });
 }
 
-/// The callback of a store that goes past the caches.
 pub extern "C" fn past_caches(vcpu: c_uint, info: MemInfo, address: u64, _: *mut c_void) {
     with(|state| state.past_caches(vcpu, address, size(info)));
 }
@@ -233,7 +231,6 @@ pub extern "C" fn at_flush(vcpu: c_uint, flush: *mut c_void) {
     });
 }
 
-/// The callback before an instruction whose accesses QEMU makes without one.
 pub extern "C" fn at_unseen(vcpu: c_uint, flush: *mut c_void) {
     // SAFETY: `translate` passes a reference that is leaked.
     let Flush {
@@ -290,7 +287,6 @@ pub fn find_registers() {
     });
 }
 
-/// The value of the running thread's register, or of a segment's base.
 fn read(register: Register) -> u64 {
     let number = match register {
         Register::FS => 16,

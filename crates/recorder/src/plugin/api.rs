@@ -7,7 +7,6 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-/// The version of the interface that the plugin needs.
 pub const VERSION: c_int = 4;
 
 pub type Id = u64;

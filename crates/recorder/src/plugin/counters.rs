@@ -15,7 +15,6 @@ struct Counter(AtomicU64);
 static COUNTERS: [Counter; THREADS] = [const { Counter(AtomicU64::new(0)) }; THREADS];
 static KERNEL: Counter = Counter(AtomicU64::new(0));
 static IN_USE: AtomicU32 = AtomicU32::new(1);
-/// QEMU's own counter of instructions, in use while there is one thread.
 static BOARD: AtomicPtr<std::ffi::c_void> = AtomicPtr::new(std::ptr::null_mut());
 static NONE: AtomicU64 = AtomicU64::new(0);
 static ALONE: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NONE).cast_mut());
@@ -51,7 +50,6 @@ fn counted() -> &'static AtomicU64 {
     unsafe { &*ALONE.load(Ordering::Relaxed) }
 }
 
-/// Takes QEMU's count, before another thread begins.
 pub fn take() {
     if !threaded() {
         add(0, counted().swap(0, Ordering::Relaxed));

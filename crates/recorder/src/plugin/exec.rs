@@ -100,7 +100,6 @@ pub fn hand_over(options: &PluginOptions, user: u32) {
     }
 }
 
-/// Becomes a program; returns if that is impossible.
 fn become_it(command: &[CString], environment: &[CString]) {
     let pointers = |strings: &[CString]| -> Vec<*const c_char> {
         let all = strings.iter().map(|string| string.as_ptr());

@@ -15,7 +15,6 @@ use super::word::Word;
 use super::{state, with};
 use crate::caches::LINE_BYTES;
 
-/// The callback of a group's first member.
 pub extern "C" fn at_first(vcpu: c_uint, info: MemInfo, address: u64, data: *mut c_void) {
     let group = Word::from_pointer(data);
     let low = group.low(address);

@@ -28,7 +28,6 @@ pub fn host(address: u64) -> *const u8 {
     std::ptr::with_exposed_provenance(base.wrapping_add(address as usize))
 }
 
-/// Reads the guest's bytes, if they can be read.
 pub fn read<const BYTES: usize>(address: u64) -> Option<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     let part = |at: *mut libc::c_void| libc::iovec {

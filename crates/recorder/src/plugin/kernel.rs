@@ -208,7 +208,6 @@ fn store_list(state: &mut PluginState, vcpu: c_uint, list: u64, count: u64, mut 
     }
 }
 
-/// Marks stores of a `struct msghdr` that received `total` bytes.
 fn store_message(state: &mut PluginState, vcpu: c_uint, header: u64, total: u64) {
     let field = |offset| word(header + offset).unwrap_or(0);
     let (list, count) = (field(16), field(24));
@@ -308,7 +307,6 @@ fn acknowledged(state: &mut PluginState, number: i64, a: [u64; 6], got: u64) {
     }
 }
 
-/// Sends `bytes` bytes of the vectors (`struct iovec`) in a list.
 fn printed_list(state: &mut PluginState, list: u64, vectors: u64, bytes: u64) {
     let mut left = bytes;
     for i in 0..vectors.min(VECTORS) {
@@ -321,7 +319,6 @@ fn printed_list(state: &mut PluginState, list: u64, vectors: u64, bytes: u64) {
     }
 }
 
-/// Sends `bytes` bytes of a message (`struct msghdr`).
 fn printed_message(state: &mut PluginState, header: u64, bytes: u64) {
     if let (Some(list), Some(vectors)) = (word(header + 16), word(header + 24)) {
         printed_list(state, list, vectors, bytes);

@@ -42,7 +42,6 @@ pub struct Out {
     pub captured: FxHashMap<u64, [u8; 64]>,
     /// The lines of a frame while the kernel clears it.
     pub zeros: std::ops::Range<u64>,
-    /// Pages that exist and cannot be read.
     pub blind: HashSet<u64>,
     /// Set if the reader wants no more, and waits to be told what the caches hold.
     pub full: bool,
@@ -52,7 +51,6 @@ pub struct Out {
     pub unreadable: u64,
     /// Lines that the running block has yet to store to, although the caches count them as stored to.
     pub to_come: Vec<u64>,
-    /// Lines that were evicted before all their stores had happened.
     pub owed: Vec<u64>,
     pub sites: Option<Sites>,
     level: Level,
@@ -76,7 +74,6 @@ pub struct Out {
     pub resting: Duration,
 }
 
-/// The device and inode of the file behind a descriptor.
 fn identity(descriptor: i32) -> Option<(u64, u64)> {
     let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: a call that fills the structure if it succeeds.
@@ -439,7 +436,6 @@ impl Out {
         }
     }
 
-    /// The address at which a line's bytes can be read now.
     fn address(&self, line: u64) -> Option<u64> {
         // At level `cpu` no page has a frame, and lines are addresses.
         let address = match line < FILES && self.level == Level::Memory {

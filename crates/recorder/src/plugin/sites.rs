@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 
-/// A call that has not returned.
 struct CallFrame {
     pc: u64,
     stack: u64,

@@ -14,7 +14,6 @@ use crate::flow::{Flow, Use};
 use crate::insn::{self, InstructionKind, Turn};
 use crate::options::Level;
 
-/// The most bytes of an instruction (Intel SDM volume 2, 2.3.11).
 const LONGEST: usize = 15;
 
 pub extern "C" fn vcpu_begins(_: Id, vcpu: c_uint) {

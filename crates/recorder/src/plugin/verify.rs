@@ -132,7 +132,6 @@ extern "C" fn at_access<const STORE: bool>(
     );
 }
 
-/// Compares an access with its group, and tells what differs.
 fn wrong(
     state: &mut PluginState,
     part: &ExpectedPart,

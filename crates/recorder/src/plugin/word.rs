@@ -29,11 +29,9 @@ pub struct Word(u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// The distance to the last byte.
     pub last: u8,
     /// The distances to the first and the last stored byte.
     pub stored: Option<(u8, u8)>,
-    /// The distance to the first member.
     pub first: u8,
     pub ordinal: u8,
     /// The number of the list of groups that have stores to come there.

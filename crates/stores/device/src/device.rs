@@ -226,12 +226,10 @@ impl Device {
         Ok(self.design.flush()?)
     }
 
-    /// Free room of the file of blocks, in at most so many pieces; see [`Volume::spare_room`].
     pub fn spare_room(&mut self, runs: usize) -> Option<SpareRoom> {
         self.volume.spare_room(runs)
     }
 
-    /// Takes room back; see [`Volume::given_back`].
     pub fn given_back(&mut self, room: SpareRoom, done: bool) {
         self.volume.given_back(room, done);
     }
@@ -308,7 +306,6 @@ impl Device {
     }
 }
 
-/// The part of a request in one block.
 #[derive(Clone, Copy, Debug)]
 struct BlockPart {
     block: u32,

@@ -24,7 +24,6 @@ pub enum How {
 pub trait StoreFiles: Debug + Send + Sync {
     fn folder(&self) -> &Path;
 
-    /// The names of all files in the folder.
     fn names(&self) -> io::Result<Vec<String>>;
 
     fn open(&self, name: &str, how: How) -> io::Result<Arc<dyn Bytes>>;
@@ -57,7 +56,6 @@ pub trait Bytes: Debug + Send + Sync {
 
     fn length(&self) -> io::Result<u64>;
 
-    /// Cuts the file or adds zeros.
     fn set_length(&self, bytes: u64) -> io::Result<()>;
 
     /// Brings everything written to the disk.

@@ -15,7 +15,6 @@ const SHAPE: &str = "store.json";
 /// The name of the shape's file until all other files exist.
 const SHAPE_NEW: &str = "store.json.new";
 const LOCK: &str = "lock";
-/// The bytes of the blocks.
 pub(crate) const BLOCKS: &str = "blocks";
 /// The engine's folder of layout 1.
 const OLD_TABLES: &str = "tables";
@@ -139,7 +138,6 @@ impl Folder {
     }
 }
 
-/// The shape in its own file.
 fn written_shape(files: &dyn StoreFiles) -> Result<Shape> {
     let file = files.folder().join(SHAPE);
     let bytes = read_all(files, SHAPE).map_err(|error| match error.kind() {

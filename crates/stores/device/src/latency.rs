@@ -14,7 +14,6 @@ pub enum RequestKind {
     Flush,
 }
 
-/// Times of one kind of request, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
     pub count: u64,
@@ -39,7 +38,6 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Records a request that has ended now, with or without an error.
     pub fn ended(&mut self, asked: RequestKind, began: Instant) {
         let nanoseconds = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.0[asked as usize].saturating_record(nanoseconds.max(1));

@@ -30,7 +30,6 @@ pub use volume::{BlockRun, Limits, SpareRoom, Volume};
 /// The reason why something was not done. Flushed data are not affected.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The request makes no sense here; the message has the remedy.
     #[error("{0}")]
     Bad(String),
     #[error("{0}: {1}")]
@@ -41,10 +40,8 @@ pub enum DeviceError {
          was lost; `sardonyx store check` looks again"
     )]
     Tables(String),
-    /// The disk has refused to sync, and nothing is written any more.
     #[error("{0}")]
     Stopped(String),
-    /// The disk holds other bytes than were written.
     #[error("{0}; `sardonyx store check` lists what is lost")]
     Damaged(String),
     #[error(transparent)]

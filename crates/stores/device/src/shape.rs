@@ -28,9 +28,7 @@ pub struct Wanted {
 pub struct Shape {
     pub(crate) format: u32,
     pub design: Named,
-    /// The device's size in bytes.
     pub size_bytes: u64,
-    /// The block's size in bytes.
     pub block_bytes: u32,
 }
 

@@ -54,7 +54,6 @@ pub(crate) fn log_name(generation: u64) -> String {
     format!("log.{generation}")
 }
 
-/// The generation of a file of this module.
 fn generation_of(name: &str) -> Option<u64> {
     let number = name.strip_prefix("table.").or(name.strip_prefix("log."))?;
     number.parse().ok()
@@ -498,7 +497,6 @@ fn damaged(files: &dyn StoreFiles, name: &str, what: &str) -> DeviceError {
 pub(crate) enum Refused {
     /// There was no room; nothing is in doubt, and the commit can be tried again.
     Full(DeviceError),
-    /// From now on the contents of the disk are unknown.
     InDoubt(DeviceError),
 }
 

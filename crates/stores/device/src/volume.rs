@@ -69,16 +69,13 @@ pub struct Volume {
     live_blocks: u64,
     /// Free slots that have room on the disk; the last is used first.
     free: VecDeque<u32>,
-    /// Free slots without room on the disk.
     without_room: Vec<u32>,
-    /// Set if the file system takes no room back.
     keeps_room: bool,
     freed: Vec<u32>,
     /// The number of slots that the disk has refused; the file may have as many more slots.
     set_aside: usize,
     changed_blocks: FxHashSet<u32>,
     changed_slots: FxHashSet<u32>,
-    /// Set if contents have been written since the last sync.
     is_dirty: bool,
     /// The disk's refusal to sync; nothing was written since.
     in_doubt: Option<String>,
@@ -190,7 +187,6 @@ impl Volume {
         self.bytes.clone()
     }
 
-    /// The slot of a block's content; `None` if it has none.
     pub fn slot(&self, block: u32) -> Option<u32> {
         self.map.blocks[block as usize].checked_sub(1)
     }

@@ -104,7 +104,6 @@ impl ByContent {
         self.pending.drain(..start);
     }
 
-    /// The bytes that wait for the next part.
     pub fn pending(&self) -> &[u8] {
         &self.pending
     }

@@ -9,7 +9,6 @@ use std::io::{self, Read, Write};
 
 use serde::Serialize;
 
-/// The bytes of the table for each place in it.
 const PLACE: u64 = size_of::<TableEntry>() as u64;
 
 /// 128 bits of a digest (two contents of 2^40 share them with a probability of 2^-49); the third word has the number of
@@ -42,7 +41,6 @@ pub(super) struct Distinct {
     pub zero_chunks: u64,
 }
 
-/// Contents that occur `least` to `most` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct References {
     pub least: u64,

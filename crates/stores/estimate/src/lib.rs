@@ -56,7 +56,6 @@ pub struct Question {
 pub struct TablePlan {
     pub bytes: Option<u64>,
     pub files: u64,
-    /// The most memory in bytes.
     pub memory_bytes: u64,
     pub exact: bool,
     #[serde(skip)]
@@ -68,7 +67,6 @@ pub struct Estimate {
     /// The bytes that were read; for a trace, those of its writes.
     pub bytes: u64,
     pub files: u64,
-    /// The most memory in bytes, as [`TablePlan`] says.
     pub memory_bytes: u64,
     pub unreadable: u64,
     pub unreadable_named: Vec<String>,

@@ -86,7 +86,6 @@ const MADE_UP: [i64; 10] = [
     0x6265_6570,
 ];
 
-/// Whether a path is on a file system without a disk.
 fn is_made_up(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|about| MADE_UP.contains(&about.f_type))
 }

@@ -28,7 +28,6 @@ const END_AFTER: Duration = Duration::from_secs(2);
 /// The number of live blocks that the design is told before the first request, so that a small device counts from the
 /// beginning; with more, it is told between requests.
 const AT_ONCE: u64 = 1 << 15;
-/// The number of blocks that it is told between two requests.
 const BETWEEN: u32 = 32;
 
 /// The number of pieces of room that are given back to the disk before it is the requests' turn again.
@@ -88,7 +87,6 @@ fn answered<T>(
     served(|device| device.timed(asked, serve))
 }
 
-/// Records a request that was served, if a trace is wanted.
 fn noted(way: char, offset: u64, bytes: u64) {
     let state = &mut *state();
     if let (Some(trace), Some(device)) = (&mut state.trace, &state.device) {

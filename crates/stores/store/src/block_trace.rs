@@ -34,7 +34,6 @@ pub struct BlockTrace {
     pub seed: u64,
 }
 
-/// How a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Fiu,
@@ -59,7 +58,6 @@ impl Form {
     }
 }
 
-/// A request to one of several disks.
 struct DiskRequest<'a> {
     write: bool,
     disk: u64,

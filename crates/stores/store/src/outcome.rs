@@ -6,7 +6,6 @@ use crate::parameters::ParametersError;
 use crate::store::Error;
 use crate::workload::WorkloadError;
 
-/// The reason why there is no run, or why it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(transparent)]

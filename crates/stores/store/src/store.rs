@@ -43,7 +43,6 @@ pub enum Error {
     BlockSize {
         /// The size given, in bytes.
         given: usize,
-        /// The size of a block, in bytes.
         wanted: usize,
     },
     #[error("{path}: {source}; check the folder, its permissions and its free space")]
@@ -55,7 +54,6 @@ pub enum Error {
     Index { path: String, problem: String },
 }
 
-/// All work since the store was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
     pub writes: u64,

@@ -71,7 +71,6 @@ fn three_tenths() -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
     Made(Made),
-    /// Bytes of a file.
     Bytes(&'a [u8]),
 }
 
@@ -85,13 +84,11 @@ pub enum Operation<'a> {
 pub enum WorkloadError {
     #[error("{path}: {source}")]
     Io { path: String, source: io::Error },
-    /// The request makes no sense; the message has the remedy.
     #[error("{0}")]
     Bad(String),
 }
 
 impl Workload {
-    /// Whether the contents are bytes that cannot be generated again.
     pub fn has_bytes(&self) -> bool {
         matches!(self, Workload::Tree(_))
     }

@@ -41,7 +41,6 @@ impl Code {
 }
 
 impl PluginState {
-    /// Notes that a block was translated, and is about to run.
     pub fn runs(&mut self, start: u64, end: u64) {
         if self.level != Level::Cpu || self.out.sites.is_none() {
             return;
@@ -53,7 +52,6 @@ impl PluginState {
         }
     }
 
-    /// Whether code in `start..end` has run.
     pub fn has_run(&self, start: u64, end: u64) -> bool {
         self.ran.range(start..end.max(start)).next().is_some()
     }

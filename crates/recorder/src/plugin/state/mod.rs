@@ -110,7 +110,6 @@ impl PluginState {
         self.level == Level::Cpu && self.out.sites.is_some() && threads::threaded()
     }
 
-    /// Notes that the thread begins a system call, or returns from it.
     pub fn calls_system(&mut self, vcpu: u32) {
         if self.orders_threads() && !self.out.child {
             self.begin(vcpu);
@@ -135,7 +134,6 @@ impl PluginState {
         }
     }
 
-    /// Whether the caches know of a store to the line, or will.
     pub fn knows_store(&self, line: u64) -> bool {
         self.caches.dirty(line) || self.out.owed.contains(&line)
     }

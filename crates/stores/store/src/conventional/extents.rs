@@ -19,7 +19,6 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// A file of this many bytes, all free.
     pub fn new(bytes: u64) -> Extents {
         Extents {
             free: BTreeMap::from([(0, bytes)]),
@@ -43,7 +42,6 @@ impl Extents {
         }
     }
 
-    /// A free stretch of this many bytes, if there is one.
     pub fn allocate(&mut self, bytes: u32) -> Option<FileExtent> {
         let wanted = u64::from(bytes);
         let fits = |&(_, &length): &(&u64, &u64)| length >= wanted;

@@ -21,7 +21,6 @@ use crate::store::{Error, Lba};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     pub extent: FileExtent,
-    /// The number of logical blocks that refer to it.
     pub references: u32,
 }
 
@@ -30,7 +29,6 @@ pub type Chunks = SmallVec<[Chunk; 1]>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkMapping {
-    /// The physical address.
     pub extent: FileExtent,
     pub fingerprint: ChunkPrint,
 }

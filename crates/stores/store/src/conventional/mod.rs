@@ -133,7 +133,6 @@ pub struct Activity {
     /// Look-ups that the cache or changes not yet committed answered.
     pub cache_answers: u64,
     pub engine_lookups: u64,
-    /// Chunks with an equal fingerprint whose bytes differ.
     pub collisions: u64,
 }
 
@@ -229,7 +228,6 @@ impl Conventional {
         ]
     }
 
-    /// Writes a chunk of any length.
     pub fn put(&mut self, lba: Lba, bytes: &[u8]) -> Result<Outcome, Error> {
         let before = self.begin();
         let old = self.index.mapping(lba)?;
@@ -363,7 +361,6 @@ impl Conventional {
         self.extents.allocate(bytes).ok_or_else(|| self.full())
     }
 
-    /// Bytes that the replacement of a block frees.
     fn freed_by(&mut self, old: Option<ChunkMapping>) -> Result<u64, Error> {
         let Some(old) = old else { return Ok(0) };
         let chunks = self.chunks_of(&old)?;

@@ -151,7 +151,6 @@ fn check(keys: &Keys, job: &Job<'_>) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The store on a workload, in real time.
 struct OnFiles {
     store: Conventional,
     by_content: bool,

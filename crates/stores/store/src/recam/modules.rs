@@ -4,7 +4,6 @@
 #[derive(Clone, Debug)]
 pub struct Modules {
     free: Vec<u64>,
-    /// The time at which the last operation began.
     began: u64,
 }
 
@@ -34,7 +33,6 @@ impl Modules {
         self.one(first.expect("a module"), cycles);
     }
 
-    /// The time at which the last module is free.
     pub fn elapsed(&self) -> u64 {
         *self.free.iter().max().expect("a module")
     }
