@@ -1,5 +1,4 @@
-//! What an exploration is asked to do: where the power is cut, what survives a cut, and how thoroughly each cut is
-//! checked.
+//! The options of an exploration: where the power is cut, what survives a cut, and how thoroughly each cut is checked.
 
 use crate::attacker::report::Attacks;
 use crate::history::{History, HistoryError, Result};

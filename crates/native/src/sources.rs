@@ -1,5 +1,5 @@
-//! Where the operations of a run come from, as Python names it in JSON.
-//! Left out: any logic; `sardonyx::trace` and `sardonyx_workload` open and check.
+//! The sources of a run's operations, as Python names them in JSON. Left out: any logic; `sardonyx::trace` and
+//! `sardonyx_workload` open and check.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};

@@ -554,7 +554,7 @@ impl TraceStream {
             ("ran", coverage),
             ("pages", lists.placed),
         ] {
-            // It counts as much that nothing was printed as what was printed.
+            // An empty list of acknowledgements is kept too: it tells that nothing was printed.
             if !list.is_empty() || (key == "acks" && self.acks) {
                 more.insert(key.into(), list.into());
             }

@@ -246,7 +246,7 @@ impl FileCopy {
         }
         let (begun, changed) = (Instant::now(), self.changed);
         self.restore_file(&TouchedPages::whole(), 0)?;
-        // What this comparison has put right is an error below, and no change that the recovery was seen to make.
+        // A difference found here is an error below, and not a change that the recovery was seen to make.
         let strayed = std::mem::replace(&mut self.changed, changed);
         self.checked.1 += begun.elapsed();
         match strayed {

@@ -119,8 +119,7 @@ impl Oracle {
         }
         let differences = |number: &usize| {
             let (lacks, has) = difference(&self.outputs[*number], output);
-            // Of two beginnings that are equally near, the later one counts: against it a line differs, and is not one
-            // too many.
+            // The later of two equally near beginnings counts: against it a line differs, and is not one too many.
             (lacks.len().max(has.len()), last - *number)
         };
         // The nearest beginning of those allowed is named, and one of all only if it is nearer by half.

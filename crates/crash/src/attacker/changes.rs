@@ -226,7 +226,8 @@ impl Knowledge<'_> {
             0 => dice.next_u64() % 2 * 7,
             _ => dice.next_u64() % 9,
         };
-        // What the layers know is drawn two times in three, and always if all that integrity has is put back with it.
+        // A line that the layers know is drawn two times in three, and always if all that integrity has is put back
+        // with it.
         let known = chance < 2 || !dice.next_u64().is_multiple_of(3);
         let place = look.drawn(known, self, dice)?;
         let mut changes = Changes::new(now);

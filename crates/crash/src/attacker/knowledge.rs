@@ -20,7 +20,7 @@ pub type Kept = (Line, [u8; 8]);
 
 pub type Groups = Vec<(&'static str, Vec<Place>)>;
 
-/// What the medium held at a look, without what is on chip.
+/// The contents of the medium at a look, without what is on chip.
 pub struct Seen {
     pub position: u64,
     pub lines: Held,

@@ -1,5 +1,5 @@
-//! What a cut has left, in words: which bytes of which lines are wrong, whose content they are, and what the undo log
-//! held. Looked up for the first violation of each kind.
+//! Tells in words what a cut has left: which bytes of which lines are wrong, whose content they are, and what the undo
+//! log held. It is collected for the first violation of each kind.
 
 use crate::check::Checker;
 use crate::history::History;

@@ -1,4 +1,4 @@
-//! What the journal shows without any recovery: no half of a counter-atomic pair persists without the other, and no
+//! Checks of the journal that need no recovery: no half of a counter-atomic pair persists without the other, and no
 //! counter before its line; and under `adr` an array write changes nothing that a cut would leave.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! What a run shows as a whole, without any cut: the order of array writes, pairs, and secrets.
+//! Checks of a run as a whole, without any cut: the order of array writes, pairs, and secrets.
 
 use crate::check::journal;
 use crate::options::{Cuts, Options};

@@ -118,7 +118,7 @@ pub struct History {
     /// Every write, acceptance, change on chip and mark of the run, in order.
     pub journal: Box<Journal>,
     pub programs: Vec<Expected>,
-    /// What the lines of a program that all cores share should hold; `None` if there is none.
+    /// The expected lines of a program that all cores share; `None` if there is none.
     pub joint: Option<Joint>,
     pub pads: Arc<Pads>,
     /// The write requests of each line, in the order of handling.
@@ -448,8 +448,8 @@ impl History {
         &self.layout
     }
 
-    /// Where the counter of the line at `place` lies, if it has a line of its own. Lines of a hardware log's own
-    /// chains, and all that lies beside the data, have none.
+    /// The place of the counter of the line at `place`, if it has a line of its own. Lines of a hardware log's own
+    /// chains, and all regions besides the data, have none.
     pub fn counter_place(&self, place: Place) -> Option<Place> {
         let is_data = place.0 < self.layout.data_lines();
         self.counters.as_ref().filter(|_| is_data)?.line_of(place)

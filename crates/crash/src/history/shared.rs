@@ -51,7 +51,7 @@ impl Joint {
         self.changes[core].push(changed);
     }
 
-    /// What `line` holds if each core's transactions up to those of `visible` are visible.
+    /// The content of `line` if each core's transactions up to those of `visible` are visible.
     pub fn content(&self, line: u64, visible: &[u64]) -> &Line {
         let versions = self.versions.get(&line).into_iter().flatten();
         let mut newest = versions.rev();

@@ -56,7 +56,7 @@ pub struct Trial {
     pub item_bytes: Option<u64>,
     pub footprint: Option<u64>,
     pub options: Options,
-    /// How long the trial goes on with further seeds after the plan.
+    /// The time for which the trial continues with further seeds after the plan.
     pub thorough: Option<Duration>,
     /// Whether the first history of each kind of violation is shortened.
     pub shorten: bool,

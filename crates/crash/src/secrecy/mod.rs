@@ -82,7 +82,7 @@ impl Encrypted {
     pub fn from_write(write: &MediumWrite, journal: &Journal, held: &Held) -> Option<Encrypted> {
         let (place, logged) = (write.place.0, journal.logged_by(write.order));
         let is_line = place < held.lines || logged.is_some() && held.log.contains(&place);
-        // Of a log's own line, such as a bucket's, some words are written by themselves; and a line that moves keeps
+        // Some words of a log's own line, such as a bucket's, are written by themselves; and a line that moves keeps
         // its pad.
         if !is_line || write.is_move() || write.words != 0xff && place >= held.lines {
             return None;

@@ -38,7 +38,7 @@ impl Use {
 struct Bits {
     ones: [u64; WORDS],
     zeros: [u64; WORDS],
-    /// How often each byte was written, without times when it kept its ciphertext.
+    /// The number of writes of each byte, without those at which it kept its ciphertext.
     counts: [usize; LINE_BYTES],
 }
 

@@ -103,7 +103,7 @@ fn a_pad_of_place_counter_and_block_gives_nothing_away_and_any_less_does() {
     assert_eq!(words(&run(&own, mixed)), [""; 0]);
     let shared = words(&run(&own, |_, counter, word| mixed(0, counter, word)));
     assert!(shared[0].contains("the pad of place 2, bytes 0 to 7, is that of place 1"));
-    // The same ciphertext under the same counter is nothing new.
+    // An equal ciphertext under an equal counter is nothing new.
     let same = [(1, 1, [1; 64]), (1, 1, [1; 64])];
     assert_eq!(words(&run(&same, mixed)), [""; 0]);
     let other = [(1, 1, [1; 64]), (1, 2, [1; 64])];

@@ -85,7 +85,7 @@ impl Need {
 pub struct Bounds<'a> {
     pub stack: &'a Stack,
     pub machine: &'a Machine,
-    /// What makes transactions durable: the program's log, or the hardware's.
+    /// The log that makes transactions durable: the program's, or the hardware's.
     pub durability: DurabilityKind,
     pub options: Options,
     pub cores: Option<usize>,

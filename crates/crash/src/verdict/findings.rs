@@ -1,4 +1,4 @@
-//! What an exploration has found: how much it has checked, and what was wrong.
+//! The findings of an exploration: how much it has checked, and what was wrong.
 
 use crate::secrecy::widths::Widths;
 use crate::verdict::violation::Tally;

@@ -37,7 +37,7 @@ pub struct Tried {
     /// The amounts behind `not_exercised`: how much there was, how much is needed, and the options that may prevent it.
     pub lacks: Vec<Lack>,
     pub verdict: Verdict,
-    /// What the verdict is limited to, because options have removed some of what it would rest on.
+    /// The limits of the verdict, because options have removed some of what it would rest on.
     pub narrowed: Vec<&'static str>,
     pub fails: bool,
     /// Limits of the layers that no run of a plan reaches, each with the reason.

@@ -1,4 +1,5 @@
-//! What a layer in Python is built of: tables, caches of their lines, a mapping table, places, a fingerprint table.
+//! The parts that a layer in Python is built from: tables, caches of their lines, a mapping table, places, a
+//! fingerprint table.
 
 use std::sync::{Mutex, MutexGuard};
 

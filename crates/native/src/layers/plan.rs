@@ -1,4 +1,4 @@
-//! What a layer in Python plans with: steps, the plan of the request at hand, and the layer below.
+//! The means by which a layer in Python plans: steps, the plan of the request at hand, and the layer below.
 
 use std::sync::{Mutex, MutexGuard};
 

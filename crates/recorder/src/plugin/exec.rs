@@ -69,7 +69,7 @@ fn unopened(state: &PluginState) -> Option<String> {
     };
     let opens = |file: &str, how: c_int| {
         let file = CString::new(file).unwrap_or_default();
-        // Of the user whose the process is and without the rights that it has until the exec.
+        // The file must open both for the real user and for the effective one.
         // SAFETY: a C string.
         [0, libc::AT_EACCESS]
             .into_iter()
